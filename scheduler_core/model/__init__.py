@@ -1,0 +1,1 @@
+"""Immutable values that go into and come out of a session."""

@@ -1,0 +1,64 @@
+"""Card types, the cards of a node, and what a pod asks of them."""
+
+from __future__ import annotations
+
+import enum
+
+import msgspec
+
+
+class CardKind(enum.StrEnum):
+    """How a card is given out."""
+
+    WHOLE = "whole"
+    MIG = "mig"
+    MPS = "mps"
+
+
+class CardType(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of accelerator, or of slice of one, under its canonical name.
+
+    Attributes:
+        name: ``NVIDIA-H200``, ``NVIDIA-H200/mig-1g.18gb-mixed``, ``NVIDIA-H800/mps-80g*1/2``.
+        resource: the Kubernetes extended resource that counts it, e.g. ``nvidia.com/gpu``.
+        kind: whole card, MIG slice or MPS share.
+        parent: name of the whole card that it is cut from; None for a whole card.
+    """
+
+    name: str
+    resource: str
+    kind: CardKind = CardKind.WHOLE
+    parent: str | None = None
+
+
+class NodeCards(msgspec.Struct, frozen=True):
+    """The cards of one type on one node; each of the ``count`` is a row of the card table (1000 milli-cards)."""
+
+    card: str
+    resource: str
+    count: int
+
+
+class CardRequest(msgspec.Struct, frozen=True):
+    """What one pod asks of cards.
+
+    Attributes:
+        names: card types that will do, the preferred one first (``A|B``); empty when the pod names none
+            and simply takes ``resource`` from whatever node has it.
+        resource: the extended resource in the pod's limits or requests; empty for a share by annotation.
+        milli: milli-cards in all: 2000 for two whole cards, 460 for a share of one.
+    """
+
+    names: tuple[str, ...]
+    resource: str
+    milli: int
+
+    @property
+    def key(self) -> str:
+        """The name as written, ``A|B`` for a choice; empty when no card is named."""
+        return "|".join(self.names)
+
+    @property
+    def is_share(self) -> bool:
+        """True when it needs room on a single card rather than whole cards."""
+        return self.milli % 1000 != 0

@@ -1,0 +1,142 @@
+"""What a session decided (``serde.result`` writes it as the result document)."""
+
+from __future__ import annotations
+
+import enum
+
+import msgspec
+
+from scheduler_core.model.podgroup import GangCondition, GangPhase
+from scheduler_core.model.reason import Reason
+from scheduler_core.model.resources import Amount, cards_to_json
+
+RESULT_VERSION = 1
+
+
+class VictimRole(enum.StrEnum):
+    """Why a pod leaves: chosen itself, or a sibling of one that was."""
+
+    VICTIM = "victim"
+    SIBLING = "sibling"
+
+
+class Bind(msgspec.Struct, frozen=True):
+    """``pod`` (namespace/name) goes to ``node``; ``card`` is the type it takes there, ``card_indices`` which ones."""
+
+    pod: str
+    node: str
+    card: str = ""
+    card_indices: tuple[int, ...] = ()
+
+
+class Eviction(msgspec.Struct, frozen=True, kw_only=True):
+    """``pod`` leaves ``node`` so that ``reclaimer`` (a gang) can run."""
+
+    pod: str
+    node: str
+    gang: str
+    reclaimer: str
+    action: str
+    role: VictimRole
+    reason: str
+
+
+class GangOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """A PodGroup as after the session."""
+
+    name: str
+    queue: str
+    service_type: str
+    phase: GangPhase
+    min_member: int
+    ready: int
+    bound: int
+    conditions: tuple[GangCondition, ...] = ()
+    # Not part of the contract's document; the host stores them.
+    position: int | None = None
+    cards: dict[str, int] = {}
+    waiting_since: float = 0.0
+    priority: int = 0
+
+
+class QueueOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """A queue as after the session; ``quota`` holds its capability and card quota."""
+
+    name: str
+    state: str
+    quota: Amount
+    allocated: Amount
+    inqueue: Amount
+    elastic: Amount
+    deserved: Amount
+    share: float
+
+
+class ReclaimVictimGang(msgspec.Struct, frozen=True, kw_only=True):
+    """A gang that falls; ``cards`` in milli-cards by type, work lost in card-seconds."""
+
+    gang: str
+    queue: str
+    pods: tuple[str, ...]
+    cards: dict[str, int]
+    work_lost_card_seconds: float
+
+
+class Vote(msgspec.Struct, frozen=True):
+    """What one plugin said of the victims: permit, abstain or reject."""
+
+    tier: int
+    plugin: str
+    vote: str
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """A candidate gang that was not taken, and the rule that said so."""
+
+    gang: str
+    rule: str
+
+
+class Reclaim(msgspec.Struct, frozen=True, kw_only=True):
+    """Who needed what, who fell, and why that was allowed."""
+
+    reclaimer: str
+    queue: str
+    action: str
+    needed: Amount
+    freed: Amount
+    victims: tuple[ReclaimVictimGang, ...]
+    rule: str
+    votes: tuple[Vote, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True):
+    """A Kubernetes event that is to be written; ``kind`` Pod or PodGroup, ``type`` Normal or Warning."""
+
+    kind: str
+    name: str
+    type: str
+    reason: str
+    message: str
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """All that one session decided; every list is sorted by name."""
+
+    now: float
+    binds: tuple[Bind, ...] = ()
+    evictions: tuple[Eviction, ...] = ()
+    pipelined: tuple[Bind, ...] = ()
+    podgroups: tuple[GangOutcome, ...] = ()
+    queues: tuple[QueueOutcome, ...] = ()
+    reclaims: tuple[Reclaim, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+    events: tuple[Event, ...] = ()
+    timings_ms: dict[str, float] = {}
+    version: int = RESULT_VERSION
+
+
+def cards_json(cards: dict[str, int]) -> dict[str, int | float]:
+    """Milli-cards by type as counts by type, sorted."""
+    return {name: cards_to_json(milli) for name, milli in sorted(cards.items()) if milli}

@@ -1,0 +1,39 @@
+"""What the scheduler keeps from one session to the next."""
+
+from __future__ import annotations
+
+import msgspec
+
+MEMORY_VERSION = 1
+
+
+class Reservation(msgspec.Struct, frozen=True, kw_only=True):
+    """Room on a node that is promised to a pod until ``expires``: what eviction freed is not given to others.
+
+    Attributes:
+        pod, gang: namespace/name. node: where. card, card_indices: which cards there.
+        victims: pods that must be gone first. made, expires: seconds since the epoch.
+    """
+
+    pod: str
+    gang: str
+    node: str
+    card: str = ""
+    card_indices: tuple[int, ...] = ()
+    victims: tuple[str, ...] = ()
+    made: float = 0.0
+    expires: float = 0.0
+
+
+class Memory(msgspec.Struct, frozen=True, kw_only=True):
+    """Carried from session to session; stored with the session row, so it survives a crash.
+
+    Attributes:
+        reservations: by pod.
+        submitted: gang -> the time it was first seen waiting, seconds since the epoch; keeps the place of a gang
+            that was restarted under a new PodGroup.
+    """
+
+    version: int = MEMORY_VERSION
+    reservations: tuple[Reservation, ...] = ()
+    submitted: dict[str, float] = {}

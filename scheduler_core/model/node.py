@@ -1,0 +1,39 @@
+"""Nodes and what they can hold."""
+
+from __future__ import annotations
+
+import msgspec
+
+from scheduler_core.model.cards import NodeCards
+
+
+class Taint(msgspec.Struct, frozen=True):
+    """As in ``spec.taints``."""
+
+    key: str
+    value: str = ""
+    effect: str = "NoSchedule"
+
+
+class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One node, immutable.
+
+    Attributes:
+        cpu_milli, memory_mib, pods: allocatable.
+        cards: its cards by type, sorted by card name.
+        scalars: allocatable of extended resources that are not cards, in whole units.
+        unschedulable: cordoned.
+    """
+
+    name: str
+    uid: str = ""
+    created: float = 0.0
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    taints: tuple[Taint, ...] = ()
+    unschedulable: bool = False
+    cpu_milli: int = 0
+    memory_mib: int = 0
+    pods: int = 110
+    cards: tuple[NodeCards, ...] = ()
+    scalars: dict[str, int] = {}

@@ -1,0 +1,136 @@
+"""Pods as the scheduler sees them (a pod in a gang is a task)."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import msgspec
+
+from scheduler_core.model.cards import CardRequest
+
+
+class ServiceType(enum.StrEnum):
+    """What a workload is for; it decides who may take whose cards."""
+
+    INFERENCE = "inference"
+    TRAINING = "training"
+    UNKNOWN = "unknown"
+
+
+class PodPhase(enum.StrEnum):
+    """Kubernetes' own phases."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    UNKNOWN = "Unknown"
+
+
+class Toleration(msgspec.Struct, frozen=True, omit_defaults=True):
+    """As in ``spec.tolerations``; an empty key with ``Exists`` tolerates everything."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+
+class NodeSelectorRequirement(msgspec.Struct, frozen=True):
+    """One line of a node selector term: ``key operator values``."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+# A term is a conjunction, a tuple of terms a disjunction. matchFields use the key ``metadata.name``.
+NodeSelectorTerm = tuple[NodeSelectorRequirement, ...]
+
+
+class PreferredNodeTerm(msgspec.Struct, frozen=True):
+    """``preferredDuringSchedulingIgnoredDuringExecution`` of node affinity."""
+
+    weight: int
+    term: NodeSelectorTerm
+
+
+class HostPort(msgspec.Struct, frozen=True):
+    """A port that the pod takes on its node."""
+
+    port: int
+    protocol: str = "TCP"
+    host_ip: str = "0.0.0.0"
+
+
+class OwnerReference(msgspec.Struct, frozen=True):
+    """Who made the pod."""
+
+    kind: str
+    name: str
+    uid: str = ""
+
+
+class Pod(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One pod, immutable.
+
+    Attributes:
+        created, started, deleted: seconds since the epoch; ``deleted`` is the deletion timestamp (the pod is
+            leaving), ``started`` when it began to run.
+        cpu_milli, memory_mib: effective request (sum of containers, at least the largest init container, overhead).
+        scalars: other extended resources that are not cards, in whole units.
+        card: what it asks of cards, or None.
+        card_indices: which cards of its node (row numbers within the node and card type) it holds, when known.
+        group: name of its PodGroup in the same namespace; the serde fills it in for pods without one (see 5.3 of
+            the semantics), so it is never empty for a pod that is to be scheduled.
+        preemptable: what the pod itself says; None = unset.
+        gated: has scheduling gates.
+    """
+
+    namespace: str
+    name: str
+    uid: str = ""
+    created: float = 0.0
+    started: float | None = None
+    deleted: float | None = None
+    node: str = ""
+    phase: PodPhase = PodPhase.PENDING
+    scheduler: str = ""
+    priority: int = 0
+    priority_class: str = ""
+    preemption_policy: str = "PreemptLowerPriority"
+    cpu_milli: int = 0
+    memory_mib: int = 0
+    scalars: dict[str, int] = {}
+    card: CardRequest | None = None
+    card_indices: tuple[int, ...] = ()
+    group: str = ""
+    role: str = ""
+    preemptable: bool | None = None
+    gated: bool = False
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    node_selector: dict[str, str] = {}
+    required_nodes: tuple[NodeSelectorTerm, ...] | None = None
+    preferred_nodes: tuple[PreferredNodeTerm, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    host_ports: tuple[HostPort, ...] = ()
+    owner: OwnerReference | None = None
+    # Parts of the spec that only some plugins read (pod affinity, spread constraints, volumes), as they came.
+    extra: dict[str, Any] = {}
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def group_key(self) -> str:
+        """``namespace/name`` of its PodGroup, or an empty string."""
+        return f"{self.namespace}/{self.group}" if self.group else ""
+
+    @property
+    def finished(self) -> bool:
+        """Succeeded or failed: takes no room any more."""
+        return self.phase in (PodPhase.SUCCEEDED, PodPhase.FAILED)

@@ -1,0 +1,97 @@
+"""Gangs (PodGroups): pods that run together or not at all."""
+
+from __future__ import annotations
+
+import enum
+
+import msgspec
+
+from scheduler_core.model.resources import Amount
+
+
+class GangPhase(enum.StrEnum):
+    """``status.phase`` of a PodGroup in Volcano's words."""
+
+    PENDING = "Pending"
+    INQUEUE = "Inqueue"
+    RUNNING = "Running"
+    UNKNOWN = "Unknown"
+    COMPLETED = "Completed"
+
+
+class EvictedPolicy(enum.StrEnum):
+    """What the job's controller does when one of its pods is evicted."""
+
+    NONE = ""
+    ABORT_JOB = "AbortJob"
+    RESTART_JOB = "RestartJob"
+    TERMINATE_JOB = "TerminateJob"
+    RESTART_TASK = "RestartTask"
+    RESTART_POD = "RestartPod"
+
+    @property
+    def fells_gang(self) -> bool:
+        """True when losing one member ends or restarts the whole job."""
+        return self in (EvictedPolicy.ABORT_JOB, EvictedPolicy.RESTART_JOB, EvictedPolicy.TERMINATE_JOB)
+
+
+class GangCondition(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry of ``status.conditions``."""
+
+    type: str
+    status: str = "True"
+    reason: str = ""
+    message: str = ""
+
+
+class PodGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One gang, immutable.
+
+    Attributes:
+        created: seconds since the epoch. ``submitted`` keeps the place in the queue over a restart that made a new
+            PodGroup (annotation ``tidesched.io/submitted-at``); None = ``created``.
+        min_resources: ``spec.minResources`` (cpu and memory; cards come from ``card_request``), None = unset.
+        card_request: annotation ``volcano.sh/card.request`` in milli-cards; names may be a choice ``A|B``.
+        service_type: annotation ``volcano.sh/service.type``; empty = unset.
+        preemptable: annotation or label ``volcano.sh/preemptable`` of the PodGroup; None = unset.
+        made: True when the snapshot had no such object and it stands for what a controller would make.
+        problem: why it cannot be scheduled as written (bad annotation, unknown card), for reason Misconfigured.
+        replicas: how many pods the owner wants (Job tasks, ReplicaSet), 0 = unknown (then the pods that exist).
+        waits_for_admission: a Job whose pods are made only once the gang is admitted.
+    """
+
+    namespace: str
+    name: str
+    uid: str = ""
+    created: float = 0.0
+    submitted: float | None = None
+    queue: str = "default"
+    min_member: int = 1
+    min_task_member: dict[str, int] = {}
+    min_resources: Amount | None = None
+    card_request: dict[str, int] = {}
+    priority: int = 0
+    priority_class: str = ""
+    phase: GangPhase = GangPhase.PENDING
+    conditions: tuple[GangCondition, ...] = ()
+    service_type: str = ""
+    owner_kind: str = ""
+    owner_name: str = ""
+    evicted_policy: EvictedPolicy = EvictedPolicy.NONE
+    preemptable: bool | None = None
+    suspended: bool = False
+    waits_for_admission: bool = False
+    replicas: int = 0
+    made: bool = False
+    problem: str = ""
+    annotations: dict[str, str] = {}
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def waiting_since(self) -> float:
+        """The time that counts for its place in the queue."""
+        return self.created if self.submitted is None else self.submitted

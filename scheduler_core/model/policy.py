@@ -1,0 +1,37 @@
+"""The scheduler's policy: actions in order, plugins in tiers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+class PluginOption(msgspec.Struct, frozen=True, kw_only=True):
+    """One plugin of a tier.
+
+    Attributes:
+        switches: ``enableX``/``enabledX`` keys that were set, by extension point name in snake case (``reclaimable``).
+        arguments: checked against the plugin's declared arguments, with defaults filled in.
+    """
+
+    name: str
+    switches: dict[str, bool] = {}
+    arguments: dict[str, Any] = {}
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True):
+    """A parsed ``volcano-scheduler.conf``.
+
+    Attributes:
+        actions: names in order. tiers: plugins that vote together, the first tier first.
+        action_arguments: from ``configurations``, by action.
+        compatibility: ``""`` or ``"volcano"``.
+        source: the text it was read from.
+    """
+
+    actions: tuple[str, ...]
+    tiers: tuple[tuple[PluginOption, ...], ...]
+    action_arguments: dict[str, dict[str, Any]] = {}
+    compatibility: str = ""
+    source: str = ""

@@ -1,0 +1,60 @@
+"""Queues and priority classes."""
+
+from __future__ import annotations
+
+import enum
+
+import msgspec
+
+
+class QueueState(enum.StrEnum):
+    """``status.state`` of a Queue."""
+
+    OPEN = "Open"
+    CLOSING = "Closing"
+    CLOSED = "Closed"
+    UNKNOWN = "Unknown"
+
+
+class Queue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One queue, immutable.
+
+    Attributes:
+        weight: 1..65535. priority: higher goes first. reclaimable: others may take back from it.
+        cpu_milli, memory_mib: ``spec.capability``; None = no limit.
+        card_quota: annotation ``volcano.sh/card.quota`` in milli-cards by card name; a card that is not named is 0.
+            None = the annotation is absent (the queue has no card quota of its own).
+        service_type: annotation ``tidesched.io/service-type``; empty when the queue is not TideSched's.
+        scalars: other entries of ``spec.capability`` in whole units.
+        deserved, guarantee: as in the spec, by resource name in canonical units (cpu milli, memory MiB, others count).
+        made: True for a ``default`` queue that the snapshot lacked.
+        problem: why it cannot be used as written, e.g. a broken quota annotation or a parent cycle.
+    """
+
+    name: str
+    uid: str = ""
+    created: float = 0.0
+    weight: int = 1
+    priority: int = 0
+    reclaimable: bool = True
+    state: QueueState = QueueState.OPEN
+    cpu_milli: int | None = None
+    memory_mib: int | None = None
+    card_quota: dict[str, int] | None = None
+    scalars: dict[str, int] = {}
+    deserved: dict[str, int] = {}
+    guarantee: dict[str, int] = {}
+    parent: str = ""
+    service_type: str = ""
+    made: bool = False
+    problem: str = ""
+    annotations: dict[str, str] = {}
+
+
+class PriorityClass(msgspec.Struct, frozen=True, kw_only=True):
+    """A named pod priority."""
+
+    name: str
+    value: int
+    global_default: bool = False
+    preemption_policy: str = "PreemptLowerPriority"

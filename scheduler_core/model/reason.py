@@ -1,0 +1,83 @@
+"""Why a gang waits: a closed code with numbers; the sentence is made where it is shown."""
+
+from __future__ import annotations
+
+import enum
+
+import msgspec
+
+
+class ReasonCode(enum.StrEnum):
+    """The closed list; its order is the order in which they are tried, the first that holds wins."""
+
+    SUSPENDED = "Suspended"
+    MISCONFIGURED = "Misconfigured"
+    TIMED_OUT = "TimedOut"
+    NO_MATCHING_CARD = "NoMatchingCard"
+    QUEUE_CLOSED = "QueueClosed"
+    EXCEEDS_MAX_QUOTA = "ExceedsMaxQuota"
+    GANG_INCOMPLETE = "GangIncomplete"
+    WAITING_FOR_RECLAIM = "WaitingForReclaim"
+    NOT_ALLOWED_IN_QUEUE = "NotAllowedInQueue"
+    WAITING_FOR_QUOTA = "WaitingForQuota"
+    OVER_COMMITTED = "OverCommitted"
+    WAITING_FOR_CARDS = "WaitingForCards"
+    NO_NODE_MATCHES = "NoNodeMatches"
+    FRAGMENTED = "Fragmented"
+    BEHIND_HIGHER_PRIORITY = "BehindHigherPriority"
+    RECLAIM_FORBIDDEN = "ReclaimForbidden"
+    BACKING_OFF = "BackingOff"
+    PENDING_EVALUATION = "PendingEvaluation"
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """A gang that holds some of what is asked for; ``amount`` in the unit of the reason's resource."""
+
+    gang: str
+    queue: str
+    amount: float
+
+
+class ReasonNumbers(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The figures behind a reason. Cards as counts, cpu in milli-cores, memory in bytes.
+
+    Attributes:
+        resource: card name (``A|B`` for a choice), ``cpu`` or ``memory``.
+        requested, limit, allocated, inqueue, free, short: of that resource.
+        holders: at most ten, the largest first.
+        position: place in the queue, 1 = next.
+        nodes: how many nodes said no, by reason.
+    """
+
+    resource: str | None = None
+    requested: float | None = None
+    limit: float | None = None
+    allocated: float | None = None
+    inqueue: float | None = None
+    free: float | None = None
+    short: float | None = None
+    holders: tuple[Holder, ...] | None = None
+    position: int | None = None
+    nodes: dict[str, int] | None = None
+
+
+class Remedy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The smallest single change that a session has shown to admit the gang."""
+
+    change: str
+    queue: str | None = None
+    card: str | None = None
+    by: float | None = None
+    gang: str | None = None
+    above: int | None = None
+    verified: bool = True
+
+
+class Reason(msgspec.Struct, frozen=True, kw_only=True):
+    """Why ``podgroup`` (namespace/name) still needs something."""
+
+    podgroup: str
+    code: ReasonCode
+    numbers: ReasonNumbers = ReasonNumbers()
+    message: str = ""
+    remedy: Remedy | None = None

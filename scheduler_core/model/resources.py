@@ -1,0 +1,160 @@
+"""Amounts of resources in canonical integer units.
+
+Units: CPU in milli-cores, memory in MiB, cards in milli-cards (1000 is one whole card), so that
+adding and taking away again restores the very same number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from decimal import Decimal, InvalidOperation
+
+import msgspec
+
+MILLI = 1000
+MIB = 1024 * 1024
+# Bounds that keep every product of an amount, a weight (<= 65535) and a node count inside int64.
+MAX_CPU_MILLI = 10**12
+MAX_MEMORY_MIB = 2**40
+MAX_COUNT = 10**9
+
+_SUFFIXES = {
+    "": Decimal(1),
+    "n": Decimal("1e-9"),
+    "u": Decimal("1e-6"),
+    "m": Decimal("1e-3"),
+    "k": Decimal(10**3),
+    "M": Decimal(10**6),
+    "G": Decimal(10**9),
+    "T": Decimal(10**12),
+    "P": Decimal(10**15),
+    "E": Decimal(10**18),
+    "Ki": Decimal(2**10),
+    "Mi": Decimal(2**20),
+    "Gi": Decimal(2**30),
+    "Ti": Decimal(2**40),
+    "Pi": Decimal(2**50),
+    "Ei": Decimal(2**60),
+}
+
+
+def parse_quantity(value: str | int | float) -> Decimal:
+    """Read a Kubernetes quantity (``"100m"``, ``"2Gi"``, ``4``, ``"1e3"``) into its exact value.
+
+    Raises:
+        ValueError: not a quantity, or negative; the text names the value and an example.
+    """
+    text = str(value).strip()
+    number, suffix = text, ""
+    for candidate in ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"):
+        if text.endswith(candidate):
+            number, suffix = text[:-2], candidate
+            break
+    else:
+        if text and text[-1] in "numkMGTPE":
+            number, suffix = text[:-1], text[-1]
+    try:
+        amount = Decimal(number) * _SUFFIXES[suffix]
+    except InvalidOperation:
+        raise ValueError(f"{value!r} is not a quantity; write for example '500m', '2' or '16Gi'") from None
+    if not amount.is_finite():
+        raise ValueError(f"{value!r} is not a finite quantity; write for example '500m', '2' or '16Gi'")
+    if amount < 0:
+        raise ValueError(f"{value!r} is negative; a quantity is zero or more")
+    return amount
+
+
+def _bounded(amount: int, limit: int, value: object) -> int:
+    if amount > limit:
+        raise ValueError(f"{value!r} is larger than the largest amount that is counted ({limit})")
+    return amount
+
+
+def parse_cpu_milli(value: str | int | float) -> int:
+    """CPU quantity to milli-cores, rounded up."""
+    return _bounded(math.ceil(parse_quantity(value) * MILLI), MAX_CPU_MILLI, value)
+
+
+def parse_memory_mib(value: str | int | float, *, capacity: bool = False) -> int:
+    """Memory quantity (bytes) to MiB: requests are rounded up, capacity (``capacity=True``) down."""
+    mib = parse_quantity(value) / MIB
+    return _bounded(math.floor(mib) if capacity else math.ceil(mib), MAX_MEMORY_MIB, value)
+
+
+def parse_count(value: str | int | float) -> int:
+    """Whole number of an extended resource (cards, pods)."""
+    amount = parse_quantity(value)
+    if amount != amount.to_integral_value():
+        raise ValueError(f"{value!r} is not a whole number; extended resources are counted in whole units")
+    return _bounded(int(amount), MAX_COUNT, value)
+
+
+def cards_to_json(milli: int) -> int | float:
+    """Milli-cards to the count that is shown: 2000 -> 2, 460 -> 0.46."""
+    return milli // MILLI if milli % MILLI == 0 else milli / MILLI
+
+
+class Amount(msgspec.Struct, frozen=True):
+    """CPU, memory and cards by card type.
+
+    Attributes:
+        cpu_milli: milli-cores.
+        memory_mib: MiB.
+        cards: milli-cards by card name; a name may be a choice ``A|B``. Zeros are left out.
+    """
+
+    cpu_milli: int = 0
+    memory_mib: int = 0
+    cards: dict[str, int] = {}
+
+    def __add__(self, other: Amount) -> Amount:
+        return self._combine(other, 1)
+
+    def __sub__(self, other: Amount) -> Amount:
+        """Difference; may hold negative parts (see :meth:`clamped`)."""
+        return self._combine(other, -1)
+
+    def __bool__(self) -> bool:
+        return bool(self.cpu_milli or self.memory_mib or self.cards)
+
+    def _combine(self, other: Amount, sign: int) -> Amount:
+        cards = dict(self.cards)
+        for name, milli in other.cards.items():
+            total = cards.get(name, 0) + sign * milli
+            if total:
+                cards[name] = total
+            else:
+                cards.pop(name, None)
+        return Amount(self.cpu_milli + sign * other.cpu_milli, self.memory_mib + sign * other.memory_mib, cards)
+
+    def times(self, factor: int) -> Amount:
+        """This amount for ``factor`` equal tasks."""
+        return Amount(
+            self.cpu_milli * factor, self.memory_mib * factor, {n: m * factor for n, m in self.cards.items() if factor}
+        )
+
+    def clamped(self) -> Amount:
+        """Negative parts as zero."""
+        return Amount(
+            max(0, self.cpu_milli), max(0, self.memory_mib), {n: m for n, m in self.cards.items() if m > 0}
+        )
+
+    def items(self) -> Iterator[tuple[str, int]]:
+        """``("cpu", milli)``, ``("memory", MiB)``, then each card by name."""
+        yield "cpu", self.cpu_milli
+        yield "memory", self.memory_mib
+        yield from sorted(self.cards.items())
+
+    def to_json(self) -> dict[str, object]:
+        """The form of the result document: bytes and card counts."""
+        return {
+            "cpu_milli": self.cpu_milli,
+            "memory_bytes": self.memory_mib * MIB,
+            "cards": {name: cards_to_json(milli) for name, milli in sorted(self.cards.items()) if milli},
+        }
+
+    @staticmethod
+    def of_cards(cards: Mapping[str, int]) -> Amount:
+        """Only cards, given in milli-cards."""
+        return Amount(0, 0, {n: m for n, m in cards.items() if m})

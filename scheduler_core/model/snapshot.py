@@ -1,0 +1,35 @@
+"""The immutable input of a session."""
+
+from __future__ import annotations
+
+import msgspec
+
+from scheduler_core.model.cards import CardType
+from scheduler_core.model.node import Node
+from scheduler_core.model.pod import Pod
+from scheduler_core.model.podgroup import PodGroup
+from scheduler_core.model.queue import PriorityClass, Queue
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """A cluster at one moment. Every list is sorted by its key (name, or namespace/name).
+
+    Attributes:
+        nodes, queues, priority_classes: by name.
+        pods: by namespace/name; those of other schedulers too, they take room.
+        pod_groups: by namespace/name, the made ones included.
+        card_types: discovered from the nodes, by name.
+        schedulers: pods with one of these ``schedulerName`` are to be scheduled.
+        latest: the latest timestamp seen in the input, seconds since the epoch (the default of ``now``).
+        passed_over: kinds that were in the input and are not read, with their count.
+    """
+
+    nodes: tuple[Node, ...] = ()
+    pods: tuple[Pod, ...] = ()
+    pod_groups: tuple[PodGroup, ...] = ()
+    queues: tuple[Queue, ...] = ()
+    priority_classes: tuple[PriorityClass, ...] = ()
+    card_types: tuple[CardType, ...] = ()
+    schedulers: tuple[str, ...] = ("tidesched", "volcano")
+    latest: float = 0.0
+    passed_over: dict[str, int] = {}

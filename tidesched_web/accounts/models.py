@@ -1,0 +1,152 @@
+"""People, what they belong to, and the tokens that platforms use."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.contrib.auth.models import AbstractUser
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from tidesched_web.common.models import Versioned
+
+
+class PlatformRole(models.TextChoices):
+    """Rights over the whole installation; most users have none and act through a tenant."""
+
+    NONE = "", _("None")
+    ADMIN = "admin", _("Platform admin")
+    AUDITOR = "auditor", _("Auditor")
+
+
+class User(AbstractUser):
+    """An account; its rights are its platform role plus its memberships."""
+
+    platform_role = models.CharField(_("platform role"), max_length=16, choices=PlatformRole, blank=True, default="")
+    time_zone = models.CharField(_("time zone"), max_length=64, blank=True, default="")
+    language = models.CharField(_("language"), max_length=16, blank=True, default="")
+    must_change_password = models.BooleanField(default=False)
+
+    @property
+    def is_platform_admin(self) -> bool:
+        return self.is_active and self.platform_role == PlatformRole.ADMIN
+
+    @property
+    def sees_everything(self) -> bool:
+        return self.is_active and self.platform_role in (PlatformRole.ADMIN, PlatformRole.AUDITOR)
+
+
+class Tenant(Versioned):
+    """Who the cards are for."""
+
+    slug = models.SlugField(max_length=63, unique=True)
+    name = models.CharField(max_length=120)
+    description = models.TextField(blank=True)
+    members: models.ManyToManyField[User, Membership] = models.ManyToManyField(
+        User, through="Membership", related_name="tenants"
+    )
+
+    class Meta:
+        ordering = ["slug"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Project(Versioned):
+    """A space inside a tenant; inference queues belong to one."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="projects")
+    slug = models.SlugField(max_length=63)
+    name = models.CharField(max_length=120)
+
+    class Meta:
+        ordering = ["tenant__slug", "slug"]
+        constraints = [models.UniqueConstraint(fields=["tenant", "slug"], name="project_slug_in_tenant")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class BusinessLine(Versioned):
+    """What training is done for; of a tenant, or of the platform when ``tenant`` is empty."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, null=True, blank=True, related_name="business_lines")
+    slug = models.SlugField(max_length=63)
+    name = models.CharField(max_length=120)
+
+    class Meta:
+        ordering = ["slug"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "slug"], name="business_line_slug_in_tenant", nulls_distinct=False
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class TenantRole(models.TextChoices):
+    """Rights inside one tenant."""
+
+    ADMIN = "admin", _("Tenant admin")
+    MEMBER = "member", _("Member")
+
+
+class Membership(models.Model):
+    """A user's role in a tenant."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=16, choices=TenantRole, default=TenantRole.MEMBER)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["tenant", "user"]
+        constraints = [models.UniqueConstraint(fields=["user", "tenant"], name="one_membership_per_tenant")]
+
+    def __str__(self) -> str:
+        return f"{self.user} in {self.tenant}: {self.role}"
+
+
+class Scope(models.TextChoices):
+    """What a token may do; never more than its user may."""
+
+    CLUSTER_READ = "cluster:read"
+    QUOTA_READ = "quota:read"
+    QUOTA_WRITE = "quota:write"
+    RECLAIM_READ = "reclaim:read"
+    AUDIT_READ = "audit:read"
+    METRICS_READ = "metrics:read"
+    ADMIN = "admin"
+
+
+class ApiToken(models.Model):
+    """A bearer token; only its SHA-256 is kept (the token itself has 256 random bits, so no salt is needed)."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
+    name = models.CharField(max_length=120, blank=True)
+    prefix = models.CharField(max_length=16)
+    token_hash = models.CharField(max_length=64, unique=True)
+    scopes: ArrayField[list[str], list[str]] = ArrayField(models.CharField(max_length=32, choices=Scope))
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-created_at"]
+
+    LIVE: ClassVar[Q] = Q(revoked_at__isnull=True)
+
+    def __str__(self) -> str:
+        return f"{self.prefix}… ({self.user})"
+
+    @property
+    def usable(self) -> bool:
+        return self.revoked_at is None and (self.expires_at is None or self.expires_at > timezone.now())

@@ -1,0 +1,151 @@
+"""Clusters, their policy, their nodes and the card types on them."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from tidesched_web.common.models import Versioned
+
+
+class ClusterMode(models.TextChoices):
+    """How far TideSched goes in a cluster."""
+
+    OBSERVE = "observe", _("Observe: decide and show, write nothing")
+    QUOTA = "quota", _("Quota: push queues, Volcano schedules")
+    SCHEDULE = "schedule", _("Schedule: TideSched is the scheduler")
+
+
+def default_scheduler_names() -> list[str]:
+    return ["tidesched"]
+
+
+class Cluster(Versioned):
+    """One Kubernetes cluster (or the built-in simulated one).
+
+    The clock is a property of the cluster: ``now = clock_anchor + (wall - clock_wall_anchor) * clock_rate``; a real
+    cluster has rate 1 and no anchors.
+    """
+
+    name = models.CharField(max_length=120, unique=True)
+    slug = models.SlugField(max_length=63, unique=True)
+    mode = models.CharField(max_length=16, choices=ClusterMode, default=ClusterMode.OBSERVE)
+    simulated = models.BooleanField(default=False)
+    api_url = models.CharField(max_length=300)
+    ca_certificate = models.TextField(blank=True)
+    credentials = models.BinaryField(null=True, blank=True, editable=False)
+    credentials_key_id = models.CharField(max_length=32, blank=True, editable=False)
+    clock_rate = models.FloatField(default=1.0)
+    clock_anchor = models.DateTimeField(null=True, blank=True)
+    clock_wall_anchor = models.DateTimeField(null=True, blank=True)
+    scheduler_names: ArrayField[list[str], list[str]] = ArrayField(
+        models.CharField(max_length=63), default=default_scheduler_names
+    )
+    overcommit_inference = models.DecimalField(max_digits=5, decimal_places=2, default=1)
+    overcommit_training = models.DecimalField(max_digits=5, decimal_places=2, default=1)
+    session_period_seconds = models.FloatField(default=1.0, help_text=_("Wall seconds between two sessions."))
+    paused_at = models.DateTimeField(null=True, blank=True)
+    paused_by = models.CharField(max_length=200, blank=True)
+    paused_reason = models.TextField(blank=True)
+    # Guards: beyond these a session stops before it sends, raises an alert and waits for a person.
+    evict_gangs_per_minute = models.PositiveIntegerField(default=60, help_text=_("Per minute of the cluster's clock."))
+    evict_cards_per_minute = models.PositiveIntegerField(default=600, help_text=_("Per minute of the cluster's clock."))
+    evict_share_of_training = models.FloatField(
+        default=0.5, help_text=_("Largest share of the running training cards that one session may evict.")
+    )
+    input_bytes_budget = models.PositiveBigIntegerField(default=256 * 1024 * 1024)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def paused(self) -> bool:
+        return self.paused_at is not None
+
+    def clock(self, wall: dt.datetime | None = None) -> dt.datetime:
+        """The cluster's own time at the moment ``wall``."""
+        wall = wall or timezone.now()
+        if self.clock_anchor is None or self.clock_wall_anchor is None:
+            return wall
+        return self.clock_anchor + (wall - self.clock_wall_anchor) * self.clock_rate
+
+
+class PolicyRevision(models.Model):
+    """One text of a cluster's ``volcano-scheduler.conf``; the newest valid one rules."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="policies")
+    number = models.PositiveIntegerField()
+    text = models.TextField()
+    valid = models.BooleanField()
+    error = models.JSONField(null=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.CharField(max_length=200)
+    reason = models.TextField(blank=True)
+    # A person has seen what its first session would do (the dry run); only then it sends anything.
+    released_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-number"]
+        constraints = [models.UniqueConstraint(fields=["cluster", "number"], name="policy_number_in_cluster")]
+
+    def __str__(self) -> str:
+        return f"{self.cluster} policy {self.number}"
+
+
+class CardKind(models.TextChoices):
+    """How a card is given out."""
+
+    WHOLE = "whole", _("Whole card")
+    MIG = "mig", _("MIG slice")
+    MPS = "mps", _("MPS share")
+
+
+class CardType(models.Model):
+    """A kind of accelerator in a cluster under its canonical name; found on nodes or declared ahead."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="card_types")
+    name = models.CharField(max_length=120)
+    resource = models.CharField(max_length=120, blank=True)
+    kind = models.CharField(max_length=8, choices=CardKind, default=CardKind.WHOLE)
+    parent = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True, related_name="slices")
+    hardware = models.PositiveIntegerField(default=0, help_text=_("How many the nodes have now."))
+    discovered = models.BooleanField(default=True)
+    first_seen_at = models.DateTimeField(auto_now_add=True)
+    last_seen_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [models.UniqueConstraint(fields=["cluster", "name"], name="card_type_in_cluster")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Node(models.Model):
+    """A node as last seen. ``cards`` maps card names to counts."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="nodes")
+    name = models.CharField(max_length=253)
+    cpu_milli = models.BigIntegerField(default=0)
+    memory_mib = models.BigIntegerField(default=0)
+    pods = models.IntegerField(default=110)
+    cards = models.JSONField(default=dict)
+    labels = models.JSONField(default=dict)
+    taints = models.JSONField(default=list)
+    unschedulable = models.BooleanField(default=False)
+    last_seen_at = models.DateTimeField()
+    gone_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [models.UniqueConstraint(fields=["cluster", "name"], name="node_in_cluster")]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,1 @@
+"""The servers that `make up` brings along: PostgreSQL, Valkey and the supervisor of all processes."""

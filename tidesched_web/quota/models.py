@@ -1,0 +1,193 @@
+"""Queues, card quotas, priority classes, grants and tide plans: the intent that TideSched owns."""
+
+from __future__ import annotations
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from tidesched_web.accounts.models import BusinessLine, Project, Tenant
+from tidesched_web.clusters.models import CardType, Cluster
+from tidesched_web.common.models import ServiceType, Versioned
+
+
+class QuotaTree(models.Model):
+    """The row that every quota write of a cluster locks first, so that the sum rules hold under concurrency."""
+
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, primary_key=True, related_name="quota_tree")
+    version = models.PositiveBigIntegerField(default=1)
+
+
+class QueueState(models.TextChoices):
+    """The state that is wanted, and the one that is seen in the cluster."""
+
+    OPEN = "Open", _("Open")
+    CLOSING = "Closing", _("Closing")
+    CLOSED = "Closed", _("Closed")
+    UNKNOWN = "Unknown", _("Unknown")
+
+
+class SyncState(models.TextChoices):
+    """How the cluster's object stands to the intent."""
+
+    PENDING = "pending", _("Pending")
+    IN_STEP = "in_step", _("In step")
+    DRIFTED = "drifted", _("Drifted")
+    FAILED = "failed", _("Failed")
+    UNKNOWN = "unknown", _("Unknown")
+
+
+class Queue(Versioned):
+    """A queue of a cluster. Inference queues belong to a tenant's project, training queues to a business line."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="queues")
+    name = models.CharField(max_length=63)
+    service_type = models.CharField(max_length=16, choices=ServiceType)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, null=True, blank=True, related_name="queues")
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, null=True, blank=True, related_name="queues")
+    business_line = models.ForeignKey(
+        BusinessLine, on_delete=models.PROTECT, null=True, blank=True, related_name="queues"
+    )
+    weight = models.PositiveIntegerField(default=1, validators=[MinValueValidator(1), MaxValueValidator(65535)])
+    priority = models.PositiveIntegerField(default=20000)
+    reclaimable = models.BooleanField(default=True)
+    cpu_milli = models.BigIntegerField(null=True, blank=True, help_text=_("No limit when empty."))
+    memory_mib = models.BigIntegerField(null=True, blank=True, help_text=_("No limit when empty."))
+    parent = models.CharField(max_length=63, blank=True)
+    deserved = models.JSONField(default=dict, blank=True)
+    guarantee = models.JSONField(default=dict, blank=True)
+    state = models.CharField(max_length=16, choices=QueueState, default=QueueState.OPEN)
+    live_state = models.CharField(max_length=16, choices=QueueState, default=QueueState.UNKNOWN)
+    sync_state = models.CharField(max_length=16, choices=SyncState, default=SyncState.PENDING)
+    sync_error = models.TextField(blank=True)
+    pushed_version = models.PositiveBigIntegerField(default=0)
+    pushed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "name"], name="queue_in_cluster"),
+            models.CheckConstraint(
+                name="inference_queue_has_project",
+                condition=~Q(service_type="inference") | Q(tenant__isnull=False, project__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="training_queue_has_business_line",
+                condition=~Q(service_type="training") | Q(business_line__isnull=False),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class CardQuota(models.Model):
+    """How many cards of a type a queue may use, or a tenant or project per service type. Exactly one owner is set."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="card_quotas")
+    card_type = models.ForeignKey(CardType, on_delete=models.PROTECT, related_name="quotas")
+    service_type = models.CharField(max_length=16, choices=ServiceType)
+    queue = models.ForeignKey(Queue, on_delete=models.CASCADE, null=True, blank=True, related_name="card_quotas")
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, null=True, blank=True, related_name="card_quotas")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, blank=True, related_name="card_quotas")
+    cards = models.PositiveIntegerField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="card_quota_has_one_owner",
+                condition=(
+                    Q(queue__isnull=False, tenant__isnull=True, project__isnull=True)
+                    | Q(queue__isnull=True, tenant__isnull=False, project__isnull=True)
+                    | Q(queue__isnull=True, tenant__isnull=True, project__isnull=False)
+                ),
+            ),
+            models.UniqueConstraint(
+                fields=["cluster", "card_type", "service_type", "queue", "tenant", "project"],
+                name="one_card_quota_per_owner",
+                nulls_distinct=False,
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.queue or self.project or self.tenant}: {self.cards} × {self.card_type}"
+
+
+class ComputeQuota(models.Model):
+    """CPU and memory ceiling of a tenant or project per service type; an empty figure is no limit."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="compute_quotas")
+    service_type = models.CharField(max_length=16, choices=ServiceType)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, null=True, blank=True, related_name="compute_quotas")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, null=True, blank=True, related_name="compute_quotas")
+    cpu_milli = models.BigIntegerField(null=True, blank=True)
+    memory_mib = models.BigIntegerField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="compute_quota_has_one_owner",
+                condition=Q(tenant__isnull=False, project__isnull=True) | Q(tenant__isnull=True, project__isnull=False),
+            ),
+            models.UniqueConstraint(
+                fields=["cluster", "service_type", "tenant", "project"],
+                name="one_compute_quota_per_owner",
+                nulls_distinct=False,
+            ),
+        ]
+
+
+class PriorityClass(Versioned):
+    """A named priority; Kubernetes cannot edit the value of a live one, so replacing it is an act of its own."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="priority_classes")
+    name = models.CharField(max_length=253)
+    value = models.IntegerField()
+    global_default = models.BooleanField(default=False)
+    preemption_policy = models.CharField(
+        max_length=24,
+        choices=[("PreemptLowerPriority", "PreemptLowerPriority"), ("Never", "Never")],
+        default="PreemptLowerPriority",
+    )
+    description = models.TextField(blank=True)
+    sync_state = models.CharField(max_length=16, choices=SyncState, default=SyncState.PENDING)
+
+    class Meta:
+        ordering = ["-value", "name"]
+        constraints = [models.UniqueConstraint(fields=["cluster", "name"], name="priority_class_in_cluster")]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.value})"
+
+
+class NamespaceGrant(models.Model):
+    """A namespace that may use a queue. A cluster without any grant lets every namespace use every queue."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="namespace_grants")
+    namespace = models.CharField(max_length=63)
+    queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="namespace_grants")
+
+    class Meta:
+        ordering = ["namespace", "queue"]
+        constraints = [models.UniqueConstraint(fields=["namespace", "queue"], name="one_grant_per_namespace")]
+
+    def __str__(self) -> str:
+        return f"{self.namespace} → {self.queue}"
+
+
+class TidePlan(Versioned):
+    """Layers over the base quota by the clock; what they add is computed, never stored over the base."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="tide_plans")
+    name = models.CharField(max_length=120)
+    time_zone = models.CharField(max_length=64, default="UTC")
+    enabled = models.BooleanField(default=False)
+    layers = models.JSONField(default=list)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [models.UniqueConstraint(fields=["cluster", "name"], name="tide_plan_in_cluster")]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,342 @@
+"""Sessions, what they decided and what came of it, reclaims and usage."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from tidesched_web.clusters.models import Cluster, PolicyRevision
+from tidesched_web.quota.models import Queue
+
+
+class ClusterLease(models.Model):
+    """Who may run sessions for a cluster. ``epoch`` grows with each new holder; expiry is by the database's clock."""
+
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, primary_key=True, related_name="lease")
+    holder = models.CharField(max_length=120, blank=True)
+    epoch = models.PositiveBigIntegerField(default=0)
+    expires_at = models.DateTimeField(null=True)
+    renewed_at = models.DateTimeField(null=True)
+
+
+class SessionRequest(models.Model):
+    """The work itself (a Celery message only wakes): one row per cluster, claimed with SKIP LOCKED, swept by the tick."""
+
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, primary_key=True, related_name="session_request")
+    due_at = models.DateTimeField()
+    asked_by = models.CharField(max_length=120, blank=True)
+    failures = models.PositiveIntegerField(default=0)
+    last_error = models.TextField(blank=True)
+
+
+class SessionState(models.TextChoices):
+    """Where a session stands; the last four are final."""
+
+    DECIDED = "decided", _("Decided")
+    SENDING = "sending", _("Sending")
+    DONE = "done", _("Done")
+    DRY_RUN = "dry_run", _("Dry run")
+    STOPPED = "stopped", _("Stopped by a guard")
+    FAILED = "failed", _("Failed")
+
+
+class Session(models.Model):
+    """One run of the scheduler. ``now`` is the cluster's clock, the other times are wall time."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="sessions")
+    number = models.PositiveBigIntegerField()
+    epoch = models.PositiveBigIntegerField()
+    state = models.CharField(max_length=16, choices=SessionState)
+    mode = models.CharField(max_length=16)
+    trigger = models.CharField(max_length=40, blank=True)
+    now = models.DateTimeField()
+    started_at = models.DateTimeField()
+    decided_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    policy = models.ForeignKey(PolicyRevision, on_delete=models.SET_NULL, null=True)
+    engine_version = models.CharField(max_length=40)
+    result_hash = models.CharField(max_length=64)
+    input_id = models.BigIntegerField(null=True)
+    timings_ms = models.JSONField(default=dict)
+    counts = models.JSONField(default=dict)
+    error = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [models.UniqueConstraint(fields=["cluster", "number"], name="session_number_in_cluster")]
+        indexes = [
+            models.Index(fields=["cluster", "-id"], name="session_newest"),
+            models.Index(fields=["cluster"], name="session_open", condition=models.Q(state__in=["decided", "sending"])),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.cluster} session {self.number}"
+
+
+class SessionMemory(models.Model):
+    """The scheduler's memory as of its last session; written in the same transaction as the session row."""
+
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, primary_key=True, related_name="session_memory")
+    session = models.ForeignKey(Session, on_delete=models.SET_NULL, null=True)
+    engine_version = models.CharField(max_length=40)
+    payload = models.BinaryField()
+    digest = models.CharField(max_length=64)
+
+
+class SessionInput(models.Model):
+    """What a session saw, compressed, to replay it: a full snapshot, or a difference to an earlier full one."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="session_inputs")
+    session = models.OneToOneField(Session, on_delete=models.CASCADE, related_name="input")
+    base = models.ForeignKey("self", on_delete=models.CASCADE, null=True, related_name="differences")
+    format = models.CharField(max_length=40)
+    payload = models.BinaryField()
+    memory = models.BinaryField()
+    size = models.PositiveIntegerField()
+
+    class Meta:
+        indexes = [models.Index(fields=["cluster", "-id"], name="input_newest")]
+
+
+class DecisionKind(models.TextChoices):
+    """What is to be written to the cluster."""
+
+    BIND = "bind", _("Bind")
+    EVICT = "evict", _("Evict")
+    STATUS = "status", _("PodGroup status")
+    EVENT = "event", _("Event")
+
+
+class DecisionState(models.TextChoices):
+    """What came of it; the last three are final."""
+
+    DECIDED = "decided", _("Decided")
+    SENDING = "sending", _("Sending")
+    DONE = "done", _("Done")
+    FAILED = "failed", _("Failed")
+    SUPERSEDED = "superseded", _("Superseded")
+
+
+OPEN_DECISION_STATES = (DecisionState.DECIDED, DecisionState.SENDING)
+
+
+class Decision(models.Model):
+    """One write to a cluster: written here first, then sent, then marked. Partitioned by ``at`` (wall time)."""
+
+    id = models.BigAutoField(primary_key=True)
+    at = models.DateTimeField()
+    cluster = models.ForeignKey(
+        Cluster, on_delete=models.CASCADE, db_index=False, db_constraint=False, related_name="+"
+    )
+    session = models.ForeignKey(
+        Session, on_delete=models.DO_NOTHING, db_index=False, db_constraint=False, related_name="decisions"
+    )
+    epoch = models.PositiveBigIntegerField()
+    kind = models.CharField(max_length=16, choices=DecisionKind)
+    state = models.CharField(max_length=16, choices=DecisionState, default=DecisionState.DECIDED)
+    gang = models.CharField(max_length=320)
+    target = models.CharField(max_length=320)
+    uid = models.CharField(max_length=64, blank=True)
+    node = models.CharField(max_length=253, blank=True)
+    detail = models.JSONField(default=dict)
+    reclaim_id = models.BigIntegerField(null=True)
+    outcome = models.TextField(blank=True)
+    settled_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["id"]
+        indexes = [
+            models.Index(fields=["session", "id"], name="decision_session"),
+            models.Index(
+                fields=["cluster", "id"], name="decision_open", condition=models.Q(state__in=["decided", "sending"])
+            ),
+            models.Index(fields=["cluster", "gang", "-id"], name="decision_gang"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.target}"
+
+
+class ReclaimSource(models.TextChoices):
+    """Whose decision it was."""
+
+    OWN = "own", _("TideSched")
+    OBSERVED = "observed", _("Observed")
+
+
+class ReclaimState(models.TextChoices):
+    """What came of it."""
+
+    DECIDED = "decided", _("Decided")
+    EVICTING = "evicting", _("Evicting")
+    PROMISED = "promised", _("Waiting for the cards")
+    DONE = "done", _("Reclaimer runs")
+    PARTIAL = "partial", _("Partly evicted")
+    CANCELLED = "cancelled", _("Cancelled")
+
+
+class Reclaim(models.Model):
+    """Who needed what and who fell. Amounts as in the result document (cards as counts)."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="reclaims")
+    session = models.ForeignKey(Session, on_delete=models.DO_NOTHING, db_constraint=False, related_name="reclaims")
+    at = models.DateTimeField(help_text=_("The cluster's clock."))
+    wall_at = models.DateTimeField()
+    source = models.CharField(max_length=16, choices=ReclaimSource, default=ReclaimSource.OWN)
+    action = models.CharField(max_length=24)
+    state = models.CharField(max_length=16, choices=ReclaimState, default=ReclaimState.DECIDED)
+    reclaimer = models.CharField(max_length=320)
+    queue = models.ForeignKey(Queue, on_delete=models.SET_NULL, null=True, related_name="reclaims_made")
+    queue_name = models.CharField(max_length=63)
+    needed = models.JSONField()
+    freed = models.JSONField()
+    work_lost_card_seconds = models.FloatField(default=0)
+    rule = models.CharField(max_length=200)
+    votes = models.JSONField(default=list)
+    refused = models.JSONField(default=list)
+    audit_entry_id = models.BigIntegerField(null=True)
+    promised_at = models.DateTimeField(null=True)
+    running_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [
+            models.Index(fields=["cluster", "-id"], name="reclaim_newest"),
+            models.Index(fields=["cluster", "reclaimer", "-id"], name="reclaim_reclaimer"),
+            models.Index(fields=["session"], name="reclaim_session"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.reclaimer} reclaims"
+
+
+class ReclaimVictim(models.Model):
+    """A gang that fell in a reclaim."""
+
+    reclaim = models.ForeignKey(Reclaim, on_delete=models.CASCADE, related_name="victims")
+    gang = models.CharField(max_length=320)
+    queue = models.ForeignKey(Queue, on_delete=models.SET_NULL, null=True, related_name="reclaims_suffered")
+    queue_name = models.CharField(max_length=63)
+    pods = models.JSONField(default=list)
+    cards = models.JSONField(default=dict)
+    work_lost_card_seconds = models.FloatField(default=0)
+
+    class Meta:
+        ordering = ["gang"]
+        indexes = [models.Index(fields=["gang", "-id"], name="victim_gang")]
+
+    def __str__(self) -> str:
+        return self.gang
+
+
+class UsageChange(models.Model):
+    """Queue × card at each change, in milli-cards: a step function. Partitioned by ``wall_at``."""
+
+    id = models.BigAutoField(primary_key=True)
+    wall_at = models.DateTimeField()
+    at = models.DateTimeField(help_text=_("The cluster's clock."))
+    cluster = models.ForeignKey(
+        Cluster, on_delete=models.CASCADE, db_index=False, db_constraint=False, related_name="+"
+    )
+    queue = models.ForeignKey(Queue, on_delete=models.DO_NOTHING, db_index=False, db_constraint=False, related_name="+")
+    card = models.CharField(max_length=120)
+    quota = models.BigIntegerField()
+    allocated = models.BigIntegerField()
+    inqueue = models.BigIntegerField()
+    elastic = models.BigIntegerField()
+
+    class Meta:
+        ordering = ["at", "id"]
+        indexes = [models.Index(fields=["queue", "card", "-at"], name="usage_queue_card")]
+
+
+class QueueUsage(models.Model):
+    """The newest point of the step function, for the pages that show now. Milli-cards."""
+
+    queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="usage")
+    card = models.CharField(max_length=120)
+    at = models.DateTimeField()
+    quota = models.BigIntegerField()
+    allocated = models.BigIntegerField()
+    inqueue = models.BigIntegerField()
+    elastic = models.BigIntegerField()
+
+    class Meta:
+        ordering = ["card"]
+        constraints = [models.UniqueConstraint(fields=["queue", "card"], name="one_usage_per_queue_card")]
+
+
+class UsageRollup(models.Model):
+    """Means and maxima of a queue × card over an hour or a day of the cluster's clock. Milli-cards."""
+
+    queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="usage_rollups")
+    card = models.CharField(max_length=120)
+    step_seconds = models.PositiveIntegerField()
+    at = models.DateTimeField()
+    quota = models.BigIntegerField()
+    allocated_mean = models.FloatField()
+    allocated_max = models.BigIntegerField()
+
+    class Meta:
+        ordering = ["at"]
+        constraints = [
+            models.UniqueConstraint(fields=["queue", "card", "step_seconds", "at"], name="one_rollup_per_step")
+        ]
+
+
+class TidePoint(models.Model):
+    """Where a card type's cards were at one session, in milli-cards, written when it changed.
+
+    ``total = inference + training + foreign + idle``; ``borrowed`` is the part of ``training`` that a full flood
+    would take back; ``waiting`` is what waiting gangs still ask for.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="tide_points")
+    at = models.DateTimeField(help_text=_("The cluster's clock."))
+    wall_at = models.DateTimeField()
+    card = models.CharField(max_length=120)
+    total = models.BigIntegerField()
+    inference = models.BigIntegerField()
+    training = models.BigIntegerField()
+    borrowed = models.BigIntegerField()
+    foreign = models.BigIntegerField()
+    idle = models.BigIntegerField()
+    waiting = models.BigIntegerField()
+
+    class Meta:
+        ordering = ["at", "id"]
+        indexes = [models.Index(fields=["cluster", "card", "-at"], name="tide_card")]
+
+
+class AlertSeverity(models.TextChoices):
+    """How urgent."""
+
+    INFO = "info", _("Notice")
+    WARNING = "warning", _("Warning")
+    CRITICAL = "critical", _("Critical")
+
+
+class Alert(models.Model):
+    """Something that a person must look at; one open alert per cluster and ``key``."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="alerts")
+    key = models.CharField(max_length=120)
+    severity = models.CharField(max_length=16, choices=AlertSeverity)
+    code = models.CharField(max_length=60)
+    numbers = models.JSONField(default=dict)
+    message = models.TextField()
+    session_id = models.BigIntegerField(null=True)
+    raised_at = models.DateTimeField()
+    resolved_at = models.DateTimeField(null=True)
+    resolved_by = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        ordering = ["-raised_at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cluster", "key"], name="one_open_alert", condition=models.Q(resolved_at__isnull=True)
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.message

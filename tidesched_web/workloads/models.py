@@ -1,0 +1,146 @@
+"""Gangs as last seen, their pods and what happened to them."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.quota.models import Queue
+
+
+class GangState(models.TextChoices):
+    """The word that a person reads; made from phase, reason and what was evicted."""
+
+    WAITING = "waiting", _("Waiting")
+    ADMITTED = "admitted", _("Admitted")
+    RUNNING = "running", _("Running")
+    RECLAIMED = "reclaimed", _("Reclaimed")
+    FINISHED = "finished", _("Finished")
+    FAILED = "failed", _("Failed")
+
+
+TERMINAL_GANG_STATES = (GangState.FINISHED, GangState.FAILED)
+
+
+class Gang(models.Model):
+    """A PodGroup as last seen. Times are of the cluster's clock unless they say wall.
+
+    ``cards`` maps card names (``A|B`` for a choice) to counts, for the whole gang; ``reason_*`` say why it waits.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="gangs")
+    namespace = models.CharField(max_length=63)
+    name = models.CharField(max_length=253)
+    uid = models.CharField(max_length=64)
+    queue = models.ForeignKey(Queue, on_delete=models.SET_NULL, null=True, related_name="gangs")
+    queue_name = models.CharField(max_length=63)
+    service_type = models.CharField(max_length=16)
+    owner_kind = models.CharField(max_length=63, blank=True)
+    owner_name = models.CharField(max_length=253, blank=True)
+    priority = models.IntegerField(default=0)
+    priority_class = models.CharField(max_length=253, blank=True)
+    min_member = models.PositiveIntegerField(default=1)
+    replicas = models.PositiveIntegerField(default=0)
+    ready = models.PositiveIntegerField(default=0)
+    bound = models.PositiveIntegerField(default=0)
+    phase = models.CharField(max_length=16)
+    state = models.CharField(max_length=16, choices=GangState, default=GangState.WAITING)
+    # True while the gang still needs something: then it has a reason.
+    needs = models.BooleanField(default=False)
+    cards = models.JSONField(default=dict)
+    cpu_milli = models.BigIntegerField(default=0)
+    memory_mib = models.BigIntegerField(default=0)
+    position = models.PositiveIntegerField(null=True)
+    reason_code = models.CharField(max_length=32, blank=True)
+    reason_numbers = models.JSONField(default=dict)
+    reason_message = models.TextField(blank=True)
+    reason_remedy = models.JSONField(null=True)
+    reason_since = models.DateTimeField(null=True)
+    submitted_at = models.DateTimeField()
+    waiting_since = models.DateTimeField(null=True)
+    started_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    # Wall time of the session that saw it last; gone_at (wall) when the object left the cluster.
+    seen_at = models.DateTimeField()
+    gone_at = models.DateTimeField(null=True)
+    session_id = models.BigIntegerField(null=True)
+    manifest = models.JSONField(default=dict)
+
+    class Meta:
+        ordering = ["-submitted_at", "id"]
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "namespace", "name", "uid"], name="gang_in_cluster"),
+        ]
+        indexes = [
+            models.Index(fields=["cluster", "state", "waiting_since", "id"], name="gang_waiting"),
+            models.Index(fields=["cluster", "-submitted_at", "-id"], name="gang_newest"),
+            models.Index(fields=["queue", "state"], name="gang_queue"),
+            models.Index(fields=["cluster", "namespace", "name"], name="gang_key"),
+            models.Index(fields=["cluster", "reason_code"], name="gang_reason", condition=models.Q(needs=True)),
+            models.Index(fields=["gone_at"], name="gang_gone", condition=models.Q(gone_at__isnull=False)),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class GangPod(models.Model):
+    """A member of a gang as last seen."""
+
+    gang = models.ForeignKey(Gang, on_delete=models.CASCADE, related_name="pods")
+    name = models.CharField(max_length=253)
+    uid = models.CharField(max_length=64)
+    role = models.CharField(max_length=63, blank=True)
+    phase = models.CharField(max_length=16)
+    leaving = models.BooleanField(default=False)
+    node = models.CharField(max_length=253, blank=True)
+    card = models.CharField(max_length=120, blank=True)
+    card_milli = models.IntegerField(default=0)
+    card_indices = models.JSONField(default=list)
+    started_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [models.UniqueConstraint(fields=["gang", "uid"], name="pod_in_gang")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class GangEventKind(models.TextChoices):
+    """Steps of a gang's life."""
+
+    SUBMITTED = "submitted", _("Submitted")
+    REASON = "reason", _("Waits for another reason")
+    ADMITTED = "admitted", _("Admitted")
+    PROMISED = "promised", _("Promised")
+    BOUND = "bound", _("Bound")
+    RUNNING = "running", _("Running")
+    RECLAIMED = "reclaimed", _("Reclaimed")
+    RESTARTED = "restarted", _("Restarted")
+    FINISHED = "finished", _("Finished")
+    FAILED = "failed", _("Failed")
+    GONE = "gone", _("Left the cluster")
+
+
+class GangEvent(models.Model):
+    """One point of a gang's timeline; ``at`` in the cluster's clock, ``wall_at`` when it was written."""
+
+    gang = models.ForeignKey(Gang, on_delete=models.CASCADE, related_name="events")
+    kind = models.CharField(max_length=16, choices=GangEventKind)
+    at = models.DateTimeField()
+    wall_at = models.DateTimeField()
+    session_id = models.BigIntegerField(null=True)
+    reclaim_id = models.BigIntegerField(null=True)
+    detail = models.JSONField(default=dict)
+
+    class Meta:
+        ordering = ["at", "id"]
+
+    def __str__(self) -> str:
+        return f"{self.gang} {self.kind}"
