@@ -48,6 +48,8 @@ class CreatePartitionedModel(migrations.CreateModel):
         )
         schema_editor.execute(f"ALTER SEQUENCE {quote(sequence)} OWNED BY {quote(table)}.{quote('id')}")
         schema_editor.execute(f"CREATE TABLE {quote(table + '_rest')} PARTITION OF {quote(table)} DEFAULT")
+        for index in model._meta.indexes:
+            schema_editor.add_index(model, index)
 
 
 def _floor(moment: dt.datetime, hours: int) -> dt.datetime:
