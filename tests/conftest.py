@@ -1,0 +1,41 @@
+"""One real PostgreSQL and one real Valkey for the whole run, started before Django reads its settings.
+
+`DATABASE_URL` and `REDIS_URL` name servers to use instead.
+"""
+
+import atexit
+import os
+import secrets
+import shutil
+import tempfile
+from pathlib import Path
+
+from cryptography.fernet import Fernet
+
+from tidesched_web.embedded.disposable import DisposableServers
+
+# Everybody may enter, since PostgreSQL may run as another user; nobody else may list it.
+_FOLDER = Path(tempfile.mkdtemp(prefix="tidesched-tests-"))
+_FOLDER.chmod(0o711)
+_SERVERS: list[DisposableServers] = []
+
+
+def _start() -> None:
+    atexit.register(shutil.rmtree, _FOLDER, ignore_errors=True)
+    os.environ["DATA_DIR"] = str(_FOLDER)
+    os.environ["TIDESCHED_EMBEDDED"] = "0"
+    os.environ["DEMO"] = "0"
+    os.environ["ALLOWED_HOSTS"] = "*"
+    os.environ.setdefault("SECRET_KEY", secrets.token_urlsafe(50))
+    os.environ.setdefault("TIDESCHED_KEYS", Fernet.generate_key().decode())
+    if os.environ.get("DATABASE_URL") and os.environ.get("REDIS_URL"):
+        return
+    servers = DisposableServers(_FOLDER)
+    servers.start()
+    atexit.register(servers.stop)
+    _SERVERS.append(servers)
+    os.environ.setdefault("DATABASE_URL", servers.database_url)
+    os.environ.setdefault("REDIS_URL", servers.redis_url)
+
+
+_start()

@@ -1,0 +1,64 @@
+"""Both servers in a folder that may be thrown away: for tests, benchmarks and the generation of documents."""
+
+import subprocess
+import time
+from pathlib import Path
+
+from tidesched_web.embedded.child import spawn
+from tidesched_web.embedded.errors import StartError
+from tidesched_web.embedded.postgres import Postgres
+from tidesched_web.embedded.valkey import Valkey
+
+_PATIENCE_SECONDS = 30.0
+
+
+class DisposableServers:
+    """PostgreSQL and Valkey without durability, started together and stopped together."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.servers: list[Postgres | Valkey] = [
+            Postgres(folder, disposable=True),
+            Valkey(folder, disposable=True),
+        ]
+        self._children: list[subprocess.Popen[bytes]] = []
+
+    @property
+    def database_url(self) -> str:
+        """The address of PostgreSQL."""
+        return self.servers[0].url
+
+    @property
+    def redis_url(self) -> str:
+        """The address of Valkey."""
+        return self.servers[1].url
+
+    def start(self) -> None:
+        """Start both and wait until both answer."""
+        for server in self.servers:
+            server.prepare()
+            with self.folder.joinpath(f"{server.name}.log").open("ab") as log:
+                self._children.append(
+                    spawn(server.command(), env=server.environment(), account=server.account, output=log, cwd=Path("/"))
+                )
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        for server, child in zip(self.servers, self._children, strict=True):
+            while not server.ready():
+                if child.poll() is not None or time.monotonic() > deadline:
+                    self.stop()
+                    tail = self.folder.joinpath(f"{server.name}.log").read_text(errors="replace")[-2000:]
+                    raise StartError(f"{server.name} did not start: {tail}", f"look at {self.folder}")
+                time.sleep(0.05)
+
+    def stop(self) -> None:
+        """Stop both; what does not go in ten seconds is killed."""
+        for server, child in zip(self.servers, self._children, strict=False):
+            if child.poll() is None:
+                child.send_signal(server.stop_signal)
+        for child in self._children:
+            try:
+                child.wait(10)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+        self._children.clear()

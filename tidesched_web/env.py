@@ -1,0 +1,94 @@
+"""What the environment says, read in one place. Django-free, so that the supervisor and the settings share it.
+
+A value comes from the variable itself, else from `$DATA_DIR/runtime.json` (written by the supervisor while its servers
+run), else from the default. Secrets come from the variable, else from a file of the data folder.
+"""
+
+import os
+from pathlib import Path
+
+import msgspec
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+
+class Runtime(msgspec.Struct, omit_defaults=True):
+    """`runtime.json`: where the servers of a running installation are, for every other process that asks."""
+
+    database_url: str = ""
+    redis_url: str = ""
+    web_url: str = ""
+    simcluster_url: str = ""
+    simcluster_token_file: str = ""
+    supervisor_pid: int = 0
+    supervisor_started: str = ""
+    processes: dict[str, int] = {}
+
+
+def text(name: str, default: str = "") -> str:
+    """Return the variable without surrounding blanks; an empty one counts as not set."""
+    return os.environ.get(name, "").strip() or default
+
+
+def flag(name: str, *, default: bool) -> bool:
+    """Return a yes/no variable.
+
+    Raises
+    ------
+    ValueError
+        for any other word, because a mistyped switch must not silently mean "no".
+    """
+    value = text(name).lower()
+    if not value:
+        return default
+    if value in {"1", "true", "yes", "on"}:
+        return True
+    if value in {"0", "false", "no", "off"}:
+        return False
+    raise ValueError(f"{name}={value!r}: expected one of 1, true, yes, on, 0, false, no, off")
+
+
+def number(name: str, default: int) -> int:
+    """Return a whole-number variable."""
+    value = text(name)
+    if not value:
+        return default
+    try:
+        return int(value)
+    except ValueError:
+        raise ValueError(f"{name}={value!r}: expected a whole number") from None
+
+
+def words(name: str, default: tuple[str, ...] = ()) -> list[str]:
+    """Return a comma-separated variable as a list."""
+    value = text(name)
+    return [word.strip() for word in value.split(",") if word.strip()] if value else list(default)
+
+
+def data_dir() -> Path:
+    """Return the data folder: absolute, links resolved, perhaps not made yet."""
+    return Path(BASE_DIR, text("DATA_DIR", ".data")).expanduser().resolve()
+
+
+def runtime_file(folder: Path) -> Path:
+    """Return where the supervisor of this data folder says what runs."""
+    return folder / "runtime.json"
+
+
+def runtime() -> Runtime:
+    """Return what the supervisor of this data folder last wrote; all fields empty when nothing runs."""
+    try:
+        return msgspec.json.decode(runtime_file(data_dir()).read_bytes(), type=Runtime)
+    except (FileNotFoundError, PermissionError, NotADirectoryError, msgspec.DecodeError):
+        return Runtime()
+
+
+def secret(name: str, file: str) -> str:
+    """Return a secret from the variable, else from the data folder's file, else nothing (its user then refuses)."""
+    value = text(name)
+    if value:
+        return value
+    try:
+        return (data_dir() / file).read_text(encoding="ascii").strip()
+    except (FileNotFoundError, PermissionError, NotADirectoryError):
+        return ""

@@ -1,0 +1,228 @@
+"""Django's settings, all of them from the environment (docs/operations.md lists the variables)."""
+
+from pathlib import Path
+
+import dj_database_url
+from csp.constants import NONCE, NONE, SELF
+from django.utils.translation import gettext_lazy as _
+
+from tidesched_web import env
+from tidesched_web.embedded import sockets
+
+BASE_DIR = env.BASE_DIR
+DATA_DIR = env.data_dir()
+RUNTIME = env.runtime()
+VERSION = "0.1.0"
+
+# An embedded installation is one that brings its own servers: no DATABASE_URL in the environment of a user.
+EMBEDDED = env.flag("TIDESCHED_EMBEDDED", default=not env.text("DATABASE_URL"))
+DEMO = env.flag("DEMO", default=EMBEDDED)
+DEBUG = env.flag("DEBUG", default=False)
+
+# Empty when neither is there: Django then refuses at the first use, while checks and builds work without one.
+SECRET_KEY = env.secret("SECRET_KEY", "secret_key")
+# The first key encrypts, all decrypt. Never derived from SECRET_KEY, so that either can be changed alone.
+TIDESCHED_KEYS = [key for key in env.secret("TIDESCHED_KEYS", "tidesched_keys").replace("\n", ",").split(",") if key]
+
+# --- the address that people use --------------------------------------------------------------------------------------
+
+PUBLIC_URL = env.text("PUBLIC_URL", RUNTIME.web_url or "http://127.0.0.1:8000").rstrip("/")
+ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", ("*",) if EMBEDDED else ("localhost", "127.0.0.1", "[::1]"))
+CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", (PUBLIC_URL,))
+_HTTPS = PUBLIC_URL.startswith("https://")
+SECURE_SSL_REDIRECT = _HTTPS and env.flag("SECURE_SSL_REDIRECT", default=True)
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.flag("BEHIND_PROXY", default=False) else None
+SECURE_HSTS_SECONDS = env.number("SECURE_HSTS_SECONDS", 31_536_000 if _HTTPS else 0)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = _HTTPS
+SECURE_HSTS_PRELOAD = _HTTPS
+SECURE_REFERRER_POLICY = "same-origin"
+SESSION_COOKIE_SECURE = _HTTPS
+SESSION_COOKIE_AGE = 14 * 24 * 3600
+CSRF_COOKIE_SECURE = _HTTPS
+CSRF_COOKIE_HTTPONLY = False  # the page's own script sends it back in a header
+X_FRAME_OPTIONS = "DENY"
+
+# --- applications -----------------------------------------------------------------------------------------------------
+
+# Django's admin is left out on purpose: it writes around the services, and so around the audit log.
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "rest_framework",
+    "django_filters",
+    "drf_spectacular",
+    "django_htmx",
+    "csp",
+    "axes",
+    "tidesched_web.common",
+    "tidesched_web.audit",
+    "tidesched_web.accounts",
+    "tidesched_web.clusters",
+    "tidesched_web.quota",
+    "tidesched_web.workloads",
+    "tidesched_web.scheduling",
+    "tidesched_web.changes",
+    "tidesched_web.api",
+    "tidesched_web.console",
+]
+AUTH_USER_MODEL = "accounts.User"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "axes.middleware.AxesMiddleware",
+]
+ROOT_URLCONF = "tidesched_web.urls"
+ASGI_APPLICATION = "tidesched_web.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.template.context_processors.i18n",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+
+# --- data -------------------------------------------------------------------------------------------------------------
+
+DATABASE_URL = env.text("DATABASE_URL") or RUNTIME.database_url or sockets.database_url(DATA_DIR)
+REDIS_URL = env.text("REDIS_URL") or RUNTIME.redis_url or sockets.redis_url(DATA_DIR)
+
+DATABASES = {"default": dict(dj_database_url.parse(DATABASE_URL))}
+DATABASES["default"] |= {
+    "ATOMIC_REQUESTS": False,  # services own their transactions
+    # A persistent connection per thread leaks under ASGI and breaks after a fork; the web process has a pool instead.
+    "CONN_MAX_AGE": 0,
+    "DISABLE_SERVER_SIDE_CURSORS": False,
+}
+_POOL = env.number("DATABASE_POOL", 0)
+DATABASES["default"].setdefault("OPTIONS", {})
+if _POOL:
+    DATABASES["default"]["OPTIONS"] |= {"pool": {"min_size": 2, "max_size": _POOL, "timeout": 10}}
+
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        "KEY_PREFIX": "tidesched",
+    }
+}
+
+# --- who may come in --------------------------------------------------------------------------------------------------
+
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+LOGIN_URL = "console:sign_in"
+LOGIN_REDIRECT_URL = "console:overview"
+LOGOUT_REDIRECT_URL = "console:sign_in"
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = 0.25  # hours
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_ON_SUCCESS = True
+AXES_VERBOSE = False
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "script-src": [SELF, NONCE],
+        "style-src-elem": [SELF, NONCE],
+        # plotly.js sets sizes and colours through the style attribute of the elements that it draws
+        "style-src-attr": ["'unsafe-inline'"],
+        "img-src": [SELF, "data:", "blob:"],
+        "font-src": [SELF, "data:"],
+        "connect-src": [SELF],
+        "worker-src": [SELF],
+        "object-src": [NONE],
+        "base-uri": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+    }
+}
+
+# --- language, time ---------------------------------------------------------------------------------------------------
+
+LANGUAGE_CODE = "en"
+LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+USE_I18N = True
+USE_TZ = True
+TIME_ZONE = "UTC"
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STATIC_ROOT = Path(env.text("STATIC_ROOT", str(BASE_DIR / "staticfiles")))
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+WHITENOISE_KEEP_ONLY_HASHED_FILES = False
+
+# --- REST -------------------------------------------------------------------------------------------------------------
+
+REST_FRAMEWORK = {
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "TEST_REQUEST_DEFAULT_FORMAT": "json",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "TideSched",
+    "DESCRIPTION": "Quota, gangs and reclaims of GPU clusters.",
+    "VERSION": VERSION,
+    "SERVE_INCLUDE_SCHEMA": False,
+}
+
+# --- the demo's cluster -----------------------------------------------------------------------------------------------
+
+SIMCLUSTER_URL = env.text("SIMCLUSTER_URL", RUNTIME.simcluster_url)
+SIMCLUSTER_TOKEN_FILE = env.text("SIMCLUSTER_TOKEN_FILE", RUNTIME.simcluster_token_file)
+
+# --- logs -------------------------------------------------------------------------------------------------------------
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {
+        "line": {
+            "format": "%(asctime)s %(levelname)s %(name)s: %(message)s",
+            "datefmt": "%Y-%m-%dT%H:%M:%S%z",
+        }
+    },
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": env.text("LOG_LEVEL", "INFO")},
+    "loggers": {
+        "django.server": {"handlers": ["console"], "level": "WARNING", "propagate": False},
+        "axes": {"level": "WARNING"},
+    },
+}

@@ -1,0 +1,16 @@
+"""All addresses: health, the REST API under /api/v1/, the console at /."""
+
+from importlib.util import find_spec
+
+from django.urls import URLPattern, URLResolver, include, path
+
+from tidesched_web.common import health
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
+]
+if find_spec("tidesched_web.api.urls"):
+    urlpatterns.append(path("api/v1/", include("tidesched_web.api.urls")))
+if find_spec("tidesched_web.console.urls"):
+    urlpatterns.append(path("", include("tidesched_web.console.urls")))
