@@ -1,0 +1,1 @@
+"""Pure functions over arrays and values; none of them knows a session."""

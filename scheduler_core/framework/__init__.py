@@ -1,0 +1,1 @@
+"""Session, statement, extension points and the tier walk that combines plugins."""

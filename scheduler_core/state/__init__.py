@@ -1,0 +1,1 @@
+"""Mutable tables of one session, structure of arrays."""
