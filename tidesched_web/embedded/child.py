@@ -1,41 +1,27 @@
 """Starting a program so that it cannot outlive its parent."""
 
-import ctypes
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-import msgspec
-
-_PR_SET_PDEATHSIG = 1
-_LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
+from tidesched_web.embedded.account import Account, become, die_with_parent
 
 
-class Account(msgspec.Struct, frozen=True):
-    """The user that a program runs as."""
+def before_exec(account: Account | None, death_signal: int) -> Callable[[], None]:
+    """Return what a child does between fork and exec: change its user, then tie its life to its parent's."""
+    parent = os.getpid()
 
-    uid: int
-    gid: int
+    def prepare() -> None:
+        if account is not None:
+            become(account)
+        die_with_parent(death_signal)
+        if os.getppid() != parent:  # it died before the request
+            os.kill(os.getpid(), signal.SIGKILL)
 
-
-def die_with_parent(death_signal: int, parent: int) -> Callable[[], None]:
-    """Return what the child runs between fork and exec: ask the kernel for a signal when the parent is gone.
-
-    The parent may already have died before the request: then the child ends at once. The kernel forgets the request
-    when the user changes, so it is made after that.
-    """
-
-    def before_exec() -> None:
-        if _LIBC is not None:
-            _LIBC.prctl(_PR_SET_PDEATHSIG, death_signal, 0, 0, 0)
-            if os.getppid() != parent:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    return before_exec
+    return prepare
 
 
 def spawn(
@@ -61,8 +47,19 @@ def spawn(
         stderr=subprocess.STDOUT,
         process_group=0,
         pass_fds=tuple(keep_fds),
-        user=account.uid if account else None,
-        group=account.gid if account else None,
-        extra_groups=[] if account else None,
-        preexec_fn=die_with_parent(death_signal, os.getpid()),  # noqa: PLW1509 - the caller has one thread
+        preexec_fn=before_exec(account, death_signal),  # noqa: PLW1509 - the callers have one thread
+    )
+
+
+def run(argv: Sequence[str], *, env: Mapping[str, str], account: Account | None) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end as the account and return what it said."""
+    return subprocess.run(
+        list(argv),
+        env=dict(env),
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=before_exec(account, signal.SIGKILL),  # noqa: PLW1509 - the callers have one thread
     )

@@ -14,8 +14,8 @@ from pathlib import Path
 import psycopg
 
 from tidesched_web.embedded import sockets
-from tidesched_web.embedded.account import own, server_account
-from tidesched_web.embedded.child import Account
+from tidesched_web.embedded.account import Account, own, server_account
+from tidesched_web.embedded.child import run
 from tidesched_web.embedded.errors import StartError
 
 USER = "tidesched"
@@ -102,26 +102,25 @@ class Postgres:
     def _address(self, database: str) -> str:
         return psycopg.conninfo.make_conninfo(host=str(self.socket_dir), user=USER, dbname=database)
 
+    def _run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        try:
+            return run([str(self.bin / program), *arguments], env=self.environment(), account=self.account)
+        except (OSError, subprocess.SubprocessError) as error:
+            raise StartError(
+                f"PostgreSQL's program {program} cannot be run: {error}",
+                "start as an ordinary user, or keep the checkout and DATA_DIR where everybody may enter",
+            ) from None
+
     def _initialise(self) -> None:
         # Into a folder beside it, then renamed: a start that was killed half-way leaves nothing that looks whole.
         fresh = self.folder.with_name("postgres.new")
         _remove(fresh)
         fresh.mkdir(mode=0o700, parents=True)
         own(fresh, self.account)
-        done = subprocess.run(
-            [
-                str(self.bin / "initdb"),
-                *("-D", str(fresh), "-U", USER, "--auth=trust", "--encoding=UTF8"),
-                *("--locale-provider=builtin", "--locale=C.UTF-8", "--no-instructions", "--no-sync"),
-            ],
-            env=dict(self.environment()),
-            capture_output=True,
-            text=True,
-            check=False,
-            cwd="/",
-            user=self.account.uid if self.account else None,
-            group=self.account.gid if self.account else None,
-            extra_groups=[] if self.account else None,
+        done = self._run(
+            "initdb",
+            *("-D", str(fresh), "-U", USER, "--auth=trust", "--encoding=UTF8"),
+            *("--locale-provider=builtin", "--locale=C.UTF-8", "--no-instructions", "--no-sync"),
         )
         if done.returncode:
             last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
@@ -133,7 +132,7 @@ class Postgres:
 
     def _check_version(self) -> None:
         there = self.folder.joinpath("PG_VERSION").read_text(encoding="ascii").strip()
-        answer = subprocess.run([str(self.bin / "postgres"), "--version"], capture_output=True, text=True, check=True)
+        answer = self._run("postgres", "--version")
         ours = answer.stdout.split()[-1].partition(".")[0]
         if there != ours:
             age = "a newer" if int(there) > int(ours) else "an older"

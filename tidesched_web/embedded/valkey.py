@@ -9,7 +9,7 @@ from pathlib import Path
 import redis
 
 from tidesched_web.embedded import sockets
-from tidesched_web.embedded.child import Account
+from tidesched_web.embedded.account import Account
 from tidesched_web.embedded.errors import StartError
 
 
