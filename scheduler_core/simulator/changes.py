@@ -1,0 +1,49 @@
+"""What the world tells its listeners."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+
+class Cause(enum.StrEnum):
+    """Why an object changed."""
+
+    SUBMITTED = "submitted"
+    MADE = "made"
+    BOUND = "bound"
+    STARTED = "started"
+    EVICTED = "evicted"
+    KILLED = "killed"
+    SCALED = "scaled"
+    GONE = "gone"
+    FINISHED = "finished"
+    REQUEUED = "requeued"
+    ABORTED = "aborted"
+    STATUS = "status"
+    UPDATED = "updated"
+    DELETED = "deleted"
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One object that changed.
+
+    Attributes:
+        verb: ``upsert`` or ``delete``.
+        kind: ``Pod``, ``PodGroup``, ``Job``, ``ReplicaSet``, ``Queue``, ``Node`` or ``PriorityClass``.
+        key: ``namespace/name``, or ``name`` for kinds without a namespace.
+        cause: why.
+        value: the object as after the change; for ``delete`` as it was last.
+    """
+
+    verb: str
+    kind: str
+    key: str
+    cause: Cause
+    value: Any
+
+
+Listener = Callable[[Change], None]
