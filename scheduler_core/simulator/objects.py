@@ -11,11 +11,13 @@ from scheduler_core.model.resources import Amount, cards_to_json
 from scheduler_core.simulator.workload import OwnerKind, WorkloadState
 
 CARD_NAME = "volcano.sh/card.name"
+CARD_QUOTA = "volcano.sh/card.quota"
 CARD_REQUEST = "volcano.sh/card.request"
 SERVICE_TYPE = "volcano.sh/service.type"
 PREEMPTABLE = "volcano.sh/preemptable"
 GROUP_NAME = "scheduling.k8s.io/group-name"
 QUEUE_NAME = "scheduling.volcano.sh/queue-name"
+QUEUE_SERVICE_TYPE = "tidesched.io/service-type"
 TASK_SPEC = "volcano.sh/task-spec"
 CARD_MILLI = "tidesched.io/card-milli"
 CARD_INDICES = "tidesched.io/card-indices"

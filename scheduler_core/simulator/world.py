@@ -24,6 +24,7 @@ from scheduler_core.simulator.objects import CARD_INDICES, CARD_TYPE
 from scheduler_core.simulator.workload import OwnerKind, Workload, WorkloadState
 
 _Value = TypeVar("_Value")
+_Object = TypeVar("_Object", Node, Queue)
 DEFAULT_GRACE_SECONDS = 30.0
 DEFAULT_CONTROLLER_DELAY = 2.0
 # A kubelet needs this long to start a pod, and up to as much again.
@@ -131,6 +132,7 @@ class World:
             card, indices = self.placements.get(key, ("", ()))
             use.take(pod, card, indices)
         self._use[node.name] = use
+        node = self._identified(node, self.nodes.get(node.name))
         self.nodes[node.name] = node
         self.emit("upsert", "Node", node.name, Cause.UPDATED, node)
 
@@ -148,6 +150,7 @@ class World:
 
     def upsert_queue(self, queue: Queue) -> None:
         """Add a queue or change it."""
+        queue = self._identified(queue, self.queues.get(queue.name))
         self.queues[queue.name] = queue
         self.emit("upsert", "Queue", queue.name, Cause.UPDATED, queue)
 
@@ -395,6 +398,13 @@ class World:
     def _release(self, pod: Pod) -> None:
         card, indices = self.placements[pod.key]
         self._use[pod.node].release(pod, card, indices)
+
+    def _identified(self, value: _Object, old: _Object | None) -> _Object:
+        """Give an object that came without a uid the one it had before, or a new one."""
+        if value.uid:
+            return value
+        uid, created = (old.uid, old.created) if old is not None else (self.new_uid(), self.t)
+        return msgspec.structs.replace(value, uid=uid, created=created)
 
     def _pod(self, key: str, uid: str | None) -> Pod:
         pod = _found(self.pods, "pod", key)
