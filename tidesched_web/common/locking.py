@@ -1,0 +1,59 @@
+"""The lock order of every transaction, in one place; whoever follows it cannot deadlock with anybody else who does.
+
+1. the **quota tree** row of the cluster (``lock_tree``): every quota write takes it first;
+2. the **lease** row of the cluster (``lock_lease``): a session's writes happen only while the epoch still holds;
+3. the **rows** themselves, in order of their primary key;
+4. the **audit head** of the chain, last of all (``audit.services.append``): locked early it would serialise everybody
+   for the whole transaction.
+
+Nobody takes an earlier lock while holding a later one.
+"""
+
+from __future__ import annotations
+
+from django.db import connection
+
+
+_IDLE_SECONDS = 15
+
+
+class NotInTransaction(RuntimeError):
+    """A row lock outside a transaction would be released before it protects anything."""
+
+
+def require_transaction() -> None:
+    """Refuse to go on outside ``transaction.atomic``."""
+    if not connection.in_atomic_block:
+        raise NotInTransaction("this must be called inside transaction.atomic()")
+
+
+def lock_tree(cluster_id: int) -> int:
+    """Lock the quota tree of a cluster and return its version; made on first use."""
+    require_transaction()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO quota_quotatree (cluster_id, version) VALUES (%s, 1) ON CONFLICT DO NOTHING", [cluster_id]
+        )
+        cursor.execute("SELECT version FROM quota_quotatree WHERE cluster_id = %s FOR UPDATE", [cluster_id])
+        row = cursor.fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def lock_lease(cluster_id: int, epoch: int) -> bool:
+    """Hold the lease row against a new holder until the transaction ends; False when ``epoch`` has passed already.
+
+    The renewal updates the row too and must not wait: it touches no key, so ``FOR KEY SHARE`` lets it pass; takers
+    lock ``FOR UPDATE`` first, which conflicts. A process that is stopped in the middle would keep takers out for ever,
+    so the server ends its connection when the transaction idles for longer than a lease lasts.
+    """
+    require_transaction()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('idle_in_transaction_session_timeout', %s, true)", [f"{_IDLE_SECONDS}s"])
+        cursor.execute(
+            "SELECT epoch = %s AND expires_at > clock_timestamp() FROM scheduling_clusterlease "
+            "WHERE cluster_id = %s FOR KEY SHARE",
+            [epoch, cluster_id],
+        )
+        row = cursor.fetchone()
+    return bool(row and row[0])

@@ -1,0 +1,1 @@
+"""The bridge to the engine: the only package of the host that imports ``scheduler_core``. It asks no database."""

@@ -1,0 +1,74 @@
+"""Asking the engine: parse a policy, run a session, write and read its memory."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import msgspec
+
+from scheduler_core import run_session
+from scheduler_core.serde.kubernetes import SnapshotBuilder
+from scheduler_core.serde.policy import parse_policy
+from scheduler_core.serde.result import dump, result_to_json
+from tidesched_web.engine.model import BadInput, Memory, Policy, Result, Snapshot
+
+# Sessions of one cluster differ by what they see, never by chance; a replay uses the same seed.
+SEED = 0
+
+__all__ = ["SEED", "SnapshotBuilder", "decide", "decode_memory", "encode_memory", "policy_problem", "read_policy"]
+
+
+def read_policy(text: str) -> Policy:
+    """Parse a ``volcano-scheduler.conf``.
+
+    Raises:
+        BadInput: names the place, the value and what would be right.
+    """
+    return parse_policy(text)
+
+
+def policy_problem(text: str) -> dict[str, Any] | None:
+    """The error document of a policy that cannot be used, or None."""
+    try:
+        parse_policy(text)
+    except BadInput as error:
+        return dict(error.to_json()["error"])
+    return None
+
+
+def decide(snapshot: Snapshot, policy: Policy, *, now: float, memory: Memory | None) -> tuple[Result, Memory]:
+    """One session. Same input, same result, byte for byte.
+
+    Raises:
+        BadInput: the snapshot or the policy cannot be used.
+        BrokenInvariant: the engine's books do not add up; nothing of the result may be carried out.
+    """
+    return run_session(snapshot, policy, now=now, seed=SEED, memory=memory)
+
+
+def result_hash(result: Result) -> str:
+    """SHA-256 of the result document without timings."""
+    return hashlib.sha256(dump(result)).hexdigest()
+
+
+def result_document(result: Result) -> dict[str, Any]:
+    """The result as in the contracts."""
+    return result_to_json(result)
+
+
+def encode_memory(memory: Memory) -> bytes:
+    """Memory as it is stored with the session row."""
+    return msgspec.msgpack.encode(memory, order="deterministic")
+
+
+def decode_memory(payload: bytes) -> Memory:
+    """Read stored memory.
+
+    Raises:
+        BadInput: written by another, incompatible engine.
+    """
+    try:
+        return msgspec.msgpack.decode(payload, type=Memory)
+    except msgspec.MsgspecError as error:
+        raise BadInput("bad_memory", f"stored memory cannot be read: {error}") from error

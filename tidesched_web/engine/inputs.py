@@ -1,0 +1,104 @@
+"""Session inputs in storage form: a full snapshot, or what differs from an earlier full one.
+
+Format: zstd over msgpack. A difference names, for each list of the snapshot, the items that are new or changed and the
+keys that are gone; the scalar fields are always written.
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+import zstandard
+
+from tidesched_web.engine.model import BadInput, CardType, Node, Pod, PodGroup, PriorityClass, Queue, Snapshot
+
+FULL = "full-1"
+DIFFERENCE = "difference-1"
+_LEVEL = 3
+_LISTS = {
+    "nodes": attrgetter("name"),
+    "pods": attrgetter("key"),
+    "pod_groups": attrgetter("key"),
+    "queues": attrgetter("name"),
+    "priority_classes": attrgetter("name"),
+    "card_types": attrgetter("name"),
+}
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What leads from one snapshot to another."""
+
+    nodes: tuple[Node, ...] = ()
+    pods: tuple[Pod, ...] = ()
+    pod_groups: tuple[PodGroup, ...] = ()
+    queues: tuple[Queue, ...] = ()
+    priority_classes: tuple[PriorityClass, ...] = ()
+    card_types: tuple[CardType, ...] = ()
+    gone: dict[str, tuple[str, ...]] = {}
+    schedulers: tuple[str, ...] = ()
+    latest: float = 0.0
+    passed_over: dict[str, int] = {}
+
+
+def encode_full(snapshot: Snapshot) -> bytes:
+    """The whole snapshot."""
+    return zstandard.compress(msgspec.msgpack.encode(snapshot), _LEVEL)
+
+
+def encode_difference(snapshot: Snapshot, base: Snapshot) -> bytes:
+    """What ``snapshot`` changes in ``base``. Objects that the watch cache kept are compared by identity first."""
+    return zstandard.compress(msgspec.msgpack.encode(difference(snapshot, base)), _LEVEL)
+
+
+def difference(snapshot: Snapshot, base: Snapshot) -> Difference:
+    """What ``snapshot`` changes in ``base``; O(objects)."""
+    changed: dict[str, Any] = {}
+    gone: dict[str, tuple[str, ...]] = {}
+    for name, key_of in _LISTS.items():
+        before = {key_of(item): item for item in getattr(base, name)}
+        new = []
+        for item in getattr(snapshot, name):
+            old = before.pop(key_of(item), None)
+            if old is not item and old != item:
+                new.append(item)
+        changed[name] = tuple(new)
+        if before:
+            gone[name] = tuple(before)
+    return Difference(
+        **changed,
+        gone=gone,
+        schedulers=snapshot.schedulers,
+        latest=snapshot.latest,
+        passed_over=snapshot.passed_over,
+    )
+
+
+def apply(change: Difference, base: Snapshot) -> Snapshot:
+    """The snapshot that ``change`` was made from; every list in key order, as a snapshot's always is."""
+    lists: dict[str, Any] = {}
+    for name, key_of in _LISTS.items():
+        items = {key_of(item): item for item in getattr(base, name)}
+        for key in change.gone.get(name, ()):
+            items.pop(key, None)
+        items.update((key_of(item), item) for item in getattr(change, name))
+        lists[name] = tuple(items[key] for key in sorted(items))
+    return Snapshot(**lists, schedulers=change.schedulers, latest=change.latest, passed_over=change.passed_over)
+
+
+def decode(format: str, payload: bytes, base: Snapshot | None = None) -> Snapshot:  # noqa: A002
+    """Read a stored input; ``base`` is the full snapshot that a difference refers to.
+
+    Raises:
+        BadInput: unknown format, damaged payload, or a difference without its base.
+    """
+    try:
+        raw = zstandard.decompress(payload)
+        if format == FULL:
+            return msgspec.msgpack.decode(raw, type=Snapshot)
+        if format == DIFFERENCE and base is not None:
+            return apply(msgspec.msgpack.decode(raw, type=Difference), base)
+    except (zstandard.ZstdError, msgspec.MsgspecError) as error:
+        raise BadInput("bad_session_input", f"a stored session input cannot be read: {error}") from error
+    raise BadInput("bad_session_input", f"a stored session input of format {format!r} cannot be read", value=format)

@@ -1,0 +1,61 @@
+"""The engine's values under the names that the rest of the host uses."""
+
+from __future__ import annotations
+
+from scheduler_core.model.cards import CardKind, CardRequest, CardType, NodeCards
+from scheduler_core.model.decision import (
+    Bind,
+    Event,
+    Eviction,
+    GangOutcome,
+    QueueOutcome,
+    Reclaim,
+    ReclaimVictimGang,
+    Result,
+    VictimRole,
+)
+from scheduler_core.model.errors import BadInput, BrokenInvariant
+from scheduler_core.model.memory import Memory, Reservation
+from scheduler_core.model.node import Node
+from scheduler_core.model.pod import Pod, PodPhase, ServiceType
+from scheduler_core.model.podgroup import GangCondition, GangPhase, PodGroup
+from scheduler_core.model.policy import Policy
+from scheduler_core.model.queue import PriorityClass, Queue
+from scheduler_core.model.reason import Reason
+from scheduler_core.model.resources import MIB, Amount, cards_to_json
+from scheduler_core.model.snapshot import Snapshot
+
+__all__ = [
+    "MIB",
+    "Amount",
+    "BadInput",
+    "Bind",
+    "BrokenInvariant",
+    "CardKind",
+    "CardRequest",
+    "CardType",
+    "Event",
+    "Eviction",
+    "GangCondition",
+    "GangOutcome",
+    "GangPhase",
+    "Memory",
+    "Node",
+    "NodeCards",
+    "Pod",
+    "PodGroup",
+    "PodPhase",
+    "Policy",
+    "PriorityClass",
+    "Queue",
+    "QueueOutcome",
+    "Reason",
+    "Reclaim",
+    "ReclaimVictimGang",
+    "Reservation",
+    "Result",
+    "ServiceType",
+    "Snapshot",
+    "VictimRole",
+    "cards_to_json",
+]

@@ -1,0 +1,1 @@
+"""The session pipeline of one cluster: lease, settle, snapshot, decide, write then send, record."""

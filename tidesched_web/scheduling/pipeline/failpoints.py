@@ -1,0 +1,113 @@
+"""Named places where a test can kill, stop, slow or fail the process; nothing happens where none is set.
+
+``TIDESCHED_FAILPOINTS`` holds ``name=action[:argument]`` pairs joined by ``;``. Actions: ``kill9``, ``pause`` (SIGSTOP
+of the own process), ``raise`` and ``sleep:SECONDS``. An argument of the form ``@N`` (``kill9:@3``) waits for the
+N-th time that the place is reached. Each one fires once per process; with ``TIDESCHED_FAILPOINTS_ONCE=DIRECTORY``
+once for all processes: a marker file is made first, so the process that takes over passes the same place unharmed.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import msgspec
+
+VARIABLE = "TIDESCHED_FAILPOINTS"
+ONCE_VARIABLE = "TIDESCHED_FAILPOINTS_ONCE"
+
+# Every name that a test may set, with the step of the pipeline that it stands in.
+NAMES: dict[str, str] = {
+    "lease.taken": "the lease is held, nothing is read yet",
+    "settle.before_send": "an open decision is about to be finished",
+    "settle.after_send": "an open decision was finished in the cluster, not yet marked",
+    "session.decided": "the engine has decided, nothing is written",
+    "session.before_commit": "session, memory and decisions are written, not committed",
+    "session.committed": "committed, nothing is sent",
+    "send.before_batch": "a batch is marked as being sent; the lease was checked",
+    "bind.between_members": "some members of a gang are bound, others not",
+    "bind.sent": "a batch of binds is in the cluster, not marked",
+    "evict.dry_run_done": "every member passed the dry run, none is evicted",
+    "evict.between_members": "some members of a gang are evicted, others not",
+    "evict.sent": "a batch of evictions is in the cluster, not marked",
+    "send.marked": "a batch is marked as done",
+    "record.before_commit": "usage and gangs are about to be recorded",
+    "session.finished": "the session is finished, not yet announced",
+}
+
+
+class FailpointRaised(RuntimeError):
+    """What the action ``raise`` raises."""
+
+
+class _Failpoint(msgspec.Struct):
+    action: str
+    argument: str
+    at: int
+    reached: int = 0
+
+
+class BadFailpoint(ValueError):
+    """A failpoint that nobody can reach would make a test pass for nothing."""
+
+
+def parse(text: str) -> dict[str, _Failpoint]:
+    """Read the variable's text.
+
+    Raises:
+        BadFailpoint: unknown name or action.
+    """
+    found: dict[str, _Failpoint] = {}
+    for part in filter(None, (piece.strip() for piece in text.split(";"))):
+        name, _, what = part.partition("=")
+        action, _, argument = what.partition(":")
+        if name not in NAMES:
+            raise BadFailpoint(f"{VARIABLE}: no failpoint is called {name!r}; there are {', '.join(NAMES)}")
+        if action not in ("kill9", "pause", "raise", "sleep"):
+            raise BadFailpoint(f"{VARIABLE}: {name} has the action {action!r}; kill9, pause, raise or sleep:SECONDS")
+        at = int(argument[1:]) if argument.startswith("@") else 1
+        found[name] = _Failpoint(action, argument, at)
+    return found
+
+
+_active = parse(os.environ.get(VARIABLE, ""))
+_once = os.environ.get(ONCE_VARIABLE, "")
+_lock = threading.Lock()
+
+
+def reach(name: str) -> None:
+    """Say that the place ``name`` is reached."""
+    if not _active:
+        return
+    point = _active.get(name)
+    if point is None:
+        return
+    with _lock:
+        point.reached += 1
+        if point.reached != point.at:
+            return
+    if _once and not _first(name):
+        return
+    _act(name, point)
+
+
+def _first(name: str) -> bool:
+    try:
+        os.close(os.open(Path(_once) / name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        return False
+    return True
+
+
+def _act(name: str, point: _Failpoint) -> None:
+    if point.action == "kill9":
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif point.action == "pause":
+        os.kill(os.getpid(), signal.SIGSTOP)
+    elif point.action == "sleep":
+        time.sleep(float(point.argument))
+    else:
+        raise FailpointRaised(f"failpoint {name}")

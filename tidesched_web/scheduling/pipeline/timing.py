@@ -1,0 +1,24 @@
+"""How long the pipeline's leases and requests last, and the clock that they are measured by.
+
+The numbers hang together: a request that leaves just after a check of the lease may take effect ``REQUEST_SECONDS``
+later, so a check asks for that much, plus skew, to be left.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+LEASE_SECONDS = float(os.environ.get("TIDESCHED_LEASE_SECONDS", "15"))
+RENEW_SECONDS = LEASE_SECONDS / 5
+SKEW_SECONDS = min(1.0, LEASE_SECONDS / 10)
+REQUEST_SECONDS = min(5.0, LEASE_SECONDS / 3)
+# Without Celery, PostgreSQL rows alone are swept this often.
+SWEEP_SECONDS = min(5.0, LEASE_SECONDS)
+
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+def monotonic() -> float:
+    """Seconds that never go back and also pass while the machine sleeps or the process is stopped."""
+    return time.clock_gettime(_CLOCK)
