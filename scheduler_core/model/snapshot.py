@@ -22,6 +22,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
         schedulers: pods with one of these ``schedulerName`` are to be scheduled.
         latest: the latest timestamp seen in the input, seconds since the epoch (the default of ``now``).
         passed_over: kinds that were in the input and are not read, with their count.
+        warnings: what in the input could not be used as meant and was left aside, one sentence each, sorted.
     """
 
     nodes: tuple[Node, ...] = ()
@@ -33,3 +34,4 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     schedulers: tuple[str, ...] = ("tidesched", "volcano")
     latest: float = 0.0
     passed_over: dict[str, int] = {}
+    warnings: tuple[str, ...] = ()

@@ -1,0 +1,1 @@
+"""Readers and writers: Kubernetes objects in, policy in, result document out."""

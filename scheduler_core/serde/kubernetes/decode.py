@@ -1,0 +1,92 @@
+"""One Kubernetes object (a dict) to a typed struct, with an error that names the place."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import msgspec
+
+from scheduler_core.model.errors import BadInput
+
+T = TypeVar("T")
+
+_AT = re.compile(r"^(?P<what>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_STEP = re.compile(r"\.([A-Za-z0-9_-]+)|\[(\d+)\]|\[\"([^\"]*)\"\]")
+
+
+def child(path: str, key: str) -> str:
+    """Pointer of ``key`` below ``path``: ``.cpu``, or ``["nvidia.com/gpu"]`` where the key is not a plain word."""
+    return f"{path}.{key}" if _PLAIN_KEY.fullmatch(key) else f'{path}["{key}"]'
+
+
+def steps(path: str) -> list[str | int]:
+    """Keys and indices of a pointer such as ``items[3].spec["a/b"]``."""
+    text = path if path.startswith((".", "[")) else f".{path}"
+    return [int(index) if index else key or quoted for key, index, quoted in _STEP.findall(text)]
+
+
+def decode(obj: object, into: type[T]) -> T:
+    """Convert ``obj`` into the struct type ``into``.
+
+    Raises:
+        BadInput: ``malformed_object``, with the path below the object.
+    """
+    try:
+        return msgspec.convert(obj, into)
+    except msgspec.ValidationError as error:
+        raise _malformed(obj, str(error)) from None
+
+
+def _malformed(obj: Any, text: str) -> BadInput:
+    match = _AT.match(text)
+    what, path = (match["what"], match["path"] or "") if match else (text, "")
+    if "[...]" in path or "*" in path:
+        # msgspec names a dict's values or keys "[...]": the place is its container.
+        path = path.split("[...]")[0].split("*")[0]
+    value = obj
+    for step in steps(path):
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            value = None
+            break
+    shown = value if isinstance(value, str | int | float | bool) or value is None else None
+    return BadInput(
+        "malformed_object", f"{what}{f' at {path.lstrip(chr(46))}' if path else ''}", path=path, value=shown
+    )
+
+
+@lru_cache(maxsize=1 << 16)
+def parse_time(text: str) -> float:
+    """RFC 3339 time to seconds since the epoch.
+
+    Raises:
+        ValueError: not a time.
+    """
+    from datetime import UTC, datetime
+
+    moment = datetime.fromisoformat(text)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def time_at(text: str | None, path: str) -> float | None:
+    """The time at ``path``, None when absent.
+
+    Raises:
+        BadInput: ``bad_timestamp``.
+    """
+    if text is None:
+        return None
+    try:
+        return parse_time(text)
+    except ValueError:
+        raise BadInput(
+            "bad_timestamp",
+            f"{text!r} is not a time",
+            path=path,
+            value=text,
+            hint="write for example 2026-08-20T12:00:00Z",
+        ) from None

@@ -1,0 +1,218 @@
+"""The PodGroups that a controller would make, and what a gang's owner says of it.
+
+Source: semantics 5.3 (PodGroup creation) and 5.2 (policies); ``volcano.sh/*`` annotations flow from the workload to its
+PodGroup, and those of the pod override them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import msgspec
+
+from scheduler_core.model.podgroup import PodGroup
+from scheduler_core.model.resources import Amount
+from scheduler_core.serde.kubernetes import annotations as keys
+from scheduler_core.serde.kubernetes.catalogue import Catalogue
+from scheduler_core.serde.kubernetes.job import JobRecord, TaskRecord
+from scheduler_core.serde.kubernetes.pod import PodRecord
+from scheduler_core.serde.kubernetes.podgroup import DEFAULT_QUEUE, PodGroupRecord, read_notes
+from scheduler_core.serde.kubernetes.workload import WorkloadRecord
+
+VOLCANO_BATCH = "batch.volcano.sh/"
+
+
+class Priorities(Protocol):
+    """Value of a priority class by name."""
+
+    def value(self, name: str) -> int:
+        """The value of class ``name``, or of the global default."""
+
+
+class Owners(msgspec.Struct, frozen=True):
+    """Objects that own gangs, by namespace/name."""
+
+    jobs: Mapping[str, JobRecord]
+    replica_sets: Mapping[str, WorkloadRecord]
+    deployments: Mapping[str, WorkloadRecord]
+    namespaces: Mapping[str, Mapping[str, str]]
+
+
+def completed(
+    record: PodGroupRecord, members: list[PodRecord], owners: Owners, catalogue: Catalogue, priorities: Priorities
+) -> PodGroup:
+    """A PodGroup of the input with what its class, its owner and its pods say of it."""
+    group = record.group
+    fields: dict[str, object] = {"priority": priorities.value(group.priority_class)}
+    kind, name = group.owner_kind, group.owner_name
+    if not kind and members and members[0].owner is not None:
+        kind, name = members[0].owner.kind, members[0].owner.name
+        fields["owner_kind"], fields["owner_name"] = kind, name
+    if kind == "Job":
+        version = record.owner.api_version if record.owner else ""
+        job = owners.jobs.get(f"{group.namespace}/{name}")
+        if job is not None:
+            fields.update(_said_by_job(job))
+            if not group.card_request:
+                fields["card_request"] = job_cards(job, catalogue, priorities)
+        elif version.startswith(VOLCANO_BATCH):
+            fields["waits_for_admission"] = True
+    elif kind == "ReplicaSet":
+        replica_set = owners.replica_sets.get(f"{group.namespace}/{name}")
+        if replica_set is not None:
+            fields["replicas"] = replica_set.replicas
+    return msgspec.structs.replace(group, **fields)
+
+
+def group_of_job(job: JobRecord, name: str, catalogue: Catalogue, priorities: Priorities) -> PodGroup:
+    """The PodGroup that the job's controller would make."""
+    said = read_notes(job.annotations, job.labels)
+    return PodGroup(
+        namespace=job.namespace,
+        name=name,
+        uid=job.uid,
+        created=job.created,
+        submitted=said.submitted,
+        queue=job.queue,
+        min_member=job.min_available or 1,
+        min_task_member={task.name: task.min_available for task in job.tasks if task.explicit_min},
+        min_resources=job_minimum(job, priorities),
+        priority=priorities.value(job.priority_class),
+        priority_class=job.priority_class,
+        service_type=said.service_type,
+        owner_kind="Job",
+        owner_name=job.name,
+        preemptable=said.preemptable,
+        problem=said.problem,
+        annotations=job.annotations,
+        made=True,
+        card_request=said.card_request or job_cards(job, catalogue, priorities),
+        **_said_by_job(job),  # type: ignore[arg-type]
+    )
+
+
+def group_of_pods(name: str, members: list[PodRecord], owners: Owners, priorities: Priorities) -> PodGroup:
+    """The PodGroup that a controller would make for pods that have none.
+
+    Args:
+        name: as the pods have it. members: the pods, by name; at least one.
+    """
+    first = members[0]
+    pod, namespace = first.pod, first.pod.namespace
+    owner = pod.owner
+    replicas, notes = _owner_notes(first, owners)
+    notes.update(
+        (k, v) for k, v in pod.annotations.items() if k.startswith(keys.FLOWING_PREFIX) and k not in keys.OF_THE_POD
+    )
+    said = read_notes(notes, pod.labels)
+    least, problem = _least(first, notes)
+    problem = problem or said.problem
+    if keys.GROUP_NAME in pod.annotations or keys.GROUP_NAME_VOLCANO in pod.annotations:
+        # Whoever wrote the name was to make the PodGroup; its size is not known, so it must not start.
+        problem = problem or f"its pods name the PodGroup {namespace}/{name}, which does not exist"
+    priority = priorities.value(pod.priority_class) if pod.priority_class or not first.has_priority else pod.priority
+    return PodGroup(
+        namespace=namespace,
+        name=name,
+        uid=name,
+        created=min(member.pod.created for member in members),
+        submitted=said.submitted,
+        queue=pod.annotations.get(keys.QUEUE_NAME)
+        or owners.namespaces.get(namespace, {}).get(keys.QUEUE_NAME)
+        or DEFAULT_QUEUE,
+        min_member=least,
+        min_resources=Amount(pod.cpu_milli, pod.memory_mib).times(least),
+        card_request=said.card_request,
+        priority=priority,
+        priority_class=pod.priority_class,
+        service_type=said.service_type,
+        owner_kind=owner.kind if owner else "",
+        owner_name=owner.name if owner else "",
+        preemptable=said.preemptable,
+        replicas=replicas,
+        made=True,
+        problem=problem,
+        annotations=notes,
+    )
+
+
+def job_minimum(job: JobRecord, priorities: Priorities) -> Amount:
+    """CPU and memory of the smallest set of pods with which the job may start."""
+    total = Amount()
+    for task, count in _minimal_pods(job, priorities):
+        total = total + Amount(task.cpu_milli, task.memory_mib).times(count)
+    return total
+
+
+def job_cards(job: JobRecord, catalogue: Catalogue, priorities: Priorities) -> dict[str, int]:
+    """Milli-cards of that set by card name as written (``A|B`` for a choice); roles without a named card count none."""
+    cards: dict[str, int] = {}
+    for task, count in _minimal_pods(job, priorities):
+        request, _, _ = catalogue.request(task.names, task.devices, 0)
+        if request is not None and request.names and count:
+            cards[request.key] = cards.get(request.key, 0) + request.milli * count
+    return cards
+
+
+def _minimal_pods(job: JobRecord, priorities: Priorities) -> list[tuple[TaskRecord, int]]:
+    wanted = job.min_available or 1
+    by_priority = sorted(job.tasks, key=lambda task: -priorities.value(task.priority_class))
+    of_roles = sum(task.min_available for task in job.tasks)
+    chosen: list[tuple[TaskRecord, int]] = []
+    if wanted < of_roles:
+        for task in by_priority:
+            count = min(wanted, task.replicas)
+            chosen.append((task, count))
+            wanted -= count
+        return chosen
+    left = wanted - of_roles
+    for task in by_priority:
+        more = min(left, max(0, task.replicas - task.min_available))
+        chosen.append((task, task.min_available + more))
+        left -= more
+    return chosen
+
+
+def _said_by_job(job: JobRecord) -> dict[str, object]:
+    return {
+        "evicted_policy": job.evicted_policy,
+        "replicas": job.replicas,
+        "suspended": job.suspended,
+        "waits_for_admission": True,
+    }
+
+
+def _owner_notes(record: PodRecord, owners: Owners) -> tuple[int, dict[str, str]]:
+    """Replicas and flowing annotations of the workload above a pod: Deployment, then ReplicaSet."""
+    if record.owner is None or record.owner.kind != "ReplicaSet":
+        return 0, {}
+    namespace, name = record.pod.namespace, record.owner.name
+    replica_set = owners.replica_sets.get(f"{namespace}/{name}")
+    above = replica_set.owner if replica_set else name.rpartition("-")[0]
+    deployment = owners.deployments.get(f"{namespace}/{above}")
+    notes: dict[str, str] = {}
+    for workload in (deployment, replica_set):
+        if workload is not None:
+            notes.update(
+                (k, v)
+                for k, v in workload.annotations.items()
+                if k.startswith(keys.FLOWING_PREFIX) or k == keys.GROUP_MIN_MEMBER
+            )
+    known = replica_set or deployment
+    return known.replicas if known else 0, notes
+
+
+def _least(record: PodRecord, notes: dict[str, str]) -> tuple[int, str]:
+    """minMember of a made PodGroup, and what is wrong with the place that gives it."""
+    pod = record.pod
+    text, place = notes.pop(keys.GROUP_MIN_MEMBER, None), f"annotation {keys.GROUP_MIN_MEMBER}"
+    if pod.labels.get(keys.POD_GROUP_LABEL) == pod.group:
+        text, place = pod.labels.get(keys.MIN_AVAILABLE_LABEL, text), f"label {keys.MIN_AVAILABLE_LABEL}"
+    if text is None:
+        return 1, ""
+    try:
+        least = int(text)
+    except ValueError:
+        least = 0
+    return (least, "") if least > 0 else (1, f"{place}: {text!r} is not a whole number above zero")

@@ -1,0 +1,189 @@
+"""Job (``batch.volcano.sh``): the gang that its controller makes of it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from scheduler_core.model.podgroup import EvictedPolicy
+from scheduler_core.serde.kubernetes import annotations as keys
+from scheduler_core.serde.kubernetes.decode import decode
+from scheduler_core.serde.kubernetes.metadata import RawMeta, RawTemplateMeta, created, namespace_of, texts
+from scheduler_core.serde.kubernetes.pod import DEFAULT_SCHEDULER, RawPodSpec, effective_request
+from scheduler_core.serde.kubernetes.podgroup import DEFAULT_QUEUE, at_least
+from scheduler_core.serde.kubernetes.quantities import card_names
+
+_EVICTED = ("PodEvicted", "*")
+_ACTIONS = {policy.value: policy for policy in EvictedPolicy if policy}
+# The controller has stopped it: no pods are made any more.
+_SUSPENDED = ("Aborting", "Aborted")
+_ENDED = ("Terminating", "Terminated", "Completing", "Completed", "Failed")
+
+
+class RawPolicy(msgspec.Struct):
+    """One entry of ``policies``."""
+
+    action: str | None = None
+    event: str | None = None
+    events: list[str] | None = None
+
+
+class RawTemplate(msgspec.Struct):
+    """A pod template."""
+
+    metadata: RawTemplateMeta | None = None
+    spec: RawPodSpec | None = None
+
+
+class RawTask(msgspec.Struct, rename="camel"):
+    """One entry of ``spec.tasks``."""
+
+    name: str | None = None
+    replicas: int | None = None
+    min_available: int | None = None
+    template: RawTemplate | None = None
+    policies: list[RawPolicy] | None = None
+
+
+class RawJobSpec(msgspec.Struct, rename="camel"):
+    """``spec``."""
+
+    scheduler_name: str | None = None
+    queue: str | None = None
+    priority_class_name: str | None = None
+    min_available: int | None = None
+    policies: list[RawPolicy] | None = None
+    tasks: list[RawTask] | None = None
+
+
+class RawJobState(msgspec.Struct):
+    """``status.state``."""
+
+    phase: str | None = None
+
+
+class RawJobStatus(msgspec.Struct):
+    """``status``."""
+
+    state: RawJobState | None = None
+
+
+class RawJob(msgspec.Struct):
+    """A Volcano Job object."""
+
+    metadata: RawMeta
+    spec: RawJobSpec | None = None
+    status: RawJobStatus | None = None
+
+
+class TaskRecord(msgspec.Struct, frozen=True):
+    """One role of a job: how many pods, and what each of them asks for."""
+
+    name: str
+    replicas: int
+    min_available: int
+    explicit_min: bool
+    priority_class: str
+    cpu_milli: int
+    memory_mib: int
+    devices: dict[str, int]
+    names: tuple[str, ...]
+
+
+class JobRecord(msgspec.Struct, frozen=True):
+    """A job as its controller sees it."""
+
+    namespace: str
+    name: str
+    uid: str
+    created: float
+    scheduler: str
+    queue: str
+    priority_class: str
+    min_available: int
+    tasks: tuple[TaskRecord, ...]
+    evicted_policy: EvictedPolicy
+    suspended: bool
+    ended: bool
+    labels: dict[str, str]
+    annotations: dict[str, str]
+
+    @property
+    def replicas(self) -> int:
+        """How many pods it wants in all."""
+        return sum(task.replicas for task in self.tasks)
+
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """Names that its PodGroup may have; the first is the one that its controller gives now."""
+        return (f"{self.name}-{self.uid}", self.name) if self.uid else (self.name,)
+
+
+def read_job(obj: object) -> JobRecord:
+    """Decode one Volcano Job.
+
+    Raises:
+        BadInput: with the path below the object.
+    """
+    raw = decode(obj, RawJob)
+    meta, spec = raw.metadata, raw.spec or RawJobSpec()
+    tasks = tuple(_task(task, i) for i, task in enumerate(spec.tasks or ()))
+    wanted = spec.min_available
+    phase = (raw.status.state.phase if raw.status and raw.status.state else None) or ""
+    return JobRecord(
+        namespace=namespace_of(meta),
+        name=meta.name,
+        uid=meta.uid,
+        created=created(meta),
+        scheduler=spec.scheduler_name or DEFAULT_SCHEDULER,
+        queue=spec.queue or DEFAULT_QUEUE,
+        priority_class=spec.priority_class_name or "",
+        min_available=sum(task.min_available for task in tasks)
+        if wanted is None
+        else at_least(0, wanted, ".spec.minAvailable"),
+        tasks=tasks,
+        evicted_policy=evicted_policy(spec),
+        suspended=phase in _SUSPENDED,
+        ended=phase in _ENDED,
+        labels=texts(meta.labels),
+        annotations=texts(meta.annotations),
+    )
+
+
+def _task(task: RawTask, index: int) -> TaskRecord:
+    path = f".spec.tasks[{index}]"
+    replicas = at_least(0, 1 if task.replicas is None else task.replicas, f"{path}.replicas")
+    template = task.template or RawTemplate()
+    pod_spec = template.spec or RawPodSpec()
+    notes = texts(template.metadata.annotations) if template.metadata else {}
+    cpu, memory, devices = effective_request(pod_spec, f"{path}.template.spec")
+    least = task.min_available
+    return TaskRecord(
+        name=task.name or f"default{index}",
+        replicas=replicas,
+        min_available=replicas if least is None else at_least(0, least, f"{path}.minAvailable"),
+        explicit_min=least is not None,
+        priority_class=pod_spec.priority_class_name or "",
+        cpu_milli=cpu,
+        memory_mib=memory,
+        devices=devices,
+        names=card_names(notes[keys.CARD_NAME]) if keys.CARD_NAME in notes else (),
+    )
+
+
+def evicted_policy(spec: RawJobSpec) -> EvictedPolicy:
+    """What happens to the job when one of its pods is evicted.
+
+    For each role its own policies are asked first, then the job's; the first that matches counts. Where roles differ,
+    one that ends or restarts the job wins: which role loses a pod is not known beforehand.
+    """
+    of_job = _first_match(spec.policies)
+    policies = [_first_match(task.policies) or of_job for task in spec.tasks or ()] or [of_job]
+    return next((p for p in policies if p.fells_gang), policies[0])
+
+
+def _first_match(policies: list[RawPolicy] | None) -> EvictedPolicy:
+    for policy in policies or ():
+        events = [*(policy.events or ()), *((policy.event,) if policy.event else ())]
+        if any(event in _EVICTED for event in events):
+            return _ACTIONS.get(policy.action or "", EvictedPolicy.NONE)
+    return EvictedPolicy.NONE

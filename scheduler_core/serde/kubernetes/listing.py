@@ -1,0 +1,86 @@
+"""A file with a Kubernetes ``List`` (YAML or JSON, or several YAML documents) to a snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from scheduler_core.model.errors import BadInput
+from scheduler_core.model.snapshot import Snapshot
+from scheduler_core.serde.kubernetes.builder import DEFAULT_SCHEDULERS, SnapshotBuilder
+from scheduler_core.serde.locate import line_of
+from scheduler_core.serde.text import as_text, load_documents
+
+
+def read_snapshot(
+    raw: str | bytes, file: str | None = None, schedulers: Iterable[str] = DEFAULT_SCHEDULERS
+) -> Snapshot:
+    """Read a ``List`` of objects, one object, or a YAML file of several.
+
+    Raises:
+        BadInput: with the place (file, line, pointer) of the first thing that cannot be used.
+    """
+    text = as_text(raw, file)
+    documents = load_documents(text, file)
+    if not documents:
+        raise BadInput("empty_snapshot", "the snapshot holds no object", file=file, hint="give a Kubernetes List")
+    builder = SnapshotBuilder(schedulers)
+    places: dict[str, int] = {}
+    try:
+        for number, document in enumerate(documents):
+            prefix = f"documents[{number}]" if len(documents) > 1 else ""
+            places[prefix] = number
+            for path, obj in _objects(document, prefix):
+                if isinstance(obj, Mapping) and builder.has(obj):
+                    raise _duplicate(obj, path)
+                builder.upsert(obj, path=path)
+        return builder.build()
+    except BadInput as error:
+        raise _in_file(error, text, file) from None
+
+
+def _objects(document: Any, path: str) -> Iterator[tuple[str, Any]]:
+    if not isinstance(document, Mapping):
+        raise BadInput(
+            "malformed_object", "a Kubernetes List or object is expected", path=path, hint="kubectl get … -A -o yaml"
+        )
+    kind = document.get("kind")
+    if not (isinstance(kind, str) and kind.endswith("List") and "items" in document):
+        yield path, document
+        return
+    items = document["items"]
+    inside = f"{path}.items" if path else "items"
+    if items is None:
+        return
+    if not isinstance(items, list):
+        raise BadInput("malformed_object", f"items is a list, not {type(items).__name__}", path=inside)
+    for index, item in enumerate(items):
+        if kind != "List" and isinstance(item, Mapping) and "kind" not in item:
+            # The API leaves kind and version of the members of a PodList to the list itself.
+            whole = {**item, "kind": kind[: -len("List")], "apiVersion": document.get("apiVersion")}
+            yield f"{inside}[{index}]", whole
+        else:
+            yield f"{inside}[{index}]", item
+
+
+def _duplicate(obj: Mapping[str, Any], path: str) -> BadInput:
+    meta = obj["metadata"]
+    name = f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else str(meta["name"])
+    return BadInput(
+        "duplicate_object",
+        f"{obj['kind']} {name} stands in the snapshot twice",
+        path=f"{path}.metadata.name",
+        value=name,
+    )
+
+
+def _in_file(error: BadInput, text: str, file: str | None) -> BadInput:
+    path = error.path or ""
+    document, inside = 0, path
+    if path.startswith("documents["):
+        number, _, inside = path[len("documents[") :].partition("]")
+        document = int(number)
+    line = error.line or line_of(text, inside, document)
+    return BadInput(
+        error.code, error.message, file=file, path=path or None, line=line, value=error.value, hint=error.hint
+    )

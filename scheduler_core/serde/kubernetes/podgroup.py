@@ -1,0 +1,195 @@
+"""PodGroup (``scheduling.volcano.sh``), and what annotations say of a gang wherever it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from scheduler_core.model.errors import BadInput
+from scheduler_core.model.pod import ServiceType
+from scheduler_core.model.podgroup import GangCondition, GangPhase, PodGroup
+from scheduler_core.model.resources import Amount
+from scheduler_core.serde.kubernetes import annotations as keys
+from scheduler_core.serde.kubernetes.decode import child, decode, parse_time, time_at
+from scheduler_core.serde.kubernetes.metadata import (
+    RawMeta,
+    RawOwner,
+    created,
+    namespace_of,
+    owner_of,
+    parse_bool,
+    texts,
+)
+from scheduler_core.serde.kubernetes.quantities import RawResources, read_card_counts, read_resources
+
+DEFAULT_QUEUE = "default"
+_PHASES = {phase.value: phase for phase in GangPhase}
+_SERVICE_TYPES = tuple(kind.value for kind in ServiceType)
+
+
+class RawPodGroupSpec(msgspec.Struct, rename="camel"):
+    """``spec``."""
+
+    min_member: int | None = None
+    min_task_member: dict[str, int] | None = None
+    min_resources: RawResources | None = None
+    queue: str | None = None
+    priority_class_name: str | None = None
+
+
+class RawCondition(msgspec.Struct, rename="camel"):
+    """One entry of ``status.conditions``."""
+
+    type: str
+    status: str = "True"
+    reason: str | None = None
+    message: str | None = None
+    last_transition_time: str | None = None
+
+
+class RawPodGroupStatus(msgspec.Struct):
+    """``status``."""
+
+    phase: str | None = None
+    conditions: list[RawCondition] | None = None
+
+
+class RawPodGroup(msgspec.Struct):
+    """A PodGroup object."""
+
+    metadata: RawMeta
+    spec: RawPodGroupSpec | None = None
+    status: RawPodGroupStatus | None = None
+
+
+class PodGroupRecord(msgspec.Struct, frozen=True):
+    """A PodGroup as far as it can be told from its own object (without priority and what its owner says)."""
+
+    group: PodGroup
+    owner: RawOwner | None
+    latest: float
+
+
+class GangNotes(msgspec.Struct, frozen=True):
+    """What the annotations of a gang say; ``problem`` names the first one that cannot be read."""
+
+    service_type: str = ""
+    card_request: dict[str, int] = {}
+    preemptable: bool | None = None
+    submitted: float | None = None
+    problem: str = ""
+
+
+def read_notes(notes: Mapping[str, str], labels: Mapping[str, str], path: str = ".metadata.annotations") -> GangNotes:
+    """Read a gang's annotations. One that cannot be read makes the gang misconfigured; it does not stop the reading.
+
+    Raises:
+        BadInput: ``bad_quantity`` for a negative number of cards.
+    """
+    problems: list[str] = []
+    service_type = notes.get(keys.SERVICE_TYPE, "")
+    if service_type and service_type not in _SERVICE_TYPES:
+        problems.append(f"annotation {keys.SERVICE_TYPE}: {service_type!r} is not one of {', '.join(_SERVICE_TYPES)}")
+        service_type = ServiceType.UNKNOWN.value
+    card_request: dict[str, int] = {}
+    if keys.CARD_REQUEST in notes:
+        try:
+            card_request = read_card_counts(notes[keys.CARD_REQUEST], child(path, keys.CARD_REQUEST))
+        except BadInput:
+            raise
+        except ValueError as error:
+            problems.append(f"annotation {keys.CARD_REQUEST}: {error}")
+    submitted = None
+    if keys.SUBMITTED_AT in notes:
+        try:
+            submitted = parse_time(notes[keys.SUBMITTED_AT])
+        except ValueError:
+            problems.append(f"annotation {keys.SUBMITTED_AT}: {notes[keys.SUBMITTED_AT]!r} is not an RFC 3339 time")
+    return GangNotes(
+        service_type,
+        card_request,
+        parse_bool(notes.get(keys.PREEMPTABLE, labels.get(keys.PREEMPTABLE))),
+        submitted,
+        problems[0] if problems else "",
+    )
+
+
+def read_pod_group(obj: object) -> PodGroupRecord:
+    """Decode one PodGroup.
+
+    Raises:
+        BadInput: with the path below the object.
+    """
+    raw = decode(obj, RawPodGroup)
+    meta, spec, status = raw.metadata, raw.spec or RawPodGroupSpec(), raw.status or RawPodGroupStatus()
+    notes, labels = texts(meta.annotations), texts(meta.labels)
+    said = read_notes(notes, labels)
+    owner = owner_of(meta)
+    conditions = status.conditions or []
+    times = [
+        time_at(condition.last_transition_time, f".status.conditions[{i}].lastTransitionTime") or 0.0
+        for i, condition in enumerate(conditions)
+    ]
+    born = created(meta)
+    group = PodGroup(
+        namespace=namespace_of(meta),
+        name=meta.name,
+        uid=meta.uid,
+        created=born,
+        submitted=said.submitted,
+        queue=spec.queue or DEFAULT_QUEUE,
+        min_member=at_least(0, 1 if spec.min_member is None else spec.min_member, ".spec.minMember") or 1,
+        min_task_member={
+            role: at_least(0, count, child(".spec.minTaskMember", role))
+            for role, count in sorted((spec.min_task_member or {}).items())
+        },
+        min_resources=_min_resources(spec.min_resources),
+        card_request=said.card_request,
+        priority_class=spec.priority_class_name or "",
+        phase=_phase(status.phase),
+        conditions=tuple(
+            GangCondition(type=c.type, status=c.status, reason=c.reason or "", message=c.message or "")
+            for c in conditions
+        ),
+        service_type=said.service_type,
+        owner_kind=owner.kind if owner else "",
+        owner_name=owner.name if owner else "",
+        preemptable=said.preemptable,
+        problem=said.problem,
+        annotations=notes,
+    )
+    return PodGroupRecord(group, owner, max(born, said.submitted or 0.0, *times))
+
+
+def at_least(lowest: int, value: int, path: str) -> int:
+    """``value``, if it is not below ``lowest``.
+
+    Raises:
+        BadInput: ``bad_value``.
+    """
+    if value < lowest:
+        raise BadInput("bad_value", f"{value} is below {lowest}", path=path, value=value, hint=f"{lowest} or more")
+    return value
+
+
+def _min_resources(raw: RawResources | None) -> Amount | None:
+    if not raw:
+        return None
+    cpu, memory, _ = read_resources(raw, ".spec.minResources")
+    return Amount(cpu or 0, memory or 0)
+
+
+def _phase(text: str | None) -> GangPhase:
+    if not text:
+        return GangPhase.PENDING
+    phase = _PHASES.get(text)
+    if phase is None:
+        raise BadInput(
+            "bad_value",
+            f"{text!r} is not a PodGroup phase",
+            path=".status.phase",
+            value=text,
+            hint=f"one of {', '.join(_PHASES)}",
+        )
+    return phase

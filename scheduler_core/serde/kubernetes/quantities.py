@@ -1,0 +1,115 @@
+"""Resource lists (``requests``, ``allocatable``, ``capability``) in canonical units."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+from scheduler_core.model.errors import BadInput
+from scheduler_core.model.resources import MAX_COUNT, MILLI, parse_count, parse_cpu_milli, parse_memory_mib
+from scheduler_core.serde.kubernetes.decode import child
+
+RawQuantity = str | int | float
+RawResources = dict[str, RawQuantity | None]
+
+# The same few spellings occur in every pod of a workload.
+_cpu = lru_cache(maxsize=1 << 14)(parse_cpu_milli)
+_count = lru_cache(maxsize=1 << 14)(parse_count)
+
+
+@lru_cache(maxsize=1 << 14)
+def _request_mib(value: RawQuantity) -> int:
+    return parse_memory_mib(value)
+
+
+@lru_cache(maxsize=1 << 14)
+def _capacity_mib(value: RawQuantity) -> int:
+    return parse_memory_mib(value, capacity=True)
+
+
+def _read(parse: Callable[[RawQuantity], int], value: RawQuantity, path: str, name: str) -> int:
+    try:
+        return parse(value)
+    except ValueError as error:
+        raise BadInput("bad_quantity", str(error), path=child(path, name), value=value) from None
+
+
+def is_scalar(name: str) -> bool:
+    """True for resources that are counted one by one: extended ones (``nvidia.com/gpu``) and huge pages (in MiB).
+
+    Kubernetes' own names (``ephemeral-storage``, anything below ``kubernetes.io``) are not scheduled on.
+    """
+    if "/" in name:
+        return "kubernetes.io/" not in name and not name.startswith(("requests.", "count/"))
+    return name.startswith("hugepages-")
+
+
+def read_resources(
+    values: Mapping[str, RawQuantity | None] | None, path: str, *, capacity: bool = False
+) -> tuple[int | None, int | None, dict[str, int]]:
+    """CPU (milli-cores), memory (MiB) and scalars (whole units) of a resource list; None where it says nothing.
+
+    Raises:
+        BadInput: ``bad_quantity`` with the place.
+    """
+    cpu = memory = None
+    scalars: dict[str, int] = {}
+    if not values:
+        return cpu, memory, scalars
+    mib = _capacity_mib if capacity else _request_mib
+    for name, value in values.items():
+        if value is None:
+            continue
+        if name == "cpu":
+            cpu = _read(_cpu, value, path, name)
+        elif name == "memory":
+            memory = _read(mib, value, path, name)
+        elif is_scalar(name):
+            scalars[name] = _read(mib if name.startswith("hugepages-") else _count, value, path, name)
+    return cpu, memory, scalars
+
+
+def read_pod_limit(values: Mapping[str, RawQuantity | None] | None, path: str) -> int | None:
+    """The entry ``pods`` of a node's allocatable."""
+    value = values.get("pods") if values else None
+    return None if value is None else _read(_count, value, path, "pods")
+
+
+def read_card_counts(text: str, path: str) -> dict[str, int]:
+    """``{"NVIDIA-H200": 8, "A|B": 0.5}`` to milli-cards by card name.
+
+    Raises:
+        ValueError: not such a JSON object; the text says what would be right.
+        BadInput: ``bad_quantity`` for a negative count.
+    """
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{text!r} is not JSON ({error.msg}, column {error.colno})") from None
+    if not isinstance(document, dict):
+        raise ValueError(f'{text!r} is not a JSON object; write for example {{"NVIDIA-H200": 8}}')
+    cards: dict[str, int] = {}
+    for name, count in document.items():
+        if isinstance(count, bool) or not isinstance(count, int | float) or not math.isfinite(count):
+            raise ValueError(f"{name}: {count!r} is not a number of cards")
+        if count < 0:
+            raise BadInput(
+                "bad_quantity",
+                f"{name}: {count!r} is negative; a number of cards is zero or more",
+                path=path,
+                value=count,
+            )
+        if count > MAX_COUNT:
+            raise ValueError(f"{name}: {count!r} is larger than the largest number that is counted ({MAX_COUNT})")
+        milli = round(count * MILLI)
+        if abs(milli - count * MILLI) > 1e-6:
+            raise ValueError(f"{name}: {count!r} has more than three decimals; a card is shared in thousandths")
+        cards["|".join(card_names(name))] = milli
+    return cards
+
+
+def card_names(text: str) -> tuple[str, ...]:
+    """``A|B`` to its names, each once, in the order in which they were written."""
+    return tuple(dict.fromkeys(part.strip() for part in text.split("|") if part.strip()))

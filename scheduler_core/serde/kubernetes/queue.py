@@ -1,0 +1,158 @@
+"""Queue (``scheduling.volcano.sh``) and PriorityClass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from scheduler_core.model.errors import BadInput
+from scheduler_core.model.pod import ServiceType
+from scheduler_core.model.queue import PriorityClass, Queue, QueueState
+from scheduler_core.serde.kubernetes import annotations as keys
+from scheduler_core.serde.kubernetes.decode import child, decode
+from scheduler_core.serde.kubernetes.metadata import RawMeta, created, texts
+from scheduler_core.serde.kubernetes.podgroup import at_least
+from scheduler_core.serde.kubernetes.quantities import RawResources, read_card_counts, read_resources
+
+MAX_WEIGHT = 65535
+_STATES = {state.value: state for state in QueueState}
+_SERVICE_TYPES = (ServiceType.INFERENCE.value, ServiceType.TRAINING.value)
+
+
+class RawGuarantee(msgspec.Struct):
+    """``spec.guarantee``."""
+
+    resource: RawResources | None = None
+
+
+class RawQueueSpec(msgspec.Struct):
+    """``spec``."""
+
+    weight: int | None = None
+    priority: int | None = None
+    reclaimable: bool | None = None
+    capability: RawResources | None = None
+    deserved: RawResources | None = None
+    guarantee: RawGuarantee | None = None
+    parent: str | None = None
+
+
+class RawQueueStatus(msgspec.Struct):
+    """``status``."""
+
+    state: str | None = None
+
+
+class RawQueue(msgspec.Struct):
+    """A Queue object."""
+
+    metadata: RawMeta
+    spec: RawQueueSpec | None = None
+    status: RawQueueStatus | None = None
+
+
+class RawPriorityClass(msgspec.Struct, rename="camel"):
+    """A PriorityClass object."""
+
+    metadata: RawMeta
+    value: int
+    global_default: bool | None = None
+    preemption_policy: str | None = None
+
+
+def read_queue(obj: object) -> Queue:
+    """Decode one Queue.
+
+    Raises:
+        BadInput: with the path below the object.
+    """
+    raw = decode(obj, RawQueue)
+    spec, status = raw.spec or RawQueueSpec(), raw.status or RawQueueStatus()
+    notes = texts(raw.metadata.annotations)
+    weight = at_least(1, 1 if spec.weight is None else spec.weight, ".spec.weight")
+    if weight > MAX_WEIGHT:
+        raise BadInput(
+            "bad_value", f"{weight} is above {MAX_WEIGHT}", path=".spec.weight", value=weight, hint=f"1 to {MAX_WEIGHT}"
+        )
+    cpu, memory, scalars = read_resources(spec.capability, ".spec.capability", capacity=True)
+    quota, problem = _card_quota(notes)
+    service_type = notes.get(keys.OWN_SERVICE_TYPE, "")
+    if service_type and service_type not in _SERVICE_TYPES:
+        problem = problem or (
+            f"annotation {keys.OWN_SERVICE_TYPE}: {service_type!r} is not one of {', '.join(_SERVICE_TYPES)}"
+        )
+        service_type = ""
+    return Queue(
+        name=raw.metadata.name,
+        uid=raw.metadata.uid,
+        created=created(raw.metadata),
+        weight=weight,
+        priority=at_least(0, spec.priority or 0, ".spec.priority"),
+        reclaimable=spec.reclaimable is not False,
+        state=_STATES.get(status.state, QueueState.UNKNOWN) if status.state else QueueState.OPEN,
+        cpu_milli=cpu,
+        memory_mib=memory,
+        card_quota=quota,
+        scalars=scalars,
+        deserved=_flat(spec.deserved, ".spec.deserved"),
+        guarantee=_flat(spec.guarantee.resource if spec.guarantee else None, ".spec.guarantee.resource"),
+        parent=spec.parent or "",
+        service_type=service_type,
+        problem=problem,
+        annotations=notes,
+    )
+
+
+def read_priority_class(obj: object) -> PriorityClass:
+    """Decode one PriorityClass.
+
+    Raises:
+        BadInput: with the path below the object.
+    """
+    raw = decode(obj, RawPriorityClass)
+    return PriorityClass(
+        name=raw.metadata.name,
+        value=raw.value,
+        global_default=bool(raw.global_default),
+        preemption_policy=raw.preemption_policy or "PreemptLowerPriority",
+    )
+
+
+def _card_quota(notes: Mapping[str, str]) -> tuple[dict[str, int] | None, str]:
+    text = notes.get(keys.CARD_QUOTA)
+    if text is None:
+        return None, ""
+    try:
+        return read_card_counts(text, child(".metadata.annotations", keys.CARD_QUOTA)), ""
+    except BadInput:
+        raise
+    except ValueError as error:
+        # A queue whose quota cannot be read may use no card; its gangs are told why.
+        return {}, f"annotation {keys.CARD_QUOTA}: {error}"
+
+
+def _flat(raw: RawResources | None, path: str) -> dict[str, int]:
+    cpu, memory, scalars = read_resources(raw, path, capacity=True)
+    amounts = {} if cpu is None else {"cpu": cpu}
+    if memory is not None:
+        amounts["memory"] = memory
+    return {**amounts, **scalars}
+
+
+def parent_cycle(queues: Iterable[Queue]) -> tuple[str, ...]:
+    """The names along one cycle of parents, starting at the smallest name, or nothing."""
+    parents = {queue.name: queue.parent for queue in queues}
+    cleared: set[str] = set()
+    for name in sorted(parents):
+        walk: dict[str, None] = {}
+        at = name
+        while at in parents and at not in cleared:
+            if at in walk:
+                cycle = list(walk)[list(walk).index(at) :]
+                first = cycle.index(min(cycle))
+                return tuple(cycle[first:] + cycle[:first])
+            walk[at] = None
+            at = parents[at]
+        cleared.update(walk)
+    return ()

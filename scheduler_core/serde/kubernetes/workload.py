@@ -1,0 +1,67 @@
+"""ReplicaSet, Deployment, Namespace, and the kinds of which nothing but their form is read."""
+
+from __future__ import annotations
+
+import msgspec
+
+from scheduler_core.serde.kubernetes.decode import decode
+from scheduler_core.serde.kubernetes.metadata import RawMeta, namespace_of, owner_of, texts
+from scheduler_core.serde.kubernetes.podgroup import at_least
+
+
+class RawWorkloadSpec(msgspec.Struct):
+    """``spec`` of a ReplicaSet or Deployment."""
+
+    replicas: int | None = None
+
+
+class RawWorkload(msgspec.Struct):
+    """A ReplicaSet or Deployment object."""
+
+    metadata: RawMeta
+    spec: RawWorkloadSpec | None = None
+
+
+class RawNamed(msgspec.Struct):
+    """An object of which only the metadata is read."""
+
+    metadata: RawMeta
+
+
+class WorkloadRecord(msgspec.Struct, frozen=True):
+    """How many pods a ReplicaSet or Deployment wants, and the annotations that flow to its PodGroup."""
+
+    namespace: str
+    name: str
+    uid: str
+    replicas: int
+    owner: str
+    annotations: dict[str, str]
+
+
+def read_workload(obj: object) -> WorkloadRecord:
+    """Decode one ReplicaSet or Deployment.
+
+    Raises:
+        BadInput: with the path below the object.
+    """
+    raw = decode(obj, RawWorkload)
+    meta, spec = raw.metadata, raw.spec or RawWorkloadSpec()
+    owner = owner_of(meta)
+    return WorkloadRecord(
+        namespace_of(meta),
+        meta.name,
+        meta.uid,
+        at_least(0, 1 if spec.replicas is None else spec.replicas, ".spec.replicas"),
+        owner.name if owner else "",
+        texts(meta.annotations),
+    )
+
+
+def read_annotations(obj: object) -> dict[str, str]:
+    """The annotations of an object of which nothing else is used (a Namespace).
+
+    Raises:
+        BadInput: with the path below the object.
+    """
+    return texts(decode(obj, RawNamed).metadata.annotations)
