@@ -1,0 +1,100 @@
+"""Who may see what of users, tenants, projects, business lines, memberships and tokens.
+
+Every ``visible_…`` function takes the `Access` of its caller (``access_of(user)``) and returns a queryset that holds
+nothing else, so that an object out of sight is not there: a 404, never a 403.
+"""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import QuerySet
+
+from tidesched_web.accounts.models import ApiToken, BusinessLine, Membership, Project, Tenant, TenantRole, User
+from tidesched_web.accounts.tokens import token_hash
+from tidesched_web.common.permissions import Access
+
+
+def access_of(user: User | AnonymousUser, token: ApiToken | None = None) -> Access:
+    """The rights of ``user``, cut down to those of ``token`` where one is used. One query."""
+    if not isinstance(user, User) or not user.is_active:
+        return Access(actor="anonymous", scopes=frozenset())
+    roles = dict(Membership.objects.filter(user_id=user.pk).values_list("tenant_id", "role"))
+    everything, administers = user.sees_everything, user.is_platform_admin
+    actor, scopes = user.get_username(), None
+    if token is not None:
+        actor = f"{actor} (token {token.prefix}…)"
+        scopes = frozenset(token.scopes)
+        if token.tenant_id is not None:
+            # An admin's token for one tenant acts there as a tenant admin and sees nothing else.
+            role = roles.get(token.tenant_id, TenantRole.ADMIN if administers else None)
+            if role is None and everything:
+                role = TenantRole.MEMBER
+            roles = {} if role is None else {token.tenant_id: role}
+            everything = administers = False
+    return Access(
+        actor=actor,
+        everything=everything,
+        administers=administers,
+        tenant_ids=frozenset(roles),
+        admin_of=frozenset(tenant for tenant, role in roles.items() if role == TenantRole.ADMIN),
+        scopes=scopes,
+    )
+
+
+def live_token(plain: str) -> ApiToken | None:
+    """The token with this text and its user, unless it is revoked, expired or its user is switched off. One query."""
+    token = ApiToken.objects.select_related("user").filter(token_hash=token_hash(plain)).first()
+    return token if token is not None and token.usable and token.user.is_active else None
+
+
+def user_by_name(username: str) -> User | None:
+    """The account of this name."""
+    return User.objects.filter(username=username).first()
+
+
+def usernames() -> list[str]:
+    """The names of all accounts, for messages to an operator."""
+    return list(User.objects.order_by("username").values_list("username", flat=True))
+
+
+def tenant_by_slug(slug: str) -> Tenant | None:
+    """The tenant of this slug."""
+    return Tenant.objects.filter(slug=slug).first()
+
+
+def tenant_slugs() -> list[str]:
+    """The slugs of all tenants, for messages to an operator."""
+    return list(Tenant.objects.order_by("slug").values_list("slug", flat=True))
+
+
+def visible_tenants(access: Access) -> QuerySet[Tenant]:
+    """Tenants that the caller is a member of."""
+    tenants = Tenant.objects.all()
+    return tenants if access.everything else tenants.filter(pk__in=access.tenant_ids)
+
+
+def visible_projects(access: Access) -> QuerySet[Project]:
+    """Projects of the caller's tenants."""
+    projects = Project.objects.select_related("tenant")
+    return projects if access.everything else projects.filter(tenant_id__in=access.tenant_ids)
+
+
+def visible_business_lines(access: Access) -> QuerySet[BusinessLine]:
+    """Business lines of the caller's tenants; those of the platform only for those who see everything."""
+    lines = BusinessLine.objects.select_related("tenant")
+    return lines if access.everything else lines.filter(tenant_id__in=access.tenant_ids)
+
+
+def visible_memberships(access: Access) -> QuerySet[Membership]:
+    """Who belongs to the caller's tenants."""
+    memberships = Membership.objects.select_related("user", "tenant")
+    return memberships if access.everything else memberships.filter(tenant_id__in=access.tenant_ids)
+
+
+def visible_tokens(user: User, access: Access) -> QuerySet[ApiToken]:
+    """One's own tokens (through a token for one tenant: those of that tenant); a platform admin sees all."""
+    tokens = ApiToken.objects.select_related("user", "tenant")
+    if access.administers:
+        return tokens
+    tokens = tokens.filter(user=user)
+    return tokens if access.scopes is None or access.everything else tokens.filter(tenant_id__in=access.tenant_ids)

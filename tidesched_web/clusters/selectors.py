@@ -1,0 +1,48 @@
+"""Clusters, nodes, card types and policies that a caller may see.
+
+A member sees the clusters where a tenant of theirs has a queue, and what stands in them.
+"""
+
+from __future__ import annotations
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from tidesched_web.clusters.models import CardType, Cluster, Node, PolicyRevision
+from tidesched_web.common.encryption import known_key_ids
+from tidesched_web.common.permissions import Access
+
+
+def visible_clusters(access: Access) -> QuerySet[Cluster]:
+    """Clusters where a tenant of the caller has a queue."""
+    clusters = Cluster.objects.defer("credentials", "ca_certificate")
+    if access.everything:
+        return clusters
+    # By the reverse name: the quota context stands above this one.
+    queues = Cluster._meta.get_field("queues").related_model._base_manager  # type: ignore[union-attr]
+    return clusters.filter(Exists(queues.filter(cluster=OuterRef("pk"), tenant_id__in=access.tenant_ids)))
+
+
+def visible_card_types(access: Access) -> QuerySet[CardType]:
+    """Card types of visible clusters."""
+    return CardType.objects.filter(cluster__in=visible_clusters(access)).select_related("cluster", "parent")
+
+
+def visible_nodes(access: Access) -> QuerySet[Node]:
+    """Nodes of visible clusters, also those that left."""
+    return Node.objects.filter(cluster__in=visible_clusters(access)).select_related("cluster")
+
+
+def visible_policies(access: Access) -> QuerySet[PolicyRevision]:
+    """Policy revisions of visible clusters."""
+    return PolicyRevision.objects.filter(cluster__in=visible_clusters(access))
+
+
+def ruling_policy(cluster: Cluster) -> PolicyRevision | None:
+    """The newest valid revision: the one that sessions use."""
+    return PolicyRevision.objects.filter(cluster=cluster, valid=True).order_by("-number").first()
+
+
+def foreign_key_ids() -> list[str]:
+    """Ids of keys that made stored credentials and that this process does not have."""
+    used = set(Cluster.objects.exclude(credentials_key_id="").values_list("credentials_key_id", flat=True))
+    return sorted(used.difference(known_key_ids())) if used else []

@@ -1,0 +1,261 @@
+"""Write clusters: create, mode, policy, pause. Each write is audited in its own transaction."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.db.models import F
+from django.utils import timezone
+from django.utils.text import slugify
+
+from tidesched_web.audit import services as audit
+from tidesched_web.clusters.credentials import bearer_token, seal
+from tidesched_web.clusters.models import CardKind, CardType, Cluster, ClusterMode, PolicyRevision
+from tidesched_web.common import live
+from tidesched_web.common.encryption import known_key_ids
+from tidesched_web.common.errors import DomainError
+from tidesched_web.common.locking import lock_row
+
+
+def _append(cluster: Cluster, *, actor: str, action: str, **facts: Any) -> None:
+    facts = {"object_type": "cluster", "object_id": cluster.pk, "object_label": cluster.slug} | facts
+    audit.append(
+        chain=audit.cluster_chain(cluster.pk), actor=actor, action=action, cluster_id=cluster.pk, **facts
+    )
+    transaction.on_commit(lambda: live.publish("clusters", cluster.pk, cluster.version), robust=True)
+
+
+def _need_reason(reason: str) -> str:
+    reason = reason.strip()
+    if not reason:
+        raise DomainError.for_field("/reason", "Say why: the reason goes into the audit log.", code="reason_required")
+    return reason
+
+
+@transaction.atomic
+def create(
+    *,
+    name: str,
+    api_url: str,
+    actor: str,
+    slug: str = "",
+    mode: str = ClusterMode.OBSERVE,
+    token: str = "",
+    ca_certificate: str = "",
+    simulated: bool = False,
+    clock_rate: float = 1.0,
+    clock_anchor: dt.datetime | None = None,
+    clock_wall_anchor: dt.datetime | None = None,
+    session_period_seconds: float = 1.0,
+    scheduler_names: list[str] | None = None,
+    reason: str = "",
+) -> Cluster:
+    """Add a cluster. It starts in mode observe unless the caller says otherwise."""
+    cluster = Cluster(
+        name=name,
+        slug=slug or slugify(name)[:63],
+        mode=mode,
+        api_url=api_url.rstrip("/"),
+        ca_certificate=ca_certificate,
+        simulated=simulated,
+        clock_rate=clock_rate,
+        clock_anchor=clock_anchor,
+        clock_wall_anchor=clock_wall_anchor,
+        session_period_seconds=session_period_seconds,
+    )
+    if scheduler_names is not None:
+        cluster.scheduler_names = scheduler_names
+    seal(cluster, token)
+    try:
+        cluster.clean_fields()
+    except ValidationError as error:
+        field, messages = next(iter(error.message_dict.items()))
+        raise DomainError.for_field(f"/{field}", " ".join(messages)) from None
+    try:
+        with transaction.atomic():
+            cluster.save()
+    except IntegrityError:
+        raise DomainError.for_field("/name", f"There is a cluster {name!r} already.", code="already_exists") from None
+    _append(
+        cluster,
+        actor=actor,
+        action="cluster.create",
+        reason=reason,
+        after={"name": name, "slug": cluster.slug, "mode": mode, "api_url": cluster.api_url, "simulated": simulated},
+    )
+    return cluster
+
+
+@transaction.atomic
+def set_connection(*, cluster: Cluster, api_url: str, token: str | None, actor: str, reason: str = "") -> Cluster:
+    """Change address and credentials (None keeps them). The entry says that a secret changed, never the secret."""
+    cluster = lock_row(Cluster, cluster.pk)
+    address, secret_changes = api_url.rstrip("/"), token is not None and token != bearer_token(cluster)
+    if cluster.api_url == address and not secret_changes:
+        return cluster
+    before = {"api_url": cluster.api_url}
+    cluster.api_url = address
+    if token is not None and secret_changes:
+        seal(cluster, token)
+    cluster.version += 1
+    cluster.save(update_fields=["api_url", "credentials", "credentials_key_id", "version", "updated_at"])
+    _append(
+        cluster,
+        actor=actor,
+        action="cluster.set_connection",
+        reason=reason,
+        before=before,
+        after={"api_url": address, "credentials_changed": secret_changes},
+    )
+    return cluster
+
+
+@transaction.atomic
+def set_mode(*, cluster: Cluster, mode: str, actor: str, reason: str) -> Cluster:
+    """Change how far TideSched goes in a cluster."""
+    if mode not in ClusterMode.values:
+        raise DomainError.for_field("/mode", f"Unknown mode {mode!r}. Known: {', '.join(ClusterMode.values)}.")
+    reason = _need_reason(reason)
+    cluster = lock_row(Cluster, cluster.pk)
+    before = cluster.mode
+    if before == mode:
+        return cluster
+    cluster.mode = ClusterMode(mode)
+    cluster.version += 1
+    cluster.save(update_fields=["mode", "version", "updated_at"])
+    _append(
+        cluster, actor=actor, action="cluster.set_mode", reason=reason, before={"mode": before}, after={"mode": mode}
+    )
+    return cluster
+
+
+@transaction.atomic
+def set_policy(*, cluster: Cluster, text: str, actor: str, reason: str = "", released: bool = False) -> PolicyRevision:
+    """Store a policy text as the next revision; the same text as the newest one changes nothing.
+
+    ``released`` says that nobody needs to see a dry run first: right for the first policy of a new cluster only.
+    """
+    from tidesched_web.engine.bridge import policy_problem  # the engine is heavy: only this service needs it here
+
+    lock_row(Cluster, cluster.pk)
+    newest = PolicyRevision.objects.filter(cluster=cluster).order_by("-number").first()
+    if newest is not None and newest.text == text:
+        return newest
+    problem = policy_problem(text)
+    if problem is not None:
+        raise DomainError("invalid_policy", str(problem["message"]), {"policy_error": problem})
+    revision = PolicyRevision.objects.create(
+        cluster=cluster,
+        number=newest.number + 1 if newest else 1,
+        text=text,
+        valid=True,
+        created_by=actor,
+        reason=reason,
+        released_at=timezone.now() if released else None,
+    )
+    _append(
+        cluster,
+        actor=actor,
+        action="policy.set",
+        object_type="policy",
+        object_id=revision.pk,
+        object_label=f"{cluster.slug} policy {revision.number}",
+        reason=reason,
+        before={"number": newest.number, "text": newest.text} if newest else None,
+        after={"number": revision.number, "text": text, "released": released},
+    )
+    return revision
+
+
+@transaction.atomic
+def release_policy(*, revision: PolicyRevision, actor: str, reason: str = "") -> bool:
+    """Let sessions send what they decide under ``revision``; False where that was so already."""
+    now = timezone.now()
+    if not PolicyRevision.objects.filter(pk=revision.pk, released_at__isnull=True).update(released_at=now):
+        return False
+    _append(
+        revision.cluster,
+        actor=actor,
+        action="policy.release",
+        object_type="policy",
+        object_id=revision.pk,
+        object_label=f"{revision.cluster.slug} policy {revision.number}",
+        reason=reason,
+        after={"released_at": now},
+    )
+    return True
+
+
+@transaction.atomic
+def pause(*, cluster: Cluster, actor: str, reason: str) -> Cluster:
+    """Stop sending anything to a cluster until somebody resumes it. Conditional: of two people one wins."""
+    reason = _need_reason(reason)
+    now = timezone.now()
+    paused = Cluster.objects.filter(pk=cluster.pk, paused_at__isnull=True).update(
+        paused_at=now, paused_by=actor[:200], paused_reason=reason, version=F("version") + 1, updated_at=now
+    )
+    cluster.refresh_from_db(fields=["paused_at", "paused_by", "paused_reason", "version"])
+    if not paused:
+        raise DomainError("conflict", f"{cluster.name} is paused already, by {cluster.paused_by}.")
+    _append(cluster, actor=actor, action="cluster.pause", reason=reason, after={"paused_at": now})
+    return cluster
+
+
+@transaction.atomic
+def resume(*, cluster: Cluster, actor: str, reason: str) -> Cluster:
+    """Let sessions send again."""
+    reason = _need_reason(reason)
+    locked = lock_row(Cluster, cluster.pk)
+    if locked.paused_at is None:
+        raise DomainError("conflict", f"{cluster.name} is not paused.")
+    before = {"paused_at": locked.paused_at, "paused_by": locked.paused_by, "reason": locked.paused_reason}
+    cluster.paused_at, cluster.paused_by, cluster.paused_reason = None, "", ""
+    cluster.version = locked.version + 1
+    cluster.save(update_fields=["paused_at", "paused_by", "paused_reason", "version", "updated_at"])
+    _append(cluster, actor=actor, action="cluster.resume", reason=reason, before=before)
+    return cluster
+
+
+@transaction.atomic
+def ensure_card_type(
+    *, cluster: Cluster, name: str, actor: str, resource: str = "", kind: str = CardKind.WHOLE, parent: str = ""
+) -> CardType:
+    """Declare a card type ahead of the nodes that carry it; a known one is left as it is."""
+    found = CardType.objects.filter(cluster=cluster, name=name).first()
+    if found is not None:
+        return found
+    above = None
+    if parent:
+        above = CardType.objects.filter(cluster=cluster, name=parent).first()
+        if above is None:
+            raise DomainError.for_field("/parent", f"There is no card type {parent!r} here.", code="unknown_card")
+    made, created = CardType.objects.get_or_create(
+        cluster=cluster,
+        name=name,
+        defaults={"resource": resource, "kind": kind, "parent": above, "discovered": False},
+    )
+    if created:
+        _append(
+            cluster,
+            actor=actor,
+            action="card_type.declare",
+            object_type="card_type",
+            object_id=made.pk,
+            object_label=name,
+            after={"name": name, "resource": resource, "kind": kind, "parent": parent},
+        )
+    return made
+
+
+@transaction.atomic
+def rotate_credentials() -> int:
+    """Encrypt every stored credential again with the first key; returns how many there were to do."""
+    stale = Cluster.objects.exclude(credentials_key_id__in=["", known_key_ids()[0]])
+    clusters = list(stale.order_by("pk").select_for_update(no_key=True))
+    for cluster in clusters:
+        seal(cluster, bearer_token(cluster))
+        cluster.save(update_fields=["credentials", "credentials_key_id"])
+    return len(clusters)

@@ -1,0 +1,67 @@
+"""The one application error of the host, and the one place that says which HTTP status each code has.
+
+Services raise `DomainError`; the REST API turns it into problem+json (`api.problem_json`), the console into form
+errors. Nothing else decides on a status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Final
+
+# Every code that the host uses. An unknown code is a bug and fails at once, in the constructor.
+STATUS_OF: Final[Mapping[str, HTTPStatus]] = {
+    "invalid": HTTPStatus.BAD_REQUEST,
+    "unknown_parameter": HTTPStatus.BAD_REQUEST,
+    "invalid_cursor": HTTPStatus.BAD_REQUEST,
+    "too_many_points": HTTPStatus.BAD_REQUEST,
+    "malformed_body": HTTPStatus.BAD_REQUEST,
+    "reason_required": HTTPStatus.BAD_REQUEST,
+    "invalid_policy": HTTPStatus.BAD_REQUEST,
+    "weak_password": HTTPStatus.BAD_REQUEST,
+    "wrong_password": HTTPStatus.BAD_REQUEST,
+    "unknown_user": HTTPStatus.BAD_REQUEST,
+    "unknown_scope": HTTPStatus.BAD_REQUEST,
+    "unknown_tenant": HTTPStatus.BAD_REQUEST,
+    "unknown_card": HTTPStatus.BAD_REQUEST,
+    "not_authenticated": HTTPStatus.UNAUTHORIZED,
+    "invalid_token": HTTPStatus.UNAUTHORIZED,
+    "permission_denied": HTTPStatus.FORBIDDEN,
+    "missing_scope": HTTPStatus.FORBIDDEN,
+    "csrf_failed": HTTPStatus.FORBIDDEN,
+    "not_found": HTTPStatus.NOT_FOUND,
+    "method_not_allowed": HTTPStatus.METHOD_NOT_ALLOWED,
+    "not_acceptable": HTTPStatus.NOT_ACCEPTABLE,
+    "conflict": HTTPStatus.CONFLICT,
+    "already_exists": HTTPStatus.CONFLICT,
+    "request_in_flight": HTTPStatus.CONFLICT,
+    "stale": HTTPStatus.PRECONDITION_FAILED,
+    "body_too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    "unsupported_media_type": HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+    "quota_breach": HTTPStatus.UNPROCESSABLE_ENTITY,
+    "idempotency_key_reused": HTTPStatus.UNPROCESSABLE_ENTITY,
+    "precondition_required": HTTPStatus.PRECONDITION_REQUIRED,
+    "throttled": HTTPStatus.TOO_MANY_REQUESTS,
+    "internal_error": HTTPStatus.INTERNAL_SERVER_ERROR,
+    "unavailable": HTTPStatus.SERVICE_UNAVAILABLE,
+    "undecryptable": HTTPStatus.INTERNAL_SERVER_ERROR,
+}
+
+
+class DomainError(Exception):
+    """A request that cannot be done as asked: a stable code, a sentence for a person, and figures as fields.
+
+    ``extra`` becomes top-level members of the problem document; ``extra["errors"]`` is a list of
+    ``{pointer, code, detail, …}``, one for each field at fault.
+    """
+
+    def __init__(self, code: str, message: str, extra: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.status = STATUS_OF[code]
+        self.code, self.message, self.extra = code, message, dict(extra or {})
+
+    @classmethod
+    def for_field(cls, pointer: str, message: str, *, code: str = "invalid", **figures: Any) -> DomainError:
+        """An error of one field; ``pointer`` is a JSON pointer into the request (``/card_quota/NVIDIA-H200``)."""
+        return cls(code, message, {"errors": [{"pointer": pointer, "code": code, "detail": message, **figures}]})

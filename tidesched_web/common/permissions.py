@@ -1,0 +1,49 @@
+"""What a caller may see and do, as a value. Which rights a user has is worked out in ``accounts.selectors``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tidesched_web.common.errors import DomainError
+
+
+@dataclass(frozen=True)
+class Access:
+    """The rights of one caller: a user, or a user through a token that may do less.
+
+    ``everything`` is the sight of a platform admin or auditor; ``administers`` the right to change the platform.
+    ``scopes`` is None in a browser session: all that the user may.
+    """
+
+    actor: str
+    everything: bool = False
+    administers: bool = False
+    tenant_ids: frozenset[int] = frozenset()
+    admin_of: frozenset[int] = field(default=frozenset())
+    scopes: frozenset[str] | None = None
+
+    def has_scope(self, wanted: Iterable[str]) -> bool:
+        """Whether any one of ``wanted`` is granted; scope ``admin`` holds all others."""
+        return self.scopes is None or "admin" in self.scopes or not self.scopes.isdisjoint(wanted)
+
+    def sees_all_of(self, tenant_ids: Iterable[int]) -> bool:
+        """Whether none of these tenants is somebody else's."""
+        return self.everything or self.tenant_ids.issuperset(tenant_ids)
+
+
+def require_scope(access: Access, *wanted: str) -> None:
+    """Refuse a token that has none of the ``wanted`` scopes."""
+    if not access.has_scope(wanted):
+        raise DomainError(
+            "missing_scope",
+            f"This token lacks the scope {' or '.join(wanted)}.",
+            {"required_scopes": list(wanted), "token_scopes": sorted(access.scopes or ())},
+        )
+
+
+def require_platform_admin(access: Access) -> None:
+    """Refuse everybody but platform admins (with a token: those with scope ``admin``)."""
+    if not access.administers:
+        raise DomainError("permission_denied", "Only a platform admin may do this.")
+    require_scope(access, "admin")

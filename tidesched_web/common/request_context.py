@@ -1,0 +1,79 @@
+"""Who asks, in the words of the audit log: request id and address, carried beside the call instead of through it."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from asgiref.sync import iscoroutinefunction
+from django.conf import settings
+from django.http import HttpRequest, HttpResponseBase
+from django.utils.decorators import sync_and_async_middleware
+
+_GIVEN = re.compile(r"[A-Za-z0-9._:-]{8,80}")
+
+
+@dataclass(frozen=True)
+class RequestContext:
+    """What the audit log says of where an act came from."""
+
+    request_id: str = ""
+    address: str = ""
+
+
+_NOWHERE = RequestContext()
+_current: ContextVar[RequestContext] = ContextVar("tidesched_request_context", default=_NOWHERE)
+
+
+def current() -> RequestContext:
+    """The context of the request that this code runs for; empty in workers and commands."""
+    return _current.get()
+
+
+@contextmanager
+def carried(context: RequestContext) -> Iterator[None]:
+    """Run a block under ``context``; a task uses it to act under the id of the request that asked for it."""
+    mark = _current.set(context)
+    try:
+        yield
+    finally:
+        _current.reset(mark)
+
+
+def _context_of(request: HttpRequest) -> RequestContext:
+    given = request.headers.get("X-Request-ID", "")
+    request_id = given if _GIVEN.fullmatch(given) else secrets.token_hex(12)
+    address = request.META.get("REMOTE_ADDR", "")
+    if settings.SECURE_PROXY_SSL_HEADER:  # only behind a proxy of one's own is this header worth anything
+        address = request.META.get("HTTP_X_FORWARDED_FOR", address).rpartition(",")[2].strip() or address
+    return RequestContext(request_id=request_id, address=address[:64])
+
+
+@sync_and_async_middleware
+def middleware(
+    get_response: Callable[[HttpRequest], HttpResponseBase] | Callable[[HttpRequest], Awaitable[HttpResponseBase]],
+) -> Callable[[HttpRequest], HttpResponseBase | Awaitable[HttpResponseBase]]:
+    """Give every request an id (or keep the caller's) and say it back in ``X-Request-ID``."""
+    if iscoroutinefunction(get_response):
+
+        async def answer_async(request: HttpRequest) -> HttpResponseBase:
+            context = _context_of(request)
+            with carried(context):
+                response: HttpResponseBase = await get_response(request)  # type: ignore[misc]
+            response.headers["X-Request-ID"] = context.request_id
+            return response
+
+        return answer_async
+
+    def answer(request: HttpRequest) -> HttpResponseBase:
+        context = _context_of(request)
+        with carried(context):
+            response = get_response(request)
+        response.headers["X-Request-ID"] = context.request_id  # type: ignore[union-attr]
+        return response  # type: ignore[return-value]
+
+    return answer
