@@ -11,9 +11,12 @@ Nobody takes an earlier lock while holding a later one.
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from django.db import connection
+from django.db.models import Model
 
-
+_M = TypeVar("_M", bound=Model)
 _IDLE_SECONDS = 15
 
 
@@ -38,6 +41,16 @@ def lock_tree(cluster_id: int) -> int:
         row = cursor.fetchone()
     assert row is not None
     return int(row[0])
+
+
+def lock_row(model: type[_M], pk: int) -> _M:
+    """Lock one row (step 3) and return it as it is now; its keys stay free for references from other tables.
+
+    Raises:
+        DoesNotExist: it is gone.
+    """
+    require_transaction()
+    return model._base_manager.select_for_update(no_key=True).get(pk=pk)
 
 
 def lock_lease(cluster_id: int, epoch: int) -> bool:

@@ -1,0 +1,149 @@
+"""Decisions as rows: written before anything is sent, marked when the cluster has answered.
+
+A row's life: *decided* (the cluster was surely not told), *sending* (it may have been), then *done*, *failed* or
+*superseded*. Bulk paths: COPY in, one ``UPDATE … FROM unnest`` for the outcomes of a batch.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+from django.db import connection
+from psycopg.types.json import Jsonb
+
+from tidesched_web.scheduling.models import Decision, DecisionKind, DecisionState
+from tidesched_web.scheduling.pipeline.ordering import by_gang
+
+__all__ = ["Draft", "Outcome", "by_gang", "insert", "mark", "open_decisions", "take_over"]
+
+
+class Draft(msgspec.Struct, kw_only=True):
+    """A write that is to be made. ``gang`` is the unit of all or nothing; ``target`` the object, ``uid`` its guard."""
+
+    kind: DecisionKind
+    gang: str
+    target: str
+    uid: str = ""
+    node: str = ""
+    detail: dict[str, Any] = {}
+    reclaim: int | None = None  # index into the result's reclaims until the row has an id
+    reclaim_id: int | None = None
+    id: int = 0
+    at: dt.datetime | None = None
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What came of one decision."""
+
+    id: int
+    state: DecisionState
+    text: str = ""
+
+
+_COLUMNS = (
+    "id", "at", "cluster_id", "session_id", "epoch", "kind", "state", "gang", "target", "uid", "node", "detail",
+    "reclaim_id", "outcome", "settled_at",
+)  # fmt: skip
+_TYPES = (
+    "int8", "timestamptz", "int8", "int8", "int8", "varchar", "varchar", "varchar", "varchar", "varchar", "varchar",
+    "jsonb", "int8", "text", "timestamptz",
+)  # fmt: skip
+
+
+def insert(
+    drafts: Sequence[Draft],
+    *,
+    cluster_id: int,
+    session_id: int,
+    epoch: int,
+    at: dt.datetime,
+    state: DecisionState = DecisionState.DECIDED,
+    outcome: str = "",
+) -> None:
+    """Write all rows by binary COPY and give each draft its id. O(rows), in the caller's transaction."""
+    if not drafts:
+        return
+    settled = at if state not in (DecisionState.DECIDED, DecisionState.SENDING) else None
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT nextval('scheduling_decision_id_seq') FROM generate_series(1, %s)", [len(drafts)]
+        )
+        ids = [row[0] for row in cursor.fetchall()]
+        with cursor.copy(f"COPY scheduling_decision ({', '.join(_COLUMNS)}) FROM STDIN (FORMAT BINARY)") as copy:
+            copy.set_types(_TYPES)
+            for draft, id_ in zip(drafts, ids, strict=True):
+                draft.id, draft.at = id_, at
+                copy.write_row(
+                    (
+                        id_, at, cluster_id, session_id, epoch, str(draft.kind), str(state), draft.gang, draft.target,
+                        draft.uid, draft.node, Jsonb(draft.detail), draft.reclaim_id, outcome, settled,
+                    )
+                )  # fmt: skip
+
+
+def take_over(drafts: Iterable[Draft], *, epoch: int) -> None:
+    """Mark as being sent, under the epoch that sends them."""
+    ids, since = _ids_and_oldest(drafts)
+    if not ids:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE scheduling_decision SET state = 'sending', epoch = %s "
+            "WHERE id = ANY(%s) AND at >= %s AND state IN ('decided', 'sending')",
+            [epoch, ids, since],
+        )
+
+
+def mark(drafts: Sequence[Draft], outcomes: Sequence[Outcome]) -> None:
+    """Write what came of them; a row that is final already stays as it is."""
+    _, since = _ids_and_oldest(drafts)
+    if not outcomes:
+        return
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE scheduling_decision d SET state = v.state, outcome = v.outcome, settled_at = clock_timestamp() "
+            "FROM unnest(%s::bigint[], %s::varchar[], %s::text[]) AS v(id, state, outcome) "
+            "WHERE d.id = v.id AND d.at >= %s AND d.state IN ('decided', 'sending')",
+            [
+                [outcome.id for outcome in outcomes],
+                [str(outcome.state) for outcome in outcomes],
+                [outcome.text[:2000] for outcome in outcomes],
+                since,
+            ],
+        )
+
+
+def open_decisions(cluster_id: int) -> list[Decision]:
+    """What earlier sessions left open, in the order in which it was decided."""
+    return list(
+        Decision.objects.filter(
+            cluster_id=cluster_id, state__in=[DecisionState.DECIDED, DecisionState.SENDING]
+        ).order_by("id")
+    )
+
+
+def as_draft(row: Decision) -> Draft:
+    """A stored decision in the form that is sent."""
+    return Draft(
+        kind=DecisionKind(row.kind),
+        gang=row.gang,
+        target=row.target,
+        uid=row.uid,
+        node=row.node,
+        detail=row.detail,
+        reclaim_id=row.reclaim_id,
+        id=row.id,
+        at=row.at,
+    )
+
+
+def _ids_and_oldest(drafts: Iterable[Draft]) -> tuple[list[int], dt.datetime | None]:
+    ids, oldest = [], None
+    for draft in drafts:
+        ids.append(draft.id)
+        if oldest is None or (draft.at is not None and draft.at < oldest):
+            oldest = draft.at
+    return ids, oldest

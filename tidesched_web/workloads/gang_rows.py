@@ -1,0 +1,201 @@
+"""What a gang's row says, worked out from a snapshot and what a session decided; no database here."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from tidesched_web.engine.cards import card_of
+from tidesched_web.engine.model import (
+    GangOutcome,
+    GangPhase,
+    Node,
+    Pod,
+    PodGroup,
+    PodPhase,
+    Reason,
+    Result,
+    Snapshot,
+    cards_to_json,
+)
+from tidesched_web.workloads.models import GangState
+
+
+class PodValues(msgspec.Struct, frozen=True):
+    """The columns of a ``GangPod`` beside its gang."""
+
+    name: str
+    uid: str
+    role: str
+    phase: str
+    leaving: bool
+    node: str
+    card: str
+    card_milli: int
+    card_indices: tuple[int, ...]
+    started_at: dt.datetime | None
+
+
+class GangValues(msgspec.Struct, frozen=True):
+    """The columns of a ``Gang`` that follow the cluster, without those that remember (since, started, ended)."""
+
+    uid: str
+    queue_name: str
+    service_type: str
+    owner_kind: str
+    owner_name: str
+    priority: int
+    priority_class: str
+    min_member: int
+    replicas: int
+    ready: int
+    bound: int
+    phase: str
+    state: str
+    needs: bool
+    cards: dict[str, float]
+    cpu_milli: int
+    memory_mib: int
+    position: int | None
+    reason_code: str
+    reason_remedy: Any
+    submitted_at: dt.datetime
+
+
+class Seen(msgspec.Struct):
+    """One gang as a session saw it."""
+
+    group: PodGroup
+    pods: list[Pod]
+    values: GangValues
+    reason: Reason | None
+    waiting_since: dt.datetime
+    promised: bool
+    running_at: dt.datetime | None
+
+
+def moment(seconds: float) -> dt.datetime:
+    """Seconds since the epoch as an aware time."""
+    return dt.datetime.fromtimestamp(seconds, dt.UTC)
+
+
+def pods_by_gang(snapshot: Snapshot) -> dict[str, list[Pod]]:
+    """The pods of each gang in name order."""
+    members: dict[str, list[Pod]] = defaultdict(list)
+    for pod in snapshot.pods:
+        if pod.group:
+            members[pod.group_key].append(pod)
+    return members
+
+
+def look(snapshot: Snapshot, result: Result, *, sent: bool, states: Mapping[str, str]) -> dict[str, Seen]:
+    """Every gang of the snapshot. ``sent``: the decisions went to the cluster, so phases are as after the session.
+
+    ``states``: what each gang's row said before, by uid.
+    """
+    outcomes = {outcome.name: outcome for outcome in result.podgroups}
+    reasons = {reason.podgroup: reason for reason in result.reasons}
+    evicted = {eviction.gang for eviction in result.evictions} if sent else set()
+    promised = {bind.pod for bind in result.pipelined} if sent else set()
+    members = pods_by_gang(snapshot)
+    seen: dict[str, Seen] = {}
+    for group in snapshot.pod_groups:
+        outcome = outcomes.get(group.key)
+        if outcome is None:
+            continue
+        pods = members.get(group.key, [])
+        reason = reasons.get(group.key)
+        phase = outcome.phase if sent else group.phase
+        state = _state(group, phase, pods, evicted=group.key in evicted, before=states.get(group.uid or group.key, ""))
+        seen[group.key] = Seen(
+            group,
+            pods,
+            _values(group, outcome, pods, reason, phase=phase, state=state, sent=sent),
+            reason,
+            moment(outcome.waiting_since or group.waiting_since),
+            any(pod.key in promised for pod in pods),
+            _running_at(group, pods),
+        )
+    return seen
+
+
+def _running_at(group: PodGroup, pods: list[Pod]) -> dt.datetime | None:
+    """When the last member that the minimum needs began to run."""
+    started = sorted(
+        pod.started for pod in pods if pod.started is not None and pod.deleted is None and not pod.finished
+    )
+    needed = max(1, group.min_member)
+    return moment(started[needed - 1]) if len(started) >= needed else None
+
+
+def _state(group: PodGroup, phase: GangPhase, pods: list[Pod], *, evicted: bool, before: str) -> GangState:
+    if phase is GangPhase.COMPLETED:
+        return GangState.FINISHED
+    if evicted:
+        return GangState.RECLAIMED
+    if before == GangState.RECLAIMED and (
+        any(pod.deleted is not None for pod in pods) or (not pods and phase is GangPhase.RUNNING)
+    ):
+        return GangState.RECLAIMED
+    living = [pod for pod in pods if not pod.finished]
+    if pods and not living and any(pod.phase is PodPhase.FAILED for pod in pods):
+        return GangState.FAILED
+    if phase is GangPhase.RUNNING:
+        return GangState.RUNNING
+    return GangState.ADMITTED if phase is GangPhase.INQUEUE else GangState.WAITING
+
+
+def _values(
+    group: PodGroup,
+    outcome: GangOutcome,
+    pods: list[Pod],
+    reason: Reason | None,
+    *,
+    phase: GangPhase,
+    state: GangState,
+    sent: bool,
+) -> GangValues:
+    living = [pod for pod in pods if not pod.finished]
+    return GangValues(
+        uid=group.uid or group.key,
+        queue_name=outcome.queue,
+        service_type=outcome.service_type,
+        owner_kind=group.owner_kind,
+        owner_name=group.owner_name,
+        priority=outcome.priority or group.priority,
+        priority_class=group.priority_class,
+        min_member=group.min_member,
+        replicas=group.replicas or len(living),
+        ready=outcome.ready if sent else sum(1 for pod in living if pod.node and pod.deleted is None),
+        bound=outcome.bound if sent else sum(1 for pod in living if pod.node),
+        phase=str(phase),
+        state=str(state),
+        needs=reason is not None,
+        cards={name: cards_to_json(milli) for name, milli in sorted(outcome.cards.items()) if milli},
+        cpu_milli=sum(pod.cpu_milli for pod in living),
+        memory_mib=sum(pod.memory_mib for pod in living),
+        position=outcome.position,
+        reason_code=str(reason.code) if reason else "",
+        reason_remedy=msgspec.to_builtins(reason.remedy) if reason and reason.remedy else None,
+        submitted_at=moment(group.waiting_since),
+    )
+
+
+def pod_values(pod: Pod, node: Node | None) -> PodValues:
+    """The row of one member."""
+    return PodValues(
+        pod.name,
+        pod.uid or pod.key,
+        pod.role,
+        str(pod.phase),
+        pod.deleted is not None,
+        pod.node,
+        card_of(pod, node),
+        pod.card.milli if pod.card else 0,
+        pod.card_indices,
+        moment(pod.started) if pod.started is not None else None,
+    )

@@ -1,0 +1,266 @@
+"""Writing gangs, their pods and their timelines: only what changed since the last session."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+
+import msgspec
+from django.db.models import Count
+
+from tidesched_web.common.locking import require_transaction
+from tidesched_web.engine.model import Node, Pod, Result, Snapshot
+from tidesched_web.workloads.gang_rows import GangValues, PodValues, Seen, look, pod_values
+from tidesched_web.workloads.models import Gang, GangEvent, GangPod, GangState
+from tidesched_web.workloads.timeline import TimelineEntry, entries
+
+# Figures that move in every session (free cards, allocated) are written this often; a new code at once.
+NUMBERS_EVERY = dt.timedelta(seconds=5)
+
+_KEY = ("cluster", "namespace", "name", "uid")
+_WRITTEN = (
+    "queue", "queue_name", "service_type", "owner_kind", "owner_name", "priority", "priority_class", "min_member",
+    "replicas", "ready", "bound", "phase", "state", "needs", "cards", "cpu_milli", "memory_mib", "position",
+    "reason_code", "reason_numbers", "reason_message", "reason_remedy", "reason_since", "submitted_at",
+    "waiting_since", "started_at", "ended_at", "seen_at", "gone_at", "session_id",
+)  # fmt: skip
+_POD_WRITTEN = (
+    "name", "role", "phase", "leaving", "node", "card", "card_milli", "card_indices", "started_at"
+)  # fmt: skip
+
+
+class _Known(msgspec.Struct):
+    """What the tables say of a gang."""
+
+    id: int
+    key: str
+    values: GangValues | None
+    state: str
+    phase: str
+    reason_code: str
+    reason_since: dt.datetime | None
+    numbers_at: dt.datetime | None
+    started_at: dt.datetime | None
+    ended_at: dt.datetime | None
+    promised: bool
+    running: bool
+    pods: dict[str, tuple[Pod | None, PodValues | None]]
+
+
+class GangRecorder:
+    """Keeps what the tables of one cluster say, so that a session writes differences only.
+
+    Used by the one holder of the cluster's lease; another process loads it anew (:meth:`load`).
+    """
+
+    def __init__(self, *, cluster_id: int) -> None:
+        self.cluster_id = cluster_id
+        self._known: dict[str, _Known] = {}  # by uid
+
+    def load(self) -> None:
+        """Read what the tables say; the first session then compares every gang with its row."""
+        self._known = {}
+        rows = Gang.objects.filter(cluster_id=self.cluster_id, gone_at__isnull=True)
+        for gang in rows.defer("manifest", "reason_numbers", "reason_message"):
+            self._known[gang.uid] = _Known(
+                id=gang.pk, key=gang.key, values=None, state=gang.state, phase=gang.phase,
+                reason_code=gang.reason_code, reason_since=gang.reason_since, numbers_at=None,
+                started_at=gang.started_at, ended_at=gang.ended_at, promised=False,
+                running=gang.state == GangState.RUNNING and gang.started_at is not None, pods={},
+            )  # fmt: skip
+        by_id = {known.id: known for known in self._known.values()}
+        pods = GangPod.objects.filter(gang__cluster_id=self.cluster_id, gang__gone_at__isnull=True)
+        for gang_id, uid in pods.values_list("gang_id", "uid"):
+            if gang_id in by_id:
+                by_id[gang_id].pods[uid] = (None, None)
+
+    def states(self) -> dict[str, str]:
+        """The state in each gang's row, by uid."""
+        return {uid: known.state for uid, known in self._known.items()}
+
+    def reason_since(self, uid: str, code: str) -> dt.datetime | None:
+        """Since when the gang waits for ``code``; None when its row names another reason."""
+        known = self._known.get(uid)
+        return known.reason_since if known is not None and known.reason_code == code else None
+
+    def record(
+        self,
+        *,
+        snapshot: Snapshot,
+        result: Result,
+        sent: bool,
+        session_id: int,
+        at: dt.datetime,
+        wall_at: dt.datetime,
+        queue_ids: dict[str, int],
+        reclaim_of: dict[str, int],
+    ) -> int:
+        """Write what changed; returns how many gangs did. In the caller's transaction.
+
+        ``reclaim_of``: the reclaim that felled a gang in this session, by the gang's key.
+        """
+        require_transaction()
+        seen = look(snapshot, result, sent=sent, states=self.states())
+        changed: list[tuple[Gang, Seen, list[TimelineEntry]]] = []
+        for key, gang in seen.items():
+            row = self._changed_row(key, gang, at=at, wall_at=wall_at, session_id=session_id, queue_ids=queue_ids)
+            if row is not None:
+                changed.append(row)
+        gone = [uid for uid in self._known if uid not in {gang.values.uid for gang in seen.values()}]
+        self._write_gangs(changed, at=at, wall_at=wall_at, session_id=session_id, reclaim_of=reclaim_of)
+        self._write_pods(seen.values(), {node.name: node for node in snapshot.nodes})
+        self._write_gone(gone, at=at, wall_at=wall_at, session_id=session_id)
+        return len(changed) + len(gone)
+
+    def forget(self) -> None:
+        """After a transaction that was rolled back: what is remembered is not in the tables."""
+        self.load()
+
+    def _changed_row(
+        self, key: str, gang: Seen, *, at: dt.datetime, wall_at: dt.datetime, session_id: int, queue_ids: dict[str, int]
+    ) -> tuple[Gang, Seen, list[TimelineEntry]] | None:
+        values = gang.values
+        known = self._known.get(values.uid)
+        numbers_due = gang.reason is not None and (
+            known is None or known.numbers_at is None or wall_at - known.numbers_at >= NUMBERS_EVERY
+        )
+        running = gang.running_at is not None
+        if (
+            known is not None
+            and known.values == values
+            and (known.promised, known.running) == (gang.promised, running)
+            and not numbers_due
+        ):
+            return None
+        if known is None:
+            known = _Known(0, key, None, "", "", "", None, None, None, None, False, False, {})
+            self._known[values.uid] = known
+        timeline = entries(
+            gang,
+            was_state=known.state,
+            was_phase=known.phase,
+            was_reason=known.reason_code,
+            was_promised=known.promised,
+            was_running=known.running,
+        )
+        if values.reason_code != known.reason_code:
+            known.reason_since = at if values.reason_code else None
+        if running and not known.running:
+            known.started_at = gang.running_at
+        if values.state in (GangState.FINISHED, GangState.FAILED):
+            known.ended_at = known.ended_at or at
+        namespace, _, name = key.partition("/")
+        row = Gang(
+            cluster_id=self.cluster_id, namespace=namespace, name=name, queue_id=queue_ids.get(values.queue_name),
+            **msgspec.structs.asdict(values),
+            reason_numbers=msgspec.to_builtins(gang.reason.numbers) if gang.reason else {},
+            reason_message=gang.reason.message if gang.reason else "",
+            reason_since=known.reason_since,
+            waiting_since=gang.waiting_since if values.needs or values.state == GangState.WAITING else None,
+            started_at=known.started_at, ended_at=known.ended_at,
+            seen_at=wall_at, gone_at=None, session_id=session_id,
+            manifest=msgspec.to_builtins(gang.group),
+        )  # fmt: skip
+        known.values, known.state, known.phase = values, values.state, values.phase
+        known.reason_code, known.numbers_at = values.reason_code, wall_at
+        known.promised, known.running = gang.promised, running
+        return row, gang, timeline
+
+    def _write_gangs(
+        self,
+        changed: list[tuple[Gang, Seen, list[TimelineEntry]]],
+        *,
+        at: dt.datetime,
+        wall_at: dt.datetime,
+        session_id: int,
+        reclaim_of: dict[str, int],
+    ) -> None:
+        if not changed:
+            return
+        rows = Gang.objects.bulk_create(
+            [row for row, _, _ in changed],
+            update_conflicts=True,
+            unique_fields=_KEY,
+            update_fields=_WRITTEN,
+            batch_size=1000,
+        )
+        events = []
+        for row, (_, gang, timeline) in zip(rows, changed, strict=True):
+            self._known[gang.values.uid].id = row.pk
+            events += [
+                GangEvent(
+                    gang_id=row.pk, kind=entry.kind, at=entry.at or at, wall_at=wall_at, session_id=session_id,
+                    reclaim_id=reclaim_of.get(gang.group.key) if entry.by_reclaim else None, detail=entry.detail,
+                )
+                for entry in timeline
+            ]  # fmt: skip
+        GangEvent.objects.bulk_create(events, batch_size=2000)
+
+    def _write_pods(self, seen: Iterable[Seen], nodes: dict[str, Node]) -> None:
+        rows: list[GangPod] = []
+        left: list[tuple[int, str]] = []
+        for gang in seen:
+            known = self._known[gang.values.uid]
+            present = set()
+            for pod in gang.pods:
+                uid = pod.uid or pod.key
+                present.add(uid)
+                before, written = known.pods.get(uid, (None, None))
+                if before is pod:
+                    continue
+                values = pod_values(pod, nodes.get(pod.node))
+                known.pods[uid] = (pod, values)
+                if written != values:
+                    rows.append(GangPod(gang_id=known.id, **msgspec.structs.asdict(values)))
+            for uid in [uid for uid in known.pods if uid not in present]:
+                del known.pods[uid]
+                left.append((known.id, uid))
+        if left:
+            GangPod.objects.filter(gang_id__in={id_ for id_, _ in left}, uid__in=[uid for _, uid in left]).delete()
+        GangPod.objects.bulk_create(
+            rows, update_conflicts=True, unique_fields=("gang", "uid"), update_fields=_POD_WRITTEN, batch_size=1000
+        )
+
+    def _write_gone(self, gone: list[str], *, at: dt.datetime, wall_at: dt.datetime, session_id: int) -> None:
+        if not gone:
+            return
+        known = [self._known.pop(uid) for uid in gone]
+        ids = [one.id for one in known]
+        living = (GangState.WAITING, GangState.ADMITTED, GangState.RUNNING)
+        Gang.objects.filter(pk__in=ids, state__in=living).update(state=GangState.FINISHED, ended_at=at)
+        Gang.objects.filter(pk__in=ids).update(
+            gone_at=wall_at, session_id=session_id, needs=False, reason_code="", position=None, waiting_since=None
+        )
+        Gang.objects.filter(pk__in=ids, ended_at__isnull=True, started_at__isnull=False).update(ended_at=at)
+        GangPod.objects.filter(gang_id__in=ids).delete()
+        GangEvent.objects.bulk_create(
+            GangEvent(gang_id=id_, kind="gone", at=at, wall_at=wall_at, session_id=session_id) for id_ in ids
+        )
+
+
+def delete_gone(*, cluster_id: int, before: dt.datetime, limit: int = 2000) -> int:
+    """Delete gangs that left the cluster before ``before`` (wall), the oldest first; returns how many."""
+    ids = list(
+        Gang.objects.filter(cluster_id=cluster_id, gone_at__lt=before)
+        .order_by("gone_at")
+        .values_list("pk", flat=True)[:limit]
+    )
+    Gang.objects.filter(pk__in=ids).delete()
+    return len(ids)
+
+
+def trim_timelines(*, cluster_id: int, keep: int = 200, limit: int = 500) -> int:
+    """Shorten timelines of more than ``keep`` points to the newest ones; returns how many points were deleted."""
+    deleted = 0
+    longest = (
+        GangEvent.objects.filter(gang__cluster_id=cluster_id)
+        .values("gang_id")
+        .order_by()
+        .annotate(points=Count("id"))
+        .filter(points__gt=keep)
+        .values_list("gang_id", flat=True)[:limit]
+    )
+    for gang_id in longest:
+        edge = GangEvent.objects.filter(gang_id=gang_id).order_by("-id").values_list("pk", flat=True)[keep]
+        deleted += GangEvent.objects.filter(gang_id=gang_id, pk__lte=edge).exclude(kind="submitted").delete()[0]
+    return deleted

@@ -1,0 +1,50 @@
+"""Which points a session adds to a gang's timeline."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import msgspec
+
+from tidesched_web.workloads.gang_rows import Seen
+from tidesched_web.workloads.models import GangEventKind, GangState
+
+
+class TimelineEntry(msgspec.Struct, frozen=True):
+    """One new point; ``at`` None = the session's time."""
+
+    kind: GangEventKind
+    detail: dict[str, Any] = {}
+    at: dt.datetime | None = None
+    by_reclaim: bool = False
+
+
+def entries(
+    gang: Seen, *, was_state: str, was_phase: str, was_reason: str, was_promised: bool, was_running: bool
+) -> list[TimelineEntry]:
+    """What changed from the row as it was (empty strings for a gang that is new) to how it is seen now."""
+    values, found = gang.values, []
+    if not was_state:
+        found.append(TimelineEntry(GangEventKind.SUBMITTED, {"queue": values.queue_name}, at=values.submitted_at))
+    if values.state == GangState.RECLAIMED and was_state != GangState.RECLAIMED:
+        found.append(TimelineEntry(GangEventKind.RECLAIMED, by_reclaim=True))
+    if was_state == GangState.RECLAIMED and values.state in (GangState.WAITING, GangState.ADMITTED):
+        found.append(TimelineEntry(GangEventKind.RESTARTED))
+    if values.phase == "Inqueue" and was_phase in ("", "Pending"):
+        found.append(TimelineEntry(GangEventKind.ADMITTED))
+    if gang.promised and not was_promised:
+        found.append(TimelineEntry(GangEventKind.PROMISED))
+    if values.state == GangState.RUNNING and was_state != GangState.RUNNING:
+        found.append(TimelineEntry(GangEventKind.BOUND, {"ready": values.ready, "min_member": values.min_member}))
+    if gang.running_at is not None and not was_running:
+        found.append(TimelineEntry(GangEventKind.RUNNING, at=gang.running_at))
+    if gang.reason is not None and values.reason_code != was_reason:
+        found.append(
+            TimelineEntry(GangEventKind.REASON, {"code": values.reason_code, "message": gang.reason.message})
+        )
+    if values.state == GangState.FINISHED and was_state != GangState.FINISHED:
+        found.append(TimelineEntry(GangEventKind.FINISHED))
+    if values.state == GangState.FAILED and was_state != GangState.FAILED:
+        found.append(TimelineEntry(GangEventKind.FAILED))
+    return found
