@@ -1,0 +1,113 @@
+"""Which queue, and so which card types, a task of a trace goes to."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+from scheduler_core.model.errors import BadInput
+from scheduler_core.model.node import Node
+from scheduler_core.model.queue import PriorityClass, Queue
+from scheduler_core.model.resources import MILLI
+from scheduler_core.simulator.traces.openb_pods import TraceTask
+
+INFERENCE_PRIORITY, TRAINING_PRIORITY = 80_000, 20_000
+PRIORITY_CLASSES = tuple(
+    PriorityClass(name=name, value=value)
+    for name, value in (("pc-high", 80_000), ("pc-low", 20_000), ("pc-medium", 60_000), ("pc-normal", 40_000))
+)
+
+
+def queues_by_model(nodes: Iterable[Node]) -> tuple[Queue, ...]:
+    """One inference and one training queue for each card type, each with all cards of that type as its quota."""
+    cards: dict[str, int] = {}
+    for node in nodes:
+        for group in node.cards:
+            cards[group.card] = cards.get(group.card, 0) + group.count * MILLI
+    queues = []
+    for model, milli in sorted(cards.items()):
+        suffix = re.sub(r"[^a-z0-9]+", "-", model.lower()).strip("-")
+        for service_type in ("inference", "training"):
+            training = service_type == "training"
+            queues.append(
+                Queue(
+                    name=f"{service_type}-{suffix}",
+                    priority=TRAINING_PRIORITY if training else INFERENCE_PRIORITY,
+                    reclaimable=training,
+                    card_quota={model: milli},
+                    service_type=service_type,
+                )
+            )
+    return tuple(sorted(queues, key=lambda queue: queue.name))
+
+
+class Assignment(msgspec.Struct, frozen=True):
+    """A task's queue and the card types that it names there, the preferred one first."""
+
+    queue: str
+    cards: tuple[str, ...]
+
+
+class QueueDraw:
+    """Draws a queue for each task, weighted by the cards that the queue may use of those that the task could take.
+
+    A task could take a card type that its trace line names (any, where it names none) and of which some empty node
+    could hold it; where no node can, all the types that it names count, and it will wait with that as its reason.
+    The task then names just those of its types that the drawn queue has a quota for.
+    """
+
+    def __init__(self, nodes: Iterable[Node], queues: Iterable[Queue], rng: random.Random) -> None:
+        self._rng = rng
+        self._queues = {
+            service_type: tuple(q for q in queues if q.service_type == service_type and q.card_quota)
+            for service_type in ("inference", "training")
+        }
+        for service_type, found in self._queues.items():
+            if not found:
+                raise BadInput(
+                    "no_queue",
+                    f"no queue of service type {service_type} with a card quota",
+                    path="queues",
+                    value=service_type,
+                    hint="annotate one with tidesched.io/service-type and volcano.sh/card.quota",
+                )
+        # The distinct shapes of nodes; a trace has thousands of nodes of few shapes.
+        self._shapes = sorted({(n.cpu_milli, n.memory_mib, g.card, g.count) for n in nodes for g in n.cards})
+        self._models = sorted({card for _, _, card, _ in self._shapes})
+        self._choices: dict[tuple[str, int, int, int, tuple[str, ...]], tuple[list[Assignment], list[int]]] = {}
+
+    def draw(self, task: TraceTask) -> Assignment:
+        """The queue of ``task``. O(queues) for the first task of a shape."""
+        key = (task.service_type, task.cpu_milli, task.memory_mib, task.card_milli, task.models)
+        if key not in self._choices:
+            self._choices[key] = self._weigh(task)
+        assignments, weights = self._choices[key]
+        if len(assignments) == 1:
+            return assignments[0]
+        return self._rng.choices(assignments, weights)[0]
+
+    def _weigh(self, task: TraceTask) -> tuple[list[Assignment], list[int]]:
+        wanted = task.models or tuple(self._models)
+        fitting = tuple(model for model in wanted if self._fits(task, model)) or wanted
+        assignments, weights = [], []
+        for queue in self._queues[task.service_type]:
+            quota = queue.card_quota or {}
+            usable = tuple(model for model in fitting if quota.get(model, 0) >= max(1, task.card_milli))
+            if usable:
+                assignments.append(Assignment(queue.name, usable if task.card_milli else ()))
+                weights.append(sum(quota[model] for model in usable))
+        if not assignments:
+            # Nobody may use these cards: it waits in the first queue, and its reason says so.
+            first = self._queues[task.service_type][0]
+            return [Assignment(first.name, fitting if task.card_milli else ())], [1]
+        return assignments, weights
+
+    def _fits(self, task: TraceTask, model: str) -> bool:
+        need = -(-task.card_milli // MILLI)
+        return any(
+            card == model and need <= count and task.cpu_milli <= cpu and task.memory_mib <= memory
+            for cpu, memory, card, count in self._shapes
+        )

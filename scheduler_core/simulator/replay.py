@@ -1,0 +1,120 @@
+"""A day of a trace through the scheduler: ``python -m scheduler_core replay``."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from scheduler_core.model.errors import BadInput
+from scheduler_core.model.policy import Policy
+from scheduler_core.model.queue import PriorityClass, Queue
+from scheduler_core.simulator.arrivals import draw_arrivals, make_workloads
+from scheduler_core.simulator.clock import REPLAY_START
+from scheduler_core.simulator.loop import SessionLoop
+from scheduler_core.simulator.metrics import Metrics, Report
+from scheduler_core.simulator.placement import PRIORITY_CLASSES, QueueDraw, queues_by_model
+from scheduler_core.simulator.scenario import Arrivals
+from scheduler_core.simulator.trace_writer import TraceWriter
+from scheduler_core.simulator.traces.openb_nodes import read_nodes
+from scheduler_core.simulator.traces.openb_pods import read_pods
+from scheduler_core.simulator.traces.tide_curve import read_tide
+from scheduler_core.simulator.world import World
+
+_HOUR = 3600.0
+
+
+class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What to replay, as on the command line."""
+
+    nodes: Path
+    pods: Path
+    tide: Path | None = None
+    gang_size: int = 1
+    hours: float = 24.0
+    scale: float = 1.0
+    session_seconds: float = 10.0
+    grace_seconds: float = 30.0
+    seed: int = 42
+
+    def check(self) -> None:
+        """Refuse numbers that mean nothing.
+
+        Raises:
+            BadInput: ``bad_argument`` with the option.
+        """
+        for name, value, least, strict in (
+            ("gang-size", self.gang_size, 1, False),
+            ("hours", self.hours, 0, True),
+            ("scale", self.scale, 0, True),
+            ("session-seconds", self.session_seconds, 0, True),
+            ("grace-seconds", self.grace_seconds, 0, False),
+        ):
+            if not math.isfinite(value) or value < least or (strict and value == least):
+                hint = f"{'more than' if strict else 'at least'} {least}"
+                raise BadInput("bad_argument", f"--{name} {value:g}: {hint}", path=f"--{name}", value=value, hint=hint)
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """How far a replay is."""
+
+    session: int
+    sessions: int
+    world: World
+    metrics: Metrics
+
+
+def replay(
+    options: ReplayOptions,
+    policy: Policy,
+    *,
+    queues: Iterable[Queue] | None = None,
+    priority_classes: Iterable[PriorityClass] = (),
+    trace: BinaryIO | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Report:
+    """Run a replay from its first arrival to its last session.
+
+    Args:
+        queues: instead of one inference and one training queue for each card type.
+        priority_classes: beside the four that every replay has.
+        trace: where to write a line for each thing that happens to a pod.
+        progress: called after each session.
+
+    Raises:
+        BadInput: an option, a line of a file or the queues cannot be used.
+    """
+    options.check()
+    nodes, tasks = read_nodes(options.nodes), read_pods(options.pods)
+    tide = read_tide(options.tide) if options.tide is not None else None
+    seconds = options.hours * _HOUR
+    if queues is None:
+        queues = queues_by_model(nodes)
+    queues = tuple(queues)
+    rng = random.Random(options.seed)
+    arrivals = draw_arrivals(tasks, scale=options.scale, seconds=seconds, tide=tide, rng=rng)
+    workloads = make_workloads(arrivals, QueueDraw(nodes, queues, rng), gang_size=options.gang_size, start=REPLAY_START)
+    classes = {item.name: item for item in (*PRIORITY_CLASSES, *priority_classes)}
+    world = World(
+        nodes,
+        queues,
+        classes.values(),
+        seed=options.seed,
+        start=REPLAY_START,
+        grace_seconds=options.grace_seconds,
+    )
+    loop = SessionLoop(world, Arrivals(workloads), policy, session_seconds=options.session_seconds, seed=options.seed)
+    metrics = Metrics(world, session_seconds=options.session_seconds)
+    loop.observe(metrics)
+    if trace is not None:
+        loop.observe(TraceWriter(world, trace))
+    sessions = max(1, round(seconds / options.session_seconds))
+    for session in range(1, sessions + 1):
+        loop.step()
+        if progress is not None:
+            progress(Progress(session, sessions, world, metrics))
+    return metrics.report(sessions=loop.sessions, refused=loop.refused, seed=options.seed, scale=options.scale)
