@@ -72,17 +72,17 @@ class SessionLoop:
     def _apply(self, result: Result) -> None:
         world = self._world
         for eviction in result.evictions:
-            self._attempt(lambda pod=eviction.pod: world.evict(pod))
+            self._attempt(world.evict, eviction.pod)
         for bind in result.binds:
-            self._attempt(lambda b=bind: world.bind(b.pod, b.node, b.card, b.card_indices))
+            self._attempt(world.bind, bind.pod, bind.node, bind.card, bind.card_indices)
         for outcome in result.podgroups:
             group = world.pod_groups.get(outcome.name)
             # The replay reads no conditions; a phase is all that its controllers wait for.
             if group is not None and group.phase is not outcome.phase:
                 world.set_group_status(outcome.name, outcome.phase)
 
-    def _attempt(self, write: Callable[[], None]) -> None:
+    def _attempt(self, write: Callable[..., None], *arguments: object) -> None:
         try:
-            write()
+            write(*arguments)
         except WorldError:
             self.refused += 1

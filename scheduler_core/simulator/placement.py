@@ -15,6 +15,10 @@ from scheduler_core.model.resources import MILLI
 from scheduler_core.simulator.traces.openb_pods import TraceTask
 
 INFERENCE_PRIORITY, TRAINING_PRIORITY = 80_000, 20_000
+# A day: longer lives count no more, a replay ends before they do.
+_DAY = 86_400.0
+# No card type is left out altogether, however much the tasks that name it bring.
+_LEAST = 0.02
 PRIORITY_CLASSES = tuple(
     PriorityClass(name=name, value=value)
     for name, value in (("pc-high", 80_000), ("pc-low", 20_000), ("pc-medium", 60_000), ("pc-normal", 40_000))
@@ -52,14 +56,22 @@ class Assignment(msgspec.Struct, frozen=True):
 
 
 class QueueDraw:
-    """Draws a queue for each task, weighted by the cards that the queue may use of those that the task could take.
+    """Draws a queue for each task that may go to several, so that the load of card types follows their cards.
 
     A task could take a card type that its trace line names (any, where it names none) and of which some empty node
     could hold it; where no node can, all the types that it names count, and it will wait with that as its reason.
+    The weight of a card type is its share of all card-seconds, by cards, less what tasks bring that name just this one.
     The task then names just those of its types that the drawn queue has a quota for.
     """
 
-    def __init__(self, nodes: Iterable[Node], queues: Iterable[Queue], rng: random.Random) -> None:
+    def __init__(
+        self,
+        nodes: Iterable[Node],
+        queues: Iterable[Queue],
+        tasks: Iterable[TraceTask],
+        rng: random.Random,
+    ) -> None:
+        nodes, queues, tasks = tuple(nodes), tuple(queues), tuple(tasks)
         self._rng = rng
         self._queues = {
             service_type: tuple(q for q in queues if q.service_type == service_type and q.card_quota)
@@ -77,7 +89,8 @@ class QueueDraw:
         # The distinct shapes of nodes; a trace has thousands of nodes of few shapes.
         self._shapes = sorted({(n.cpu_milli, n.memory_mib, g.card, g.count) for n in nodes for g in n.cards})
         self._models = sorted({card for _, _, card, _ in self._shapes})
-        self._choices: dict[tuple[str, int, int, int, tuple[str, ...]], tuple[list[Assignment], list[int]]] = {}
+        self._weights = {kind: self._card_weights(kind, nodes, tasks) for kind in self._queues}
+        self._choices: dict[tuple[str, int, int, int, tuple[str, ...]], tuple[list[Assignment], list[float]]] = {}
 
     def draw(self, task: TraceTask) -> Assignment:
         """The queue of ``task``. O(queues) for the first task of a shape."""
@@ -89,20 +102,41 @@ class QueueDraw:
             return assignments[0]
         return self._rng.choices(assignments, weights)[0]
 
-    def _weigh(self, task: TraceTask) -> tuple[list[Assignment], list[int]]:
+    def _card_weights(
+        self, service_type: str, nodes: tuple[Node, ...], tasks: tuple[TraceTask, ...]
+    ) -> dict[str, float]:
+        cards: dict[str, int] = {}
+        for node in nodes:
+            for group in node.cards:
+                cards[group.card] = cards.get(group.card, 0) + group.count
+        named: dict[str, float] = {}
+        load = 0.0
+        for task in tasks:
+            if task.service_type == service_type:
+                work = task.card_milli * min(task.life, _DAY)
+                load += work
+                if len(task.models) == 1:
+                    named[task.models[0]] = named.get(task.models[0], 0.0) + work
+        total = sum(cards.values())
+        shares = {model: (load or 1.0) * count / total for model, count in sorted(cards.items())}
+        return {model: max(share - named.get(model, 0.0), _LEAST * share) for model, share in shares.items()}
+
+    def _weigh(self, task: TraceTask) -> tuple[list[Assignment], list[float]]:
+        card_weights = self._weights[task.service_type]
         wanted = task.models or tuple(self._models)
         fitting = tuple(model for model in wanted if self._fits(task, model)) or wanted
-        assignments, weights = [], []
+        assignments: list[Assignment] = []
+        weights: list[float] = []
         for queue in self._queues[task.service_type]:
             quota = queue.card_quota or {}
             usable = tuple(model for model in fitting if quota.get(model, 0) >= max(1, task.card_milli))
             if usable:
                 assignments.append(Assignment(queue.name, usable if task.card_milli else ()))
-                weights.append(sum(quota[model] for model in usable))
+                weights.append(sum(card_weights.get(model, 0.0) for model in usable))
         if not assignments:
             # Nobody may use these cards: it waits in the first queue, and its reason says so.
             first = self._queues[task.service_type][0]
-            return [Assignment(first.name, fitting if task.card_milli else ())], [1]
+            return [Assignment(first.name, fitting if task.card_milli else ())], [1.0]
         return assignments, weights
 
     def _fits(self, task: TraceTask, model: str) -> bool:

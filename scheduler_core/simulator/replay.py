@@ -97,7 +97,9 @@ def replay(
     queues = tuple(queues)
     rng = random.Random(options.seed)
     arrivals = draw_arrivals(tasks, scale=options.scale, seconds=seconds, tide=tide, rng=rng)
-    workloads = make_workloads(arrivals, QueueDraw(nodes, queues, rng), gang_size=options.gang_size, start=REPLAY_START)
+    workloads = make_workloads(
+        arrivals, QueueDraw(nodes, queues, tasks, rng), gang_size=options.gang_size, start=REPLAY_START
+    )
     classes = {item.name: item for item in (*PRIORITY_CLASSES, *priority_classes)}
     world = World(
         nodes,
