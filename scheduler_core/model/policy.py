@@ -28,6 +28,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         action_arguments: from ``configurations``, by action.
         compatibility: ``""`` or ``"volcano"``.
         source: the text it was read from.
+        warnings: what in it has no effect, one sentence each (only with ``compatibility: volcano``).
     """
 
     actions: tuple[str, ...]
@@ -35,3 +36,4 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     action_arguments: dict[str, dict[str, Any]] = {}
     compatibility: str = ""
     source: str = ""
+    warnings: tuple[str, ...] = ()

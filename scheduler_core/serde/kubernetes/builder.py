@@ -55,7 +55,17 @@ _GROUPS: dict[str, str] = {
     "TFJob": "kubeflow.org",
 }
 _CLUSTER_WIDE = frozenset(
-    "Node Namespace PersistentVolume StorageClass PriorityClass Queue HyperNode Numatopology NodeMetrics".split()
+    {
+        "Node",
+        "Namespace",
+        "PersistentVolume",
+        "StorageClass",
+        "PriorityClass",
+        "Queue",
+        "HyperNode",
+        "Numatopology",
+        "NodeMetrics",
+    }
 )
 
 

@@ -150,7 +150,7 @@ def discover(
             types.append(card_type)
             cards[card_type.name] = NodeCards(card_type.name, resource, others.pop(resource))
     warnings += [
-        f"node {node}: {resource} is not counted as cards, no {resource.split('/', 1)[0]}/<device>.product label says which"
+        f"node {node}: {resource} is not counted as cards, no label {resource.split('/', 1)[0]}/….product says which"
         for resource in sorted(others)
         if resource.startswith("nvidia.com/") and not resource.endswith(".shared")
     ]

@@ -1,0 +1,10 @@
+"""``python -m scheduler_core``: decide over a snapshot, or play a trace through the scheduler."""
+
+from __future__ import annotations
+
+import sys
+
+from scheduler_core.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,250 @@
+"""Reads a policy and checks every name and value in it.
+
+An unknown action, plugin, switch or argument is an error that names the nearest known one and its line. With
+``compatibility: volcano`` it is a warning and has no effect, as it has none upstream; an unknown action stays an error
+there too.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from scheduler_core.framework.extension_points import SWITCHES
+from scheduler_core.framework.plugin import Action, Argument, Plugin
+from scheduler_core.model.policy import PluginOption, Policy
+from scheduler_core.serde.policy.arguments import checked, did_you_mean
+from scheduler_core.serde.policy.kube_scheduler import KUBE_KIND, translate
+from scheduler_core.serde.policy.names import Names, known_names
+from scheduler_core.serde.policy.tree import Field, Source, read_tree
+from scheduler_core.serde.text import as_text
+
+DEFAULT_ACTIONS = ("enqueue", "allocate", "backfill")
+CONFIG_KEY = "volcano-scheduler.conf"
+_TOP_LEVEL = ("actions", "tiers", "configurations", "compatibility")
+_TOP_LEVEL_NOT_BUILT = ("metrics", "profiles")
+# Volcano spells some switches `enableX` and some `enabledX`; both are understood for each.
+_SWITCH = re.compile(r"enabled?(?=[A-Z])")
+_SWITCH_BY_STEM = {_SWITCH.sub("", name): switch for name, (switch, _) in SWITCHES.items()}
+
+
+def parse_policy(text: str | bytes, file: str | None = None) -> Policy:
+    """Read a ``volcano-scheduler.conf``, a ConfigMap that holds one, or a ``KubeSchedulerConfiguration``.
+
+    Raises:
+        BadInput: with file, line and path of the first thing that cannot be used.
+    """
+    source = Source(file)
+    plain = as_text(text, file)
+    root, inner = _unwrapped(read_tree(plain, source), plain, source)
+    if root.value is None:
+        raise source.error("empty_policy", "the policy is empty", root, hint="it needs actions and tiers")
+    if root.fields is None:
+        raise source.error("malformed_policy", "a policy is a mapping with actions and tiers", root)
+    if (kind := root.fields.get("kind")) is not None and kind.value == KUBE_KIND:
+        root = translate(root, source)
+    return _Parser(source, known_names(), root).policy(inner)
+
+
+def _unwrapped(root: Field, text: str, source: Source) -> tuple[Field, str]:
+    """The policy inside a ConfigMap, or the text itself."""
+    fields = root.fields or {}
+    if "kind" not in fields or fields["kind"].value != "ConfigMap":
+        return root, text
+    data = fields.get("data")
+    entries = (data.fields if data else None) or {}
+    names = [name for name in entries if name == CONFIG_KEY] or [name for name in entries if name.endswith(".conf")]
+    if len(names) != 1 or not isinstance(entries[names[0]].value, str):
+        at = data or root
+        raise source.error("malformed_policy", f"the ConfigMap holds no text under data.{CONFIG_KEY}", at)
+    entry = entries[names[0]]
+    return read_tree(entry.value, source, entry.line + 1 if entry.block else entry.line), entry.value
+
+
+class _Parser:
+    """One parse: collects warnings on the way."""
+
+    def __init__(self, source: Source, names: Names, root: Field) -> None:
+        self.source, self.names, self.root = source, names, root
+        self.fields: dict[str, Field] = root.fields or {}
+        self.warnings: list[str] = []
+        self.lenient = self._compatibility() != ""
+
+    def policy(self, text: str) -> Policy:
+        for key, field in self.fields.items():
+            if key in _TOP_LEVEL_NOT_BUILT:
+                self._complain("not_built", f"{key}: known, not built yet", field)
+            elif key not in _TOP_LEVEL:
+                self._complain("unknown_key", f"unknown key {key!r}", field, hint=did_you_mean(key, _TOP_LEVEL))
+        actions = self._actions()
+        tiers = self._tiers()
+        return Policy(
+            actions=actions,
+            tiers=tiers,
+            action_arguments=self._configurations(),
+            compatibility=self._compatibility(),
+            source=text,
+            warnings=tuple(self.warnings),
+        )
+
+    # --- parts --------------------------------------------------------------------------------------------------------
+
+    def _compatibility(self) -> str:
+        field = self.fields.get("compatibility")
+        if field is None or field.value in ("", None):
+            return ""
+        if field.value != "volcano":
+            raise self.source.error(
+                "bad_value", f"compatibility is 'volcano' or absent, not {field.value!r}", field, hint="volcano"
+            )
+        return "volcano"
+
+    def _actions(self) -> tuple[str, ...]:
+        field = self.fields.get("actions")
+        if field is None or field.value is None:
+            return DEFAULT_ACTIONS
+        value = field.value
+        if isinstance(value, str):
+            value = value.split(",")
+        if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+            raise self.source.error("malformed_policy", "actions is a list of names: 'enqueue, allocate'", field)
+        actions: list[str] = []
+        for name in filter(None, (name.strip() for name in value)):
+            at = Field(name, field.line, field.path)
+            if name in self.names.actions:
+                if name in actions:
+                    raise self.source.error("duplicate_action", f"action {name!r} stands here twice", at)
+                actions.append(name)
+            elif name in self.names.actions_not_built:
+                self._complain("not_built", f"action {name!r}: known, not built yet", at)
+            else:
+                known = [*self.names.actions, *self.names.actions_not_built]
+                raise self.source.error(
+                    "unknown_action", f"unknown action {name!r}", at, hint=did_you_mean(name, known)
+                )
+        if not actions:
+            raise self.source.error("malformed_policy", "no action is left to run", field)
+        return tuple(actions)
+
+    def _tiers(self) -> tuple[tuple[PluginOption, ...], ...]:
+        field = self.fields.get("tiers")
+        if field is None or field.value is None:
+            raise self.source.error(
+                "malformed_policy",
+                "the policy has no tiers",
+                field or self.root,
+                hint="tiers: [{plugins: [{name: gang}]}]",
+            )
+        tiers: list[tuple[PluginOption, ...]] = []
+        seen: dict[str, Field] = {}
+        for tier in self._list(field, "tiers is a list of {plugins: [...]}"):
+            for key, part in self._mapping(tier, "a tier is a mapping with plugins").items():
+                if key != "plugins":
+                    self._complain("unknown_key", f"unknown key {key!r} in a tier", part, hint="plugins")
+            plugins = (tier.fields or {}).get("plugins")
+            entries = self._list(plugins, "plugins is a list of {name: ...}") if plugins else []
+            options = [self._plugin(entry, seen) for entry in entries]
+            tiers.append(tuple(option for option in options if option is not None))
+        return tuple(tier for tier in tiers if tier)
+
+    def _plugin(self, entry: Field, seen: dict[str, Field]) -> PluginOption | None:
+        fields = self._mapping(entry, "a plugin is a mapping with a name")
+        named = fields.get("name")
+        if named is None or not isinstance(named.value, str):
+            raise self.source.error("malformed_policy", "the plugin has no name", named or entry)
+        name = named.value
+        if name in seen:
+            raise self.source.error("duplicate_plugin", f"plugin {name!r} stands on line {seen[name].line} too", named)
+        seen[name] = named
+        plugin = self._known_plugin(name, named)
+        if plugin is None:
+            return None
+        switches: dict[str, bool] = {}
+        for key, field in fields.items():
+            if key in ("name", "arguments"):
+                continue
+            stem = _SWITCH.sub("", key, count=1)
+            if not _SWITCH.match(key) or stem not in _SWITCH_BY_STEM:
+                known = ["name", "arguments", *SWITCHES]
+                self._complain(
+                    "unknown_switch", f"unknown switch {key!r} of plugin {name!r}", field, hint=did_you_mean(key, known)
+                )
+            elif isinstance(field.value, bool):
+                switches[_SWITCH_BY_STEM[stem]] = field.value
+            else:
+                self._complain("bad_value", f"{key} is true or false, not {field.value!r}", field, hint="true or false")
+        arguments = self._arguments(f"plugin {name!r}", plugin.arguments, plugin.not_built, fields.get("arguments"))
+        return PluginOption(name=name, switches=dict(sorted(switches.items())), arguments=arguments)
+
+    def _known_plugin(self, name: str, field: Field) -> type[Plugin] | None:
+        if name in self.names.plugins:
+            return self.names.plugins[name]
+        if name in self.names.plugins_not_built:
+            self._complain("not_built", f"plugin {name!r}: known, not built yet", field)
+            return None
+        known = [*self.names.plugins, *self.names.plugins_not_built]
+        self._complain("unknown_plugin", f"unknown plugin {name!r}", field, hint=did_you_mean(name, known))
+        return None
+
+    def _configurations(self) -> dict[str, dict[str, Any]]:
+        found: dict[str, dict[str, Any]] = {}
+        field = self.fields.get("configurations")
+        for entry in self._list(field, "configurations is a list of {name, arguments}") if field else []:
+            fields = self._mapping(entry, "a configuration is a mapping with the name of an action")
+            named = fields.get("name")
+            if named is None or not isinstance(named.value, str):
+                raise self.source.error("malformed_policy", "the configuration has no name", named or entry)
+            name = named.value
+            for key, part in fields.items():
+                if key not in ("name", "arguments"):
+                    self._complain("unknown_key", f"unknown key {key!r} of action {name!r}", part, hint="arguments")
+            action: type[Action] | None = self.names.actions.get(name)
+            if action is not None:
+                found[name] = self._arguments(f"action {name!r}", action.arguments, (), fields.get("arguments"))
+            elif name in self.names.actions_not_built:
+                self._complain("not_built", f"action {name!r}: known, not built yet", named)
+            else:
+                known = [*self.names.actions, *self.names.actions_not_built]
+                self._complain("unknown_action", f"unknown action {name!r}", named, hint=did_you_mean(name, known))
+        return dict(sorted(found.items()))
+
+    def _arguments(
+        self, owner: str, declared: tuple[Argument, ...], not_built: tuple[str, ...], field: Field | None
+    ) -> dict[str, Any]:
+        values = {argument.name: argument.default for argument in declared}
+        if field is None or field.value is None:
+            return values
+        by_name = {spelling: argument for argument in declared for spelling in (argument.name, *argument.aliases)}
+        for key, given in self._mapping(field, f"the arguments of {owner} are a mapping").items():
+            argument = by_name.get(key)
+            if argument is not None:
+                try:
+                    values[argument.name] = checked(argument, given)
+                except ValueError as error:
+                    self._complain("bad_argument", f"{owner}: {error}", given)
+            elif key in not_built:
+                self._complain("not_built", f"argument {key!r} of {owner}: known, not built yet", given)
+            else:
+                hint = did_you_mean(key, by_name) if by_name else f"{owner} takes no arguments"
+                self._complain("unknown_argument", f"unknown argument {key!r} of {owner}", given, hint=hint)
+        return values
+
+    # --- forms --------------------------------------------------------------------------------------------------------
+
+    def _list(self, field: Field, message: str) -> list[Field]:
+        if field.items is None:
+            if field.value is None:
+                return []
+            raise self.source.error("malformed_policy", message, field)
+        return field.items
+
+    def _mapping(self, field: Field, message: str) -> dict[str, Field]:
+        if field.fields is None:
+            raise self.source.error("malformed_policy", message, field)
+        return field.fields
+
+    def _complain(self, code: str, message: str, at: Field, *, hint: str | None = None) -> None:
+        """An error, or a warning in compatibility mode."""
+        if not self.lenient:
+            raise self.source.error(code, message, at, hint=hint)
+        self.warnings.append(f"line {at.line}: {message}; it has no effect")
