@@ -13,6 +13,9 @@ class AuditHead(models.Model):
     seq = models.PositiveBigIntegerField(default=0)
     hash = models.CharField(max_length=64, default="")
 
+    def __str__(self) -> str:
+        return f"{self.chain} up to {self.seq}"
+
 
 class AuditEntry(models.Model):
     """One entry of a chain. Partitioned by ``at``; never updated, never deleted row by row.

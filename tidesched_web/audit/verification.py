@@ -68,7 +68,9 @@ def verify_chain(chain: str) -> ChainReport:
             return ChainReport(chain, checked, first_seq, prev or "", broken_seq=seq, problem=problem)
         checked, seq, prev = checked + 1, seq + 1, entry.hash
     if head is not None and (head.seq, head.hash) != (max(seq - 1, 0), prev or ""):
-        return ChainReport(chain, checked, first_seq, prev or "", broken_seq=seq, problem="the chain ends before its head")
+        return ChainReport(
+            chain, checked, first_seq, prev or "", broken_seq=seq, problem="the chain ends before its head"
+        )
     return ChainReport(chain, checked, first_seq, prev or "")
 
 

@@ -22,10 +22,10 @@ from tidesched_web.common.locking import lock_row
 
 def _append(cluster: Cluster, *, actor: str, action: str, **facts: Any) -> None:
     facts = {"object_type": "cluster", "object_id": cluster.pk, "object_label": cluster.slug} | facts
-    audit.append(
-        chain=audit.cluster_chain(cluster.pk), actor=actor, action=action, cluster_id=cluster.pk, **facts
+    audit.append(chain=audit.cluster_chain(cluster.pk), actor=actor, action=action, cluster_id=cluster.pk, **facts)
+    transaction.on_commit(
+        lambda: live.publish("clusters", cluster.pk, cluster.version, cluster_id=cluster.pk), robust=True
     )
-    transaction.on_commit(lambda: live.publish("clusters", cluster.pk, cluster.version), robust=True)
 
 
 def _need_reason(reason: str) -> str:

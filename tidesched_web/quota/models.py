@@ -18,6 +18,9 @@ class QuotaTree(models.Model):
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, primary_key=True, related_name="quota_tree")
     version = models.PositiveBigIntegerField(default=1)
 
+    def __str__(self) -> str:
+        return f"Quota tree {self.cluster_id}, version {self.version}"
+
 
 class QueueState(models.TextChoices):
     """The state that is wanted, and the one that is seen in the cluster."""
@@ -136,6 +139,9 @@ class ComputeQuota(models.Model):
                 nulls_distinct=False,
             ),
         ]
+
+    def __str__(self) -> str:
+        return f"{self.project or self.tenant}: cpu {self.cpu_milli}, memory {self.memory_mib}"
 
 
 class PriorityClass(Versioned):

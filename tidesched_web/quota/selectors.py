@@ -1,0 +1,177 @@
+"""Quota intent that a caller may see, and the tree that the sum rules look at."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import F, OuterRef, QuerySet, Sum
+from django.db.models.functions import JSONObject
+
+from tidesched_web.accounts.models import Project, Tenant
+from tidesched_web.clusters.models import CardType, Cluster, Node
+from tidesched_web.clusters.selectors import visible_clusters
+from tidesched_web.common.models import ServiceType
+from tidesched_web.common.permissions import Access
+from tidesched_web.quota.models import CardQuota, ComputeQuota, NamespaceGrant, PriorityClass, Queue
+from tidesched_web.quota.tree_rules import CPU, MEMORY, ROOT, Holder, Tree
+
+
+def visible_queues(access: Access) -> QuerySet[Queue]:
+    """Queues of the caller's tenants; those of the platform's own business lines only for who sees everything."""
+    queues = Queue.objects.select_related("cluster", "tenant", "project", "business_line")
+    return queues if access.everything else queues.filter(tenant_id__in=access.tenant_ids)
+
+
+def visible_priority_classes(access: Access) -> QuerySet[PriorityClass]:
+    """Priority classes of visible clusters."""
+    return PriorityClass.objects.filter(cluster__in=visible_clusters(access)).select_related("cluster")
+
+
+def visible_grants(access: Access) -> QuerySet[NamespaceGrant]:
+    """Which namespaces may use the queues that the caller sees."""
+    grants = NamespaceGrant.objects.select_related("queue")
+    return grants if access.everything else grants.filter(queue__tenant_id__in=access.tenant_ids)
+
+
+def with_card_quota(queues: QuerySet[Queue]) -> QuerySet[Queue]:
+    """Queues with their card quota as rows ``[{card, cards}]``, read in the same query (`card_quota_of`)."""
+    rows = CardQuota.objects.filter(queue=OuterRef("pk")).order_by("card_type__name")
+    return queues.annotate(
+        card_quota_rows=ArraySubquery(rows.values(row=JSONObject(card="card_type__name", cards="cards")))
+    )
+
+
+def card_quota_of(queue: Queue) -> dict[str, int]:
+    """Card name → count of a queue that came through `with_card_quota`."""
+    return {row["card"]: row["cards"] for row in queue.card_quota_rows}  # type: ignore[attr-defined]
+
+
+def with_limits(holders: QuerySet[Any], owner: str) -> QuerySet[Any]:
+    """Tenants or projects (``owner`` says which) with their quota rows, read in the same query (`limits_of`)."""
+    cards = CardQuota.objects.filter(**{owner: OuterRef("pk")}).order_by("cluster", "service_type", "card_type__name")
+    compute = ComputeQuota.objects.filter(**{owner: OuterRef("pk")}).order_by("cluster", "service_type")
+    return holders.annotate(
+        card_rows=ArraySubquery(
+            cards.values(
+                row=JSONObject(cluster="cluster_id", service_type="service_type", card="card_type__name", cards="cards")
+            )
+        ),
+        compute_rows=ArraySubquery(
+            compute.values(
+                row=JSONObject(
+                    cluster="cluster_id", service_type="service_type", cpu_milli="cpu_milli", memory_mib="memory_mib"
+                )
+            )
+        ),
+    )
+
+
+def limits_of(holder: Any) -> list[dict[str, Any]]:
+    """One row per cluster and service type with any limit; ``cards`` is None where cards are not limited."""
+    found: dict[tuple[int, str], dict[str, Any]] = {}
+
+    def row_of(row: Mapping[str, Any]) -> dict[str, Any]:
+        return found.setdefault(
+            (row["cluster"], row["service_type"]),
+            {
+                "cluster": row["cluster"],
+                "service_type": row["service_type"],
+                "cards": None,
+                "cpu_milli": None,
+                "memory_bytes": None,
+            },
+        )
+
+    for row in holder.card_rows:
+        limit = row_of(row)
+        limit["cards"] = (limit["cards"] or {}) | {row["card"]: row["cards"]}
+    for row in holder.compute_rows:
+        limit = row_of(row)
+        limit["cpu_milli"] = row["cpu_milli"]
+        limit["memory_bytes"] = None if row["memory_mib"] is None else row["memory_mib"] * 2**20
+    return [found[key] for key in sorted(found)]
+
+
+def inference_quota_by_card(cluster_ids: list[int]) -> dict[tuple[int, str], tuple[int, int]]:
+    """(cluster, card) → (hardware, Σ quota of inference queues), in cards: what a full flood leaves to training."""
+    inference = (
+        CardQuota.objects.filter(card_type=OuterRef("pk"), service_type=ServiceType.INFERENCE, queue__isnull=False)
+        .order_by()
+        .values("card_type")
+        .annotate(total=Sum("cards"))
+        .values("total")
+    )
+    rows = CardType.objects.filter(cluster_id__in=cluster_ids).annotate(inference=inference)
+    return {
+        (cluster, name): (hardware, promised or 0)
+        for cluster, name, hardware, promised in rows.values_list("cluster_id", "name", "hardware", "inference")
+    }
+
+
+def _cards(rows: QuerySet[CardQuota], owner: str) -> dict[int, dict[str, dict[str, int]]]:
+    found: dict[int, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
+    for holder, service_type, card, count in rows.exclude(**{owner: None}).values_list(
+        owner, "service_type", "card_type__name", "cards"
+    ):
+        found[holder][service_type][card] = count
+    return found
+
+
+def _figures(cpu_milli: int | None, memory_mib: int | None) -> dict[str, int]:
+    return {key: figure for key, figure in ((CPU, cpu_milli), (MEMORY, memory_mib)) if figure is not None}
+
+
+def _compute(rows: QuerySet[ComputeQuota], owner: str) -> dict[int, dict[str, dict[str, int]]]:
+    found: dict[int, dict[str, dict[str, int]]] = defaultdict(dict)
+    for holder, service_type, cpu, memory in rows.exclude(**{owner: None}).values_list(
+        owner, "service_type", "cpu_milli", "memory_mib"
+    ):
+        found[holder][service_type] = _figures(cpu, memory)
+    return found
+
+
+def quota_tree(cluster: Cluster) -> Tree:
+    """The cluster's tree as it stands; read it under the lock of its `QuotaTree` row when it decides on a write."""
+    card_rows = CardQuota.objects.filter(cluster=cluster)
+    compute_rows = ComputeQuota.objects.filter(cluster=cluster)
+    tenant_cards, tenant_compute = _cards(card_rows, "tenant_id"), _compute(compute_rows, "tenant_id")
+    project_cards, project_compute = _cards(card_rows, "project_id"), _compute(compute_rows, "project_id")
+    queue_cards = _cards(card_rows, "queue_id")
+    holders: dict[str, Holder] = {}
+    for pk, slug in Tenant.objects.values_list("pk", "slug"):
+        key = f"tenant:{pk}"
+        holders[key] = Holder(key, slug, ROOT, tenant_cards.get(pk, {}), tenant_compute.get(pk, {}))
+    for pk, slug, tenant in Project.objects.values_list("pk", "slug", "tenant_id"):
+        key = f"project:{pk}"
+        holders[key] = Holder(key, slug, f"tenant:{tenant}", project_cards.get(pk, {}), project_compute.get(pk, {}))
+    queues = Queue.objects.filter(cluster=cluster).values_list(
+        "pk", "name", "service_type", "tenant_id", "project_id", "cpu_milli", "memory_mib"
+    )
+    for pk, name, service_type, owner, project, cpu, memory in queues:
+        key = f"queue:{pk}"
+        parent = f"project:{project}" if project else f"tenant:{owner}" if owner else ROOT
+        own = {service_type: queue_cards.get(pk, {}).get(service_type, {})}
+        holders[key] = Holder(key, name, parent, own, {service_type: _figures(cpu, memory)})
+    return Tree(
+        holders=holders,
+        hardware=hardware_of(cluster),
+        ratios={
+            ServiceType.INFERENCE.value: float(cluster.overcommit_inference),
+            ServiceType.TRAINING.value: float(cluster.overcommit_training),
+        },
+    )
+
+
+def hardware_of(cluster: Cluster) -> dict[str, int]:
+    """What the nodes have. A card type that no node has shown yet is absent: nothing is known of it."""
+    seen = CardType.objects.filter(cluster=cluster, last_seen_at__isnull=False)
+    found: dict[str, int] = dict(seen.values_list("name", "hardware"))
+    nodes = Node.objects.filter(cluster=cluster, gone_at__isnull=True).aggregate(
+        cpu=Sum(F("cpu_milli")), memory=Sum(F("memory_mib"))
+    )
+    if nodes["cpu"] is not None:
+        found |= {CPU: nodes["cpu"], MEMORY: nodes["memory"]}
+    return found

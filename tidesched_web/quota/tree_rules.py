@@ -1,0 +1,151 @@
+"""The sum rules of the quota tree, as pure functions over plain values (cards as counts, cpu in milli, memory in MiB).
+
+Per service type and resource:
+
+- Σ queues ≤ project; Σ projects and queues without a project ≤ tenant;
+- Σ **inference** of everybody ≤ hardware × ratio, so that the flood can be served;
+- Σ **training** of everybody ≤ hardware × its own ratio. The two sums overlap on purpose: that is the tide.
+
+What "unset" means: a tenant or project without card rows for a service type has no limit of its own, and what stands
+below it counts instead; once it has one, an absent card is 0. On a queue an absent card is 0. An absent cpu or memory
+figure is no limit anywhere; such a queue adds nothing to the sums above it, since nothing was promised to it.
+
+The rules are **monotone**: an edit may not create or enlarge a breach. After a node is lost the tree is in breach
+through nobody's fault, and lowering must still work.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+CPU: Final = "cpu"
+MEMORY: Final = "memory"
+_COMPUTE: Final = frozenset({CPU, MEMORY})
+ROOT: Final = "cluster"
+
+
+@dataclass(frozen=True)
+class Holder:
+    """A tenant, project or queue. ``key`` is ``kind:id``; ``parent`` another holder's key, or `ROOT`.
+
+    ``cards`` maps service type to card name to count; a service type that is absent has no limit. ``compute`` maps
+    service type to ``cpu``/``memory`` to a figure.
+    """
+
+    key: str
+    name: str
+    parent: str = ROOT
+    cards: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    compute: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        return self.key.partition(":")[0]
+
+    def limit(self, service_type: str, resource: str) -> int | None:
+        """This holder's own ceiling; None is no limit."""
+        if resource in _COMPUTE:
+            return self.compute.get(service_type, {}).get(resource)
+        cards = self.cards.get(service_type)
+        return None if cards is None else cards.get(resource, 0)
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Everything that the rules look at. ``hardware`` holds what is known; an absent resource is not limited by it."""
+
+    holders: Mapping[str, Holder]
+    hardware: Mapping[str, int]
+    ratios: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Breach:
+    """``holder`` (or the cluster itself) has children that add up to more than it may hand out."""
+
+    holder: str
+    service_type: str
+    resource: str
+    requested: int
+    limit: int
+    largest_child: str
+
+    @property
+    def excess(self) -> int:
+        return self.requested - self.limit
+
+
+BreachKey = tuple[str, str, str]
+
+
+def claims(tree: Tree, service_type: str) -> dict[str, dict[str, dict[str, int]]]:
+    """What each child asks of its parent: parent key → resource → child key → figure. O(holders × resources)."""
+    children: dict[str, list[Holder]] = defaultdict(list)
+    for key in sorted(tree.holders):
+        children[tree.holders[key].parent].append(tree.holders[key])
+    resources = _resources(tree, service_type)
+    asked: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
+
+    def ask(holder: Holder) -> dict[str, int]:
+        below: dict[str, int] = defaultdict(int)
+        for child in children[holder.key]:
+            for resource, figure in ask(child).items():
+                asked[holder.key][resource][child.key] = figure
+                below[resource] += figure
+        own: dict[str, int] = {}
+        for resource in resources:
+            limit = holder.limit(service_type, resource)
+            figure = below[resource] if limit is None else limit
+            if figure:
+                own[resource] = figure
+        return own
+
+    for top in children[ROOT]:
+        for resource, figure in ask(top).items():
+            asked[ROOT][resource][top.key] = figure
+    return asked
+
+
+def _resources(tree: Tree, service_type: str) -> list[str]:
+    named = set(_COMPUTE)
+    for holder in tree.holders.values():
+        named.update(holder.cards.get(service_type, ()))
+    return sorted(named)
+
+
+def breaches(tree: Tree) -> dict[BreachKey, Breach]:
+    """Every sum that exceeds its ceiling."""
+    found: dict[BreachKey, Breach] = {}
+    for service_type, ratio in sorted(tree.ratios.items()):
+        for parent, by_resource in sorted(claims(tree, service_type).items()):
+            for resource, by_child in sorted(by_resource.items()):
+                limit = _ceiling(tree, parent, service_type, resource, ratio)
+                total = sum(by_child.values())
+                if limit is not None and total > limit:
+                    largest = max(sorted(by_child), key=lambda child: by_child[child])
+                    found[parent, service_type, resource] = Breach(
+                        parent, service_type, resource, total, limit, largest
+                    )
+    return found
+
+
+def _ceiling(tree: Tree, parent: str, service_type: str, resource: str, ratio: float) -> int | None:
+    if parent != ROOT:
+        return tree.holders[parent].limit(service_type, resource)
+    hardware = tree.hardware.get(resource)
+    # A hair above, so that 1.1 × 10 is 11 in binary too.
+    return None if hardware is None else int(hardware * ratio + 1e-9)
+
+
+def worsened(before: Tree, after: Tree) -> list[Breach]:
+    """Breaches that the edit from ``before`` to ``after`` creates or enlarges; empty = the edit is allowed."""
+    known = breaches(before)
+    worse = []
+    for key, breach in breaches(after).items():
+        earlier = known.get(key)
+        if earlier is None or breach.excess > earlier.excess:
+            worse.append(breach)
+    return worse
