@@ -41,14 +41,18 @@ class Report(msgspec.Struct, kw_only=True):
 
 
 class Metrics:
-    """Counts a replay from the world's changes and the sessions' results."""
+    """Counts a replay from the world's changes and the sessions' results.
+
+    Attributes:
+        reclaims: how many there were so far.
+    """
 
     def __init__(self, world: World, *, session_seconds: float) -> None:
         self._world, self._step_seconds = world, session_seconds
         self._usage = Usage(world)
         self._start = world.t
         self._steps = 0
-        self._binds = self._reclaims = self._broken = self._partial_steps = self._violations = 0
+        self.reclaims = self._binds = self._broken = self._partial_steps = self._violations = 0
         self._evictions = {"inference": 0, "training": 0}
         self._saturated = 0
         self._stretch = self._longest = 0
@@ -68,7 +72,7 @@ class Metrics:
 
     def decided(self, result: Result) -> None:
         """Count what a session wants, and the nodes that it names to those who wait."""
-        self._reclaims += len(result.reclaims)
+        self.reclaims += len(result.reclaims)
         self._broken += len({eviction.gang for eviction in result.evictions})
         for promise in result.pipelined:
             self._promise(promise.pod)
@@ -170,7 +174,7 @@ class Metrics:
         return Report(
             sessions=sessions,
             binds=self._binds,
-            reclaims=self._reclaims,
+            reclaims=self.reclaims,
             evictions=self._evictions,
             gangs_broken=self._broken,
             gangs_partial_steps=self._partial_steps,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import math
 import random
 from collections.abc import Callable, Iterable
@@ -17,6 +19,7 @@ from scheduler_core.simulator.arrivals import draw_arrivals, make_workloads
 from scheduler_core.simulator.clock import REPLAY_START
 from scheduler_core.simulator.loop import SessionLoop
 from scheduler_core.simulator.metrics import Metrics, Report
+from scheduler_core.simulator.output import Progress, open_trace, show_progress, write_report
 from scheduler_core.simulator.placement import PRIORITY_CLASSES, QueueDraw, queues_by_model
 from scheduler_core.simulator.scenario import Arrivals
 from scheduler_core.simulator.trace_writer import TraceWriter
@@ -56,16 +59,7 @@ class ReplayOptions(msgspec.Struct, frozen=True, kw_only=True):
         ):
             if not math.isfinite(value) or value < least or (strict and value == least):
                 hint = f"{'more than' if strict else 'at least'} {least}"
-                raise BadInput("bad_argument", f"--{name} {value:g}: {hint}", path=f"--{name}", value=value, hint=hint)
-
-
-class Progress(msgspec.Struct, frozen=True):
-    """How far a replay is."""
-
-    session: int
-    sessions: int
-    world: World
-    metrics: Metrics
+                raise BadInput("bad_argument", f"{value:g} is not {hint}", path=f"--{name}", value=value, hint=hint)
 
 
 def replay(
@@ -118,5 +112,30 @@ def replay(
     for session in range(1, sessions + 1):
         loop.step()
         if progress is not None:
-            progress(Progress(session, sessions, world, metrics))
+            progress(Progress(session, sessions, world.t - REPLAY_START, metrics.reclaims))
     return metrics.report(sessions=loop.sessions, refused=loop.refused, seed=options.seed, scale=options.scale)
+
+
+def main(options: argparse.Namespace) -> int:
+    """The command: the options of the command line, with ``policy`` and ``queue_objects`` read already.
+
+    Raises:
+        BadInput: anything in the input that cannot be used.
+    """
+    chosen = ReplayOptions(
+        nodes=Path(options.nodes),
+        pods=Path(options.pods),
+        tide=Path(options.tide) if options.tide else None,
+        gang_size=options.gang_size,
+        hours=options.hours,
+        scale=options.scale,
+        session_seconds=options.session_seconds,
+        grace_seconds=options.grace_seconds,
+        seed=options.seed,
+    )
+    with contextlib.ExitStack() as stack:
+        trace = stack.enter_context(open_trace(options.trace)) if options.trace else None
+        progress = stack.enter_context(show_progress())
+        report = replay(chosen, options.policy, queues=options.queue_objects, trace=trace, progress=progress)
+    write_report(report, as_json=options.output == "json", out=options.out)
+    return 0

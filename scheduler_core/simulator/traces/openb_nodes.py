@@ -40,5 +40,5 @@ def read_nodes(path: Path) -> tuple[Node, ...]:
             cards=(NodeCards(model, GPU_RESOURCE, count),) if count else (),
         )
     if not nodes:
-        raise BadInput("bad_csv", f"{path}: no nodes", file=str(path), hint="one line for each node below the header")
+        raise BadInput("bad_csv", "no nodes", file=str(path), hint="one line for each node below the header")
     return tuple(nodes[name] for name in sorted(nodes))

@@ -56,7 +56,7 @@ def read_pods(path: Path) -> tuple[TraceTask, ...]:
             raise row.error("name", "stands twice", hint="every task has a name of its own")
         tasks[task.name] = task
     if not tasks:
-        raise BadInput("bad_csv", f"{path}: no tasks", file=str(path), hint="one line for each task below the header")
+        raise BadInput("bad_csv", "no tasks", file=str(path), hint="one line for each task below the header")
     return tuple(sorted(tasks.values(), key=lambda task: (task.created, task.name)))
 
 

@@ -52,7 +52,7 @@ class Row:
         value = self.text(column)
         return BadInput(
             "bad_csv",
-            f"{self.file}:{self.line}: {column} {value!r} {what}",
+            f"{value!r} {what}",
             file=self.file,
             line=self.line,
             path=column,
@@ -72,16 +72,16 @@ def read_rows(path: Path, columns: tuple[str, ...]) -> Iterator[Row]:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         reason = error.strerror or str(error)
-        raise BadInput("unreadable_file", f"{file}: {reason}", file=file) from None
+        raise BadInput("unreadable_file", f"cannot be read: {reason}", file=file) from None
     except UnicodeDecodeError as error:
-        raise BadInput("bad_csv", f"{file}: not UTF-8 text (byte {error.start})", file=file) from None
+        raise BadInput("bad_csv", f"not UTF-8 text (byte {error.start})", file=file) from None
     reader = csv.reader(text.splitlines())
     header = [name.strip() for name in next(reader, [])]
     for column in columns:
         if column not in header:
             raise BadInput(
                 "bad_csv",
-                f"{file}:1: no column {column!r} in the header",
+                f"no column {column!r} in the header",
                 file=file,
                 line=1,
                 path=column,
@@ -95,7 +95,7 @@ def read_rows(path: Path, columns: tuple[str, ...]) -> Iterator[Row]:
             if len(fields) != len(header):
                 raise BadInput(
                     "bad_csv",
-                    f"{file}:{reader.line_num}: {len(fields)} fields where the header has {len(header)}",
+                    f"{len(fields)} fields where the header has {len(header)}",
                     file=file,
                     line=reader.line_num,
                     value=",".join(fields),
@@ -103,4 +103,4 @@ def read_rows(path: Path, columns: tuple[str, ...]) -> Iterator[Row]:
                 )
             yield Row(file, reader.line_num, dict(zip(header, fields, strict=True)))
     except csv.Error as error:
-        raise BadInput("bad_csv", f"{file}:{reader.line_num}: {error}", file=file, line=reader.line_num) from None
+        raise BadInput("bad_csv", str(error), file=file, line=reader.line_num) from None

@@ -69,7 +69,7 @@ def read_tide(path: Path) -> TideCurve:
     if len(seconds) < 2 or max(rates) <= 0:
         raise BadInput(
             "bad_csv",
-            f"{path}: no tide, a curve has at least two points and one rate above zero",
+            "no tide, a curve has at least two points and one rate above zero",
             file=str(path),
             hint="lines such as 300,0.18",
         )
