@@ -1,10 +1,17 @@
 """The Celery application. A message only wakes a worker; the work itself is a row in PostgreSQL."""
 
 import os
+import signal
+import warnings
+from typing import Any
 
 from celery import Celery
+from celery.platforms import SecurityWarning
+from celery.signals import beat_init, before_task_publish, worker_process_init, worker_ready
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tidesched_web.settings")
+# It warns of a worker under root that takes pickles; these take JSON alone.
+warnings.simplefilter("ignore", SecurityWarning)
 
 
 def broker_url(redis_url: str) -> str:
@@ -42,3 +49,29 @@ def _make() -> Celery:
 
 
 app = _make()
+
+
+@worker_ready.connect
+def _show_worker(sender: Any, **_: object) -> None:
+    """Let the worker's own timer give a sign of life: it runs while all tasks are busy."""
+    from tidesched_web.common import alive
+
+    role = str(sender.hostname).partition("@")[0]
+    alive.mark(role)
+    sender.timer.call_repeatedly(alive.LIFETIME_SECONDS / 3, alive.mark, (role,))
+
+
+@beat_init.connect
+def _show_beat(**_: object) -> None:
+    """Let each message that beat sends be its sign of life."""
+    from tidesched_web.common import alive
+
+    before_task_publish.connect(lambda **_: alive.mark("beat"), weak=False)
+
+
+@worker_process_init.connect
+def _end_with_worker(**_: object) -> None:
+    """Tie a pool process to its worker: killed, the worker would leave it behind."""
+    from tidesched_web.embedded.account import die_with_parent
+
+    die_with_parent(signal.SIGKILL)

@@ -12,6 +12,13 @@ import msgspec
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 
+class Process(msgspec.Struct, frozen=True):
+    """One process: its number and when it started, since numbers are used again."""
+
+    pid: int = 0
+    started: str = ""
+
+
 class Runtime(msgspec.Struct, omit_defaults=True):
     """`runtime.json`: where the servers of a running installation are, for every other process that asks."""
 
@@ -20,9 +27,8 @@ class Runtime(msgspec.Struct, omit_defaults=True):
     web_url: str = ""
     simcluster_url: str = ""
     simcluster_token_file: str = ""
-    supervisor_pid: int = 0
-    supervisor_started: str = ""
-    processes: dict[str, int] = {}
+    supervisor: Process = Process()
+    processes: dict[str, Process] = {}
 
 
 def text(name: str, default: str = "") -> str:

@@ -1,6 +1,7 @@
 """Django's settings, all of them from the environment (docs/operations.md lists the variables)."""
 
 from pathlib import Path
+from typing import Any
 
 import dj_database_url
 from csp.constants import NONCE, NONE, SELF
@@ -27,7 +28,10 @@ TIDESCHED_KEYS = [key for key in env.secret("TIDESCHED_KEYS", "tidesched_keys").
 # --- the address that people use --------------------------------------------------------------------------------------
 
 PUBLIC_URL = env.text("PUBLIC_URL", RUNTIME.web_url or "http://127.0.0.1:8000").rstrip("/")
-ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", ("*",) if EMBEDDED else ("localhost", "127.0.0.1", "[::1]"))
+_HOST = env.text("HOST", "127.0.0.1")
+_LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
+# Who listens on every interface is reached under names that nobody here can know.
+ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", ("*",) if _HOST in {"0.0.0.0", "::"} else (*_LOCAL_NAMES, _HOST))  # noqa: S104
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", (PUBLIC_URL,))
 _HTTPS = PUBLIC_URL.startswith("https://")
 SECURE_SSL_REDIRECT = _HTTPS and env.flag("SECURE_SSL_REDIRECT", default=True)
@@ -74,6 +78,7 @@ AUTH_USER_MODEL = "accounts.User"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 MIDDLEWARE = [
+    "tidesched_web.common.request_context.middleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
@@ -111,17 +116,14 @@ TEMPLATES = [
 DATABASE_URL = env.text("DATABASE_URL") or RUNTIME.database_url or sockets.database_url(DATA_DIR)
 REDIS_URL = env.text("REDIS_URL") or RUNTIME.redis_url or sockets.redis_url(DATA_DIR)
 
-DATABASES = {"default": dict(dj_database_url.parse(DATABASE_URL))}
-DATABASES["default"] |= {
-    "ATOMIC_REQUESTS": False,  # services own their transactions
-    # A persistent connection per thread leaks under ASGI and breaks after a fork; the web process has a pool instead.
-    "CONN_MAX_AGE": 0,
-    "DISABLE_SERVER_SIDE_CURSORS": False,
-}
 _POOL = env.number("DATABASE_POOL", 0)
-DATABASES["default"].setdefault("OPTIONS", {})
+_DATABASE: dict[str, Any] = dict(dj_database_url.parse(DATABASE_URL))
+# A persistent connection per thread leaks under ASGI and breaks after a fork; the web process has a pool instead.
+_DATABASE["CONN_MAX_AGE"] = 0
+_DATABASE["ATOMIC_REQUESTS"] = False  # services own their transactions
 if _POOL:
-    DATABASES["default"]["OPTIONS"] |= {"pool": {"min_size": 2, "max_size": _POOL, "timeout": 10}}
+    _DATABASE["OPTIONS"] = _DATABASE.get("OPTIONS", {}) | {"pool": {"min_size": 2, "max_size": _POOL, "timeout": 10}}
+DATABASES = {"default": _DATABASE}
 
 CACHES = {
     "default": {
@@ -136,7 +138,7 @@ CACHES = {
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
-    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 8}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
@@ -219,7 +221,14 @@ LOGGING = {
             "datefmt": "%Y-%m-%dT%H:%M:%S%z",
         }
     },
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {
+        # A probe that is told "not yet" is no error of the server's.
+        "no_probes": {
+            "()": "django.utils.log.CallbackFilter",
+            "callback": lambda record: getattr(getattr(record, "request", None), "path", "") != "/readyz",
+        }
+    },
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["no_probes"]}},
     "root": {"handlers": ["console"], "level": env.text("LOG_LEVEL", "INFO")},
     "loggers": {
         "django.server": {"handlers": ["console"], "level": "WARNING", "propagate": False},

@@ -4,15 +4,19 @@ A worker that is busy does not answer a ping, so nobody is pinged: the worker's 
 write the keys.
 """
 
+import contextlib
+
 from django.core.cache import cache
+from redis import RedisError
 
 ROLES = ("sessions", "work", "beat")
 LIFETIME_SECONDS = 15
 
 
 def mark(role: str) -> None:
-    """Say that a process of this role lives now."""
-    cache.set(_key(role), 1, LIFETIME_SECONDS)
+    """Say that a process of this role lives now; while Redis is away the silence is the message."""
+    with contextlib.suppress(RedisError, OSError):
+        cache.set(_key(role), 1, LIFETIME_SECONDS)
 
 
 def silent_roles() -> list[str]:

@@ -1,7 +1,7 @@
 """The user that PostgreSQL runs as. It refuses to run as root, so root lends it an unprivileged user.
 
-No user is made and no folder's mode is changed. Where the unprivileged user could not even enter the folders (a checkout
-in root's home), the process keeps one capability of root's: to pass by the modes of files.
+No user is made and no folder's mode is changed. Where the unprivileged user could not even enter the folders (a
+checkout in root's home), the process keeps one capability of root's: to pass by the modes of files.
 """
 
 import ctypes

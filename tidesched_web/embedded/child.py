@@ -61,5 +61,5 @@ def run(argv: Sequence[str], *, env: Mapping[str, str], account: Account | None)
         capture_output=True,
         text=True,
         check=False,
-        preexec_fn=before_exec(account, signal.SIGKILL),  # noqa: PLW1509 - the callers have one thread
+        preexec_fn=before_exec(account, signal.SIGKILL),
     )

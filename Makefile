@@ -1,0 +1,53 @@
+# TideSched: `make help` lists the commands.
+PYTHON ?= python3
+HOST ?= 127.0.0.1
+PORT ?= 8000
+DATA_DIR ?= .data
+export HOST PORT DATA_DIR
+
+BOOTSTRAP := $(PYTHON) tidesched_web/embedded/bootstrap.py
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help up down test check bench clean lock docs
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@echo
+	@echo "  Variables of \`make up\`: HOST, PORT, DATA_DIR, ADMIN_PASSWORD, DATABASE_URL, REDIS_URL, DEMO (docs/operations.md)"
+
+up: ## run TideSched in the foreground; Ctrl-C stops it
+	@exec $(BOOTSTRAP) run -m tidesched_web.embedded up
+
+down: ## stop what runs on DATA_DIR
+	@exec $(BIN)/python -m tidesched_web.embedded down
+
+test: check ## everything that must hold: the checks and all suites
+	$(BIN)/python manage.py prepare --build-only
+	$(BIN)/python -m pytest
+
+check: ## formatting, lint, imports, types, migrations, generated files
+	@$(BOOTSTRAP) dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports --cache-dir .cache/import-linter
+	$(BIN)/mypy
+	$(BIN)/python -m tests.checks
+
+docs: ## write the generated files again: openapi.yaml and the reference pages
+	@$(BOOTSTRAP) dev
+	$(BIN)/python -m tests.checks --write
+
+bench: ## the benchmarks of bench/, with their targets
+	@$(BOOTSTRAP) dev
+	$(BIN)/python -m bench
+
+lock: ## resolve requirements/*.in anew, for all platforms, with hashes
+	@$(BOOTSTRAP) dev
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' requirements/base.in -o requirements/base.txt
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock' requirements/dev.in -o requirements/dev.txt
+
+clean: ## remove what was made here, except the data of DATA_DIR
+	rm -rf .venv .cache node_modules static/vendor staticfiles staticfiles.stamp .pytest_cache .mypy_cache .ruff_cache .hypothesis test-results
+	find . -name __pycache__ -prune -exec rm -rf {} +
+	find locale -name '*.mo' -delete 2>/dev/null || true

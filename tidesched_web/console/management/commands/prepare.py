@@ -1,0 +1,114 @@
+"""`manage.py prepare`: make an installation ready for its processes. Safe to run again; skips what is done.
+
+`make up` runs it at each start; in production it is the release step before web and workers are started.
+"""
+
+import json
+import os
+import secrets
+import time
+from argparse import ArgumentParser
+from collections.abc import Callable
+
+from django.apps import apps
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
+
+from tidesched_web.accounts import services as accounts
+from tidesched_web.accounts.selectors import user_by_name
+from tidesched_web.common.errors import DomainError
+from tidesched_web.console import build
+
+ADMIN = "admin"
+ADMIN_FILE = "admin.json"
+
+
+class Command(BaseCommand):
+    help = "Bring schema, first account, catalogues, static files and the demo up to date."
+    requires_system_checks = []  # the checks ask for a schema that this command makes
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--build-only", action="store_true", help="only what needs no database: an image's build")
+
+    def handle(self, *args: object, **options: object) -> None:
+        self._step("catalogues", build.compile_catalogues)
+        self._step("static files", build.collect_static)
+        if options["build_only"]:
+            return
+        self._step("schema", _migrate)
+        self._step("first account", _first_account)
+        if settings.DEMO:
+            self._step("demo cluster", _demo)
+
+    def _step(self, title: str, do: Callable[[], bool]) -> None:
+        start = time.monotonic()
+        try:
+            changed = do()
+        except DomainError as error:
+            raise CommandError(f"{title}: {error}") from None
+        self.stdout.write(f"{title}: {'done' if changed else 'up to date'} ({time.monotonic() - start:.1f} s)")
+        self.stdout.flush()
+
+
+def _migrate() -> bool:
+    """Apply the missing migrations; refuse a schema that a newer TideSched made."""
+    loader = MigrationLoader(connection)
+    ours = {config.label for config in apps.get_app_configs()}
+    unknown = sorted(
+        f"{app}.{name}"
+        for app, name in set(loader.applied_migrations) - set(loader.disk_migrations)
+        if app in ours and not any((app, name) in migration.replaces for migration in loader.disk_migrations.values())
+    )
+    if unknown:
+        raise CommandError(
+            f"the data was written by a newer TideSched: this one does not know the schema change {unknown[-1]}.\n"
+            "hint: start the newer version, or choose another DATA_DIR or DATABASE_URL."
+        )
+    executor = MigrationExecutor(connection)
+    if not executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        return False
+    call_command("migrate", interactive=False, verbosity=0)
+    return True
+
+
+def _first_account() -> bool:
+    """Make the admin with ADMIN_PASSWORD, else with a password of this installation's own, kept in the data folder."""
+    given = os.environ.get("ADMIN_PASSWORD", "")
+    user = user_by_name(ADMIN)
+    if user is None:
+        password = given or _kept_password() or secrets.token_urlsafe(15)
+        _keep_password(password)
+        return accounts.ensure_admin(username=ADMIN, password=password)
+    if given and not user.check_password(given):
+        accounts.change_password(user=user, old_password=None, new_password=given, actor="system")
+        _keep_password(given)
+        return True
+    return False
+
+
+def _kept_password() -> str:
+    try:
+        return str(json.loads((settings.DATA_DIR / ADMIN_FILE).read_text())["password"])
+    except (FileNotFoundError, ValueError, KeyError):
+        return ""
+
+
+def _keep_password(password: str) -> None:
+    if not settings.EMBEDDED:
+        return
+    target = settings.DATA_DIR / ADMIN_FILE
+    fresh = target.with_suffix(".new")
+    fresh.unlink(missing_ok=True)
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        json.dump({"username": ADMIN, "password": password}, file)
+        file.write("\n")
+    fresh.replace(target)
+
+
+def _demo() -> bool:
+    call_command("demo_setup")
+    return True

@@ -1,0 +1,127 @@
+"""The data folder of one installation: its lock, its secrets, and `runtime.json`, which says what runs."""
+
+import fcntl
+import os
+import secrets
+import time
+from pathlib import Path
+
+import msgspec
+from cryptography.fernet import Fernet
+
+from tidesched_web.embedded import identity
+from tidesched_web.embedded.errors import StartError
+from tidesched_web.env import Process, Runtime, runtime_file
+
+_PATIENCE_SECONDS = 15.0
+
+
+class DataFolder:
+    """A data folder that this process holds, from `open` until the process and all its children are gone.
+
+    The lock is the kernel's (flock), so it is never stale. The children inherit it: as long as one of them lives, a
+    second start cannot touch their files.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.lock_fd = -1
+
+    def open(self) -> None:
+        """Make the folder where there is none and take its lock.
+
+        Raises
+        ------
+        StartError
+            where it cannot be written, or another TideSched runs on it.
+        """
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Under root PostgreSQL runs as another user, who must pass through to its own folder.
+            self.path.chmod(0o711 if os.geteuid() == 0 else 0o700)
+            self.lock_fd = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StartError(
+                f"the data folder {self.path} cannot be used: {error.strerror}",
+                "choose another one: make up DATA_DIR=/path/to/folder",
+            ) from None
+        if not self._try_lock():
+            self._wait_for_a_killed_start()
+        self.write_runtime(Runtime(supervisor=Process(os.getpid(), identity.started(os.getpid()))))
+
+    def close(self) -> None:
+        """Say that nothing runs any more and give the lock back."""
+        runtime_file(self.path).unlink(missing_ok=True)
+        os.close(self.lock_fd)
+        self.lock_fd = -1
+
+    def make_secrets(self) -> None:
+        """Make the keys of this installation where there are none yet."""
+        self._make_secret("secret_key", secrets.token_urlsafe(50))
+        self._make_secret("tidesched_keys", Fernet.generate_key().decode("ascii"))
+
+    def write_runtime(self, runtime: Runtime) -> None:
+        """Publish what runs, readable by this user alone: an address may hold a password."""
+        target = runtime_file(self.path)
+        fresh = target.with_suffix(".new")
+        fresh.unlink(missing_ok=True)
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(msgspec.json.format(msgspec.json.encode(runtime)) + b"\n")
+        fresh.replace(target)
+
+    def read_runtime(self) -> Runtime:
+        """Return what the last start published."""
+        try:
+            return msgspec.json.decode(runtime_file(self.path).read_bytes(), type=Runtime)
+        except (OSError, msgspec.DecodeError):
+            return Runtime()
+
+    def _make_secret(self, name: str, value: str) -> None:
+        try:
+            descriptor = os.open(self.path / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            return
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(value + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _try_lock(self) -> bool:
+        try:
+            fcntl.flock(self.lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _wait_for_a_killed_start(self) -> None:
+        """Wait for the children of a supervisor that was killed; end those that do not go by themselves."""
+        last = self.read_runtime()
+        if identity.is_same(last.supervisor.pid, last.supervisor.started):
+            raise StartError(
+                f"TideSched already runs on {self.path} (process {last.supervisor.pid}, {last.web_url})",
+                "stop it with `make down`, or choose another one: make up DATA_DIR=/path/to/folder PORT=8001",
+            )
+        if not last.supervisor.pid:
+            raise StartError(
+                f"another start is at work on {self.path}", "wait for it, or choose another one: make up DATA_DIR=…"
+            )
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while time.monotonic() < deadline:
+            if self._try_lock():
+                return
+            time.sleep(0.1)
+        end_processes(last.processes)
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while not self._try_lock():
+            if time.monotonic() > deadline:
+                raise StartError(
+                    f"processes of an earlier start still hold {self.path}/lock",
+                    f"find them with `fuser {self.path}/lock`, end them, then start again",
+                )
+            time.sleep(0.1)
+
+
+def end_processes(processes: dict[str, Process]) -> None:
+    """Kill what is left of an earlier start."""
+    for process in processes.values():
+        identity.kill_if_same(process.pid, process.started)

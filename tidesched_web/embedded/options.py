@@ -1,0 +1,118 @@
+"""What a person may say to `make up`, checked before anything starts."""
+
+import errno
+import os
+import socket
+from pathlib import Path
+
+import msgspec
+
+from tidesched_web import env
+from tidesched_web.embedded.errors import StartError
+
+_WILDCARDS = {"0.0.0.0", "::", ""}  # noqa: S104 - compared, not bound
+
+
+class Options(msgspec.Struct, frozen=True):
+    """Where to listen, where to keep data, which servers to use."""
+
+    host: str
+    port: int
+    data_dir: Path
+    database_url: str
+    redis_url: str
+    demo: bool
+
+    @property
+    def web_url(self) -> str:
+        """The address to open in a browser on this machine."""
+        host = "127.0.0.1" if self.host in _WILDCARDS else self.host
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+
+
+def read_options() -> Options:
+    """Read the options from the environment.
+
+    Raises
+    ------
+    StartError
+        where one of them cannot be right.
+    """
+    try:
+        port, demo = env.number("PORT", 8000), env.flag("DEMO", default=True)
+    except ValueError as error:
+        raise StartError(str(error), "correct the variable or leave it out") from None
+    if not 1 <= port <= 65535:
+        raise StartError(f"PORT={port}: a port is a number from 1 to 65535", "for example: make up PORT=8001")
+    options = Options(
+        host=env.text("HOST", "127.0.0.1"),
+        port=port,
+        data_dir=env.data_dir(),
+        database_url=env.text("DATABASE_URL"),
+        redis_url=env.text("REDIS_URL"),
+        demo=demo,
+    )
+    _check_scheme("DATABASE_URL", options.database_url, ("postgres", "postgresql"))
+    _check_scheme("REDIS_URL", options.redis_url, ("redis", "rediss", "unix"))
+    return options
+
+
+def check_port(host: str, port: int) -> None:
+    """Check that the address can be listened on.
+
+    Raises
+    ------
+    StartError
+        where another program listens there, or the address is not this machine's.
+    """
+    try:
+        family, kind, protocol, _name, address = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+            probe.listen(1)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise StartError(
+                f"port {port} of {host} is in use by another program",
+                f"stop that program, or choose another port: make up PORT={port + 1 if port < 65535 else 8000}",
+            ) from None
+        raise StartError(
+            f"cannot listen on HOST={host} PORT={port}: {error.strerror or error}",
+            "choose an address of this machine and a port above 1023",
+        ) from None
+
+
+def free_port(preferred: int) -> int:
+    """Return the preferred port of the loopback interface if it is free, else any free one."""
+    for port in (preferred, 0):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return int(probe.getsockname()[1])
+    raise StartError("no free port on 127.0.0.1", "close programs that hold connections, then start again")
+
+
+def child_environment(options: Options, additions: dict[str, str]) -> dict[str, str]:
+    """Return the environment of our own processes: this one's, with what the supervisor has decided."""
+    kept = {key: value for key, value in os.environ.items() if key not in {"ADMIN_PASSWORD", "MAKEFLAGS", "MAKELEVEL"}}
+    return kept | {
+        "HOST": options.host,
+        "PORT": str(options.port),
+        "DATA_DIR": str(options.data_dir),
+        "DEMO": "1" if options.demo else "0",
+        "TIDESCHED_EMBEDDED": "1",
+        "PYTHONUNBUFFERED": "1",
+        **additions,
+    }
+
+
+def _check_scheme(name: str, url: str, schemes: tuple[str, ...]) -> None:
+    if url and url.partition("://")[0] not in schemes:
+        raise StartError(
+            f"{name} must start with {' or '.join(f'{scheme}://' for scheme in schemes)}",
+            "correct the variable, or leave it out to use the server that TideSched brings",
+        )

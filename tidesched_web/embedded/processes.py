@@ -1,0 +1,74 @@
+"""The table of processes: what runs, in which order, and how each one is told to stop."""
+
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from tidesched_web.embedded.account import Account
+from tidesched_web.embedded.options import Options
+from tidesched_web.env import BASE_DIR, text
+
+
+class ProcessSpec(msgspec.Struct, frozen=True):
+    """One process that the supervisor keeps alive."""
+
+    name: str
+    argv: list[str]
+    env: Mapping[str, str]
+    # The stage of the stop: all of stage 0 go first, the servers that they use last.
+    stage: int
+    stop_signal: int = signal.SIGTERM
+    account: Account | None = None
+    # What to do before it is started again after a death.
+    before_restart: Callable[[], object] | None = None
+    cwd: Path = BASE_DIR
+
+
+APPLICATIONS, CLUSTER, SERVERS = 0, 1, 2
+
+
+def simulated_cluster(options: Options, port: int, token_file: Path, environment: Mapping[str, str]) -> ProcessSpec:
+    """Return the demo's cluster: a Kubernetes API server of its own, whose day takes ten minutes."""
+    return ProcessSpec(
+        name="simcluster",
+        argv=[
+            *(sys.executable, "-m", "tidesched_web.simcluster"),
+            *("--data-dir", str(options.data_dir / "simcluster"), "--host", "127.0.0.1", "--port", str(port)),
+            *("--token-file", str(token_file), "--rate", text("DEMO_RATE", "144")),
+            *("--seed", text("DEMO_SEED", "1")),
+        ],
+        env=environment,
+        stage=CLUSTER,
+    )
+
+
+def applications(options: Options, environment: Mapping[str, str]) -> list[ProcessSpec]:
+    """Return web, the two kinds of worker, and beat."""
+    celery = [sys.executable, "-m", "celery", "--quiet", "--app", "tidesched_web.celery"]
+    worker = [*celery, "worker", "--loglevel", "INFO", "--without-gossip", "--without-mingle"]
+    commands = {
+        "web": [
+            *(sys.executable, "-m", "uvicorn", "tidesched_web.asgi:application"),
+            *("--host", options.host, "--port", str(options.port), "--lifespan", "off", "--no-access-log"),
+            # A page that listens to live events never ends its request by itself.
+            *("--timeout-graceful-shutdown", "3"),
+        ],
+        # The watchers of the clusters live in this process, so its pool is threads, never a fork.
+        "sessions": [
+            *worker,
+            *("--hostname", "sessions@%h", "--queues", "sessions", "--pool", "threads", "--concurrency", "8"),
+        ],
+        "work": [
+            *worker,
+            *("--hostname", "work@%h", "--queues", "work", "--pool", "prefork", "--concurrency", "2"),
+            *("--prefetch-multiplier", "1", "--max-tasks-per-child", "500"),
+        ],
+        "beat": [*celery, "beat", "--loglevel", "WARNING", "--scheduler", "celery.beat:Scheduler"],
+    }
+    return [
+        ProcessSpec(name=name, argv=argv, env={**environment, "TIDESCHED_ROLE": name}, stage=APPLICATIONS)
+        for name, argv in commands.items()
+    ]

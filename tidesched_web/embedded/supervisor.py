@@ -1,0 +1,169 @@
+"""Keeps a table of processes alive: starts them, passes on what they say, starts again what dies, stops them in order.
+
+One thread, one event loop. The children are started by the main thread, because the kernel ties their lives to it.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import time
+
+from tidesched_web.embedded import identity
+from tidesched_web.embedded.child import spawn
+from tidesched_web.embedded.console_output import Output
+from tidesched_web.embedded.data_folder import DataFolder
+from tidesched_web.embedded.processes import ProcessSpec
+from tidesched_web.env import Process, Runtime
+
+# How long each stage of the stop may take before its processes are killed: 15 s altogether.
+STAGE_SECONDS = (7.0, 3.0, 5.0)
+_BACKOFF_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+_STABLE_SECONDS = 30.0
+_LONGEST_LINE = 64_000
+
+
+class Supervisor:
+    """All processes of one installation."""
+
+    def __init__(self, folder: DataFolder, output: Output, runtime: Runtime) -> None:
+        self._folder = folder
+        self._output = output
+        self.runtime = runtime
+        self.stopping = asyncio.Event()
+        self._kept: dict[str, ProcessSpec] = {}
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._pumps: set[asyncio.Task[None]] = set()
+        self.deaths: dict[str, int] = {}
+
+    def request_stop(self) -> None:
+        """Ask for the stop. Asking again changes nothing: `make` passes on a signal that the whole group gets too."""
+        self.stopping.set()
+
+    def keep(self, spec: ProcessSpec) -> None:
+        """Start a process and keep it alive from now on."""
+        self._kept[spec.name] = spec
+        self._tasks[spec.name] = asyncio.create_task(self._keep_alive(spec), name=spec.name)
+
+    async def run_once(self, spec: ProcessSpec) -> int:
+        """Run a process to its end and return its exit status; a stop ends it."""
+        child = self._start(spec)
+        stop = asyncio.create_task(self.stopping.wait())
+        done = asyncio.create_task(self._ended(child))
+        await asyncio.wait({stop, done}, return_when=asyncio.FIRST_COMPLETED)
+        stop.cancel()
+        if not done.done():
+            _signal_group(child, signal.SIGTERM)
+        await done
+        self._forget(spec, child)
+        return child.returncode
+
+    async def stop(self) -> None:
+        """Stop all processes, those that use others first; return when none is left."""
+        self.stopping.set()
+        for stage, seconds in enumerate(STAGE_SECONDS):
+            specs = [spec for spec in self._kept.values() if spec.stage == stage]
+            waiting = [self._tasks[spec.name] for spec in specs]
+            for spec in specs:
+                if child := self._running.get(spec.name):
+                    _signal(child, spec.stop_signal)
+            if waiting:
+                await asyncio.wait(waiting, timeout=seconds)
+            for spec in specs:
+                if child := self._running.get(spec.name):
+                    self._output.say(f"{spec.name} did not stop in {seconds:.0f} s and is killed")
+                    _signal_group(child, signal.SIGKILL)
+            if waiting:
+                await asyncio.wait(waiting)
+        for pump in list(self._pumps):
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(pump, 1.0)
+
+    async def _keep_alive(self, spec: ProcessSpec) -> None:
+        self.deaths[spec.name] = 0
+        while not self.stopping.is_set():
+            born = time.monotonic()
+            child = self._start(spec)
+            await self._ended(child)
+            # What it forked must not live on beside its successor.
+            _signal_group(child, signal.SIGKILL)
+            self._forget(spec, child)
+            if self.stopping.is_set():
+                return
+            deaths = 1 if time.monotonic() - born > _STABLE_SECONDS else self.deaths[spec.name] + 1
+            self.deaths[spec.name] = deaths
+            pause = _BACKOFF_SECONDS[min(deaths, len(_BACKOFF_SECONDS)) - 1]
+            self._output.say(f"{spec.name} ended ({_how(child.returncode)}) and starts again in {pause} s")
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self.stopping.wait(), pause)
+            if spec.before_restart and not self.stopping.is_set():
+                spec.before_restart()
+
+    def _start(self, spec: ProcessSpec) -> subprocess.Popen[bytes]:
+        child = spawn(
+            spec.argv,
+            env=spec.env,
+            account=spec.account,
+            death_signal=spec.stop_signal,
+            cwd=spec.cwd,
+            keep_fds=(self._folder.lock_fd,),
+        )
+        self._running[spec.name] = child
+        self._publish()
+        pump = asyncio.create_task(self._pump(spec.name, child))
+        self._pumps.add(pump)
+        pump.add_done_callback(self._pumps.discard)
+        return child
+
+    async def _ended(self, child: subprocess.Popen[bytes]) -> None:
+        while child.poll() is None:  # noqa: ASYNC110 - a waiting thread would forbid to fork from this process
+            await asyncio.sleep(0.1)
+
+    def _forget(self, spec: ProcessSpec, child: subprocess.Popen[bytes]) -> None:
+        if self._running.get(spec.name) is child:
+            del self._running[spec.name]
+            self._publish()
+
+    def _publish(self) -> None:
+        self.runtime.processes = {
+            name: Process(child.pid, identity.started(child.pid)) for name, child in self._running.items()
+        }
+        self._folder.write_runtime(self.runtime)
+
+    async def _pump(self, name: str, child: subprocess.Popen[bytes]) -> None:
+        """Pass on the lines of a child until its output ends."""
+        assert child.stdout is not None
+        os.set_blocking(child.stdout.fileno(), False)
+        reader = asyncio.StreamReader()
+        transport, _protocol = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), child.stdout
+        )
+        rest = b""
+        try:
+            while chunk := await reader.read(65_536):
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    self._output.line(name, line.decode("utf-8", "replace").rstrip())
+                if len(rest) > _LONGEST_LINE:
+                    self._output.line(name, rest.decode("utf-8", "replace"))
+                    rest = b""
+            if rest:
+                self._output.line(name, rest.decode("utf-8", "replace").rstrip())
+        finally:
+            transport.close()
+
+
+def _signal(child: subprocess.Popen[bytes], number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        child.send_signal(number)
+
+
+def _signal_group(child: subprocess.Popen[bytes], number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, number)
+
+
+def _how(status: int) -> str:
+    return f"signal {-status}" if status < 0 else f"exit status {status}"

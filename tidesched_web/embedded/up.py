@@ -1,0 +1,242 @@
+"""`make up`: from a data folder to a running TideSched, and back to nothing at the end."""
+
+import asyncio
+import os
+import secrets
+import signal
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+
+from tidesched_web.embedded import identity, sockets
+from tidesched_web.embedded.console_output import Output
+from tidesched_web.embedded.data_folder import DataFolder
+from tidesched_web.embedded.errors import StartError
+from tidesched_web.embedded.options import Options, check_port, child_environment, free_port, read_options
+from tidesched_web.embedded.postgres import Postgres
+from tidesched_web.embedded.processes import SERVERS, ProcessSpec, applications, simulated_cluster
+from tidesched_web.embedded.supervisor import Supervisor
+from tidesched_web.embedded.valkey import Valkey
+from tidesched_web.env import Process, Runtime
+
+ADMIN_FILE = "admin.json"
+_SERVER_PATIENCE_SECONDS = 30.0
+_DEATHS_BEFORE_READY = 3
+_TELL_AFTER_SECONDS = 15.0
+
+
+def up() -> None:
+    """Run TideSched until a signal ends it.
+
+    Raises
+    ------
+    StartError
+        where it cannot start; whatever was started is stopped again.
+    """
+    options = read_options()
+    folder = DataFolder(options.data_dir)
+    folder.open()
+    try:
+        check_port(options.host, options.port)
+        folder.make_secrets()
+        asyncio.run(_Installation(options, folder).run())
+    finally:
+        folder.close()
+
+
+class _Installation:
+    """The steps of a start, in order."""
+
+    def __init__(self, options: Options, folder: DataFolder) -> None:
+        self.options = options
+        self.folder = folder
+        self.output = Output(options.data_dir / "logs" / "tidesched.log")
+        self.runtime = Runtime(
+            database_url=options.database_url or sockets.database_url(options.data_dir),
+            redis_url=options.redis_url or sockets.redis_url(options.data_dir),
+            web_url=options.web_url,
+            supervisor=Process(os.getpid(), identity.started(os.getpid())),
+        )
+        self.supervisor = Supervisor(folder, self.output, self.runtime)
+        self.servers: list[Postgres | Valkey] = []
+
+    async def run(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            loop.add_signal_handler(number, self.supervisor.request_stop)
+        try:
+            await self._start()
+            await self.supervisor.stopping.wait()
+        except _StoppedWhileStarting:
+            pass
+        finally:
+            self.output.say("stopping")
+            await self.supervisor.stop()
+            self._clean()
+            self.output.say("stopped")
+
+    async def _start(self) -> None:
+        self.output.say(f"TideSched starts; its data is in {self.options.data_dir}")
+        admin_file = self.options.data_dir / ADMIN_FILE
+        first = not admin_file.exists()
+        await self._start_servers()
+        environment = self._environment()
+        if self.options.demo:
+            environment = self._start_simulated_cluster(environment)
+        await self._prepare(environment)
+        for spec in applications(self.options, environment):
+            self.supervisor.keep(spec)
+        with self.output.step("web, workers and beat"):
+            await self._until_ready()
+        self._announce(admin_file, first=first)
+
+    async def _start_servers(self) -> None:
+        if not self.options.database_url:
+            self.servers.append(Postgres(self.options.data_dir))
+        if not self.options.redis_url:
+            self.servers.append(Valkey(self.options.data_dir))
+        for server in self.servers:
+            with self.output.step(f"{server.name}: files"):
+                server.prepare()
+            self.supervisor.keep(
+                ProcessSpec(
+                    name=server.name,
+                    argv=server.command(),
+                    env=server.environment(),
+                    stage=SERVERS,
+                    stop_signal=server.stop_signal,
+                    account=server.account,
+                    before_restart=server.prepare,
+                    cwd=Path("/"),
+                )
+            )
+        for server in self.servers:
+            with self.output.step(f"{server.name}: answers"):
+                await self._until_server_answers(server)
+
+    async def _until_server_answers(self, server: Postgres | Valkey) -> None:
+        deadline = asyncio.get_running_loop().time() + _SERVER_PATIENCE_SECONDS
+        while not server.ready():
+            self._go_on()
+            late = asyncio.get_running_loop().time() > deadline
+            if late or self.supervisor.deaths.get(server.name, 0) >= _DEATHS_BEFORE_READY:
+                raise StartError(
+                    f"{server.name} does not start on {server.folder}; its own last lines are above",
+                    "docs/operations.md, Recovery, lists what may be wrong",
+                )
+            await asyncio.sleep(0.05)
+
+    def _environment(self) -> dict[str, str]:
+        return child_environment(
+            self.options,
+            {
+                "DATABASE_URL": self.runtime.database_url,
+                "REDIS_URL": self.runtime.redis_url,
+                "PUBLIC_URL": os.environ.get("PUBLIC_URL", self.runtime.web_url),
+            },
+        )
+
+    def _start_simulated_cluster(self, environment: dict[str, str]) -> dict[str, str]:
+        folder = self.options.data_dir / "simcluster"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        token_file = folder / "token"
+        if not token_file.exists():
+            with os.fdopen(os.open(token_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+                file.write(secrets.token_urlsafe(32) + "\n")
+        port_file = folder / "port"
+        port = free_port(int(port_file.read_text()) if port_file.exists() else 0)
+        port_file.write_text(f"{port}\n")
+        self.runtime.simcluster_url = f"http://127.0.0.1:{port}"
+        self.runtime.simcluster_token_file = str(token_file)
+        self.supervisor.keep(simulated_cluster(self.options, port, token_file, environment))
+        return environment | {
+            "SIMCLUSTER_URL": self.runtime.simcluster_url,
+            "SIMCLUSTER_TOKEN_FILE": self.runtime.simcluster_token_file,
+        }
+
+    async def _prepare(self, environment: dict[str, str]) -> None:
+        password = os.environ.get("ADMIN_PASSWORD", "")
+        spec = ProcessSpec(
+            name="prepare",
+            argv=[sys.executable, "manage.py", "prepare"],
+            env=environment | ({"ADMIN_PASSWORD": password} if password else {}),
+            stage=0,
+        )
+        with self.output.step("schema, first account, static files, demo"):
+            status = await self.supervisor.run_once(spec)
+            self._go_on()
+            if status != 0:
+                raise StartError(
+                    "the installation could not be made ready; the reason is above",
+                    f"all lines are in {self.options.data_dir / 'logs' / 'tidesched.log'}",
+                )
+
+    async def _until_ready(self) -> None:
+        loop = asyncio.get_running_loop()
+        told = loop.time()
+        while True:
+            self._go_on()
+            status, body = await _get(self.options.web_url, "/readyz")
+            if status == 200:
+                return
+            if loop.time() - told > _TELL_AFTER_SECONDS:
+                told = loop.time()
+                self.output.say(f"  ...  not ready yet: {_missing(body) or 'the web process does not answer'}")
+            await asyncio.sleep(0.3)
+
+    def _announce(self, admin_file: Path, *, first: bool) -> None:
+        self.output.say(f"TideSched is ready at {self.options.web_url}")
+        if not admin_file.exists():
+            return
+        account = msgspec.json.decode(admin_file.read_bytes(), type=dict[str, str])
+        self.output.say(f"Admin user: {account['username']}")
+        if first:
+            self.output.plainly(f"Admin password: {account['password']}")
+        else:
+            self.output.say(f"Admin password: see {admin_file}")
+
+    def _go_on(self) -> None:
+        if self.supervisor.stopping.is_set():
+            raise _StoppedWhileStarting
+
+    def _clean(self) -> None:
+        for server in self.servers:
+            server.clean()
+        place = sockets.socket_dir(self.options.data_dir)
+        for folder in (sockets.postgres_dir(self.options.data_dir), place):
+            if folder.is_dir() and not any(folder.iterdir()):
+                folder.rmdir()
+
+
+class _StoppedWhileStarting(Exception):
+    """A signal came before the start was done."""
+
+
+async def _get(url: str, path: str) -> tuple[int, bytes]:
+    """Return status and body of a GET; status 0 where nobody answers."""
+    parts = urlsplit(url)
+    try:
+        async with asyncio.timeout(5):
+            reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
+            try:
+                writer.write(f"GET {path} HTTP/1.1\r\nHost: {parts.netloc}\r\nConnection: close\r\n\r\n".encode())
+                answer = await reader.read()
+            finally:
+                writer.close()
+    except (OSError, TimeoutError):
+        return 0, b""
+    head, _blank, body = answer.partition(b"\r\n\r\n")
+    words = head.split(b" ", 2)
+    return (int(words[1]), body) if len(words) == 3 and words[1].isdigit() else (0, b"")
+
+
+def _missing(body: bytes) -> str:
+    class Answer(msgspec.Struct):
+        missing: dict[str, str] = {}
+
+    try:
+        return "; ".join(msgspec.json.decode(body, type=Answer).missing.values())
+    except msgspec.DecodeError:
+        return ""
