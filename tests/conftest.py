@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import django
 from cryptography.fernet import Fernet
 
 from tidesched_web.embedded.disposable import DisposableServers
@@ -39,3 +40,6 @@ def _start() -> None:
 
 
 _start()
+# Only now: pytest-django would read the settings before this file if its configuration named them.
+os.environ["DJANGO_SETTINGS_MODULE"] = "tidesched_web.settings"
+django.setup()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.utils import timezone
@@ -18,6 +17,7 @@ from tidesched_web.common import live
 from tidesched_web.common.encryption import known_key_ids
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.locking import lock_row
+from tidesched_web.common.validation import check_fields
 
 
 def _append(cluster: Cluster, *, actor: str, action: str, **facts: Any) -> None:
@@ -69,11 +69,7 @@ def create(
     if scheduler_names is not None:
         cluster.scheduler_names = scheduler_names
     seal(cluster, token)
-    try:
-        cluster.clean_fields()
-    except ValidationError as error:
-        field, messages = next(iter(error.message_dict.items()))
-        raise DomainError.for_field(f"/{field}", " ".join(messages)) from None
+    check_fields(cluster)
     try:
         with transaction.atomic():
             cluster.save()

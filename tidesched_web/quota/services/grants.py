@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.db import transaction
 
 from tidesched_web.common.locking import lock_row
+from tidesched_web.common.validation import check_fields
 from tidesched_web.quota.models import NamespaceGrant, Queue, QuotaTree
-from tidesched_web.quota.services.owners import check_fields
 from tidesched_web.quota.services.recording import record
 
 

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from django.core.exceptions import ValidationError
-from django.db import models, transaction
+from django.db import transaction
 
 from tidesched_web.accounts.models import BusinessLine, Project, Tenant
-from tidesched_web.common.errors import DomainError
+from tidesched_web.common.validation import check_fields
 from tidesched_web.quota.services.recording import record
-
-
-def check_fields(row: models.Model) -> None:
-    """Refuse a row whose fields are malformed, with the name of the field."""
-    try:
-        row.clean_fields()
-    except ValidationError as error:
-        field, messages = next(iter(error.message_dict.items()))
-        raise DomainError.for_field(f"/{field}", " ".join(messages)) from None
 
 
 @transaction.atomic

@@ -9,8 +9,8 @@ from typing import Final
 from django.db import transaction
 
 from tidesched_web.clusters.models import Cluster
+from tidesched_web.common.validation import check_fields
 from tidesched_web.quota.models import PriorityClass
-from tidesched_web.quota.services.owners import check_fields
 from tidesched_web.quota.services.recording import record
 
 DEFAULT_PRIORITY_CLASSES: Final[Mapping[str, int]] = MappingProxyType(

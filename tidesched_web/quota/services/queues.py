@@ -11,9 +11,9 @@ from tidesched_web.accounts.models import BusinessLine, Project, Tenant
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.models import ServiceType
+from tidesched_web.common.validation import check_fields
 from tidesched_web.quota.models import Queue
 from tidesched_web.quota.services.card_quota import write_card_rows
-from tidesched_web.quota.services.owners import check_fields
 from tidesched_web.quota.services.recording import record
 from tidesched_web.quota.services.tree import quota_write
 

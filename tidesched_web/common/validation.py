@@ -1,0 +1,25 @@
+"""Field checks of a row before it is written, as the one application error."""
+
+from __future__ import annotations
+
+from django.core.exceptions import ValidationError
+from django.db import models
+
+from tidesched_web.common.errors import DomainError
+
+
+def check_fields(row: models.Model) -> None:
+    """Refuse a row whose own fields are malformed, with the name of the first one. Asks no database.
+
+    Relations are left to the database's constraints, and a nullable field may stay empty whatever its form says.
+    """
+    passed_over = {
+        field.name
+        for field in row._meta.fields
+        if field.is_relation or (field.null and getattr(row, field.attname) is None)
+    }
+    try:
+        row.clean_fields(exclude=passed_over)
+    except ValidationError as error:
+        field, messages = next(iter(error.message_dict.items()))
+        raise DomainError.for_field(f"/{field}", " ".join(messages)) from None
