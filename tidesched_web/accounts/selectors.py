@@ -47,6 +47,11 @@ def live_token(plain: str) -> ApiToken | None:
     return token if token is not None and token.usable and token.user.is_active else None
 
 
+def active_user(pk: int | None) -> User | None:
+    """The account with this id, unless it is switched off."""
+    return User.objects.filter(pk=pk, is_active=True).first()
+
+
 def user_by_name(username: str) -> User | None:
     """The account of this name."""
     return User.objects.filter(username=username).first()
