@@ -44,11 +44,13 @@ class Plugin:
         name: as written in the policy file.
         arguments: what it declares; values arrive checked and complete.
         not_built: arguments that Volcano has and this plugin does not have yet.
+        gangs_fall_whole: its presence means that reclaim takes gangs whole (contracts 3.2).
     """
 
     name: ClassVar[str]
     arguments: ClassVar[tuple[Argument, ...]] = ()
     not_built: ClassVar[tuple[str, ...]] = ()
+    gangs_fall_whole: ClassVar[bool] = False
 
     def __init__(self, arguments: Mapping[str, Any]) -> None:
         self.values = with_defaults(self.arguments, arguments)

@@ -1,0 +1,9 @@
+"""The built-in actions: an explicit table by the name that a policy file uses."""
+
+from __future__ import annotations
+
+from scheduler_core.actions.allocate import Allocate
+from scheduler_core.actions.enqueue import Enqueue
+from scheduler_core.framework.plugin import Action
+
+ACTIONS: dict[str, type[Action]] = {action.name: action for action in (Enqueue, Allocate)}

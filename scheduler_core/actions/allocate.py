@@ -1,0 +1,113 @@
+"""Action ``allocate``: give admitted gangs room that is free, or that will be once something has left.
+
+Source: volcano-semantics 3.2. A gang is bound only when it is ready; one that would be ready on what leaves keeps its
+promises for the rest of the session; else everything is undone.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from scheduler_core.actions.support.admission import renew_promise
+from scheduler_core.actions.support.placement import place
+from scheduler_core.actions.support.reservations import settle_promises
+from scheduler_core.actions.support.rotation import Rotation
+from scheduler_core.framework.plugin import Action
+from scheduler_core.framework.session import Session
+from scheduler_core.framework.statement import Statement
+from scheduler_core.model.podgroup import GangPhase
+from scheduler_core.state.status import TaskStatus
+
+
+class Allocate(Action):
+    """Places gangs."""
+
+    name: ClassVar[str] = "allocate"
+
+    def execute(self, session: Session) -> None:
+        """Queues and gangs take turns; O(waiting tasks x nodes)."""
+        if "enqueue" not in session.policy.actions:
+            _promote(session)
+        rotation = Rotation(session, [g for g in range(len(session.gangs)) if is_candidate(session, g)])
+        while (queue := rotation.best_queue()) is not None:
+            if session.hooks.any_true("overused", queue):
+                rotation.drop(queue)
+                continue
+            gang = rotation.pop(queue)
+            if self._try(session, gang):
+                rotation.push(gang)
+
+    def _try(self, session: Session, gang: int) -> bool:
+        """One turn of a gang; True when it got something and has tasks left."""
+        statement = session.statement()
+        settle_promises(session, statement, gang)
+        failed: dict[int, None] = {}
+        placed = len(statement.operations)
+        for task in session.pending_tasks(gang):
+            if session.cluster.class_of(task).best_effort:
+                continue
+            cls = int(session.tasks.cls[task])
+            if cls in failed:
+                continue
+            if place(session, statement, task) is None:
+                failed[cls] = None
+                if not self._worth_going_on(session, gang, failed):
+                    break
+            elif session.is_ready(gang):
+                break
+        progress = len(statement.operations) > placed
+        if not self._finish(session, gang, statement):
+            return False
+        return progress and session.is_ready(gang) and self._has_more(session, gang, failed)
+
+    def _worth_going_on(self, session: Session, gang: int, failed: dict[int, None]) -> bool:
+        """Could the gang still reach its minimum with the classes that have not failed (semantics 2.2)?"""
+        left = sum(1 for t in session.pending_tasks(gang) if int(session.tasks.cls[t]) not in failed)
+        return session.needed(gang) <= left
+
+    def _finish(self, session: Session, gang: int, statement: Statement) -> bool:
+        """Bind, keep as promises, or undo; True when something was kept."""
+        if session.is_ready(gang) or session.is_pipelined(gang):
+            session.commit(statement)
+            if not session.is_ready(gang):
+                hold_back(session, gang)
+            renew_promise(session, gang)
+            return True
+        statement.discard()
+        return False
+
+    def _has_more(self, session: Session, gang: int, failed: dict[int, None]) -> bool:
+        cls = session.tasks.cls
+        return any(
+            int(cls[t]) not in failed and not session.cluster.class_of(t).best_effort
+            for t in session.gangs.with_status(gang, TaskStatus.PENDING)
+        )
+
+
+def is_candidate(session: Session, gang: int) -> bool:
+    """Admitted, valid, and with a task that waits or holds a promise."""
+    if session.phase[gang] is GangPhase.PENDING:
+        return False
+    counts = session.gangs.counts
+    if not counts[TaskStatus.PENDING, gang] and not counts[TaskStatus.PIPELINED, gang]:
+        return False
+    return session.schedulable(gang) and session.hooks.refusal("job_valid", gang) is None
+
+
+def hold_back(session: Session, gang: int) -> None:
+    """A gang that still waits for leaving room binds nobody yet: what it could have now becomes a promise too."""
+    allocated = session.gangs.with_status(gang, TaskStatus.ALLOCATED)
+    if not allocated:
+        return
+    statement = session.statement()
+    for task in allocated:
+        statement.hold(task)
+    session.commit(statement)
+
+
+def _promote(session: Session) -> None:
+    """Without an enqueue action every gang counts as admitted."""
+    for gang, phase in enumerate(session.phase):
+        if phase is GangPhase.PENDING and session.schedulable(gang):
+            session.phase[gang] = GangPhase.INQUEUE
+            renew_promise(session, gang)

@@ -1,0 +1,89 @@
+"""Promises that outlive a session: room that eviction freed stays with the gang it was freed for.
+
+Source: traps 13, pitfall 8 of the semantics, contracts 3.
+"""
+
+from __future__ import annotations
+
+from scheduler_core.actions.support.placement import allowed_options
+from scheduler_core.framework.candidates import Spot
+from scheduler_core.framework.session import Session
+from scheduler_core.framework.statement import Statement
+from scheduler_core.model.memory import Reservation
+from scheduler_core.state.status import TaskStatus
+
+
+def settle_promises(session: Session, statement: Statement, gang: int) -> None:
+    """Turn promises whose room is free by now into allocations, each on its own node."""
+    if not session.gangs.waiting(gang):
+        return
+    queue = session.queue_of(gang)
+    for task in session.pending_tasks(gang, TaskStatus.PIPELINED):
+        place = session.cluster.place_of(task)
+        point = statement.checkpoint()
+        statement.unpipeline(task)
+        cls = session.cluster.class_of(task)
+        options, _ = allowed_options(session, queue, cls)
+        if place.card >= 0:
+            options = [ok and card == place.card for ok, card in zip(options, cls.cards, strict=True)]
+        spot = session.candidates.spot_on(cls, place.node, options, now=True) if any(options) else None
+        if spot is None:
+            statement.rollback(point)
+        else:
+            statement.allocate(task, spot.node, spot.card, spot.indices)
+
+
+def apply_reservations(session: Session) -> tuple[Reservation, ...]:
+    """Put the promises of earlier sessions back; returns those that still stand, by pod.
+
+    A promise ends when its pod has a place or is gone, when it expires, or when its room is no longer there.
+    """
+    kept = []
+    statement = session.statement()
+    wanted = {reservation.pod: reservation for reservation in session.memory.reservations}
+    if not wanted:
+        return ()
+    slots = _slots(session, wanted)
+    for pod, reservation in sorted(wanted.items()):
+        task = slots.get(pod)
+        node = session.axes.node_index.get(reservation.node)
+        if task is None or node is None or reservation.expires <= session.now:
+            continue
+        gang = int(session.tasks.gang[task])
+        if session.tasks.status[task] != TaskStatus.PENDING or gang < 0 or not session.schedulable(gang):
+            continue
+        spot = _spot(session, task, node, reservation)
+        if spot is not None:
+            statement.pipeline(task, spot.node, spot.card, spot.indices)
+            kept.append(reservation)
+    session.commit(statement)
+    return tuple(kept)
+
+
+def _slots(session: Session, wanted: dict[str, Reservation]) -> dict[str, int]:
+    slots: dict[str, int] = {}
+    gang_of = {name: g for g, name in enumerate(session.gangs.names)}
+    for gang in sorted({gang_of[r.gang] for r in wanted.values() if r.gang in gang_of}):
+        for task in session.gangs.members(gang):
+            if session.tasks.keys[task] in wanted:
+                slots[session.tasks.keys[task]] = task
+    return slots
+
+
+def _spot(session: Session, task: int, node: int, reservation: Reservation) -> Spot | None:
+    """The promised place if it is still there, else another one on the same node."""
+    cls = session.cluster.class_of(task)
+    options, _ = allowed_options(session, session.queue_of(int(session.tasks.gang[task])), cls)
+    if reservation.card:
+        card = session.axes.card_index.get(reservation.card, -1)
+        options = [ok and option == card for ok, option in zip(options, cls.cards or (-1,), strict=True)]
+    if not any(options) or not session.candidates.view(cls).allowed[node]:
+        return None
+    spot = session.candidates.spot_on(cls, node, options, now=False)
+    if spot is None or spot.card < 0:
+        return spot
+    free = session.cards.free_future(spot.card, node)
+    each = cls.share or 1000
+    if reservation.card_indices and all(i < len(free) and free[i] >= each for i in reservation.card_indices):
+        return Spot(node, spot.card, reservation.card_indices, False)
+    return spot

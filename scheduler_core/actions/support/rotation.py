@@ -1,0 +1,50 @@
+"""Gangs in the order in which queues and their gangs take turns."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from typing import Any
+
+from scheduler_core.framework.session import Session
+
+
+class Rotation:
+    """The best gang of the best queue, again and again; orders are looked up anew at each turn.
+
+    A queue's place can change with every placement (its share does), so the best queue is searched each time:
+    O(queues) a turn. Gangs of one queue lie in a heap.
+    """
+
+    def __init__(self, session: Session, gangs: Iterable[int]) -> None:
+        self._session = session
+        self._heaps: dict[int, list[tuple[tuple[Any, ...], int]]] = {}
+        for gang in gangs:
+            self._heaps.setdefault(session.queue_of(gang), []).append((session.job_key(gang), gang))
+        for heap in self._heaps.values():
+            heapq.heapify(heap)
+
+    def best_queue(self) -> int | None:
+        """The queue whose turn it is, None when nothing is left."""
+        if not self._heaps:
+            return None
+        if len(self._heaps) == 1:
+            return next(iter(self._heaps))
+        return min(self._heaps, key=self._session.queue_key)
+
+    def pop(self, queue: int) -> int:
+        """Take the best gang out of a queue."""
+        heap = self._heaps[queue]
+        _, gang = heapq.heappop(heap)
+        if not heap:
+            del self._heaps[queue]
+        return gang
+
+    def push(self, gang: int) -> None:
+        """Put a gang back."""
+        queue = self._session.queue_of(gang)
+        heapq.heappush(self._heaps.setdefault(queue, []), (self._session.job_key(gang), gang))
+
+    def drop(self, queue: int) -> None:
+        """Leave a queue out for the rest of the action."""
+        self._heaps.pop(queue, None)

@@ -1,0 +1,20 @@
+"""Which pods are never taken, whatever the switches of the policy say.
+
+Source: contracts 3.2, volcano-semantics 4.3.
+"""
+
+from __future__ import annotations
+
+from scheduler_core.model.pod import Pod
+
+PROTECTED_NAMESPACE = "kube-system"
+CRITICAL_CLASSES = ("system-cluster-critical", "system-node-critical")
+
+
+def system_rule(pod: Pod) -> str | None:
+    """Why a pod belongs to the system and stays, or None."""
+    if pod.namespace == PROTECTED_NAMESPACE:
+        return f"namespace {PROTECTED_NAMESPACE} is protected"
+    if pod.priority_class in CRITICAL_CLASSES:
+        return f"priority class {pod.priority_class} is protected"
+    return None

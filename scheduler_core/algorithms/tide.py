@@ -1,0 +1,22 @@
+"""The tide table: who may take back from whom.
+
+Source: document 000, volcano-semantics 4.11, contracts 3.2.
+"""
+
+from __future__ import annotations
+
+from scheduler_core.model.pod import ServiceType
+
+
+def may_reclaim(reclaimer: ServiceType, *, unknown_allowed: bool = False) -> bool:
+    """True when a gang of this service type takes back from anybody at all."""
+    return reclaimer is ServiceType.INFERENCE or (unknown_allowed and reclaimer is ServiceType.UNKNOWN)
+
+
+def refusal(reclaimer: ServiceType, victim: ServiceType, *, unknown_allowed: bool = False) -> str | None:
+    """The rule that protects the victim, or None when it may be taken."""
+    if not may_reclaim(reclaimer, unknown_allowed=unknown_allowed):
+        return f"{reclaimer.value} takes back from nobody"
+    if victim is not ServiceType.TRAINING:
+        return f"{victim.value} is never taken back"
+    return None

@@ -1,0 +1,146 @@
+"""Where tasks of one class fit and which node is best, computed once per class and repaired for changed nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from scheduler_core.algorithms.fit import card_fit, resource_fit
+from scheduler_core.framework.combine import Hooks
+from scheduler_core.state.card_table import choose_cards
+from scheduler_core.state.cluster import Cluster
+from scheduler_core.state.status import Bools, Floats
+from scheduler_core.state.task_class import TaskClass
+
+# With more changed nodes than this share, everything is computed anew instead of repaired.
+_REPAIR_SHARE = 4
+
+
+class Spot(msgspec.Struct, frozen=True):
+    """A place for one task; ``now`` is False when it must wait for what is leaving."""
+
+    node: int
+    card: int
+    indices: tuple[int, ...]
+    now: bool
+
+
+class ClassView:
+    """What is known of one class; arrays over nodes.
+
+    Attributes:
+        allowed: bool (N,), the predicates hold. labels: refused nodes by predicate.
+        now, future: bool (options, N), fits at once / once what leaves has left, by card option (one row when the
+            class asks for no card).
+        score: float64 (N,).
+    """
+
+    def __init__(self, cls: TaskClass, allowed: Bools, refused: dict[str, int]) -> None:
+        self.cls, self.allowed, self.refused = cls, allowed, refused
+        self.place = -1
+        options = max(1, len(cls.cards))
+        self.now: Bools = np.zeros((options, len(allowed)), dtype=np.bool_)
+        self.future: Bools = self.now.copy()
+        self.score: Floats = np.zeros(len(allowed), dtype=np.float64)
+
+
+class Candidates:
+    """Views by class, for one session."""
+
+    def __init__(self, cluster: Cluster, hooks: Hooks) -> None:
+        self._cluster, self._hooks = cluster, hooks
+        self._views: dict[int, ClassView] = {}
+
+    def view(self, cls: TaskClass) -> ClassView:
+        """The class's view, up to date. O(N) the first time, then O(changed nodes)."""
+        view = self._views.get(cls.index)
+        log = self._cluster.nodes.log
+        if view is None or (cls.ports and view.place != len(log)):
+            # Ports are taken by placements of this very session, so their mask is made anew after a change.
+            view = self._views[cls.index] = ClassView(cls, *self._predicates(cls))
+        if view.place == len(log):
+            return view
+        changed = sorted(set(log[view.place :])) if view.place >= 0 else None
+        if changed is None or len(changed) * _REPAIR_SHARE > len(view.allowed):
+            self._compute(view, None)
+        else:
+            self._compute(view, np.array(changed, dtype=np.intp))
+        view.place = len(log)
+        return view
+
+    def best(self, cls: TaskClass, options: Sequence[bool], *, now: bool, future: bool = True) -> Spot | None:
+        """The best node for one task of the class, O(N).
+
+        Nodes where it fits at once go before nodes where it has to wait; then the highest score, then the first name.
+
+        Args:
+            options: for each card option whether the quota allows it (one entry when the class asks for no card).
+            now: consider nodes where it fits at once. future: and those where it fits later.
+        """
+        view = self.view(cls)
+        stages = [(view.now, True)] if now else []
+        if future:
+            stages.append((view.future, False))
+        for fits, at_once in stages:
+            rows = [fits[i] for i, ok in enumerate(options) if ok]
+            if not rows:
+                return None
+            mask = rows[0] if len(rows) == 1 else np.logical_or.reduce(rows)
+            if not mask.any():
+                continue
+            node = int(np.where(mask, view.score, -np.inf).argmax())
+            return self._spot(cls, node, options, fits, at_once)
+        return None
+
+    def spot_on(self, cls: TaskClass, node: int, options: Sequence[bool], *, now: bool) -> Spot | None:
+        """A place on one given node, or None."""
+        view = self.view(cls)
+        fits = view.now if now else view.future
+        return self._spot(cls, node, options, fits, now)
+
+    def _spot(self, cls: TaskClass, node: int, options: Sequence[bool], fits: Bools, now: bool) -> Spot | None:
+        if not cls.milli:
+            return Spot(node, -1, (), now) if fits[0, node] else None
+        cards = self._cluster.cards
+        for i, card in enumerate(cls.cards):
+            if options[i] and fits[i, node]:
+                free = cards.free_now(card, node) if now else cards.free_future(card, node)
+                chosen = choose_cards(free, cls.whole, cls.share)
+                if chosen is not None:
+                    return Spot(node, card, chosen, now)
+        return None
+
+    def _predicates(self, cls: TaskClass) -> tuple[Bools, dict[str, int]]:
+        count = len(self._cluster.nodes)
+        allowed: Bools = np.ones(count, dtype=np.bool_)
+        refused: dict[str, int] = {}
+        for tier in self._hooks.tiers("predicate"):
+            for _, call in tier:
+                for label, mask in call(cls):
+                    lost = int(np.count_nonzero(allowed & ~mask))
+                    if lost:
+                        refused[label] = refused.get(label, 0) + lost
+                        allowed = allowed & mask
+        return allowed, refused
+
+    def _compute(self, view: ClassView, at: np.ndarray[tuple[int], np.dtype[np.intp]] | None) -> None:
+        cls, nodes, cards = view.cls, self._cluster.nodes, self._cluster.cards
+        where: slice | np.ndarray[tuple[int], np.dtype[np.intp]] = slice(None) if at is None else at
+        allowed = view.allowed[where]
+        fits_now = allowed & resource_fit(nodes.now[:, where], cls.request, cls.rows)
+        fits_future = allowed & resource_fit(nodes.future[:, where], cls.request, cls.rows)
+        if cls.missing or cls.oversize_share:
+            fits_now = fits_future = np.zeros_like(allowed)
+        if not cls.milli:
+            view.now[0, where], view.future[0, where] = fits_now, fits_future
+        for i, card in enumerate(cls.cards):
+            view.now[i, where] = fits_now & card_fit(cards.whole_now[card, where], cards.best_now[card, where], cls.whole, cls.share)
+            view.future[i, where] = fits_future & card_fit(
+                cards.whole_future[card, where], cards.best_future[card, where], cls.whole, cls.share
+            )
+        score: Floats = np.zeros(allowed.shape[0], dtype=np.float64)
+        for _, call in self._hooks.flat("node_order"):
+            score = score + call(cls, where)
+        view.score[where] = score

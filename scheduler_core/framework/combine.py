@@ -1,0 +1,153 @@
+"""The one walk over tiers and plugins, by combine rule.
+
+Source: volcano-semantics 1.4 and the recommended rule of 1.5: "nobody has decided yet" is something else than
+"nobody may be taken", and an empty answer that does not abstain is a veto that ends the walk.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from scheduler_core.framework.extension_points import EXTENSION_POINTS
+from scheduler_core.framework.plugin import Plugin
+from scheduler_core.model.decision import Vote
+
+
+class Ballot(enum.IntEnum):
+    """One plugin's answer where votes are combined."""
+
+    REJECT = -1
+    ABSTAIN = 0
+    PERMIT = 1
+
+
+class Opinion(msgspec.Struct, frozen=True):
+    """A plugin's answer about victims: the gangs' tasks it allows (None = abstains) and why it refuses the others.
+
+    Attributes:
+        allowed: task slots, or None to abstain. refused: rule by task slot.
+    """
+
+    allowed: frozenset[int] | None
+    refused: dict[int, str] = {}
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """The combined answer about victims."""
+
+    allowed: frozenset[int]
+    votes: tuple[Vote, ...]
+    refused: dict[int, str]
+
+
+Hook = tuple[str, Callable[..., Any]]  # plugin name, bound method
+
+
+class Hooks:
+    """Registered functions by extension point: a list of tiers, each a list of (plugin name, function)."""
+
+    def __init__(self, tiers: Sequence[Sequence[tuple[Plugin, dict[str, bool]]]]) -> None:
+        self._tiers: dict[str, list[list[Hook]]] = {}
+        for point in EXTENSION_POINTS:
+            rows: list[list[Hook]] = []
+            for tier in tiers:
+                row: list[Hook] = []
+                for plugin, switches in tier:
+                    method = getattr(plugin, point.name, None)
+                    if method is not None and (not point.switch or switches.get(point.switch, True)):
+                        row.append((plugin.name, method))
+                rows.append(row)
+            self._tiers[point.name] = rows
+
+    def tiers(self, point: str) -> list[list[Hook]]:
+        """All tiers of a point, empty ones included, so that a tier's number is its place in the policy."""
+        return self._tiers[point]
+
+    def flat(self, point: str) -> list[Hook]:
+        """All registrants in order."""
+        return [hook for tier in self._tiers[point] for hook in tier]
+
+    def key(self, point: str, *subject: Any) -> tuple[Any, ...]:
+        """Sort keys of all registrants, one after the other."""
+        return tuple(part for _, call in self.flat(point) for part in call(*subject))
+
+    def vote(self, point: str, *subject: Any) -> Any | None:
+        """None when permitted (also when all abstain), else what the rejecting plugin said.
+
+        A function answers with a :class:`Ballot`, or with anything else to reject and say why.
+        """
+        for tier in self._tiers[point]:
+            permitted = False
+            for _, call in tier:
+                answer = call(*subject)
+                if answer is Ballot.PERMIT:
+                    permitted = True
+                elif answer is not Ballot.ABSTAIN:
+                    return answer
+            if permitted:
+                return None
+        return None
+
+    def refusal(self, point: str, *subject: Any) -> Any | None:
+        """The first answer that is not None, over all tiers: all must agree by saying None."""
+        for tier in self._tiers[point]:
+            for _, call in tier:
+                answer = call(*subject)
+                if answer is not None:
+                    return answer
+        return None
+
+    def all_true(self, point: str, *subject: Any) -> bool:
+        """True when every registrant says so (and when nobody is registered)."""
+        return all(call(*subject) for tier in self._tiers[point] for _, call in tier)
+
+    def any_true(self, point: str, *subject: Any) -> bool:
+        """True when one registrant says so."""
+        return any(call(*subject) for tier in self._tiers[point] for _, call in tier)
+
+    def first_tier_all(self, point: str, *subject: Any) -> bool:
+        """The first tier that has a registrant decides, all of it together; False when nobody is registered."""
+        for tier in self._tiers[point]:
+            if tier:
+                return all(call(*subject) for _, call in tier)
+        return False
+
+    def first(self, point: str, *subject: Any) -> Any | None:
+        """Answer of the first registrant; None when there is none."""
+        for _, call in self.flat(point):
+            return call(*subject)
+        return None
+
+    def call_all(self, point: str, *subject: Any) -> None:
+        """Call every registrant."""
+        for _, call in self.flat(point):
+            call(*subject)
+
+    def victims(self, point: str, subject: Any, candidates: Iterable[int]) -> Verdict:
+        """Which of the candidates may be taken: the intersection inside the first tier that decides.
+
+        An answer that is empty without abstaining ends the walk with nobody. Nobody registered means nobody.
+        """
+        pool = tuple(candidates)
+        votes: list[Vote] = []
+        refused: dict[int, str] = {}
+        for number, tier in enumerate(self._tiers[point], start=1):
+            standing: frozenset[int] | None = None
+            for name, call in tier:
+                opinion: Opinion = call(subject, pool)
+                if opinion.allowed is None:
+                    votes.append(Vote(number, name, "abstain"))
+                    continue
+                for task, rule in opinion.refused.items():
+                    refused.setdefault(task, rule)
+                standing = opinion.allowed if standing is None else standing & opinion.allowed
+                votes.append(Vote(number, name, "permit" if opinion.allowed else "reject"))
+                if not standing:
+                    return Verdict(frozenset(), tuple(votes), refused)
+            if standing is not None:
+                return Verdict(standing, tuple(votes), refused)
+        return Verdict(frozenset(), tuple(votes), refused)

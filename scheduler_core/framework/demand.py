@@ -1,0 +1,52 @@
+"""What a gang still asks for, and what a refusal says in numbers."""
+
+from __future__ import annotations
+
+import msgspec
+
+from scheduler_core.model.reason import ReasonCode
+
+
+class Demand(msgspec.Struct, frozen=True):
+    """CPU, memory and cards of several tasks together, as they count against a quota.
+
+    Attributes:
+        cpu_milli, memory_mib: milli-cores, MiB.
+        cards: milli-cards by the tuple of card positions of which any will do.
+        unnamed: the same for requests that name no card but a resource.
+        unknown: milli-cards by name that no node has.
+    """
+
+    cpu_milli: int = 0
+    memory_mib: int = 0
+    cards: dict[tuple[int, ...], int] = {}
+    unnamed: dict[tuple[int, ...], int] = {}
+    unknown: dict[str, int] = {}
+
+    def all_cards(self) -> dict[tuple[int, ...], int]:
+        """``cards`` and ``unnamed`` together."""
+        cards = dict(self.cards)
+        for choice, milli in self.unnamed.items():
+            cards[choice] = cards.get(choice, 0) + milli
+        return cards
+
+
+class Shortfall(msgspec.Struct, frozen=True, kw_only=True):
+    """A refusal because of an amount; all numbers in the canonical unit of ``resource``.
+
+    Attributes:
+        code: the reason that it leads to.
+        resource: ``cpu``, ``memory`` or a card (``A|B`` for a choice).
+        requested, limit, allocated, inqueue: what is asked, what is allowed, what is in use, what is promised.
+        short: how much more would be needed.
+        queue: whose limit, empty for the cluster's.
+    """
+
+    code: ReasonCode
+    resource: str
+    requested: int
+    limit: int = 0
+    allocated: int = 0
+    inqueue: int = 0
+    short: int = 0
+    queue: str = ""

@@ -1,0 +1,234 @@
+"""One session: the tables, the policy's functions and what has been decided so far."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from scheduler_core.algorithms.selectors import NodeIndex
+from scheduler_core.algorithms.service_type import service_type
+from scheduler_core.framework.candidates import Candidates
+from scheduler_core.framework.combine import Hooks
+from scheduler_core.framework.demand import Demand
+from scheduler_core.framework.plugin import Plugin
+from scheduler_core.framework.statement import Operation, Statement
+from scheduler_core.framework.trace import Trace
+from scheduler_core.model.memory import Memory
+from scheduler_core.model.pod import ServiceType
+from scheduler_core.model.podgroup import GangPhase, PodGroup
+from scheduler_core.model.policy import Policy
+from scheduler_core.model.queue import QueueState
+from scheduler_core.model.snapshot import Snapshot
+from scheduler_core.state.cluster import Cluster
+from scheduler_core.state.status import TaskStatus
+from scheduler_core.state.workspace import Workspace
+
+Tiers = Sequence[Sequence[tuple[Plugin, dict[str, bool]]]]
+
+
+class Session:
+    """Tables and hooks of one run; actions change it through statements only.
+
+    Attributes:
+        snapshot, policy, now, seed, memory: the input.
+        cluster: the tables; ``nodes``, ``cards``, ``tasks``, ``gangs``, ``ledger`` are its parts.
+        hooks: the plugins' functions, combined by tier.
+        node_index: masks over nodes by label, name and taint.
+        candidates: where a task class fits, and which node is best.
+        phase: current phase of each gang.
+        gangs_fall_whole: tide rules hold, so a gang is taken whole or not at all.
+        promised: what the ledger's ``inqueue`` holds for each admitted gang.
+        trace: decisions and refusals, for the result.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, policy: Policy, tiers: Tiers, *, now: float, seed: int, memory: Memory, workspace: Workspace
+    ) -> None:
+        self.snapshot, self.policy, self.now, self.seed, self.memory = snapshot, policy, now, seed, memory
+        self.cluster = Cluster(snapshot, workspace)
+        self.nodes, self.cards, self.tasks = self.cluster.nodes, self.cluster.cards, self.cluster.tasks
+        self.gangs, self.ledger, self.axes = self.cluster.gangs, self.cluster.ledger, self.cluster.axes
+        self.hooks = Hooks(tiers)
+        self.trace = Trace()
+        self.promised: dict[int, Demand] = {}
+        self._service: dict[int, ServiceType] = {}
+        self._open_queue = [queue.state is QueueState.OPEN and not queue.problem for queue in snapshot.queues]
+        self.phase: list[GangPhase] = [self._phase_now(g) for g in range(len(self.gangs))]
+        self.candidates = Candidates(self.cluster, self.hooks)
+        self.gangs_fall_whole = any(plugin.gangs_fall_whole for tier in tiers for plugin, _ in tier)
+        self.node_index = _node_index(self.cluster.workspace, snapshot)
+        for tier in tiers:
+            for plugin, _ in tier:
+                plugin.open(self)
+        for cls in self.cluster.classes.classes:
+            charge = self.hooks.first("quota_charge", cls.cpu_milli, cls.memory_mib, cls.milli > 0)
+            if charge is not None:
+                self.cluster.charge[0, cls.index], self.cluster.charge[1, cls.index] = charge
+        self.cluster.load_ledger()
+
+    # Gangs -----------------------------------------------------------------------------------------------------
+
+    def group(self, gang: int) -> PodGroup:
+        """The PodGroup of a gang."""
+        return self.gangs.groups[gang]
+
+    def queue_of(self, gang: int) -> int:
+        """Position of the gang's queue, -1 when there is none of that name."""
+        return int(self.gangs.queue[gang])
+
+    def queue_is_open(self, queue: int) -> bool:
+        """True when the queue takes new work."""
+        return queue >= 0 and self._open_queue[queue]
+
+    def service_type(self, gang: int) -> ServiceType:
+        """What the gang is for, by the policy's rule where a plugin has one."""
+        known = self._service.get(gang)
+        if known is None:
+            answer = self.hooks.first("service_type", gang)
+            known = self.base_service_type(gang, {}) if answer is None else answer
+            self._service[gang] = known
+        return known
+
+    def base_service_type(self, gang: int, by_owner: dict[str, str]) -> ServiceType:
+        """Annotation, owner's kind and queue, see :func:`scheduler_core.algorithms.service_type.service_type`."""
+        group = self.group(gang)
+        kind = group.owner_kind
+        if not kind:
+            owners = (self.tasks.pod(t).owner for t in self.gangs.members(gang))
+            kind = min((owner.kind for owner in owners if owner is not None), default="")
+        queue = self.queue_of(gang)
+        bound = self.ledger.queues[queue].service_type if queue >= 0 else ""
+        return service_type(group.service_type, kind, bound, by_owner)
+
+    def waiting_since(self, gang: int) -> float:
+        """The time that counts for the gang's place in the queue."""
+        group = self.group(gang)
+        return min(group.waiting_since, self.memory.submitted.get(identity(group), math.inf))
+
+    def schedulable(self, gang: int) -> bool:
+        """False for a gang that cannot be looked at: suspended, unusable as written, or without an open queue."""
+        group = self.group(gang)
+        return not group.suspended and not group.problem and self.queue_is_open(self.queue_of(gang))
+
+    def needed(self, gang: int) -> int:
+        """How many more members it takes to reach minMember, promised ones counted as there."""
+        return max(0, int(self.gangs.min_member[gang]) - self.gangs.ready(gang) - self.gangs.waiting(gang))
+
+    def is_ready(self, gang: int) -> bool:
+        """All plugins agree that the gang may run as it is."""
+        return self.hooks.all_true("job_ready", gang)
+
+    def is_pipelined(self, gang: int) -> bool:
+        """The gang could run once what leaves has left."""
+        return self.hooks.vote("job_pipelined", gang) is None
+
+    # Orders ----------------------------------------------------------------------------------------------------
+
+    def queue_key(self, queue: int) -> tuple[Any, ...]:
+        """Sort key of a queue; a total order."""
+        spec = self.ledger.queues[queue]
+        return (*self.hooks.key("queue_order", queue), spec.created, spec.name)
+
+    def job_key(self, gang: int) -> tuple[Any, ...]:
+        """Sort key of a gang inside its queue; a total order."""
+        return (*self.hooks.key("job_order", gang), self.waiting_since(gang), self.gangs.names[gang])
+
+    def task_key(self, task: int) -> tuple[Any, ...]:
+        """Sort key of a task inside its gang; a total order (semantics 1.4: index in the name, creation, name)."""
+        pod = self.tasks.pod(task)
+        parts = pod.name.rsplit("-", 2)
+        number = int(parts[2]) if len(parts) == 3 and parts[2].isdecimal() else math.inf
+        return (*self.hooks.key("task_order", task), number, pod.created, pod.key)
+
+    def pending_tasks(self, gang: int, *statuses: TaskStatus) -> list[int]:
+        """Its tasks that wait (or are in one of ``statuses``), in task order."""
+        found = self.gangs.with_status(gang, *(statuses or (TaskStatus.PENDING,)))
+        if len(found) > 1:
+            found.sort(key=self.task_key)
+        return found
+
+    # Changes ---------------------------------------------------------------------------------------------------
+
+    def statement(self) -> Statement:
+        """A new transaction."""
+        return Statement(self.cluster)
+
+    def commit(self, statement: Statement) -> tuple[Operation, ...]:
+        """Keep what a statement did."""
+        return statement.commit()
+
+    # Demands ---------------------------------------------------------------------------------------------------
+
+    def demand_of(self, tasks: Sequence[int]) -> Demand:
+        """What the tasks ask for together, as it counts against a quota."""
+        cpu = memory = 0
+        cards: dict[tuple[int, ...], int] = {}
+        unnamed: dict[tuple[int, ...], int] = {}
+        unknown: dict[str, int] = {}
+        charge = self.cluster.charge
+        for task in tasks:
+            cls = self.cluster.class_of(task)
+            cpu += int(charge[0, cls.index])
+            memory += int(charge[1, cls.index])
+            if cls.cards:
+                part = cards if cls.names else unnamed
+                part[cls.cards] = part.get(cls.cards, 0) + cls.milli
+            elif cls.milli:
+                unknown[cls.card_key] = unknown.get(cls.card_key, 0) + cls.milli
+        return Demand(cpu, memory, cards, unnamed, unknown)
+
+    def minimum(self, gang: int) -> Demand:
+        """What the gang needs beyond what it has, to reach minMember.
+
+        Existing tasks speak for themselves; where there are too few of them (a Job whose pods are made after
+        admission) the PodGroup's ``minResources`` and ``card.request`` do.
+        """
+        count = self.needed(gang)
+        if not count:
+            return Demand()
+        tasks = self.pending_tasks(gang)
+        group = self.group(gang)
+        declared = group.min_resources is not None or bool(group.card_request)
+        if len(tasks) >= count or not declared:
+            return self.demand_of(tasks[:count])
+        resources = group.min_resources
+        cards: dict[tuple[int, ...], int] = {}
+        unknown: dict[str, int] = {}
+        for name, milli in sorted(group.card_request.items()):
+            known = tuple(self.axes.card_index[n] for n in name.split("|") if n in self.axes.card_index)
+            if known:
+                cards[known] = cards.get(known, 0) + milli
+            else:
+                unknown[name] = unknown.get(name, 0) + milli
+        cpu, memory = (resources.cpu_milli, resources.memory_mib) if resources else (0, 0)
+        charge = self.hooks.first("quota_charge", cpu, memory, bool(cards or unknown))
+        if charge is not None:
+            cpu, memory = charge
+        return Demand(cpu, memory, cards, {}, unknown)
+
+    def _phase_now(self, gang: int) -> GangPhase:
+        """The phase that the members bear out: a PodGroup that lost its pods starts again as Pending."""
+        phase = self.group(gang).phase
+        enough = self.gangs.scheduled(gang) >= self.gangs.min_member[gang]
+        if phase in (GangPhase.RUNNING, GangPhase.UNKNOWN) and not enough:
+            return GangPhase.PENDING
+        if phase in (GangPhase.PENDING, GangPhase.UNKNOWN) and enough and self.gangs.total(gang):
+            return GangPhase.RUNNING
+        return phase
+
+
+def _node_index(workspace: Workspace, snapshot: Snapshot) -> NodeIndex:
+    """Masks over the nodes, made once for as long as no node changes."""
+    index = workspace.masks.get("node_index")
+    if not isinstance(index, NodeIndex):
+        index = NodeIndex(snapshot.nodes)
+        workspace.masks["node_index"] = index
+    return index
+
+
+def identity(group: PodGroup) -> str:
+    """Name that stays the same when a controller makes the PodGroup anew: its owner's, else its own."""
+    if group.owner_kind and group.owner_name:
+        return f"{group.namespace}/{group.owner_kind}/{group.owner_name}"
+    return group.key

@@ -1,0 +1,31 @@
+"""What happened in a session, gang by gang, for the result and the reasons."""
+
+from __future__ import annotations
+
+from scheduler_core.framework.demand import Shortfall
+from scheduler_core.model.decision import Eviction, Event, Reclaim
+
+
+class Trace:
+    """Collected by the actions; nothing in it changes a decision.
+
+    Attributes:
+        enqueue_refusals: gang -> why it was not admitted.
+        quota_refusals: gang -> why a task of it was not given room within the quota.
+        evictions, reclaims, events: in the order in which they were made.
+        reclaim_refusals: gang -> rule by candidate gang, for a reclaim that came to nothing.
+        counters: how often something was done, by name.
+    """
+
+    def __init__(self) -> None:
+        self.enqueue_refusals: dict[int, Shortfall] = {}
+        self.quota_refusals: dict[int, Shortfall] = {}
+        self.evictions: list[Eviction] = []
+        self.reclaims: list[Reclaim] = []
+        self.events: list[Event] = []
+        self.reclaim_refusals: dict[int, dict[str, str]] = {}
+        self.counters: dict[str, int] = {}
+
+    def count(self, name: str, by: int = 1) -> None:
+        """Add to a counter."""
+        self.counters[name] = self.counters.get(name, 0) + by

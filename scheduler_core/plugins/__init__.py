@@ -1,0 +1,15 @@
+"""The built-in plugins: an explicit table by the name that a policy file uses."""
+
+from __future__ import annotations
+
+from scheduler_core.framework.plugin import Plugin
+from scheduler_core.plugins.capacity_card import CapacityCard
+from scheduler_core.plugins.conformance import Conformance
+from scheduler_core.plugins.gang import Gang
+from scheduler_core.plugins.nodeorder import NodeOrder
+from scheduler_core.plugins.predicates import Predicates
+from scheduler_core.plugins.priority import Priority
+
+PLUGINS: dict[str, type[Plugin]] = {
+    plugin.name: plugin for plugin in (CapacityCard, Conformance, Gang, NodeOrder, Predicates, Priority)
+}

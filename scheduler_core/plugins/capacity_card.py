@@ -1,0 +1,318 @@
+"""Plugin ``capacity-card``: quota by card type, and the tide between inference and training.
+
+Extension points: service_type, quota_charge, queue_order, job_enqueueable, allocatable, preemptive, reclaimable,
+preemptable (with ``tidePreempt``), node_order. Units: milli-cards, milli-cores, MiB.
+Source: volcano-semantics 4.10 and 4.11, document 000, contracts 3.2 to 3.4 and 3.6.
+
+On purpose different from upstream: every card is checked against the type of the node that is chosen (defect c);
+promised choices count against their cards (d); an admission is noted by the action, after all votes (e); what an
+admitted gang already holds is not counted twice (f); finished tasks need nothing (g); quotas guarantee nothing to
+anybody (k); absent cpu or memory is no limit; a reclaimer of unknown service type takes from nobody unless the
+argument says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from scheduler_core.algorithms.card_quota import first_excess
+from scheduler_core.algorithms.tide import may_reclaim, refusal
+from scheduler_core.framework.combine import Ballot, Opinion
+from scheduler_core.framework.demand import Demand, Shortfall
+from scheduler_core.framework.plugin import Argument, Plugin
+from scheduler_core.framework.session import Session
+from scheduler_core.model.pod import ServiceType
+from scheduler_core.model.reason import ReasonCode
+from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
+from scheduler_core.state.queue_ledger import NO_LIMIT
+from scheduler_core.state.status import Floats, Ints
+from scheduler_core.state.task_class import TaskClass
+
+Where = slice | np.ndarray[tuple[int], np.dtype[np.intp]]
+
+_SERVICE_TYPES = (ServiceType.INFERENCE.value, ServiceType.TRAINING.value)
+
+
+class CapacityCard(Plugin):
+    """Card quota and tide rules."""
+
+    name: ClassVar[str] = "capacity-card"
+    gangs_fall_whole: ClassVar[bool] = True
+    arguments: ClassVar[tuple[Argument, ...]] = (
+        Argument(
+            name="overCommitFactor",
+            type="float",
+            default=1.0,
+            minimum=1.0,
+            maximum=1000.0,
+            doc="enqueue also needs used + inqueue + minimum <= total x factor",
+        ),
+        Argument(
+            name="cardUnlimitedCpuMemory",
+            type="bool",
+            default=False,
+            doc="tasks that ask for cards do not count against cpu and memory quotas",
+        ),
+        Argument(
+            name="nodeOrderWeight",
+            type="float",
+            default=1.0,
+            minimum=0.0,
+            maximum=1_000_000.0,
+            doc="weight of the preference for the card named first in A|B",
+        ),
+        Argument(
+            name="podOwnerReferenceToServiceType",
+            type="map",
+            default={},
+            choices=_SERVICE_TYPES,
+            doc="service type by the kind of the pod's owner, where no annotation says it",
+        ),
+        Argument(
+            name="unknownReclaimer",
+            type="str",
+            default="deny",
+            choices=("deny", "allow"),
+            doc="whether a gang of unknown service type may take back from training",
+        ),
+        Argument(
+            name="tidePreempt", type="bool", default=False, doc="the tide table guards preempt as it guards reclaim"
+        ),
+    )
+
+    def open(self, session: Session) -> None:
+        """Sum the hardware once."""
+        super().open(session)
+        nodes = session.nodes
+        cards = session.cards.count.sum(axis=1).astype(np.int64) * 1000
+        self._total: Ints = np.concatenate([nodes.allocatable[[CPU, MEMORY]].sum(axis=1), cards])
+        self._owners: dict[str, str] = self.values["podOwnerReferenceToServiceType"]
+        self._fixed: dict[int, Floats] = {}
+
+    # What counts ------------------------------------------------------------------------------------------------
+
+    def service_type(self, gang: int) -> ServiceType:
+        """By annotation, owner's kind and queue."""
+        return self.session.base_service_type(gang, self._owners)
+
+    def quota_charge(self, cpu_milli: int, memory_mib: int, with_cards: bool) -> tuple[int, int]:
+        """CPU and memory that count against the queue, the same wherever something is added or taken away."""
+        if with_cards and self.values["cardUnlimitedCpuMemory"]:
+            return 0, 0
+        return cpu_milli, memory_mib
+
+    def queue_order(self, queue: int) -> tuple[int, float]:
+        """Higher priority first, then the smaller share of its quota in use."""
+        return -self.session.ledger.queues[queue].priority, self.share(queue)
+
+    def share(self, queue: int) -> float:
+        """Largest used part of a limit of the queue; 1 where something is used of which nothing is allowed."""
+        ledger = self.session.ledger
+        share = 0.0
+        used = (ledger.allocated[:, queue] + ledger.pipelined[:, queue]).tolist()
+        for in_use, limit in zip(used, ledger.capability[:, queue].tolist(), strict=True):
+            if in_use > 0 and limit < NO_LIMIT:
+                share = max(share, in_use / limit if limit else 1.0)
+        return share
+
+    # Admission --------------------------------------------------------------------------------------------------
+
+    def job_enqueueable(self, gang: int, demand: Demand) -> Ballot | Shortfall:
+        """Room in the queue's quota and in the over-committed cluster for the gang's minimum."""
+        session = self.session
+        queue = session.queue_of(gang)
+        if not session.queue_is_open(queue):
+            return Shortfall(code=ReasonCode.QUEUE_CLOSED, resource="", requested=0)
+        return self._over_quota(queue, demand) or self._over_committed(gang, demand) or Ballot.PERMIT
+
+    def _over_quota(self, queue: int, demand: Demand) -> Shortfall | None:
+        ledger = self.session.ledger
+        name = ledger.queues[queue].name
+        used = (ledger.allocated[:, queue] + ledger.pipelined[:, queue] - ledger.elastic[:, queue]).tolist()
+        promised = ledger.inqueue[:, queue].tolist()
+        limits = ledger.capability[:, queue].tolist()
+        for row, label, asked in ((CPU, "cpu", demand.cpu_milli), (MEMORY, "memory", demand.memory_mib)):
+            over = asked + used[row] + promised[row] - limits[row]
+            if asked > 0 and over > 0:
+                return Shortfall(
+                    code=ReasonCode.WAITING_FOR_QUOTA,
+                    resource=label,
+                    requested=asked,
+                    limit=limits[row],
+                    allocated=used[row],
+                    inqueue=promised[row],
+                    short=over,
+                    queue=name,
+                )
+        for key, milli in sorted(demand.unknown.items()):
+            limit = sum((ledger.queues[queue].card_quota or {}).get(part, 0) for part in key.split("|"))
+            if milli > limit:
+                return Shortfall(
+                    code=ReasonCode.WAITING_FOR_QUOTA,
+                    resource=key,
+                    requested=milli,
+                    limit=limit,
+                    short=milli - limit,
+                    queue=name,
+                )
+        if not demand.cards:
+            return None
+        left = [
+            limit - in_use - soon
+            for limit, in_use, soon in zip(limits[LEDGER_CARDS:], used[LEDGER_CARDS:], promised[LEDGER_CARDS:], strict=True)
+        ]
+        return self._excess(ReasonCode.WAITING_FOR_QUOTA, name, demand.cards, ledger.inqueue_choices[queue], left, limits, used)
+
+    def _over_committed(self, gang: int, demand: Demand) -> Shortfall | None:
+        """used + inqueue + minimum <= total x factor; what the gang could take back does not count as used."""
+        session, factor = self.session, float(self.values["overCommitFactor"])
+        ledger = session.ledger
+        used = self._used()
+        kind = session.service_type(gang)
+        if may_reclaim(kind, unknown_allowed=self._unknown_allowed()) and "reclaim" in session.policy.actions:
+            used = used - self._taken_back()
+        used = np.maximum(used, 0)
+        promised = ledger.inqueue.sum(axis=1)
+        bound = np.floor(self._total * factor).astype(np.int64)
+        for row, label, asked in ((CPU, "cpu", demand.cpu_milli), (MEMORY, "memory", demand.memory_mib)):
+            over = int(asked + used[row] + promised[row] - bound[row])
+            if asked > 0 and over > 0:
+                return Shortfall(
+                    code=ReasonCode.OVER_COMMITTED,
+                    resource=label,
+                    requested=asked,
+                    limit=int(bound[row]),
+                    allocated=int(used[row]),
+                    inqueue=int(promised[row]),
+                    short=over,
+                )
+        asked_cards = demand.all_cards()
+        if not asked_cards:
+            return None
+        choices: dict[tuple[int, ...], int] = {}
+        for of_queue in ledger.inqueue_choices:
+            for choice, milli in of_queue.items():
+                choices[choice] = choices.get(choice, 0) + milli
+        left = (bound - used - promised)[LEDGER_CARDS:].tolist()
+        return self._excess(ReasonCode.OVER_COMMITTED, "", asked_cards, choices, left, bound.tolist(), used.tolist())
+
+    def _excess(
+        self,
+        code: ReasonCode,
+        queue: str,
+        demand: dict[tuple[int, ...], int],
+        promised: dict[tuple[int, ...], int],
+        left: list[int],
+        limits: list[int],
+        used: list[int],
+    ) -> Shortfall | None:
+        excess = first_excess(demand, promised, left)
+        if excess is None:
+            return None
+        cards, asked, have = excess
+        names = self.session.axes.cards
+        requested = sum(milli for choice, milli in demand.items() if frozenset(choice) <= cards)
+        limit = sum(limits[LEDGER_CARDS + card] for card in cards)
+        allocated = sum(used[LEDGER_CARDS + card] for card in cards)
+        return Shortfall(
+            code=code,
+            resource="|".join(names[card] for card in sorted(cards)),
+            requested=requested,
+            limit=limit,
+            allocated=allocated,
+            inqueue=limit - allocated - have + asked - requested,
+            short=asked - have,
+            queue=queue,
+        )
+
+    def _used(self) -> Ints:
+        """int64 (D,): what pods of every scheduler take of the nodes and is not leaving."""
+        nodes, cards = self.session.nodes, self.session.cards
+        plain = (nodes.used - nodes.releasing + nodes.pipelined)[[CPU, MEMORY]].sum(axis=1)
+        held = cards.count.sum(axis=1).astype(np.int64) * 1000 - cards.left_future.sum(axis=1)
+        return np.concatenate([plain, held])
+
+    def _taken_back(self) -> Ints:
+        """int64 (D,): what training gangs that may be taken hold."""
+        ledger, session = self.session.ledger, self.session
+        total: Ints = np.zeros(session.axes.ledger_rows, dtype=np.int64)
+        for queue, spec in enumerate(ledger.queues):
+            if spec.reclaimable and spec.service_type != ServiceType.INFERENCE.value:
+                total += ledger.allocated[:, queue]
+        return total
+
+    # Allocation -------------------------------------------------------------------------------------------------
+
+    def allocatable(self, queue: int, cls: TaskClass, card: int) -> Shortfall | None:
+        """Room in the quota for one task of the class on a card of one type (-1: it asks for none)."""
+        session = self.session
+        if not session.queue_is_open(queue):
+            return Shortfall(code=ReasonCode.QUEUE_CLOSED, resource="", requested=0)
+        ledger, charge = session.ledger, session.cluster.charge
+        for row, label in ((CPU, "cpu"), (MEMORY, "memory")):
+            asked = int(charge[row, cls.index])
+            if asked > 0:
+                short = ledger.in_use(queue, row) + asked - ledger.limit(queue, row)
+                if short > 0:
+                    return self._short(queue, row, label, asked, short)
+        if card >= 0 and (cls.names or ledger.queues[queue].card_quota is not None):
+            row = LEDGER_CARDS + card
+            short = ledger.in_use(queue, row) + cls.milli - ledger.limit(queue, row)
+            if short > 0:
+                return self._short(queue, row, session.axes.cards[card], cls.milli, short)
+        return None
+
+    preemptive = allocatable
+
+    def _short(self, queue: int, row: int, label: str, asked: int, short: int) -> Shortfall:
+        ledger = self.session.ledger
+        return Shortfall(
+            code=ReasonCode.WAITING_FOR_QUOTA,
+            resource=label,
+            requested=asked,
+            limit=ledger.limit(queue, row),
+            allocated=ledger.in_use(queue, row),
+            short=short,
+            queue=ledger.queues[queue].name,
+        )
+
+    def node_order(self, cls: TaskClass, where: Where) -> Floats:
+        """100 x 0.5^index x weight for the leftmost card of ``A|B`` that the node has; float64."""
+        fixed = self._fixed.get(cls.index)
+        if fixed is None:
+            fixed = np.zeros(len(self.session.nodes), dtype=np.float64)
+            if len(cls.names) > 1:
+                axes, count = self.session.axes, self.session.cards.count
+                for place in range(len(cls.names) - 1, -1, -1):
+                    card = axes.card_index.get(cls.names[place])
+                    if card is not None:
+                        fixed[count[card] > 0] = 100.0 * 0.5**place * float(self.values["nodeOrderWeight"])
+            self._fixed[cls.index] = fixed
+        return fixed[where]
+
+    # Tide -------------------------------------------------------------------------------------------------------
+
+    def _unknown_allowed(self) -> bool:
+        return bool(self.values["unknownReclaimer"] == "allow")
+
+    def reclaimable(self, reclaimer: int, candidates: Sequence[int]) -> Opinion:
+        """The tide table: inference takes from training, and nobody takes anything else."""
+        session, unknown_allowed = self.session, self._unknown_allowed()
+        kind = session.service_type(int(session.tasks.gang[reclaimer]))
+        allowed, refused = [], {}
+        for task in candidates:
+            other = session.service_type(int(session.tasks.gang[task]))
+            rule = refusal(kind, other, unknown_allowed=unknown_allowed)
+            if rule is None:
+                allowed.append(task)
+            else:
+                refused[task] = rule
+        return Opinion(frozenset(allowed), refused)
+
+    def preemptable(self, preemptor: int, candidates: Sequence[int]) -> Opinion:
+        """The tide table where ``tidePreempt`` asks for it, else no opinion."""
+        return self.reclaimable(preemptor, candidates) if self.values["tidePreempt"] else Opinion(None)
+

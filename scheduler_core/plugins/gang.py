@@ -1,0 +1,114 @@
+"""Plugin ``gang``: a gang runs with at least minMember tasks or not at all.
+
+Extension points: job_valid, job_order, job_ready, job_pipelined, job_starving, preemptable, reclaimable.
+Source: volcano-semantics 2.2 and 4.1. On purpose: where tide rules hold, gangs fall whole and this plugin has no say
+in who may be taken (contracts 3.2); starving is counted in replicas by the priority plugin, and here as "has a task
+that waits", so that a service with minMember 1 takes back for all its replicas (pitfall 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from scheduler_core.framework.combine import Ballot, Opinion
+from scheduler_core.framework.plugin import Plugin
+from scheduler_core.state.status import READY, VALID, TaskStatus
+
+
+class Gang(Plugin):
+    """All or nothing."""
+
+    name: ClassVar[str] = "gang"
+
+    def job_valid(self, gang: int) -> str | None:
+        """Enough members exist, in all and of each role."""
+        gangs = self.session.gangs
+        least = int(gangs.min_member[gang])
+        valid = gangs.valid(gang)
+        if valid < least:
+            return f"{valid} of at least {least} members exist"
+        for role, wanted in self._roles(gang).items():
+            have = self._role_count(gang, role, VALID)
+            if have < wanted:
+                return f"{have} of at least {wanted} members of role {role} exist"
+        return None
+
+    def job_order(self, gang: int) -> tuple[bool]:
+        """Gangs that cannot run yet go first."""
+        return (self.job_ready(gang),)
+
+    def job_ready(self, gang: int) -> bool:
+        """Enough members are in place; those that ask for nothing count as placed."""
+        gangs = self.session.gangs
+        ready = gangs.ready(gang)
+        least = int(gangs.min_member[gang])
+        if ready < least and ready + self._best_effort(gang) < least:
+            return False
+        return all(self._role_count(gang, role, READY) >= wanted for role, wanted in self._roles(gang).items())
+
+    def job_pipelined(self, gang: int) -> Ballot:
+        """Permit when the gang could run once what leaves has left."""
+        gangs = self.session.gangs
+        if gangs.ready(gang) + gangs.waiting(gang) + self._best_effort(gang) < gangs.min_member[gang]:
+            return Ballot.REJECT
+        for role, wanted in self._roles(gang).items():
+            promised = self._role_count(gang, role, READY, TaskStatus.PIPELINED)
+            if promised < wanted:
+                return Ballot.REJECT
+        return Ballot.PERMIT
+
+    def job_starving(self, gang: int) -> bool:
+        """A member waits and has no promise."""
+        return self.session.gangs.count(gang, TaskStatus.PENDING) > 0
+
+    def reclaimable(self, reclaimer: int, candidates: Sequence[int]) -> Opinion:
+        """Members above minMember, in the order given; no say where gangs fall whole."""
+        if self.session.gangs_fall_whole:
+            return Opinion(None)
+        return self._surplus(candidates)
+
+    def preemptable(self, preemptor: int, candidates: Sequence[int]) -> Opinion:
+        """Members above minMember, in the order given."""
+        return self._surplus(candidates)
+
+    def _surplus(self, candidates: Sequence[int]) -> Opinion:
+        gangs, left = self.session.gangs, dict[int, int]()
+        allowed, refused = [], {}
+        for task in candidates:
+            gang = int(self.session.tasks.gang[task])
+            ready = left.get(gang, gangs.ready(gang))
+            if ready > gangs.min_member[gang]:
+                left[gang] = ready - 1
+                allowed.append(task)
+            else:
+                refused[task] = "the gang would fall below minMember"
+        return Opinion(frozenset(allowed), refused)
+
+    def _roles(self, gang: int) -> dict[str, int]:
+        """Minimum per role; it counts only where minMember covers the sum (semantics 2.2)."""
+        group = self.session.group(gang)
+        roles = group.min_task_member
+        if not roles or group.min_member < sum(roles.values()):
+            return {}
+        return roles
+
+    def _role_count(self, gang: int, role: str, statuses: object, also: TaskStatus | None = None) -> int:
+        tasks = self.session.tasks
+        return sum(
+            1
+            for task in self.session.gangs.members(gang)
+            if tasks.pod(task).role == role
+            and (statuses[tasks.status[task]] or tasks.status[task] == also or self._asks_nothing(task))  # type: ignore[index]
+        )
+
+    def _best_effort(self, gang: int) -> int:
+        """Waiting members that ask for nothing but a place."""
+        gangs = self.session.gangs
+        if not gangs.count(gang, TaskStatus.PENDING):
+            return 0
+        return sum(1 for task in gangs.with_status(gang, TaskStatus.PENDING) if self._asks_nothing(task))
+
+    def _asks_nothing(self, task: int) -> bool:
+        status = self.session.tasks.status[task]
+        return bool(status == TaskStatus.PENDING and self.session.cluster.class_of(task).best_effort)

@@ -1,0 +1,50 @@
+"""Plugin ``priority``: higher priority first, among tasks and among gangs.
+
+Extension points: task_order, job_order, job_starving, preemptable.
+Source: volcano-semantics 4.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from scheduler_core.framework.combine import Opinion
+from scheduler_core.framework.plugin import Plugin
+from scheduler_core.state.status import TaskStatus
+
+
+class Priority(Plugin):
+    """Orders by priority and lets only the stronger preempt."""
+
+    name: ClassVar[str] = "priority"
+
+    def task_order(self, task: int) -> tuple[int]:
+        """Higher pod priority first."""
+        return (-int(self.session.tasks.priority[task]),)
+
+    def job_order(self, gang: int) -> tuple[int]:
+        """Higher gang priority first."""
+        return (-self.session.group(gang).priority,)
+
+    def job_starving(self, gang: int) -> bool:
+        """A gang starves until all its replicas have a place, not only minMember (pitfall 2)."""
+        gangs = self.session.gangs
+        return gangs.count(gang, TaskStatus.PENDING) > 0
+
+    def preemptable(self, preemptor: int, candidates: Sequence[int]) -> Opinion:
+        """Strictly lower priority: of the gang for another gang's tasks, of the task inside the same gang."""
+        session = self.session
+        own = int(session.tasks.gang[preemptor])
+        allowed, refused = [], {}
+        for task in candidates:
+            gang = int(session.tasks.gang[task])
+            if gang == own:
+                lower = session.tasks.priority[task] < session.tasks.priority[preemptor]
+            else:
+                lower = session.group(gang).priority < session.group(own).priority
+            if lower:
+                allowed.append(task)
+            else:
+                refused[task] = "priority is not lower"
+        return Opinion(frozenset(allowed), refused)

@@ -1,0 +1,105 @@
+"""One session: open, actions in order, close.
+
+``run_session`` is a pure function of its arguments: no clock, no network, no randomness of its own. A workspace only
+makes it faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from scheduler_core.actions import ACTIONS
+from scheduler_core.actions.support.admission import count_elastic, renew_promise
+from scheduler_core.actions.support.reservations import apply_reservations
+from scheduler_core.framework.close import close
+from scheduler_core.framework.plugin import Action, Plugin
+from scheduler_core.framework.registry import with_entry_points
+from scheduler_core.framework.session import Session
+from scheduler_core.model.decision import Result
+from scheduler_core.model.errors import BadInput
+from scheduler_core.model.memory import Memory
+from scheduler_core.model.podgroup import GangPhase
+from scheduler_core.model.policy import Policy
+from scheduler_core.model.snapshot import Snapshot
+from scheduler_core.plugins import PLUGINS
+from scheduler_core.state.workspace import Workspace
+
+_tables: tuple[dict[str, type[Plugin]], dict[str, type[Action]]] | None = None
+
+
+def registered() -> tuple[dict[str, type[Plugin]], dict[str, type[Action]]]:
+    """Plugins and actions by name, built in and installed by entry points (looked up once per process)."""
+    global _tables  # noqa: PLW0603 - the set of installed packages is fixed for a process
+    if _tables is None:
+        _tables = with_entry_points(PLUGINS, ACTIONS)
+    return _tables
+
+
+def run_session(
+    snapshot: Snapshot,
+    policy: Policy,
+    *,
+    now: float,
+    seed: int = 0,
+    memory: Memory | None = None,
+    workspace: Workspace | None = None,
+    timer: Callable[[], float] | None = None,
+    explain: Iterable[str] | bool = False,
+    check: bool = False,
+) -> tuple[Result, Memory]:
+    """Decide what one session of the policy does to the snapshot.
+
+    Args:
+        snapshot: the cluster.
+        policy: actions in order and plugins in tiers.
+        now: seconds since the epoch.
+        seed: for policies that draw lots; the same seed decides the same.
+        memory: what the session before returned.
+        workspace: keeps decoded rows between sessions of one cluster; changes speed, never the result.
+        timer: monotonic seconds, for ``timings_ms``; None = no timings.
+        explain: gangs whose reason gets a verified remedy; True = the first waiting ones.
+        check: test the conservation of every table after each action.
+
+    Returns:
+        The result and the memory for the next session.
+
+    Raises:
+        BadInput: the policy names an action or a plugin that does not exist.
+        BrokenInvariant: the tables do not add up (a bug).
+    """
+    del explain, check
+    plugins, actions = registered()
+    tiers = [[(_lookup(plugins, "plugin", option.name)(option.arguments), option.switches) for option in tier] for tier in policy.tiers]
+    steps = [_lookup(actions, "action", name)(policy.action_arguments.get(name, {})) for name in policy.actions]
+    clock = timer or _no_clock
+    timings: dict[str, float] = {}
+
+    start = clock()
+    session = Session(
+        snapshot, policy, tiers, now=now, seed=seed, memory=memory or Memory(), workspace=workspace or Workspace()
+    )
+    kept = apply_reservations(session)
+    timings["open"] = (clock() - start) * 1000
+    for step in steps:
+        start = clock()
+        step.execute(session)
+        timings[step.name] = (clock() - start) * 1000
+    start = clock()
+    count_elastic(session)
+    for gang, phase in enumerate(session.phase):
+        if phase is GangPhase.INQUEUE:
+            renew_promise(session, gang)
+    result = close(session, {}, {}, timings if timer else {})
+    timings["close"] = (clock() - start) * 1000
+    return result, Memory(reservations=kept)
+
+
+def _no_clock() -> float:
+    return 0.0
+
+
+def _lookup(table: dict[str, type], kind: str, name: str) -> type:
+    found = table.get(name)
+    if found is None:
+        raise BadInput(f"unknown_{kind}", f"there is no {kind} {name!r}", value=name, hint=f"known: {', '.join(sorted(table))}")
+    return found

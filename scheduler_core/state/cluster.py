@@ -1,0 +1,116 @@
+"""All tables of one session together, and the one operation that changes them."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from scheduler_core.model.snapshot import Snapshot
+from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
+from scheduler_core.state.gang_table import GangTable
+from scheduler_core.state.queue_ledger import QueueLedger
+from scheduler_core.state.status import CHARGED, HOLDS, Index, Ints, TaskStatus
+from scheduler_core.state.task_class import TaskClass
+from scheduler_core.state.workspace import Workspace
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Status of a task and where it is: enough to put it back exactly."""
+
+    status: TaskStatus
+    node: int = -1
+    card: int = -1
+    indices: tuple[int, ...] = ()
+
+
+class Cluster:
+    """Node, card, task and gang tables and the queue ledger of one session.
+
+    Every change goes through :meth:`move`, so that the tables never disagree.
+    """
+
+    def __init__(self, snapshot: Snapshot, workspace: Workspace) -> None:
+        workspace.load(snapshot)
+        self.workspace = workspace
+        self.axes, self.classes = workspace.axes, workspace.classes
+        self.nodes, self.cards, self.tasks = workspace.nodes.copy(), workspace.cards.copy(), workspace.tasks.copy()
+        self.ledger = QueueLedger(snapshot.queues, self.axes)
+        groups = snapshot.pod_groups
+        queue_of = self.ledger.index
+        queue: Index = np.fromiter((queue_of.get(g.queue, -1) for g in groups), dtype=np.int32, count=len(groups))
+        least: Ints = np.fromiter((g.min_member for g in groups), dtype=np.int64, count=len(groups))
+        self.gangs = GangTable(groups, workspace.group_names, queue, least, self.tasks)
+        # int64 (3, classes): cpu, memory and milli-cards that count against the queue.
+        self.charge: Ints = np.array(
+            [(c.cpu_milli, c.memory_mib, c.milli) for c in self.classes.classes] or [(0, 0, 0)], dtype=np.int64
+        ).T.copy()
+
+    def load_ledger(self) -> None:
+        """Sum the ledger; called once the charges are final."""
+        self.ledger.load(self.tasks, self.gangs.queue.astype(np.int64), self.charge)
+
+    def class_of(self, task: int) -> TaskClass:
+        """The task's class."""
+        return self.classes[int(self.tasks.cls[task])]
+
+    def place_of(self, task: int) -> Place:
+        """Where the task is now."""
+        tasks = self.tasks
+        return Place(
+            TaskStatus(int(tasks.status[task])), int(tasks.node[task]), int(tasks.card[task]), tasks.indices[task]
+        )
+
+    def move(self, task: int, place: Place) -> Place:
+        """Put a task elsewhere and return where it was, O(R + cards of the nodes)."""
+        before = self.place_of(task)
+        self._apply(task, before, -1)
+        tasks = self.tasks
+        tasks.status[task], tasks.node[task], tasks.card[task] = place.status, place.node, place.card
+        tasks.indices[task] = place.indices
+        self._apply(task, place, 1)
+        for at in {(before.node, before.card): None, (place.node, place.card): None}:
+            node, card = at
+            if node >= 0:
+                if card >= 0:
+                    self.cards.refresh(card, node)
+                self.nodes.refresh(node)
+        return before
+
+    def _apply(self, task: int, place: Place, sign: int) -> None:
+        status, node, card = place.status, place.node, place.card
+        cls = self.class_of(task)
+        promised = status is TaskStatus.PIPELINED
+        if node >= 0 and (promised or HOLDS[status]):
+            request = cls.request if sign > 0 else -cls.request
+            each = sign * (cls.share or 1000)
+            if card >= 0:
+                first = self.cards.start_list[card][node]
+                rows = [first + i for i in place.indices]
+            else:
+                rows = []
+            if promised:
+                self.nodes.pipelined[:, node] += request
+                for row in rows:
+                    self.cards.pipelined[row] += each
+            else:
+                leaving = status is TaskStatus.RELEASING
+                self.nodes.used[:, node] += request
+                if leaving:
+                    self.nodes.releasing[:, node] += request
+                for row in rows:
+                    self.cards.used[row] += each
+                    if leaving:
+                        self.cards.releasing[row] += each
+        gang = int(self.tasks.gang[task])
+        if gang < 0:
+            return
+        self.gangs.counts[status, gang] += sign
+        queue = int(self.gangs.queue[gang])
+        if queue < 0 or not (promised or CHARGED[status]):
+            return
+        column = self.ledger.pipelined if promised else self.ledger.allocated
+        index = cls.index
+        column[CPU, queue] += sign * self.charge[0, index]
+        column[MEMORY, queue] += sign * self.charge[1, index]
+        if card >= 0:
+            column[LEDGER_CARDS + card, queue] += sign * self.charge[2, index]

@@ -1,0 +1,115 @@
+"""Task classes: tasks with equal needs, so that masks and scores are computed once for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import numpy as np
+
+from scheduler_core.model.pod import HostPort, NodeSelectorTerm, Pod, PreferredNodeTerm, Toleration
+from scheduler_core.model.resources import MILLI
+from scheduler_core.state.axes import CPU, MEMORY, PODS, Axes
+from scheduler_core.state.status import Ints
+
+
+class TaskClass:
+    """What a task needs, without who it is.
+
+    Attributes:
+        index: position in :class:`ClassTable`.
+        request: int64 (R,), the rows of the node table.
+        rows: the rows of ``request`` that are not zero.
+        cards: positions on the card axis that will do, the preferred first; empty = asks for no card.
+        milli: milli-cards in all. whole: cards that must be entirely free. share: milli-cards of one card.
+        names: card names as written; empty for a request that names no card.
+        resource: extended resource of the request; empty for a share.
+        missing: resources that no node has (cards by name, scalars), so that nothing will ever fit.
+        oversize_share: asks for more than one card as a share, which nothing can give.
+        best_effort: asks for nothing but a place.
+        where: what static predicates and preferences depend on, hashable.
+    """
+
+    def __init__(self, index: int, pod: Pod, axes: Axes) -> None:
+        self.index = index
+        request = np.zeros(axes.resource_rows, dtype=np.int64)
+        request[CPU], request[MEMORY], request[PODS] = pod.cpu_milli, pod.memory_mib, 1
+        missing = []
+        for name, count in sorted(pod.scalars.items()):
+            row = axes.scalar_index.get(name)
+            if row is not None:
+                request[row] = count
+            elif count > 0:
+                missing.append(name)
+        self.request: Ints = request
+        self.rows: tuple[int, ...] = tuple(int(row) for row in np.flatnonzero(request))
+        self.cpu_milli, self.memory_mib = pod.cpu_milli, pod.memory_mib
+        self.names: tuple[str, ...] = ()
+        self.resource = ""
+        self.cards: tuple[int, ...] = ()
+        self.milli = self.whole = self.share = 0
+        if pod.card is not None and pod.card.milli > 0:
+            card = pod.card
+            self.names, self.resource, self.milli = card.names, card.resource, card.milli
+            if card.names:
+                self.cards = tuple(axes.card_index[name] for name in card.names if name in axes.card_index)
+            else:
+                self.cards = axes.cards_of_resource.get(card.resource, ())
+            if not self.cards:
+                missing.append(card.key or card.resource)
+            if card.milli % MILLI:
+                self.share = card.milli
+            else:
+                self.whole = card.milli // MILLI
+        self.oversize_share = self.share > MILLI
+        self.missing = tuple(missing)
+        self.best_effort = not self.milli and self.rows == (PODS,) and not missing
+        self.selector: tuple[tuple[str, str], ...] = tuple(sorted(pod.node_selector.items()))
+        self.required: tuple[NodeSelectorTerm, ...] | None = pod.required_nodes
+        self.preferred: tuple[PreferredNodeTerm, ...] = pod.preferred_nodes
+        self.tolerations: tuple[Toleration, ...] = pod.tolerations
+        self.ports: tuple[HostPort, ...] = pod.host_ports
+        self.where: Hashable = (self.selector, self.required, self.preferred, self.tolerations)
+
+    @property
+    def card_key(self) -> str:
+        """The card request as it is shown: ``A|B``, the resource where no card is named, or empty."""
+        return "|".join(self.names) or self.resource
+
+    def fixed_card(self) -> int:
+        """The only card type that will do, or -1 when there is a choice or none."""
+        return self.cards[0] if len(self.cards) == 1 else -1
+
+
+class ClassTable:
+    """Interned task classes; grows while pods are read."""
+
+    def __init__(self, axes: Axes) -> None:
+        self._axes = axes
+        self._by_key: dict[Hashable, int] = {}
+        self.classes: list[TaskClass] = []
+
+    def __len__(self) -> int:
+        return len(self.classes)
+
+    def __getitem__(self, index: int) -> TaskClass:
+        return self.classes[index]
+
+    def intern(self, pod: Pod) -> int:
+        """Index of the class of ``pod``, O(size of its spec)."""
+        card = pod.card
+        key = (
+            pod.cpu_milli,
+            pod.memory_mib,
+            None if card is None else (card.names, card.resource, card.milli),
+            tuple(sorted(pod.scalars.items())) if pod.scalars else None,
+            tuple(sorted(pod.node_selector.items())) if pod.node_selector else None,
+            pod.required_nodes,
+            pod.preferred_nodes,
+            pod.tolerations,
+            pod.host_ports,
+        )
+        index = self._by_key.get(key)
+        if index is None:
+            index = self._by_key[key] = len(self.classes)
+            self.classes.append(TaskClass(index, pod, self._axes))
+        return index
