@@ -1,0 +1,1 @@
+"""The Kubernetes adapter: one for real clusters and for the simulated one."""

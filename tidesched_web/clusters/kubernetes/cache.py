@@ -1,0 +1,184 @@
+"""The warm picture of a cluster that sessions decide on."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+
+from tidesched_web.clusters.kubernetes.client import Json, KubernetesClient
+from tidesched_web.clusters.kubernetes.paths import WATCHED, Kind
+from tidesched_web.clusters.kubernetes.reflector import Reflector
+from tidesched_web.clusters.kubernetes.signatures import signature
+from tidesched_web.engine.bridge import SnapshotBuilder
+from tidesched_web.engine.model import BadInput, Snapshot
+
+log = logging.getLogger(__name__)
+
+Key = tuple[str, str]
+
+
+class ClusterCache:
+    """List and watch of every kind that a snapshot needs. Threads may share it.
+
+    Args:
+        schedulers: pods with one of these scheduler names are to be scheduled.
+        wake: called (from a watch's thread) after a change that may change a decision; has to return at once.
+    """
+
+    def __init__(
+        self,
+        client: KubernetesClient,
+        *,
+        schedulers: Iterable[str],
+        wake: Callable[[], None] | None = None,
+        kinds: tuple[Kind, ...] = WATCHED,
+    ) -> None:
+        self._builder = SnapshotBuilder(tuple(schedulers), strict=False)
+        self._wake = wake
+        self._lock = threading.Lock()
+        # Of each object: its newest resource version and its signature; of one that went, the version of its end.
+        self._known: dict[str, dict[Key, tuple[int, object]]] = {kind.name: {} for kind in kinds}
+        self._gone: dict[str, dict[Key, int]] = {kind.name: {} for kind in kinds}
+        self._uids: dict[Key, str] = {}
+        self._problems: dict[tuple[str, Key], str] = {}
+        self._snapshot: Snapshot | None = None
+        self._reflectors = [Reflector(client, kind, self) for kind in kinds]
+
+    def start(self) -> None:
+        """Begin to watch."""
+        for reflector in self._reflectors:
+            reflector.start()
+
+    def stop(self, *, wait_seconds: float = 2.0) -> None:
+        """End all watches."""
+        for reflector in self._reflectors:
+            reflector.stop()
+        deadline = time.monotonic() + wait_seconds
+        for reflector in self._reflectors:
+            if reflector.is_alive():
+                reflector.join(max(0.0, deadline - time.monotonic()))
+
+    # -- state -------------------------------------------------------------------------------------------------
+
+    @property
+    def synced(self) -> bool:
+        """True once every kind was listed in full."""
+        return all(reflector.synced.is_set() for reflector in self._reflectors)
+
+    def wait_synced(self, seconds: float) -> bool:
+        """Wait for the first full picture; False where it did not come."""
+        deadline = time.monotonic() + seconds
+        return all(r.synced.wait(max(0.0, deadline - time.monotonic())) for r in self._reflectors)
+
+    def age_seconds(self) -> float:
+        """How long the quietest watch has not been heard, infinite before the first list. Bookmarks count."""
+        now = time.monotonic()
+        return max(now - reflector.heard for reflector in self._reflectors)
+
+    def errors(self) -> dict[str, str]:
+        """What is wrong now, by kind."""
+        return {r.kind.name: r.error for r in self._reflectors if r.error}
+
+    def problems(self) -> dict[str, str]:
+        """Objects that could not be read, ``Kind namespace/name``: why. Their last good state is used."""
+        with self._lock:
+            return {f"{kind} {'/'.join(filter(None, key))}": why for (kind, key), why in self._problems.items()}
+
+    def snapshot(self) -> Snapshot:
+        """The picture as of now; the same object until something changes."""
+        with self._lock:
+            if self._snapshot is None:
+                self._snapshot = self._builder.build()
+            return self._snapshot
+
+    def pod_uid(self, key: str) -> str:
+        """uid of the pod ``namespace/name`` in the newest picture; empty where there is none."""
+        namespace, _, name = key.partition("/")
+        with self._lock:
+            return self._uids.get((namespace, name), "")
+
+    # -- what a writer has seen --------------------------------------------------------------------------------
+
+    def absorb(self, kind: Kind, obj: Json) -> None:
+        """Take in an object that a direct answer of the server brought, unless the watch knows a newer one.
+
+        So the next session sees its own writes, even where the watch is behind.
+        """
+        obj.setdefault("kind", kind.name)
+        obj.setdefault("apiVersion", kind.group_version)
+        with self._lock:
+            self._upsert(kind, obj)
+
+    # -- from the watches --------------------------------------------------------------------------------------
+
+    def replace(self, kind: Kind, objects: list[Json], version: int) -> None:
+        """A full list: what is not in it, and is not newer than it, is gone."""
+        with self._lock:
+            listed = {_key(obj) for obj in objects}
+            known = self._known[kind.name]
+            changed = False
+            for key in [key for key, (of, _) in known.items() if key not in listed and of <= version]:
+                changed |= self._forget(kind, key, version)
+            for obj in objects:
+                changed |= self._upsert(kind, obj)
+            # Ends that the list is younger than cannot be contradicted any more.
+            self._gone[kind.name] = {key: of for key, of in self._gone[kind.name].items() if of > version}
+        self._tell(changed)
+
+    def change(self, kind: Kind, type_: str, obj: Json) -> None:
+        """One event."""
+        with self._lock:
+            gone = type_ == "DELETED"
+            changed = self._forget(kind, _key(obj), _version(obj)) if gone else self._upsert(kind, obj)
+        self._tell(changed)
+
+    def _upsert(self, kind: Kind, obj: Json) -> bool:
+        key, version = _key(obj), _version(obj)
+        before = self._known[kind.name].get(key)
+        if (before is not None and version <= before[0]) or version <= self._gone[kind.name].get(key, -1):
+            return False
+        mark = signature(kind.name, obj)
+        self._known[kind.name][key] = (version, mark)
+        if kind.name == "Pod":
+            self._uids[key] = obj["metadata"]["uid"]
+        try:
+            self._builder.upsert(obj, path=f"{kind.name} {'/'.join(filter(None, key))}")
+        except BadInput as error:
+            self._problems[kind.name, key] = error.message
+            log.warning("%s %s cannot be read: %s", kind.name, "/".join(filter(None, key)), error.message)
+            return False
+        self._problems.pop((kind.name, key), None)
+        self._snapshot = None
+        return before is None or before[1] != mark
+
+    def _forget(self, kind: Kind, key: Key, version: int) -> bool:
+        before = self._known[kind.name].pop(key, None)
+        if before is None:
+            return False
+        gone = self._gone[kind.name]
+        gone[key] = max(version, before[0])
+        if len(gone) > 10_000:  # only late answers of writers ask for these: the newest are enough
+            for old in list(gone)[:5_000]:
+                del gone[old]
+        if kind.name == "Pod":
+            self._uids.pop(key, None)
+        self._problems.pop((kind.name, key), None)
+        self._builder.delete(kind.name, key[0], key[1])
+        self._snapshot = None
+        return True
+
+    def _tell(self, changed: bool) -> None:
+        if changed and self._wake is not None and self.synced:
+            self._wake()
+
+
+def _key(obj: Json) -> Key:
+    metadata = obj["metadata"]
+    return metadata.get("namespace", ""), metadata["name"]
+
+
+def _version(obj: Json) -> int:
+    """Resource versions of one kind are numbers that grow, in every API server on etcd and in the simulated one."""
+    return int(obj["metadata"]["resourceVersion"])

@@ -1,0 +1,234 @@
+"""Requests to an API server, as raw JSON.
+
+The ``kubernetes`` package brings configuration, TLS, authentication and the connection pool. Its model classes are
+left out: they cost more time than a session itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+import orjson
+import urllib3
+from kubernetes.client import ApiClient, Configuration
+
+from tidesched_web.clusters.kubernetes.connection import Connection
+from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind, from_status
+
+if TYPE_CHECKING:
+    from tidesched_web.clusters.models import Cluster
+
+TIMEOUT_SECONDS = 5.0
+FIELD_MANAGER = "tidesched"
+MERGE_PATCH = "application/merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+_POOL_SIZE = 32
+
+Json = dict[str, Any]
+
+
+class Unreachable(Exception):
+    """The server did not answer. ``maybe_done``: the request may have arrived all the same."""
+
+    def __init__(self, message: str, *, maybe_done: bool) -> None:
+        super().__init__(message)
+        self.maybe_done = maybe_done
+
+
+class ApiFailure(Exception):
+    """The server answered a read with an error."""
+
+    def __init__(self, code: int, body: Json) -> None:
+        super().__init__(f"{code} {body.get('reason', '')}: {body.get('message', '')}")
+        self.code, self.body = code, body
+
+
+class KubernetesClient:
+    """One API server. Threads may share it."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._files: list[Path] = []
+        self._api = ApiClient(self._configure(connection))
+        self._pool: urllib3.PoolManager = self._api.rest_client.pool_manager
+        headers: dict[str, str] = {"User-Agent": FIELD_MANAGER, "Accept": "application/json"}
+        self._api.update_params_for_auth(headers, [], ["BearerToken"], "", "GET", None)
+        self._headers = headers
+        self._resources: dict[str, frozenset[str]] = {}
+
+    @classmethod
+    def for_cluster(cls, cluster: Cluster) -> KubernetesClient:
+        """The client of a stored cluster, with its decrypted credentials."""
+        from tidesched_web.clusters.credentials import bearer_token  # the rest of this module needs no database
+
+        return cls(Connection(cluster.api_url, ca_certificate=cluster.ca_certificate, token=bearer_token(cluster)))
+
+    def _configure(self, connection: Connection) -> Configuration:
+        configuration = Configuration(host=connection.url, connection_pool_maxsize=_POOL_SIZE)
+        configuration.keep_alive = True  # finds out about a peer that vanished under a silent watch
+        configuration.verify_ssl = True
+        if connection.is_loopback:
+            configuration.proxy = None
+        if connection.token:
+            configuration.api_key = {"authorization": connection.token}
+            configuration.api_key_prefix = {"authorization": "Bearer"}
+        if connection.ca_certificate:
+            configuration.ca_cert_data = connection.ca_certificate
+        if connection.tls_server_name:
+            configuration.tls_server_name = connection.tls_server_name
+        if connection.client_certificate:
+            configuration.cert_file = self._file(connection.client_certificate)
+            configuration.key_file = self._file(connection.client_key)
+        return configuration
+
+    def _file(self, text: str) -> str:
+        """A private file, since Python's TLS reads client certificates from files only; gone with :meth:`close`."""
+        handle, name = tempfile.mkstemp(prefix="tidesched-")
+        with os.fdopen(handle, "w") as file:
+            file.write(text)
+        self._files.append(Path(name))
+        return name
+
+    def close(self) -> None:
+        """Close the connections and remove what was written for them."""
+        self._api.close()
+        for file in self._files:
+            file.unlink(missing_ok=True)
+        self._files.clear()
+
+    # -- reading -----------------------------------------------------------------------------------------------
+
+    def get(self, path: str, query: Mapping[str, Any] | None = None) -> Json:
+        """One object or list.
+
+        Raises:
+            ApiFailure: the server said no. Unreachable: it said nothing.
+        """
+        code, body = self._request("GET", path, query=query)
+        if code != 200:
+            raise ApiFailure(code, body)
+        return body
+
+    def serves(self, group_version: str, resource: str) -> bool:
+        """True when the server has ``resource`` (``queues``, ``podgroups/status``) in that group and version.
+
+        Asked once for each group version.
+
+        Raises:
+            ApiFailure, Unreachable: as :meth:`get`; a group that is not there is no failure.
+        """
+        if group_version not in self._resources:
+            prefix = "/apis" if "/" in group_version else "/api"
+            try:
+                listed = self.get(f"{prefix}/{group_version}")["resources"]
+            except ApiFailure as error:
+                if error.code != 404:
+                    raise
+                listed = []
+            self._resources[group_version] = frozenset(entry["name"] for entry in listed)
+        return resource in self._resources[group_version]
+
+    @contextlib.contextmanager
+    def stream(self, path: str, query: Mapping[str, Any], *, read_timeout: float) -> Iterator[urllib3.HTTPResponse]:
+        """An open response, to be read as it comes.
+
+        Raises:
+            ApiFailure: the server said no. Unreachable: it said nothing.
+        """
+        timeout = urllib3.Timeout(connect=TIMEOUT_SECONDS, read=read_timeout)
+        response = self._send("GET", path, query, None, {}, timeout)
+        try:
+            if response.status != 200:
+                raise ApiFailure(response.status, _decode(response.data))
+            yield response
+        finally:
+            # What was not read is of no use: the connection is closed, not put back.
+            response.close()
+
+    # -- writing -----------------------------------------------------------------------------------------------
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        query: Mapping[str, Any] | None = None,
+        content_type: str = "application/json",
+        headers: Mapping[str, str] | None = None,
+    ) -> Outcome:
+        """One request, sent at most once; any answer and none is an :class:`Outcome`."""
+        try:
+            code, answer = self._request(method, path, body, query=query, content_type=content_type, headers=headers)
+        except Unreachable as error:
+            return Outcome(OutcomeKind.UNREACHABLE, "Unreachable", str(error), maybe_done=error.maybe_done)
+        return from_status(code, answer)
+
+    # -- transport ---------------------------------------------------------------------------------------------
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        query: Mapping[str, Any] | None = None,
+        content_type: str = "application/json",
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[int, Json]:
+        sent = dict(headers or {})
+        data = None
+        if body is not None:
+            data, sent["Content-Type"] = orjson.dumps(body), content_type
+        timeout = urllib3.Timeout(total=TIMEOUT_SECONDS)
+        response = self._send(method, path, query, data, sent, timeout)
+        try:
+            content = response.data
+        except urllib3.exceptions.HTTPError as error:
+            raise Unreachable(f"{self.connection.url}: {error}", maybe_done=True) from error
+        finally:
+            response.release_conn()
+        return response.status, _decode(content)
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, Any] | None,
+        data: bytes | None,
+        headers: Mapping[str, str],
+        timeout: urllib3.Timeout,
+    ) -> urllib3.HTTPResponse:
+        url = self.connection.url + path + (f"?{urlencode(query)}" if query else "")
+        try:
+            # No retries and no redirects: a write is sent once, and a token goes to nobody else.
+            return self._pool.request(  # type: ignore[return-value]
+                method,
+                url,
+                body=data,
+                headers={**self._headers, **headers},
+                timeout=timeout,
+                retries=False,
+                redirect=False,
+                preload_content=False,
+            )
+        except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
+            raise Unreachable(f"{self.connection.url}: {error}", maybe_done=False) from error
+        except urllib3.exceptions.SSLError as error:
+            raise Unreachable(f"{self.connection.url}: {error}", maybe_done=False) from error
+        except urllib3.exceptions.HTTPError as error:
+            raise Unreachable(f"{self.connection.url}: {error}", maybe_done=True) from error
+
+
+def _decode(content: bytes) -> Json:
+    try:
+        body = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        return {"message": content[:500].decode("utf-8", "replace")}
+    return body if isinstance(body, dict) else {"message": str(body)[:500]}

@@ -1,0 +1,71 @@
+"""How a cluster is reached, and which addresses are acceptable."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+
+class BadConnection(ValueError):
+    """Connection data that cannot be used; ``path`` names the field."""
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(f"{path}: {message}" if path else message)
+        self.path, self.message = path, message
+
+
+@dataclass(frozen=True)
+class Connection:
+    """Address and credentials of an API server. The secrets stay out of ``repr``."""
+
+    url: str
+    ca_certificate: str = ""
+    token: str = field(default="", repr=False)
+    client_certificate: str = field(default="", repr=False)
+    client_key: str = field(default="", repr=False)
+    tls_server_name: str = ""
+
+    @property
+    def is_loopback(self) -> bool:
+        """True when the server is on this machine, so that no proxy can reach it."""
+        host = urlsplit(self.url).hostname or ""
+        try:
+            return ipaddress.ip_address(host).is_loopback
+        except ValueError:
+            return host == "localhost"
+
+
+def check_server(url: str, *, path: str = "server", loopback: bool = False) -> str:
+    """The address of an API server without its trailing slash.
+
+    Clusters stand in private networks, so private addresses pass. Addresses that no cluster has but that give
+    secrets away (link-local with its metadata services, unspecified, multicast) do not; loopback only where asked.
+
+    Raises:
+        BadConnection: names what is wrong and what would be right.
+    """
+    parts = urlsplit(url.strip())
+    if parts.scheme not in ("https", "http") or not parts.hostname:
+        raise BadConnection(path, f"{url!r} is not an address; write for example https://10.0.0.1:6443")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise BadConnection(path, "user, password, query and fragment do not belong into the address")
+    try:
+        port = parts.port
+    except ValueError:
+        raise BadConnection(path, f"{url!r} has a port that is not a number from 1 to 65535") from None
+    host = parts.hostname
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        is_loopback = host == "localhost" or host.endswith(".localhost")
+        refused = host in ("metadata", "metadata.google.internal")
+    else:
+        is_loopback = address.is_loopback
+        refused = address.is_link_local or address.is_unspecified or address.is_multicast
+    if refused or (is_loopback and not loopback):
+        raise BadConnection(path, f"{host} is not an address where a cluster may be")
+    if parts.scheme == "http" and not (is_loopback and loopback):
+        raise BadConnection(path, "https is needed: the token would cross the network in the clear")
+    shown = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{shown}{f':{port}' if port else ''}{parts.path.rstrip('/')}"

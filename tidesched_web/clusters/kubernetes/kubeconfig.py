@@ -1,0 +1,116 @@
+"""A strict reader of kubeconfig files.
+
+The Kubernetes client's own loader runs programs (``exec``) and opens files (``tokenFile``, ``client-key``) that an
+uploaded file names. This one takes inline data only, and refuses every key that it does not know.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from tidesched_web.clusters.kubernetes.connection import BadConnection, Connection, check_server
+
+MAX_BYTES = 256 * 1024
+
+_CLUSTER_KEYS = frozenset({"server", "certificate-authority-data", "tls-server-name"})
+_USER_KEYS = frozenset({"token", "client-certificate-data", "client-key-data"})
+_RUNS_PROGRAMS = frozenset({"exec", "auth-provider"})
+_READS_FILES = frozenset({"certificate-authority", "client-certificate", "client-key", "tokenFile"})
+_WHY_NOT = {
+    "insecure-skip-tls-verify": "the server must be verified; put its authority into certificate-authority-data",
+    "username": "basic authentication is not part of Kubernetes any more; use a token",
+    "password": "basic authentication is not part of Kubernetes any more; use a token",
+    "proxy-url": "a proxy is chosen by whoever runs this server, not by a cluster's file",
+}
+
+
+def read_kubeconfig(text: str, *, context: str = "") -> Connection:
+    """The connection of ``context``, or of the file's current one.
+
+    Raises:
+        BadConnection: names the field and what would be right.
+    """
+    document = _load(text)
+    name = context or document.get("current-context") or ""
+    if not isinstance(name, str) or not name:
+        raise BadConnection("current-context", "name the context to use")
+    chosen = _named(document, "contexts", "context", name)
+    cluster_name, user_name = str(chosen.get("cluster", "")), str(chosen.get("user", ""))
+    cluster = _named(document, "clusters", "cluster", cluster_name)
+    user = _named(document, "users", "user", user_name)
+    _only(cluster, _CLUSTER_KEYS, f"clusters[{cluster_name}].cluster")
+    _only(user, _USER_KEYS, f"users[{user_name}].user")
+    server = _text(cluster, "server", f"clusters[{cluster_name}].cluster")
+    connection = Connection(
+        url=check_server(server, path=f"clusters[{cluster_name}].cluster.server"),
+        ca_certificate=_pem(cluster, "certificate-authority-data", f"clusters[{cluster_name}].cluster"),
+        token=_text(user, "token", f"users[{user_name}].user", needed=False).strip(),
+        client_certificate=_pem(user, "client-certificate-data", f"users[{user_name}].user"),
+        client_key=_pem(user, "client-key-data", f"users[{user_name}].user"),
+        tls_server_name=_text(cluster, "tls-server-name", f"clusters[{cluster_name}].cluster", needed=False),
+    )
+    if bool(connection.client_certificate) != bool(connection.client_key):
+        raise BadConnection(f"users[{user_name}].user", "a client certificate needs its key, and a key its certificate")
+    if not connection.token and not connection.client_certificate:
+        raise BadConnection(f"users[{user_name}].user", "a token or a client certificate is needed")
+    return connection
+
+
+def _load(text: str) -> Mapping[str, Any]:
+    if len(text.encode()) > MAX_BYTES:
+        raise BadConnection("", f"a kubeconfig of more than {MAX_BYTES // 1024} KiB is not read")
+    try:
+        document = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise BadConnection("", f"this is not YAML: {error}") from None
+    if not isinstance(document, Mapping) or document.get("kind", "Config") != "Config":
+        raise BadConnection("kind", "this is not a kubeconfig (kind: Config)")
+    return document
+
+
+def _named(document: Mapping[str, Any], section: str, field: str, name: str) -> Mapping[str, Any]:
+    entries = document.get(section)
+    for entry in entries if isinstance(entries, list) else []:
+        if isinstance(entry, Mapping) and entry.get("name") == name:
+            value = entry.get(field)
+            if not isinstance(value, Mapping):
+                raise BadConnection(f"{section}[{name}].{field}", "a mapping is needed")
+            return value
+    raise BadConnection(section, f"there is no entry named {name!r}")
+
+
+def _only(mapping: Mapping[str, Any], known: frozenset[str], path: str) -> None:
+    for key in mapping:
+        if key in known:
+            continue
+        where = f"{path}.{key}"
+        if key in _RUNS_PROGRAMS:
+            raise BadConnection(where, "would run a program on this server; use a token of a service account")
+        if key in _READS_FILES:
+            raise BadConnection(where, f"would read a file of this server; put the contents into {key}-data or token")
+        raise BadConnection(where, _WHY_NOT.get(str(key), f"is not accepted; known here: {', '.join(sorted(known))}"))
+
+
+def _text(mapping: Mapping[str, Any], key: str, path: str, *, needed: bool = True) -> str:
+    value = mapping.get(key, "")
+    if not isinstance(value, str) or (needed and not value):
+        raise BadConnection(f"{path}.{key}", "a text is needed")
+    return value
+
+
+def _pem(mapping: Mapping[str, Any], key: str, path: str) -> str:
+    value = _text(mapping, key, path, needed=False)
+    if not value:
+        return ""
+    try:
+        text = base64.b64decode(value, validate=True).decode("ascii")
+    except (binascii.Error, UnicodeDecodeError):
+        raise BadConnection(f"{path}.{key}", "is not base64 of a PEM text") from None
+    if "-----BEGIN " not in text:
+        raise BadConnection(f"{path}.{key}", "is not base64 of a PEM text")
+    return text

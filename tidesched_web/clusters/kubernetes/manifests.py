@@ -1,0 +1,157 @@
+"""The objects that TideSched writes, as Kubernetes has them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from tidesched_web.clusters.kubernetes.paths import EVENT, PRIORITY_CLASS, QUEUE
+
+CARD_QUOTA = "volcano.sh/card.quota"
+SERVICE_TYPE = "tidesched.io/service-type"
+TENANT, PROJECT, BUSINESS_LINE = "tidesched.io/tenant", "tidesched.io/project", "tidesched.io/business-line"
+CARD_INDICES = "tidesched.io/card-indices"
+CARD_TYPE = "tidesched.io/card-type"
+
+Json = dict[str, Any]
+
+
+def rfc3339(seconds: float) -> str:
+    """A time in whole seconds."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def rfc3339_micro(seconds: float) -> str:
+    """A ``MicroTime``."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def queue(
+    name: str,
+    *,
+    service_type: str,
+    weight: int,
+    priority: int,
+    reclaimable: bool,
+    card_quota: Mapping[str, int],
+    cpu_milli: int | None = None,
+    memory_mib: int | None = None,
+    parent: str = "",
+    deserved: Mapping[str, str] | None = None,
+    guarantee: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
+) -> Json:
+    """A Queue for server-side apply: only the fields that TideSched owns."""
+    spec: Json = {"weight": weight, "priority": priority, "reclaimable": reclaimable}
+    capability = {}
+    if cpu_milli is not None:
+        capability["cpu"] = f"{cpu_milli}m"
+    if memory_mib is not None:
+        capability["memory"] = f"{memory_mib}Mi"
+    if capability:
+        spec["capability"] = capability
+    if parent:
+        spec["parent"] = parent
+    if deserved:
+        spec["deserved"] = dict(deserved)
+    if guarantee:
+        spec["guarantee"] = {"resource": dict(guarantee)}
+    return {
+        "apiVersion": QUEUE.group_version,
+        "kind": QUEUE.name,
+        "metadata": {
+            "name": name,
+            "labels": {key: value for key, value in sorted((labels or {}).items()) if value},
+            "annotations": {
+                CARD_QUOTA: json.dumps(dict(sorted(card_quota.items())), separators=(",", ":")),
+                SERVICE_TYPE: service_type,
+            },
+        },
+        "spec": spec,
+    }
+
+
+def priority_class(
+    name: str, *, value: int, global_default: bool, preemption_policy: str, description: str = ""
+) -> Json:
+    """A PriorityClass for server-side apply."""
+    manifest: Json = {
+        "apiVersion": PRIORITY_CLASS.group_version,
+        "kind": PRIORITY_CLASS.name,
+        "metadata": {"name": name},
+        "value": value,
+        "globalDefault": global_default,
+        "preemptionPolicy": preemption_policy,
+    }
+    if description:
+        manifest["description"] = description
+    return manifest
+
+
+def binding(name: str, namespace: str, *, uid: str, node: str, card: str, card_indices: tuple[int, ...]) -> Json:
+    """A Binding; its annotations become the pod's, its uid must be the pod's."""
+    annotations = {}
+    if card:
+        annotations[CARD_TYPE] = card
+    if card_indices:
+        annotations[CARD_INDICES] = ",".join(str(index) for index in card_indices)
+    metadata: Json = {"name": name, "namespace": namespace, "uid": uid}
+    if annotations:
+        metadata["annotations"] = annotations
+    target = {"apiVersion": "v1", "kind": "Node", "name": node}
+    return {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
+
+
+def eviction(name: str, namespace: str, *, uid: str) -> Json:
+    """An Eviction of exactly the pod with ``uid``."""
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": name, "namespace": namespace},
+        "deleteOptions": {"preconditions": {"uid": uid}},
+    }
+
+
+def delete_options(uid: str) -> Json:
+    """DeleteOptions for exactly the object with ``uid``."""
+    return {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
+
+
+def event(
+    *,
+    kind: str,
+    api_version: str,
+    namespace: str,
+    name: str,
+    uid: str,
+    type_: str,
+    reason: str,
+    message: str,
+    now: float,
+    instance: str,
+) -> Json:
+    """A core/v1 Event about an object."""
+    return {
+        "apiVersion": EVENT.group_version,
+        "kind": EVENT.name,
+        "metadata": {"generateName": f"{name[:200]}.", "namespace": namespace},
+        "involvedObject": {
+            "kind": kind,
+            "apiVersion": api_version,
+            "namespace": namespace,
+            "name": name,
+            "uid": uid,
+        },
+        "type": type_,
+        "reason": reason,
+        "message": message[:1024],
+        "firstTimestamp": rfc3339(now),
+        "lastTimestamp": rfc3339(now),
+        "eventTime": None,
+        "count": 1,
+        "source": {"component": "tidesched"},
+        "reportingComponent": "tidesched",
+        "reportingInstance": instance,
+    }

@@ -1,0 +1,80 @@
+"""What came of a write: a value, since most of these answers are expected."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Any
+
+
+class OutcomeKind(enum.StrEnum):
+    """The five answers that a caller has to tell apart."""
+
+    DONE = "done"  # it is as asked, by this call or already
+    GONE = "gone"  # the object (with this uid) is not there any more
+    CONFLICT = "conflict"  # it is there, but otherwise than expected: look again
+    REFUSED = "refused"  # the cluster says no and will say it again (rights, rules, a disruption budget)
+    UNREACHABLE = "unreachable"  # no answer: it may have happened or not
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One answer.
+
+    Attributes:
+        reason: Kubernetes' own word (``NotFound``, ``Conflict``, ``TooManyRequests`` …) or the name of the failure.
+        message: the sentence that came with it.
+        maybe_done: only with UNREACHABLE: the request may have reached the server, so ask before repeating it.
+        body: the object that came back, when one did.
+    """
+
+    kind: OutcomeKind
+    reason: str = ""
+    message: str = ""
+    maybe_done: bool = False
+    body: dict[str, Any] | None = None
+
+    @property
+    def done(self) -> bool:
+        return self.kind is OutcomeKind.DONE
+
+
+def from_status(code: int, body: dict[str, Any]) -> Outcome:
+    """Read an HTTP answer."""
+    if 200 <= code < 300:
+        return Outcome(OutcomeKind.DONE, body=body)
+    reason, message = str(body.get("reason") or f"HTTP {code}"), str(body.get("message") or "")
+    if code == 404 or code == 410:
+        return Outcome(OutcomeKind.GONE, reason, message)
+    if _is_another_object(code, body, message):
+        return Outcome(OutcomeKind.GONE, "Replaced", message)
+    if code == 409:
+        return Outcome(OutcomeKind.CONFLICT, reason, message)
+    if code == 429 and not is_budget(body):
+        return Outcome(OutcomeKind.UNREACHABLE, reason, message)  # throttled before anything was done
+    if code >= 500:
+        # A pod with several disruption budgets is answered with 500, and will be again.
+        if "PodDisruptionBudget" in message:
+            return Outcome(OutcomeKind.REFUSED, reason, message)
+        return Outcome(OutcomeKind.UNREACHABLE, reason, message, maybe_done=True)
+    return Outcome(OutcomeKind.REFUSED, reason, message)
+
+
+def is_budget(body: dict[str, Any]) -> bool:
+    """True when a refusal comes from a PodDisruptionBudget."""
+    return any(cause.get("reason") == "DisruptionBudget" for cause in _causes(body))
+
+
+def _is_another_object(code: int, body: dict[str, Any], message: str) -> bool:
+    """A uid precondition failed: what was meant is gone, and another object has its name.
+
+    The API says so in words only ("UID in precondition", "UID in the precondition"; names have no capitals), and for
+    a patch as the attempt to change an immutable field.
+    """
+    if code == 409:
+        return "UID in " in message
+    return code == 422 and any(cause.get("field") == "metadata.uid" for cause in _causes(body))
+
+
+def _causes(body: dict[str, Any]) -> list[dict[str, Any]]:
+    return (body.get("details") or {}).get("causes") or []

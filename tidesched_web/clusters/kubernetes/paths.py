@@ -1,0 +1,52 @@
+"""Paths of the kinds that are read and written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of object and where the API has it."""
+
+    name: str
+    group_version: str
+    plural: str
+    namespaced: bool
+
+    def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        """``/apis/…`` of all objects, those of a namespace, one object, or a part of it."""
+        parts = ["/apis" if "/" in self.group_version else "/api", self.group_version]
+        if self.namespaced and namespace:
+            parts += ["namespaces", namespace]
+        parts.append(self.plural)
+        parts += [part for part in (name, subresource) if part]
+        return "/".join(parts)
+
+
+NODE = Kind("Node", "v1", "nodes", False)
+NAMESPACE = Kind("Namespace", "v1", "namespaces", False)
+POD = Kind("Pod", "v1", "pods", True)
+EVENT = Kind("Event", "v1", "events", True)
+REPLICA_SET = Kind("ReplicaSet", "apps/v1", "replicasets", True)
+DEPLOYMENT = Kind("Deployment", "apps/v1", "deployments", True)
+PRIORITY_CLASS = Kind("PriorityClass", "scheduling.k8s.io/v1", "priorityclasses", False)
+QUEUE = Kind("Queue", "scheduling.volcano.sh/v1beta1", "queues", False)
+POD_GROUP = Kind("PodGroup", "scheduling.volcano.sh/v1beta1", "podgroups", True)
+JOB = Kind("Job", "batch.volcano.sh/v1alpha1", "jobs", True)
+LEASE = Kind("Lease", "coordination.k8s.io/v1", "leases", True)
+DISRUPTION_BUDGET = Kind("PodDisruptionBudget", "policy/v1", "poddisruptionbudgets", True)
+COMMAND = Kind("Command", "bus.volcano.sh/v1alpha1", "commands", True)
+
+# What a session's snapshot is built from.
+WATCHED: tuple[Kind, ...] = (
+    NODE,
+    PRIORITY_CLASS,
+    QUEUE,
+    POD_GROUP,
+    POD,
+    JOB,
+    REPLICA_SET,
+    DEPLOYMENT,
+    DISRUPTION_BUDGET,
+)

@@ -1,0 +1,180 @@
+"""List and watch one kind, for as long as asked: the events of one kind in order, without a gap."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import orjson
+import urllib3
+
+from tidesched_web.clusters.kubernetes.client import ApiFailure, Json, KubernetesClient, Unreachable
+from tidesched_web.clusters.kubernetes.paths import Kind
+
+log = logging.getLogger(__name__)
+
+PAGE = 500
+# A watch is asked to end after about so long, so that a silent one is never trusted for longer.
+_WATCH_SECONDS = 30
+_FIRST_DELAY, _LONGEST_DELAY = 0.2, 15.0
+
+
+class Sink(Protocol):
+    """What becomes of the objects."""
+
+    def replace(self, kind: Kind, objects: list[Json], version: int) -> None:
+        """These are all objects of ``kind`` at ``version``."""
+
+    def change(self, kind: Kind, type_: str, obj: Json) -> None:
+        """One event: ADDED, MODIFIED or DELETED."""
+
+
+class _Expired(Exception):
+    """The server does not have the changes since our version any more."""
+
+
+class Reflector(threading.Thread):
+    """Keeps a sink in step with one kind of one cluster.
+
+    Attributes:
+        synced: set after the first full list.
+        heard: monotonic time of the last answer, line or bookmark.
+        error: what went wrong last, empty while all is well.
+    """
+
+    def __init__(self, client: KubernetesClient, kind: Kind, sink: Sink) -> None:
+        super().__init__(name=f"watch-{kind.plural}", daemon=True)
+        self.kind = kind
+        self.synced = threading.Event()
+        self.heard = float("-inf")
+        self.error = ""
+        self._client = client
+        self._sink = sink
+        self._ending = threading.Event()
+        self._response: urllib3.HTTPResponse | None = None
+        self._version = ""
+
+    def run(self) -> None:
+        delay = _FIRST_DELAY
+        while not self._ending.is_set():
+            try:
+                if not self._version:
+                    self._list()
+                self._watch()
+                delay = _FIRST_DELAY
+                continue
+            except _Expired:
+                self._version = ""
+                continue
+            except (ApiFailure, Unreachable) as error:
+                self._failed(str(error))
+            except (urllib3.exceptions.HTTPError, OSError) as error:
+                self._failed(f"the watch broke: {error}")
+            except Exception as error:
+                # An object that cannot be digested must not end the thread: the cache would grow old unnoticed.
+                log.exception("watching %s failed; listing again", self.kind.plural)
+                self._version = ""
+                self._failed(str(error))
+            # Jitter, so that the watches of many processes do not come back as one.
+            self._ending.wait(delay * random.uniform(0.5, 1.5))
+            delay = min(delay * 2, _LONGEST_DELAY)
+
+    def stop(self) -> None:
+        """Ask the thread to end, and end its open stream."""
+        self._ending.set()
+        response = self._response
+        if response is not None:
+            try:
+                response.shutdown()
+            except (ValueError, RuntimeError, OSError):
+                return  # it ended by itself just now
+
+    def _failed(self, message: str) -> None:
+        if not self._ending.is_set() and message != self.error:
+            log.warning("%s: %s", self.kind.plural, message)
+        self.error = message
+
+    def _list(self) -> None:
+        objects: list[Json] = []
+        query: dict[str, Any] = {"limit": PAGE}
+        while True:
+            try:
+                page = self._client.get(self.kind.path(), query)
+            except ApiFailure as error:
+                if error.code == 410 and "continue" in query:
+                    raise _Expired from None
+                if error.code == 404:
+                    page = self._absent()
+                else:
+                    raise
+            for obj in page["items"]:
+                # Items of a list come without what is said once for all of them.
+                obj.setdefault("kind", self.kind.name)
+                obj.setdefault("apiVersion", self.kind.group_version)
+                objects.append(obj)
+            metadata = page["metadata"]
+            if not metadata.get("continue"):
+                break
+            query["continue"] = metadata["continue"]
+        self._sink.replace(self.kind, objects, int(metadata["resourceVersion"] or 0))
+        self._version = metadata["resourceVersion"]
+        self._alive()
+        self.synced.set()
+
+    def _absent(self) -> Json:
+        """A cluster without this kind (no Volcano jobs, say) has none of it, and may get it later."""
+        return {"items": [], "metadata": {"resourceVersion": ""}}
+
+    def _watch(self) -> None:
+        if not self._version:
+            self._ending.wait(_LONGEST_DELAY)
+            return
+        seconds = random.uniform(0.8, 1.2) * _WATCH_SECONDS
+        query = {
+            "watch": "1",
+            "resourceVersion": self._version,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": int(seconds),
+        }
+        try:
+            with self._client.stream(self.kind.path(), query, read_timeout=seconds + 10) as response:
+                self._response = response
+                self._alive()
+                for line in _lines(response):
+                    self._take(orjson.loads(line))
+                    if self._ending.is_set():
+                        return
+        except ApiFailure as error:
+            if error.code == 410:
+                raise _Expired from None
+            raise
+        finally:
+            self._response = None
+
+    def _take(self, event: Json) -> None:
+        type_, obj = event["type"], event["object"]
+        if type_ == "ERROR":
+            if obj.get("code") == 410:
+                raise _Expired
+            raise ApiFailure(int(obj.get("code") or 500), obj)
+        if type_ != "BOOKMARK":
+            self._sink.change(self.kind, type_, obj)
+        self._version = obj["metadata"]["resourceVersion"]
+        self._alive()
+
+    def _alive(self) -> None:
+        self.heard = time.monotonic()
+        self.error = ""
+
+
+def _lines(response: urllib3.HTTPResponse) -> Iterator[bytes]:
+    rest = b""
+    for chunk in response.stream(None):
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            if line:
+                yield line

@@ -1,0 +1,36 @@
+"""Which changes of an object may change what a session decides: only these wake one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Json = dict[str, Any]
+
+
+def signature(kind: str, obj: Json) -> object:
+    """A value that differs when a session should look again; status counts and heartbeats are left out."""
+    metadata, spec, status = obj["metadata"], obj.get("spec") or {}, obj.get("status") or {}
+    match kind:
+        case "Pod":
+            return (
+                metadata["uid"],
+                spec.get("nodeName"),
+                status.get("phase"),
+                bool(metadata.get("deletionTimestamp")),
+                bool(spec.get("schedulingGates")),
+            )
+        case "Node":
+            allocatable = status.get("allocatable") or {}
+            return (
+                bool(spec.get("unschedulable")),
+                str(spec.get("taints")),
+                tuple(sorted(allocatable.items())),
+                tuple(sorted((metadata.get("labels") or {}).items())),
+            )
+        case "Queue":
+            return (str(spec), status.get("state"), tuple(sorted((metadata.get("annotations") or {}).items())))
+        case "PodGroup":
+            return (metadata["uid"], str(spec))
+        case _:
+            # A priority class has no spec; the controllers' objects count by what they want.
+            return (metadata["uid"], str(spec), obj.get("value"))

@@ -1,0 +1,64 @@
+"""The data file of the simulated cluster."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+SCHEMA_VERSION = 1
+
+_SCHEMA = """
+CREATE TABLE state (key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
+CREATE TABLE objects (
+    resource TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
+    version INTEGER NOT NULL, body BLOB NOT NULL,
+    simulated INTEGER NOT NULL, -- 1: the world's, 0: made by a client
+    PRIMARY KEY (resource, namespace, name)
+) WITHOUT ROWID;
+-- The latest changes, for watchers (version = resourceVersion).
+CREATE TABLE changes (
+    version INTEGER PRIMARY KEY, resource TEXT NOT NULL, namespace TEXT NOT NULL,
+    type TEXT NOT NULL, body BLOB NOT NULL, facts BLOB NOT NULL, prior BLOB
+);
+CREATE INDEX changes_of_resource ON changes (resource, version);
+-- Every write that was received, done or refused.
+CREATE TABLE writes (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, wall REAL NOT NULL, virtual REAL NOT NULL,
+    verb TEXT NOT NULL, resource TEXT NOT NULL, kind TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
+    uid TEXT NOT NULL, detail TEXT NOT NULL, digest TEXT NOT NULL, dry_run INTEGER NOT NULL,
+    manager TEXT NOT NULL, session TEXT NOT NULL, epoch TEXT NOT NULL, code INTEGER NOT NULL, reason TEXT NOT NULL
+);
+-- What was done to the world since its last dump.
+CREATE TABLE redo (seq INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, step TEXT NOT NULL);
+"""
+
+
+class NewerData(Exception):
+    """The data file was written by a newer version of this program."""
+
+
+def open_database(path: Path) -> sqlite3.Connection:
+    """Open or make the data file.
+
+    WAL with ``synchronous=NORMAL``: a commit survives the death of the process at any moment (kill -9); only the
+    machine's own crash may lose the last ones, which is more than a simulation has to promise.
+
+    Raises:
+        NewerData: see there.
+    """
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=NORMAL")
+    connection.execute("PRAGMA journal_size_limit=16777216")
+    connection.execute("PRAGMA busy_timeout=5000")
+    found = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if found > SCHEMA_VERSION:
+        raise NewerData(f"{path} has data version {found}; this program reads up to {SCHEMA_VERSION}")
+    if found == 0:
+        connection.execute("BEGIN IMMEDIATE")
+        for statement in _SCHEMA.split(";"):
+            if statement.strip():
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+        connection.execute("COMMIT")
+    return connection

@@ -1,0 +1,346 @@
+"""The world behind the API: its objects in the store, its time, and its way back after a crash.
+
+The world lives in memory. Each step that is done to it is noted in the transaction that stores the objects which
+changed by it, so a confirmed write is on disk in full: after a crash the last dump of the world is loaded and the
+steps since then are done again. The world is deterministic, so this ends where it was; that is checked against the
+stored objects.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+
+import msgspec
+
+from scheduler_core.model.node import Node
+from scheduler_core.model.podgroup import GangCondition, GangPhase
+from scheduler_core.model.queue import PriorityClass
+from scheduler_core.simulator.changes import Change
+from scheduler_core.simulator.manifests import to_kubernetes
+from scheduler_core.simulator.workload import OwnerKind, Workload
+from scheduler_core.simulator.world import World
+from tidesched_web.simcluster.clock import VirtualClock, rfc3339
+from tidesched_web.simcluster.resources import (
+    BY_KIND,
+    DEPLOYMENTS,
+    JOBS,
+    NAMESPACES,
+    NODES,
+    POD_GROUPS,
+    PODS,
+    REPLICA_SETS,
+    ResourceType,
+)
+from tidesched_web.simcluster.store import Object, Store
+
+log = logging.getLogger(__name__)
+
+DUMP_SECONDS = 5.0
+# Kinds whose objects come from the world; queues and priority classes are the clients' own.
+WORLD_KINDS: tuple[ResourceType, ...] = (NODES, PODS, POD_GROUPS, JOBS, REPLICA_SETS, DEPLOYMENTS)
+
+
+class _Step(msgspec.Struct, tag_field="op"):
+    """Something that is done to the world."""
+
+
+class Advance(_Step, tag="advance"):
+    until: float
+
+    def run(self, world: World) -> None:
+        world.advance(self.until)
+
+
+class Bind(_Step, tag="bind"):
+    pod: str
+    node: str
+    card: str
+    card_indices: tuple[int, ...]
+
+    def run(self, world: World) -> None:
+        world.bind(self.pod, self.node, self.card, self.card_indices)
+
+
+class Evict(_Step, tag="evict"):
+    pod: str
+
+    def run(self, world: World) -> None:
+        world.evict(self.pod)
+
+
+class SetGroupStatus(_Step, tag="group"):
+    group: str
+    phase: GangPhase
+    conditions: tuple[GangCondition, ...]
+
+    def run(self, world: World) -> None:
+        world.set_group_status(self.group, self.phase, self.conditions)
+
+
+class Submit(_Step, tag="submit"):
+    workload: Workload
+
+    def run(self, world: World) -> None:
+        world.submit(self.workload)
+
+
+class Scale(_Step, tag="scale"):
+    namespace: str
+    name: str
+    replicas: int
+
+    def run(self, world: World) -> None:
+        world.scale(self.namespace, self.name, self.replicas)
+
+
+class DeleteWorkload(_Step, tag="delete"):
+    namespace: str
+    name: str
+
+    def run(self, world: World) -> None:
+        world.delete_workload(self.namespace, self.name)
+
+
+class PutNode(_Step, tag="node"):
+    node: Node
+
+    def run(self, world: World) -> None:
+        world.upsert_node(self.node)
+
+
+class Cordon(_Step, tag="cordon"):
+    node: str
+    unschedulable: bool
+
+    def run(self, world: World) -> None:
+        world.upsert_node(msgspec.structs.replace(world.nodes[self.node], unschedulable=self.unschedulable))
+
+
+class RemoveNode(_Step, tag="remove_node"):
+    node: str
+
+    def run(self, world: World) -> None:
+        world.remove_node(self.node)
+
+
+class PutPriorityClass(_Step, tag="priority_class"):
+    name: str
+    value: int
+
+    def run(self, world: World) -> None:
+        world.upsert_priority_class(PriorityClass(name=self.name, value=self.value))
+
+
+Step = (
+    Advance
+    | Bind
+    | Evict
+    | SetGroupStatus
+    | Submit
+    | Scale
+    | DeleteWorkload
+    | PutNode
+    | Cordon
+    | RemoveNode
+    | PutPriorityClass
+)
+_STEP = msgspec.json.Decoder(Step)
+
+
+class Machine:
+    """Time, the world and the store, moved together. One thread."""
+
+    def __init__(self, store: Store, clock: VirtualClock, world: World) -> None:
+        self.store, self.clock, self.world = store, clock, world
+        self.steps = 0
+        self._changed: dict[tuple[str, str], str] = {}
+        self._dumped_at = time.monotonic()
+        self._undumped = 0
+        world.subscribe(self._note)
+
+    @classmethod
+    def start(cls, store: Store, *, rate: float, fresh: Callable[[], World]) -> Machine:
+        """The world as it was, or ``fresh()`` for a new data folder."""
+        dump = store.get_state("world")
+        if dump is None:
+            world = fresh()
+            machine = cls(store, VirtualClock(world.t, rate), world)
+            with machine.writing():
+                for node in world.nodes:
+                    machine._note(Change("upsert", "Node", node, "updated", None))  # type: ignore[arg-type]
+                machine._flush()
+                machine._dump()
+            return machine
+        world = World.load(dump)
+        redone = 0
+        for at, step in store.connection.execute("SELECT at, step FROM redo ORDER BY seq"):
+            world.advance(at)
+            _STEP.decode(step).run(world)
+            redone += 1
+        horizon = max(float(store.get_state("horizon", world.t)), world.t)
+        machine = cls(store, VirtualClock(horizon, rate), world)
+        log.info("the cluster goes on at %s; %d steps since the last dump were done again", rfc3339(horizon), redone)
+        with machine.writing():
+            machine._compare()
+            machine._dump()
+        return machine
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """A transaction in which the world may be moved.
+
+        Where it cannot be committed although the world moved, memory is ahead of the disk: the process ends, and its
+        next start goes on from the disk.
+        """
+        before = self.steps
+        try:
+            with self.store.transaction():
+                yield
+        except BaseException:
+            if self.steps != before:
+                log.critical(
+                    "the world moved and the store did not; ending, so that the next start agrees", exc_info=True
+                )
+                os._exit(70)
+            raise
+
+    def run(self, step: Step) -> None:
+        """Do ``step`` at the present moment and store what changes by it; inside :meth:`writing`.
+
+        Raises:
+            WorldError: refused; nothing has changed.
+        """
+        at = self.world.t
+        step.run(self.world)
+        self.steps += 1
+        self._undumped += 1
+        self.store.connection.execute(
+            "INSERT INTO redo (at, step) VALUES (?, ?)", (at, msgspec.json.encode(step).decode())
+        )
+        self._flush()
+
+    def catch_up(self) -> None:
+        """Let the world reach the clock's time; inside :meth:`writing`."""
+        now = self.clock.now()
+        due = self.world.next_event
+        if due is not None and due <= now:
+            self.run(Advance(now))
+        elif now > self.world.t:
+            # Nothing happens on the way, so there is nothing to note: the next step brings its own time.
+            self.world.advance(now)
+
+    def keep_time(self, margin: float) -> None:
+        """Store how far the clock may run, then let it; trims and dumps when they are due."""
+        horizon = self.clock.next_horizon(margin)
+        with self.writing():
+            self.catch_up()
+            self.store.put_state("horizon", horizon)
+            if self._undumped and time.monotonic() - self._dumped_at >= DUMP_SECONDS:
+                self._dump()
+        self.clock.extend(horizon)
+
+    def close(self) -> None:
+        """Store all of it at the end of the process; the next one goes on at this very time."""
+        with self.writing():
+            self.catch_up()
+            self._dump()
+            self.store.put_state("horizon", self.world.t)
+
+    def owns(self, kind: ResourceType, namespace: str, name: str) -> bool:
+        """True when the object is the world's, not one that a client made."""
+        key = f"{namespace}/{name}" if kind.namespaced else name
+        return kind in WORLD_KINDS and key in self._keys(kind)
+
+    # -- from the world to the store ---------------------------------------------------------------------------
+
+    def _note(self, change: Change) -> None:
+        self._changed.pop((change.kind, change.key), None)  # the latest comes last
+        self._changed[change.kind, change.key] = change.verb
+
+    def _flush(self) -> None:
+        changed, self._changed = self._changed, {}
+        for (kind_name, key), verb in changed.items():
+            kind = BY_KIND[kind_name]
+            # The world's services are ReplicaSets; each has a Deployment of the same name above it.
+            for shown in (kind, DEPLOYMENTS) if kind is REPLICA_SETS else (kind,):
+                if shown not in WORLD_KINDS:
+                    continue
+                if verb == "delete":
+                    self.store.remove(shown, *_split(shown, key))
+                else:
+                    self._put(shown, key)
+
+    def refresh(self, kind: ResourceType, key: str) -> None:
+        """Show the object as the world has it, whatever a client wrote over it."""
+        self._put(kind, key)
+
+    def _put(self, kind: ResourceType, key: str) -> None:
+        namespace, name = _split(kind, key)
+        now = rfc3339(self.world.t)
+        if namespace and self.store.get(NAMESPACES, "", namespace) is None:
+            self.store.put(NAMESPACES, {"metadata": {"name": namespace}, "status": {"phase": "Active"}}, now=now)
+        manifest = to_kubernetes(self.world, kind.kind, key)
+        if not manifest["metadata"]["uid"]:
+            del manifest["metadata"]["uid"]
+        old = self.store.get(kind, namespace, name)
+        if old is not None and manifest["metadata"].get("uid", old["metadata"]["uid"]) != old["metadata"]["uid"]:
+            self.store.remove(kind, namespace, name)
+            old = None
+        self.store.put(kind, _with_clients_fields(manifest, old), now=now, simulated=True)
+
+    def _compare(self) -> None:
+        """After a restart: store and world must agree; where they do not, the world is right and it is said."""
+        before = self.store.version
+        for kind in WORLD_KINDS:
+            held = self._keys(kind)
+            for key in held:
+                self._put(kind, key)
+            for namespace, name in self.store.simulated_names(kind):
+                if (f"{namespace}/{name}" if kind.namespaced else name) not in held:
+                    self.store.remove(kind, namespace, name)
+        if self.store.version != before:
+            log.warning("%d objects differed from the world after the restart", self.store.version - before)
+
+    def _keys(self, kind: ResourceType) -> Collection[str]:
+        world = self.world
+        if kind in (NODES, PODS, POD_GROUPS):
+            held: dict[ResourceType, Collection[str]] = {
+                NODES: world.nodes,
+                PODS: world.pods,
+                POD_GROUPS: world.pod_groups,
+            }
+            return held[kind]
+        owner = OwnerKind.JOB if kind is JOBS else OwnerKind.REPLICA_SET
+        return [key for key, state in world.workloads.items() if state.workload.owner_kind is owner]
+
+    def _dump(self) -> None:
+        self.store.put_state("world", self.world.dump())
+        self.store.connection.execute("DELETE FROM redo")
+        self.store.trim_changes()
+        self._undumped, self._dumped_at = 0, time.monotonic()
+
+
+def _split(kind: ResourceType, key: str) -> tuple[str, str]:
+    namespace, _, name = key.rpartition("/")
+    return (namespace, name) if kind.namespaced else ("", key)
+
+
+def _with_clients_fields(manifest: Object, old: Object | None) -> Object:
+    """The world's object with what clients added to it: labels, annotations, field owners, the nominated node."""
+    metadata = dict(manifest["metadata"])
+    before = old["metadata"] if old is not None else {}
+    for field in ("labels", "annotations"):
+        merged = {**before.get(field, {}), **metadata.get(field, {})}
+        if merged:
+            metadata[field] = merged
+    if "managedFields" in before:
+        metadata["managedFields"] = before["managedFields"]
+    result = {**manifest, "metadata": metadata}
+    nominated = (old or {}).get("status", {}).get("nominatedNodeName")
+    if nominated and not manifest.get("spec", {}).get("nodeName"):
+        result["status"] = {**manifest.get("status", {}), "nominatedNodeName": nominated}
+    return result

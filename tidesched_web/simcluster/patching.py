@@ -1,0 +1,64 @@
+"""Bodies of requests: reading them, and RFC 7396 merge patches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import yaml
+
+from tidesched_web.simcluster.errors import bad_request, unsupported_media_type
+
+MERGE_PATCH = "application/merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+
+
+def read_object(body: bytes, content_type: str) -> dict[str, Any]:
+    """The JSON object of a body (YAML where the type says so); an empty body is an empty object.
+
+    Raises:
+        ApiError: 400, the body is not an object.
+    """
+    if not body:
+        return {}
+    try:
+        obj = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        if "yaml" not in content_type:
+            raise bad_request(f"the body of the request is not JSON: {error}") from None
+        obj = _read_yaml(body)
+    if not isinstance(obj, dict):
+        raise bad_request("the body of the request is not an object")
+    return obj
+
+
+def _read_yaml(body: bytes) -> Any:
+    try:
+        return yaml.safe_load(body)
+    except yaml.YAMLError as error:
+        raise bad_request(f"the body of the request is not YAML: {error}") from None
+
+
+def patch_type(content_type: str) -> str:
+    """Which of the two kinds of patch this is.
+
+    Raises:
+        ApiError: 415 for JSON patches and strategic merge patches, which are not served.
+    """
+    media_type = content_type.split(";", maxsplit=1)[0].strip()
+    if media_type not in (MERGE_PATCH, APPLY_PATCH):
+        raise unsupported_media_type(media_type)
+    return media_type
+
+
+def merge_patch(target: Any, patch: Any) -> Any:
+    """RFC 7396: maps are merged, null removes, everything else replaces."""
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(target) if isinstance(target, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = merge_patch(result.get(key), value)
+    return result

@@ -1,0 +1,118 @@
+"""Binding, eviction and deletion of pods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scheduler_core.simulator.errors import WorldError
+from tidesched_web.simcluster import operations
+from tidesched_web.simcluster.clock import rfc3339
+from tidesched_web.simcluster.disruption import check_budgets
+from tidesched_web.simcluster.errors import ApiError, bad_request, conflict, invalid, success
+from tidesched_web.simcluster.machine import Bind, Evict, Machine
+from tidesched_web.simcluster.requests import Target
+from tidesched_web.simcluster.resources import PODS
+from tidesched_web.simcluster.store import Object
+
+CARD_TYPE = "tidesched.io/card-type"
+CARD_INDICES = "tidesched.io/card-indices"
+
+
+def bind(machine: Machine, target: Target, body: Object, *, dry_run: bool) -> Object:
+    """``POST pods/{name}/binding``: the pod gets its node, and the Binding's annotations.
+
+    Raises:
+        ApiError: 404; 409 when it is bound, leaving or another pod by now, or when the node has no room (where a real
+            API server would bind and the kubelet refuse the pod).
+    """
+    metadata = body.get("metadata") or {}
+    node = (body.get("target") or {}).get("name", "")
+    if not node:
+        raise invalid(PODS, target.name, "target.name", "Required value")
+    if (body.get("target") or {}).get("kind", "Node") not in ("", "Node"):
+        raise invalid(PODS, target.name, "target.kind", "Unsupported value: supported values: Node, <empty>")
+    if metadata.get("name", target.name) != target.name:
+        raise bad_request("the name of the binding is not the name of the pod")
+    pod = operations.read(machine.store, target)
+    operations.check_delete_preconditions(target, pod, {"preconditions": metadata})
+    if pod["metadata"].get("deletionTimestamp"):
+        raise _binding_conflict(target, f"pod {target.name} is being deleted, cannot be assigned to a host")
+    if bound_to := pod.get("spec", {}).get("nodeName"):
+        raise _binding_conflict(target, f'pod {target.name} is already assigned to node "{bound_to}"')
+    if pod.get("spec", {}).get("schedulingGates"):
+        raise _binding_conflict(target, f"pod {target.name} has non-empty .spec.schedulingGates")
+    if not dry_run:
+        _do_bind(machine, target, pod, node, metadata.get("annotations") or {})
+    return success(PODS, target.name, pod["metadata"]["uid"])
+
+
+def _do_bind(machine: Machine, target: Target, pod: Object, node: str, annotations: dict[str, str]) -> None:
+    if machine.owns(PODS, target.namespace, target.name):
+        try:
+            machine.run(Bind(target.key, node, annotations.get(CARD_TYPE, ""), _indices(target, annotations)))
+        except WorldError as error:
+            raise _binding_conflict(target, error.message) from None
+        pod = operations.read(machine.store, target)
+    else:
+        pod["spec"]["nodeName"] = node
+        status = pod.setdefault("status", {})
+        conditions = [line for line in status.get("conditions", []) if line["type"] != "PodScheduled"]
+        status["conditions"] = [*conditions, {"type": "PodScheduled", "status": "True"}]
+    pod["metadata"]["annotations"] = {**pod["metadata"].get("annotations", {}), **annotations}
+    machine.store.put(PODS, pod, now=rfc3339(machine.world.t))
+
+
+def evict(machine: Machine, target: Target, body: Object, *, dry_run: bool) -> Object:
+    """``POST pods/{name}/eviction``: the pod leaves after its grace, unless a PodDisruptionBudget forbids it.
+
+    Raises:
+        ApiError: 404, 409 by a precondition, 429 by a budget.
+    """
+    pod = operations.read(machine.store, target)
+    options = body.get("deleteOptions") or {}
+    operations.check_delete_preconditions(target, pod, options)
+    check_budgets(machine.store, pod)
+    if not (dry_run or options.get("dryRun")):
+        _leave(machine, target, pod, options)
+    return success(PODS, target.name, pod["metadata"]["uid"])
+
+
+def delete(machine: Machine, target: Target, options: Object, *, dry_run: bool) -> Object:
+    """``DELETE pods/{name}``: like an eviction, without asking any budget."""
+    pod = operations.read(machine.store, target)
+    operations.check_delete_preconditions(target, pod, options)
+    if dry_run:
+        return pod
+    _leave(machine, target, pod, options)
+    return machine.store.get(PODS, target.namespace, target.name) or pod
+
+
+def _leave(machine: Machine, target: Target, pod: Object, options: dict[str, Any]) -> None:
+    if machine.owns(PODS, target.namespace, target.name):
+        machine.run(Evict(target.key))
+        return
+    spec = pod.get("spec", {})
+    grace = options.get("gracePeriodSeconds", spec.get("terminationGracePeriodSeconds", 30))
+    if grace == 0 or not spec.get("nodeName") or pod.get("status", {}).get("phase") in ("Succeeded", "Failed"):
+        machine.store.remove(PODS, target.namespace, target.name)
+    elif not pod["metadata"].get("deletionTimestamp"):
+        # Nobody runs a pod that the world does not know: it stays until it is deleted without grace.
+        now = machine.world.t
+        pod["metadata"]["deletionTimestamp"] = rfc3339(now + grace)
+        pod["metadata"]["deletionGracePeriodSeconds"] = grace
+        machine.store.put(PODS, pod, now=rfc3339(now))
+
+
+def _indices(target: Target, annotations: dict[str, str]) -> tuple[int, ...]:
+    text = annotations.get(CARD_INDICES, "")
+    try:
+        return tuple(int(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        why = f"{text!r} is not a list of card numbers such as '0,3'"
+        raise invalid(PODS, target.name, f"metadata.annotations[{CARD_INDICES}]", why) from None
+
+
+def _binding_conflict(target: Target, why: str) -> ApiError:
+    error = conflict(PODS, target.name, why)
+    error.message = f'Operation cannot be fulfilled on pods/binding "{target.name}": {why}'
+    return error
