@@ -1,0 +1,145 @@
+"""The supervisor over small real programs."""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from tidesched_web.embedded import identity
+from tidesched_web.embedded.console_output import Output
+from tidesched_web.embedded.data_folder import DataFolder
+from tidesched_web.embedded.processes import APPLICATIONS, SERVERS, ProcessSpec
+from tidesched_web.embedded.supervisor import Supervisor
+from tidesched_web.env import Runtime
+
+SLEEP = "import time; time.sleep(60)"
+FORKS = """
+import os, time
+if not (pid := os.fork()):
+    time.sleep(60)
+with open({note!r}, "w") as file:
+    file.write(str(pid))
+time.sleep(60)
+"""
+NOTES_ITS_END = """
+import signal, sys, time
+def end(*_):
+    with open({note!r}, "a") as file:
+        file.write({name!r} + " ")
+    sys.exit()
+signal.signal(signal.SIGTERM, end)
+print("up", flush=True)
+time.sleep(60)
+"""
+DEAF = """
+import signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("up", flush=True)
+time.sleep(60)
+"""
+
+
+class Run:
+    """One supervisor and the lines that it has shown."""
+
+    def __init__(self, folder: Path) -> None:
+        self.data = DataFolder(folder)
+        self.data.open()
+        self.log = folder / "logs" / "all.log"
+        self.supervisor = Supervisor(self.data, Output(self.log), Runtime())
+
+    def keep(self, name: str, code: str, *, stage: int = APPLICATIONS, **more: object) -> None:
+        argv = [sys.executable, "-c", code]
+        self.supervisor.keep(ProcessSpec(name=name, argv=argv, env=dict(os.environ), stage=stage, **more))
+
+    def pid(self, name: str) -> int:
+        process = self.data.read_runtime().processes.get(name)
+        return process.pid if process else 0
+
+    async def until(self, condition: Callable[[], object], seconds: float = 15.0) -> None:
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, f"waited too long; log:\n{self.log.read_text()}"
+            await asyncio.sleep(0.02)
+
+
+@pytest_asyncio.fixture
+async def run(tmp_path: Path) -> AsyncIterator[Run]:
+    made = Run(tmp_path / "data")
+    yield made
+    await made.supervisor.stop()
+    made.data.close()
+
+
+@pytest.mark.asyncio
+async def test_a_killed_process_is_started_again(run: Run) -> None:
+    run.keep("sleeper", SLEEP)
+    await run.until(lambda: run.pid("sleeper"))
+    first = run.pid("sleeper")
+    os.kill(first, signal.SIGKILL)
+    await run.until(lambda: run.pid("sleeper") not in {0, first})
+    assert "sleeper ended (signal 9) and starts again" in run.log.read_text()
+
+
+@pytest.mark.asyncio
+async def test_what_a_killed_process_had_forked_goes_too(run: Run, tmp_path: Path) -> None:
+    note = tmp_path / "fork"
+    run.keep("parent", FORKS.format(note=str(note)))
+    await run.until(lambda: note.exists() and note.read_text())
+    forked = int(note.read_text())
+    os.kill(run.pid("parent"), signal.SIGKILL)
+    await run.until(lambda: not identity.started(forked))
+
+
+@pytest.mark.asyncio
+async def test_one_that_keeps_dying_waits_longer_each_time(run: Run) -> None:
+    run.keep("dying", "raise SystemExit(3)")
+    await run.until(lambda: run.supervisor.deaths.get("dying", 0) >= 3)
+    pauses = [line.split()[-2] for line in run.log.read_text().splitlines() if "dying ended (exit status 3)" in line]
+    assert pauses[:3] == ["0.2", "0.5", "1.0"]
+
+
+@pytest.mark.asyncio
+async def test_users_stop_before_the_servers_that_they_use(run: Run, tmp_path: Path) -> None:
+    order = tmp_path / "order"
+    run.keep("server", NOTES_ITS_END.format(note=str(order), name="server"), stage=SERVERS)
+    run.keep("user", NOTES_ITS_END.format(note=str(order), name="user"), stage=APPLICATIONS)
+    await run.until(lambda: run.log.read_text().count("| up") == 2)
+    await run.supervisor.stop()
+    assert order.read_text().split() == ["user", "server"]
+    assert run.data.read_runtime().processes == {}
+
+
+@pytest.mark.asyncio
+async def test_a_process_that_does_not_stop_is_killed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tidesched_web.embedded.supervisor.STAGE_SECONDS", (0.3, 0.3, 0.3))
+    run.keep("deaf", DEAF)
+    await run.until(lambda: "| up" in run.log.read_text())
+    pid = run.pid("deaf")
+    await run.supervisor.stop()
+    assert not identity.started(pid)
+
+
+@pytest.mark.asyncio
+async def test_a_line_without_an_end_does_not_grow_without_bound(run: Run) -> None:
+    run.keep("long", "import sys, time\nsys.stdout.write('x' * 300_000); sys.stdout.flush(); time.sleep(60)")
+    await run.until(lambda: run.log.read_text().count("long       | xxx") >= 3)
+
+
+@pytest.mark.asyncio
+async def test_run_once_gives_the_exit_status(run: Run) -> None:
+    spec = ProcessSpec(name="once", argv=[sys.executable, "-c", "raise SystemExit(4)"], env={}, stage=0)
+    assert await run.supervisor.run_once(spec) == 4
+
+
+@pytest.mark.asyncio
+async def test_a_stop_ends_run_once(run: Run) -> None:
+    spec = ProcessSpec(name="once", argv=[sys.executable, "-c", SLEEP], env={}, stage=0)
+    asyncio.get_running_loop().call_later(0.3, run.supervisor.request_stop)
+    assert await run.supervisor.run_once(spec) == -signal.SIGTERM
