@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, QuerySet, Subquery, Value
-from django.db.models.functions import Coalesce, Concat
+import datetime as dt
+from typing import Any
+
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import Count, Exists, F, IntegerField, OuterRef, Prefetch, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce, Concat, JSONObject
 
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.common.permissions import Access
-from tidesched_web.quota.selectors import visible_queues
-from tidesched_web.scheduling.models import Alert, Decision, QueueUsage, Reclaim, ReclaimVictim, Session
+from tidesched_web.quota.models import Queue
+from tidesched_web.quota.selectors import visible_queues, with_card_quota
+from tidesched_web.scheduling.models import (
+    Alert,
+    Decision,
+    QueueUsage,
+    Reclaim,
+    ReclaimVictim,
+    Session,
+    TidePoint,
+    UsageChange,
+)
+from tidesched_web.workloads.models import Gang, GangState
 from tidesched_web.workloads.selectors import visible_gangs
 
 
@@ -34,6 +49,11 @@ def clusters_with_sessions(access: Access) -> QuerySet[Cluster]:
         session_at=Subquery(newest.values("started_at")[:1]),
         session_now=Subquery(newest.values("now")[:1]),
         open_alerts=Coalesce(Subquery(alerts), 0),
+        alert_rows=ArraySubquery(
+            Alert.objects.filter(cluster=OuterRef("pk"), resolved_at__isnull=True)
+            .order_by("-raised_at")
+            .values(row=JSONObject(severity="severity", code="code", message="message", raised_at="raised_at"))[:3]
+        ),
     )
 
 
@@ -83,3 +103,105 @@ def own_queue_ids(access: Access) -> frozenset[int]:
 def usage_now(queue_ids: list[int]) -> QuerySet[QueueUsage]:
     """The newest point of these queues' usage."""
     return QueueUsage.objects.filter(queue_id__in=queue_ids).order_by("queue_id", "card")
+
+
+def newest_tide(cluster: Cluster) -> list[TidePoint]:
+    """Where the cards of each type are now, the largest type first. One query."""
+    points = TidePoint.objects.filter(cluster=cluster).order_by("card", "-at", "-id").distinct("card")
+    return sorted(points, key=lambda point: (-point.total, point.card))
+
+
+TidePointRow = tuple[dt.datetime, str, int, int, int, int, int, int, int]
+
+
+def tide_points(cluster: Cluster, start: dt.datetime, card: str = "") -> list[TidePointRow]:
+    """The step functions of the tide from ``start`` on, with the last point before it for each card, by time. Two queries."""
+    points = TidePoint.objects.filter(cluster=cluster)
+    if card:
+        points = points.filter(card=card)
+    fields = ("at", "card", "total", "inference", "training", "borrowed", "foreign", "idle", "waiting")
+    before = points.filter(at__lt=start).order_by("card", "-at", "-id").distinct("card").values_list(*fields)
+    since = points.filter(at__gte=start).order_by("at", "id").values_list(*fields)
+    return [*before, *since]
+
+
+def newest_reclaims(access: Access, cluster: Cluster, rows: int) -> list[Reclaim]:
+    """The newest reclaims with the gangs that fell in each (``victim_rows`` ``[{gang, queue, cards}]``). One query."""
+    return list(with_victim_rows(visible_reclaims(access).filter(cluster=cluster)).order_by("-id")[:rows])
+
+
+def with_victim_rows(reclaims: QuerySet[Reclaim]) -> QuerySet[Reclaim]:
+    """Reclaims with their victims as rows, read in the same query."""
+    victims = ReclaimVictim.objects.filter(reclaim=OuterRef("pk")).order_by("gang")
+    row = JSONObject(gang="gang", queue="queue_name", queue_id="queue_id", cards="cards")
+    return reclaims.prefetch_related(None).annotate(victim_rows=ArraySubquery(victims.values(row=row)))
+
+
+def queues_with_usage(access: Access, cluster: Cluster) -> QuerySet[Queue]:
+    """Visible queues of a cluster with all that their row of the list shows, in one query.
+
+    Annotations: ``card_quota_rows``, ``usage_rows`` ``[{card, quota, allocated, inqueue, elastic, at}]`` in milli-cards,
+    ``waiting_gangs``, ``running_gangs`` and ``waiting_rows`` (the card maps of the gangs that wait).
+    """
+    usage = QueueUsage.objects.filter(queue=OuterRef("pk")).order_by("card")
+    gangs = Gang.objects.filter(queue=OuterRef("pk"), gone_at__isnull=True).order_by()
+    waits = gangs.filter(needs=True)
+
+    def number_of(rows: QuerySet[Gang]) -> Coalesce:
+        return Coalesce(
+            Subquery(rows.values("queue").annotate(n=Count("pk")).values("n"), output_field=IntegerField()), 0
+        )
+
+    row = JSONObject(card="card", quota="quota", allocated="allocated", inqueue="inqueue", elastic="elastic", at="at")
+    return with_card_quota(visible_queues(access).filter(cluster=cluster)).annotate(
+        usage_rows=ArraySubquery(usage.values(row=row)),
+        waiting_gangs=number_of(waits),
+        running_gangs=number_of(gangs.filter(state=GangState.RUNNING)),
+        waiting_rows=ArraySubquery(waits.values("cards")),
+    )
+
+
+def waiting_cards_of(queue: Queue) -> dict[str, float]:
+    """Cards that the waiting gangs of a queue ask for; a choice ``A|B`` counts at its first card."""
+    found: dict[str, float] = {}
+    for cards in queue.waiting_rows:  # type: ignore[attr-defined]
+        for name, number in cards.items():
+            first = name.partition("|")[0]
+            found[first] = found.get(first, 0) + number
+    return found
+
+
+UsageRow = tuple[dt.datetime, int, int, int, int]
+
+
+def usage_points(queue: Queue, card: str, start: dt.datetime) -> list[UsageRow]:
+    """(at, quota, allocated, inqueue, elastic) of a visible queue from ``start`` on, with the last point before it."""
+    points = UsageChange.objects.filter(queue=queue, card=card)
+    fields = ("at", "quota", "allocated", "inqueue", "elastic")
+    before = points.filter(at__lt=start).order_by("-at", "-id").values_list(*fields)[:1]
+    since = points.filter(at__gte=start).order_by("at", "id").values_list(*fields)[:5000]
+    return [*before, *since]
+
+
+def newest_timings(cluster: Cluster, rows: int) -> list[tuple[int, dict[str, Any]]]:
+    """(number, steps in milliseconds) of the newest sessions, oldest first."""
+    newest = Session.objects.filter(cluster=cluster).order_by("-id").values_list("number", "timings_ms")[:rows]
+    return list(reversed(newest))
+
+
+def session_by_number(access: Access, cluster: Cluster, number: int) -> Session | None:
+    """A visible session by its number in the cluster."""
+    return visible_sessions(access).filter(cluster=cluster, number=number).first()
+
+
+def decisions_about(cluster: Cluster, key: str, *, limit: int = 50) -> list[Decision]:
+    """The newest decisions about one gang that the caller sees."""
+    decisions = Decision.objects.filter(cluster=cluster, gang=key).select_related("session")
+    return list(decisions.order_by("-id")[:limit])
+
+
+def reclaims_of_gang(access: Access, cluster: Cluster, key: str, *, limit: int = 10) -> list[Reclaim]:
+    """The newest reclaims that a gang made or fell in. One query."""
+    fell = ReclaimVictim.objects.filter(reclaim=OuterRef("pk"), gang=key)
+    reclaims = visible_reclaims(access).filter(cluster=cluster).filter(Q(reclaimer=key) | Exists(fell))
+    return list(with_victim_rows(reclaims).order_by("-id")[:limit])

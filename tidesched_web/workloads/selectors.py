@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
 
-from django.db.models import QuerySet
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import Count, Exists, OuterRef, QuerySet, Value
+from django.db.models.functions import JSONObject
 
+from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.permissions import Access
-from tidesched_web.workloads.models import Gang, GangEvent, GangPod
+from tidesched_web.quota.models import Queue
+from tidesched_web.workloads.models import TERMINAL_GANG_STATES, Gang, GangEvent, GangPod
 
 
 def visible_gangs(access: Access) -> QuerySet[Gang]:
@@ -42,3 +48,69 @@ def visible_gang_keys(access: Access, cluster_ids: Iterable[int], keys: Iterable
     )
     found = {(cluster, f"{namespace}/{name}") for cluster, namespace, name in rows}
     return {(cluster, key) for cluster, key in found if key in wanted}
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Who waits: the gangs that were asked for, and how many there are of each reason, the most frequent first."""
+
+    gangs: list[Gang]
+    by_reason: list[dict[str, Any]]
+
+
+def waiting_gangs(access: Access, cluster: Cluster) -> QuerySet[Gang]:
+    """Gangs of a cluster that the caller sees and that still need something."""
+    return visible_gangs(access).filter(cluster=cluster, needs=True, gone_at__isnull=True)
+
+
+def with_reason_counts(gangs: QuerySet[Gang], access: Access, cluster: Cluster) -> QuerySet[Gang]:
+    """Each row also carries ``reason_counts`` ``[{code, n}]`` over all waiting gangs of the cluster, in the same query."""
+    counts = (
+        waiting_gangs(access, cluster)
+        .order_by()
+        .values("reason_code")
+        .annotate(n=Count("pk"))
+        .order_by("-n", "reason_code")
+    )
+    return gangs.annotate(reason_counts=ArraySubquery(counts.values(row=JSONObject(code="reason_code", n="n"))))
+
+
+def longest_waiting(access: Access, cluster: Cluster, rows: int) -> Waiting:
+    """The gangs that wait longest. One query."""
+    gangs = list(
+        with_reason_counts(waiting_gangs(access, cluster), access, cluster)
+        .defer("manifest")
+        .order_by("waiting_since", "id")[:rows]
+    )
+    return Waiting(gangs, gangs[0].reason_counts if gangs else [])  # type: ignore[attr-defined]
+
+
+def gangs_of_queue(queue: Queue, *, limit: int = 200) -> list[Gang]:
+    """The gangs of a queue that are not over: those who wait in their order, then the others. One query."""
+    gangs = Gang.objects.filter(queue=queue, gone_at__isnull=True).exclude(state__in=TERMINAL_GANG_STATES)
+    return list(gangs.defer("manifest").order_by("-needs", "position", "waiting_since", "id")[:limit])
+
+
+def newest_gang_id(access: Access, cluster: Cluster, key: str) -> int | None:
+    """The row of ``namespace/name`` that was submitted last, if the caller sees it."""
+    namespace, _, name = key.partition("/")
+    gangs = visible_gangs(access).filter(cluster=cluster, namespace=namespace, name=name)
+    return gangs.order_by("-submitted_at", "-id").values_list("pk", flat=True).first()
+
+
+def pods_on_nodes(access: Access, cluster: Cluster, nodes: Iterable[str]) -> list[dict[str, Any]]:
+    """The pods that hold cards of these nodes; of gangs out of the caller's sight only service type and cards. One query."""
+    rows = GangPod.objects.filter(
+        gang__cluster=cluster, gang__gone_at__isnull=True, node__in=list(nodes), phase__in=("Pending", "Running")
+    ).exclude(card="")
+    own = rows if access.everything else rows.filter(gang__queue__tenant_id__in=access.tenant_ids)
+    fields = ("node", "card", "card_milli", "card_indices", "leaving")
+    return list(
+        rows.annotate(own=Value(True) if access.everything else _is_in(own)).values(
+            *fields, "own", "gang_id", "gang__namespace", "gang__name", "gang__service_type"
+        )
+    )
+
+
+def _is_in(own: QuerySet[GangPod]) -> Exists:
+    return Exists(own.filter(pk=OuterRef("pk")))
