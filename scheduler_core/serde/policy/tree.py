@@ -85,4 +85,4 @@ def _field(node: yaml.Node, path: str, first_line: int, source: Source, construc
         value = constructor.construct_object(node)  # type: ignore[no-untyped-call]
     except (yaml.YAMLError, ValueError) as error:
         raise BadInput("malformed_yaml", f"not YAML: {error}", file=source.file, path=path, line=line) from None
-    return Field(value, line, path, block=node.style in ("|", ">"))
+    return Field(value, line, path, block=getattr(node, "style", None) in ("|", ">"))

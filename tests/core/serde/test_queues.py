@@ -1,0 +1,120 @@
+"""Queues: quotas by card, states, parents."""
+
+import pytest
+
+from scheduler_core.model.errors import BadInput
+from scheduler_core.model.queue import QueueState
+from scheduler_core.serde.kubernetes import SnapshotBuilder
+from tests.builders import pod_group, queue, snapshot
+
+
+def only(body):
+    return next(q for q in snapshot(body).queues if q.name != "default")
+
+
+def test_quota_is_counted_in_thousandths_of_a_card():
+    assert only(queue("q", {"NVIDIA-H200": 8, "Tesla-V100": 0.5})).card_quota == {
+        "NVIDIA-H200": 8000,
+        "Tesla-V100": 500,
+    }
+    assert only(queue("q")).card_quota is None
+    assert only(queue("q", {})).card_quota == {}
+
+
+def test_absent_cpu_and_memory_are_no_limit():
+    taken = only(queue("q", cpu=4))
+    assert (taken.cpu_milli, taken.memory_mib) == (4000, None)
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"A": "many"}', '{"A": true}', '{"A": 0.0001}', '{"A": 1e30}', '{"A": NaN}']
+)
+def test_a_quota_that_cannot_be_read_allows_no_card_and_says_why(text):
+    body = queue("q")
+    body["metadata"]["annotations"]["volcano.sh/card.quota"] = text
+    taken = snapshot(body)
+    broken = taken.queues[1]
+    assert broken.card_quota == {}
+    assert broken.problem.startswith("annotation volcano.sh/card.quota: ")
+    assert taken.warnings == (f"queue q: {broken.problem}",)
+
+
+def test_a_negative_quota_is_an_error_with_its_place():
+    with pytest.raises(BadInput) as caught:
+        snapshot(queue("q", {"NVIDIA-H200": -8}))
+    assert caught.value.code == "bad_quantity"
+    assert caught.value.path == 'items[0].metadata.annotations["volcano.sh/card.quota"]'
+
+
+@pytest.mark.parametrize(
+    ("text", "state"), [("Open", "Open"), ("", "Open"), ("Closing", "Closing"), ("Odd", "Unknown")]
+)
+def test_state(text, state):
+    assert only(queue("q", state=text)).state is QueueState(state)
+
+
+def test_a_missing_state_is_open():
+    body = queue("q")
+    del body["status"]
+    assert only(body).state is QueueState.OPEN
+
+
+def test_the_default_queue_is_made_where_it_is_missing():
+    assert [(q.name, q.made) for q in snapshot().queues] == [("default", True)]
+    assert [(q.name, q.made) for q in snapshot(queue("default")).queues] == [("default", False)]
+
+
+@pytest.mark.parametrize(("field", "value"), [("weight", 0), ("weight", 65536), ("priority", -1)])
+def test_numbers_out_of_bounds(field, value):
+    body = queue("q")
+    body["spec"][field] = value
+    with pytest.raises(BadInput) as caught:
+        snapshot(body)
+    assert (caught.value.code, caught.value.path) == ("bad_value", f"items[0].spec.{field}")
+
+
+def test_a_word_where_a_number_belongs():
+    body = queue("q")
+    body["spec"]["weight"] = "heavy"
+    with pytest.raises(BadInput) as caught:
+        snapshot(body)
+    assert (caught.value.code, caught.value.path, caught.value.value) == (
+        "malformed_object",
+        "items[0].spec.weight",
+        "heavy",
+    )
+
+
+def test_a_service_type_that_is_none_is_a_problem():
+    assert "is not one of inference, training" in only(queue("q", service_type="batch")).problem
+
+
+class TestParents:
+    def test_a_cycle_names_its_queues(self):
+        with pytest.raises(BadInput) as caught:
+            snapshot(queue("z", parent="a"), queue("a", parent="m"), queue("m", parent="a"))
+        assert caught.value.code == "queue_cycle"
+        assert caught.value.path == "items[1].spec.parent"
+        assert "a -> m -> a" in caught.value.message
+
+    def test_a_queue_that_is_its_own_parent(self):
+        with pytest.raises(BadInput, match="a -> a"):
+            snapshot(queue("a", parent="a"))
+
+    def test_a_chain_is_no_cycle(self):
+        names = snapshot(queue("a", parent="b"), queue("b", parent="c"), queue("c", parent="root")).queues
+        assert [q.parent for q in names] == ["b", "c", "root", ""]
+
+    def test_a_live_cluster_goes_on_without_the_queues_of_the_cycle(self):
+        builder = SnapshotBuilder(strict=False)
+        for body in (queue("a", parent="b"), queue("b", parent="a"), queue("c")):
+            builder.upsert(body)
+        problems = {q.name: q.problem for q in builder.build().queues}
+        assert "a -> b -> a" in problems["a"]
+        assert "a -> b -> a" in problems["b"]
+        assert problems["c"] == ""
+
+
+def test_a_gang_of_an_unknown_queue_stays():
+    taken = snapshot(pod_group("g", "nowhere"))
+    assert [group.queue for group in taken.pod_groups] == ["nowhere"]
