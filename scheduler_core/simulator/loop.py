@@ -13,6 +13,7 @@ from scheduler_core.simulator.errors import WorldError
 from scheduler_core.simulator.scenario import Scenario, advance
 from scheduler_core.simulator.snapshot import SnapshotView
 from scheduler_core.simulator.world import World
+from scheduler_core.state.workspace import Workspace
 
 
 class Observer(Protocol):
@@ -42,6 +43,7 @@ class SessionLoop:
         self._view = SnapshotView(world)
         self._observers: list[Observer] = []
         self._memory: Memory | None = None
+        self._workspace = Workspace()
         self._settled: int | None = None
         self.sessions = self.skipped = self.refused = 0
 
@@ -59,7 +61,12 @@ class SessionLoop:
         else:
             before = world.changes
             result, self._memory = run_session(
-                self._view.take(), self._policy, now=world.t, seed=self._seed, memory=self._memory
+                self._view.take(),
+                self._policy,
+                now=world.t,
+                seed=self._seed,
+                memory=self._memory,
+                workspace=self._workspace,
             )
             for observer in self._observers:
                 observer.decided(result)
