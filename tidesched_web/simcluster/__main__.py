@@ -27,13 +27,21 @@ from tidesched_web.simcluster.write_log import WriteLog
 
 
 class _Server(uvicorn.Server):
-    """Ends the watches first: a stream that goes on for an hour must not hold up the end."""
+    """Says where it listens once it does, and ends the watches first when it stops."""
 
     def __init__(self, config: uvicorn.Config, cluster: ClusterServer) -> None:
         super().__init__(config)
         self._cluster = cluster
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for listener in sockets or ():
+            host, port = listener.getsockname()[:2]
+            sys.stdout.write(f"The simulated cluster listens at http://{host}:{port}\n")
+        sys.stdout.flush()
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # A stream that goes on for an hour must not hold up the end.
         self._cluster.bell.close()
         await super().shutdown(sockets)
 
@@ -72,10 +80,7 @@ def main(arguments: list[str] | None = None) -> int:
         timeout_graceful_shutdown=3,
     )
     server = _Server(config, cluster)
-    listener = config.bind_socket()
-    sys.stdout.write(f"The simulated cluster listens at http://{options.host}:{listener.getsockname()[1]}\n")
-    sys.stdout.flush()
-    asyncio.run(server.serve([listener]))
+    asyncio.run(server.serve([config.bind_socket()]))
     connection.close()
     return 0
 

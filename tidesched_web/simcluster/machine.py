@@ -239,6 +239,7 @@ class Machine:
         with self.writing():
             self.catch_up()
             self.store.put_state("horizon", horizon)
+            self.store.trim_changes()
             if self._undumped and time.monotonic() - self._dumped_at >= DUMP_SECONDS:
                 self._dump()
         self.clock.extend(horizon)
@@ -320,7 +321,6 @@ class Machine:
     def _dump(self) -> None:
         self.store.put_state("world", self.world.dump())
         self.store.connection.execute("DELETE FROM redo")
-        self.store.trim_changes()
         self._undumped, self._dumped_at = 0, time.monotonic()
 
 

@@ -20,6 +20,7 @@ from tidesched_web.simcluster.resources import ResourceType
 from tidesched_web.simcluster.selectors import Facts, facts_of
 
 Object = dict[str, Any]
+_RING_SLACK = 50
 
 
 @dataclass(frozen=True)
@@ -217,7 +218,9 @@ class Store:
         )
 
     def trim_changes(self) -> None:
-        """Keep the ring at its size; a watch from before it is answered with 410."""
+        """Keep the ring near its size; a watch from before it is answered with 410."""
+        if self.version - self.oldest < self.ring_size + _RING_SLACK:
+            return
         self.connection.execute("DELETE FROM changes WHERE version <= ?", (self.version - self.ring_size,))
         self.oldest = self._oldest_change()
 
