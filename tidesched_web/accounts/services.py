@@ -109,6 +109,11 @@ def change_password(*, user: User, old_password: str | None, new_password: str, 
     )
 
 
+def set_preferences(*, user: User, language: str, time_zone: str) -> None:
+    """How a person wants pages to be; empty = as the browser says. Not an act for the audit log."""
+    User.objects.filter(pk=user.pk).update(language=language, time_zone=time_zone)
+
+
 @transaction.atomic
 def set_membership(*, user: User, tenant: Tenant, role: str, actor: str, reason: str = "") -> Membership:
     """Give ``user`` a role in ``tenant``; the same role again changes nothing and writes no entry."""

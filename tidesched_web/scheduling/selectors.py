@@ -205,3 +205,15 @@ def reclaims_of_gang(access: Access, cluster: Cluster, key: str, *, limit: int =
     fell = ReclaimVictim.objects.filter(reclaim=OuterRef("pk"), gang=key)
     reclaims = visible_reclaims(access).filter(cluster=cluster).filter(Q(reclaimer=key) | Exists(fell))
     return list(with_victim_rows(reclaims).order_by("-id")[:limit])
+
+
+def decisions_of_reclaim(reclaim: Reclaim, *, limit: int = 200) -> list[Decision]:
+    """The evictions that a reclaim led to, with what came of each. Bounded by its session, so one partition is read."""
+    decisions = Decision.objects.filter(session_id=reclaim.session_id, reclaim_id=reclaim.pk)
+    return list(decisions.order_by("id")[:limit])
+
+
+def session_reclaims(access: Access, session: Session, *, limit: int = 50) -> list[Reclaim]:
+    """The reclaims of a visible session that the caller sees. One query."""
+    reclaims = visible_reclaims(access).filter(session_id=session.pk)
+    return list(with_victim_rows(reclaims).order_by("id")[:limit])
