@@ -1,0 +1,82 @@
+// What every page needs: times that stay fresh, keys, copying, dialogs, filters that apply by themselves.
+(() => {
+  "use strict";
+  const body = document.body.dataset;
+  const [s, min, h, d] = (body.units || "s|min|h|d").split("|");
+
+  // The browser's zone is the reader's zone unless the profile names another one.
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (zone && !document.cookie.includes(`tz=${encodeURIComponent(zone)}`)) {
+    document.cookie = `tz=${encodeURIComponent(zone)}; path=/; max-age=31536000; samesite=lax`;
+  }
+
+  // The same two units that amounts.py writes.
+  const duration = (seconds) => {
+    const whole = Math.max(0, Math.round(seconds));
+    if (whole < 60) return `${whole} ${s}`;
+    const minutes = Math.floor(whole / 60);
+    if (minutes < 60) return minutes < 10 && whole % 60 ? `${minutes} ${min} ${whole % 60} ${s}` : `${minutes} ${min}`;
+    const hours = Math.floor(minutes / 60);
+    if (hours < 24) return minutes % 60 ? `${hours} ${h} ${minutes % 60} ${min}` : `${hours} ${h}`;
+    const days = Math.floor(hours / 24);
+    return hours % 24 ? `${days} ${d} ${hours % 24} ${h}` : `${days} ${d}`;
+  };
+  window.tideDuration = duration;
+
+  const tick = () => {
+    const now = Date.now();
+    for (const time of document.querySelectorAll("time[data-ago]")) {
+      const seconds = (now - Date.parse(time.dateTime)) / 1000;
+      if (seconds >= 1) time.textContent = body.ago.replace("%s", duration(seconds));
+    }
+  };
+  setInterval(tick, 1000);
+
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("[data-theme-set],[data-open],[data-close],[data-copy]");
+    if (!button) return;
+    if (button.dataset.themeSet) window.setTheme(button.dataset.themeSet);
+    if (button.dataset.open) document.getElementById(button.dataset.open).showModal();
+    if ("close" in button.dataset) button.closest("dialog").close();
+    if (button.dataset.copy) {
+      const text = document.getElementById(button.dataset.copy).textContent;
+      await navigator.clipboard.writeText(text);
+      const label = button.querySelector("[data-label]");
+      const before = label.textContent;
+      label.textContent = body.copied;
+      setTimeout(() => { label.textContent = before; }, 1500);
+    }
+  });
+
+  // Only what is set stands in the address.
+  document.addEventListener("submit", (event) => {
+    if (!event.target.matches("form[data-filters]")) return;
+    for (const field of event.target.elements) if (field.name && !field.value) field.disabled = true;
+  });
+  document.addEventListener("change", (event) => {
+    const form = event.target.closest("form[data-filters]");
+    if (form && event.target.matches("select")) form.requestSubmit();
+  });
+
+  let go = 0;
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest("input,textarea,select,[contenteditable]") || document.querySelector("dialog[open]")) return;
+    const waited = Date.now() - go < 1200;
+    go = 0;
+    if (waited) {
+      const address = body[`go${event.key.toUpperCase()}`];
+      if (address) { event.preventDefault(); window.location.assign(address); }
+    } else if (event.key === "g") {
+      go = Date.now();
+    } else if (event.key === "/") {
+      const field = document.getElementById("search");
+      if (field) { event.preventDefault(); field.focus(); field.select(); }
+    } else if (event.key === "?") {
+      event.preventDefault();
+      document.getElementById("shortcuts")?.showModal();
+    } else if (event.key === "p") {
+      document.getElementById("live-toggle")?.click();
+    }
+  });
+})();

@@ -1,0 +1,76 @@
+// Draws each figure from the JSON that the server makes, in the theme of the page; a table twin is filled on demand.
+(() => {
+  "use strict";
+  const shown = new Map();
+
+  const address = (el) => {
+    const query = new URLSearchParams(el.dataset.query);
+    query.set("theme", document.documentElement.dataset.bsTheme);
+    return `${el.dataset.figure}?${query}`;
+  };
+
+  const note = (el, text) => {
+    if (shown.has(el.id)) window.Plotly.purge(el);
+    shown.delete(el.id);
+    const div = document.createElement("div");
+    div.className = "waiting-note";
+    div.textContent = text;
+    el.replaceChildren(div);
+  };
+
+  const draw = async (el) => {
+    try {
+      const answer = await fetch(address(el), { headers: { Accept: "application/json" }, credentials: "same-origin" });
+      if (!answer.ok) throw new Error(String(answer.status));
+      const figure = await answer.json();
+      if (!figure.data.length) { note(el, el.dataset.empty); return; }
+      if (!shown.has(el.id)) el.replaceChildren();
+      shown.set(el.id, true);
+      await window.Plotly.react(el, figure.data, figure.layout, { displayModeBar: false, responsive: true, locale: "en" });
+    } catch (error) {
+      if (!shown.has(el.id)) note(el, el.dataset.failed);
+    }
+  };
+
+  const figures = () => document.querySelectorAll("[data-figure]");
+  const drawAll = () => { for (const el of figures()) draw(el); };
+
+  const fillTable = async (key) => {
+    const el = document.getElementById(key);
+    const table = document.getElementById(`${key}-table`);
+    const answer = await fetch(`${el.dataset.figure}?${el.dataset.query}&format=table`, { credentials: "same-origin" });
+    if (answer.ok) table.replaceChildren(document.createRange().createContextualFragment(await answer.text()));
+  };
+
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest("[data-table-for]");
+    if (!button) return;
+    const table = document.getElementById(`${button.dataset.tableFor}-table`);
+    if (table.hidden) await fillTable(button.dataset.tableFor);
+    table.hidden = !table.hidden;
+    button.setAttribute("aria-expanded", String(!table.hidden));
+  });
+
+  document.addEventListener("change", (event) => {
+    const key = event.target.dataset?.figureChoice;
+    if (!key) return;
+    const el = document.getElementById(key);
+    const query = new URLSearchParams(el.dataset.query);
+    query.set("card", event.target.value);
+    el.dataset.query = query.toString();
+    const csv = document.querySelector(`[data-csv-for="${key}"]`);
+    query.set("format", "csv");
+    csv.href = `${el.dataset.figure}?${query}`;
+    draw(el);
+    if (!document.getElementById(`${key}-table`).hidden) fillTable(key);
+  });
+
+  let last = Date.now();
+  document.addEventListener("refetch", () => {
+    if (Date.now() - last < 5000) return;
+    last = Date.now();
+    drawAll();
+  });
+  document.addEventListener("themechange", drawAll);
+  drawAll();
+})();

@@ -1,0 +1,83 @@
+// Fetches the changing part of a page again when an event says that it changed: at most every REST_MS, never while the
+// reader has a menu, a dialog or a form open, nor while the tab is hidden. Without events the page asks by itself.
+(() => {
+  "use strict";
+  const REST_MS = 2500;
+  const POLL_MS = 10000;
+  const body = document.body.dataset;
+  const toggle = document.getElementById("live-toggle");
+  const text = document.getElementById("live-text");
+  const region = () => document.getElementById("live");
+  if (!toggle || !region()?.dataset.live) return;
+
+  let dirty = false;
+  let last = Date.now();
+  let connected = false;
+  let failed = false;
+  let paused = localStorage.getItem("live") === "paused";
+
+  const busy = () => {
+    if (document.hidden || document.querySelector("dialog[open], .dropdown-menu.show")) return true;
+    const active = document.activeElement;
+    if (active && active !== document.body && active.closest("form, #live")) return true;
+    return Boolean(String(window.getSelection()) && region().contains(window.getSelection().anchorNode));
+  };
+
+  const show = () => {
+    const seconds = Math.round((Date.now() - last) / 1000);
+    toggle.setAttribute("aria-pressed", String(paused));
+    if (paused) text.textContent = body.paused;
+    else if (failed) text.textContent = body.offline;
+    else text.textContent = seconds < 1 ? body.updatedNow : body.updated.replace("%s", window.tideDuration(seconds));
+  };
+
+  const step = () => {
+    const waited = Date.now() - last;
+    if (!connected && waited > POLL_MS) dirty = true;
+    if (dirty && !paused && waited > REST_MS && !busy()) {
+      dirty = false;
+      last = Date.now();
+      window.htmx.trigger(region(), "refetch");
+      document.dispatchEvent(new CustomEvent("refetch"));
+    }
+    show();
+  };
+
+  // A value that changed glows for a second; nothing else moves.
+  let before = new Map();
+  const values = () => new Map([...region().querySelectorAll("[data-glow]")].map((el) => [el.dataset.glow, el.textContent]));
+  document.addEventListener("htmx:beforeSwap", (event) => { if (event.detail.target?.id === "live") before = values(); });
+  document.addEventListener("htmx:afterSettle", () => {
+    for (const el of region().querySelectorAll("[data-glow]")) {
+      const old = before.get(el.dataset.glow);
+      if (old !== undefined && old !== el.textContent) el.classList.add("glow");
+    }
+    before = new Map();
+  });
+  document.addEventListener("htmx:afterRequest", (event) => { failed = !event.detail.successful; if (!failed) last = Date.now(); show(); });
+
+  toggle.addEventListener("click", () => {
+    paused = !paused;
+    localStorage.setItem("live", paused ? "paused" : "on");
+    dirty = true;
+    step();
+  });
+
+  const topics = () => region().dataset.live.split(" ");
+  const heard = (message) => {
+    if (message.kind === "state") connected = message.state === "open";
+    else if (topics().includes(message.change.topic)) dirty = true;
+  };
+  if (window.SharedWorker) {
+    const { port } = new SharedWorker(body.worker, "tidesched-live");
+    port.onmessage = ({ data }) => heard(data);
+    port.start();
+    port.postMessage({ kind: "open", address: new URL(body.stream, window.location.href).href });
+    window.addEventListener("pagehide", () => port.postMessage({ kind: "close" }));
+    window.addEventListener("pageshow", (event) => {
+      if (event.persisted) { dirty = true; port.postMessage({ kind: "open", address: new URL(body.stream, window.location.href).href }); }
+    });
+  }
+  setInterval(step, 500);
+  show();
+})();

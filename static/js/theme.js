@@ -1,0 +1,21 @@
+// Runs before the first paint, so that the page never flashes in the wrong theme.
+(() => {
+  "use strict";
+  const root = document.documentElement;
+  const system = window.matchMedia("(prefers-color-scheme: dark)");
+  const apply = () => {
+    const choice = root.dataset.themeChoice;
+    const theme = choice === "light" || choice === "dark" ? choice : system.matches ? "dark" : "light";
+    if (root.dataset.bsTheme !== theme) {
+      root.dataset.bsTheme = theme;
+      document.dispatchEvent(new CustomEvent("themechange"));
+    }
+  };
+  window.setTheme = (choice) => {
+    root.dataset.themeChoice = choice;
+    document.cookie = `theme=${choice}; path=/; max-age=31536000; samesite=lax`;
+    apply();
+  };
+  system.addEventListener("change", apply);
+  apply();
+})();

@@ -1,0 +1,91 @@
+"""Sign-in, sign-out, password and profile."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth.views import LoginView, LogoutView
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+
+from tidesched_web.accounts import services
+from tidesched_web.common.errors import DomainError
+from tidesched_web.console.forms.account import PasswordForm, ProfileForm, SignInForm
+from tidesched_web.console.page import Page, page
+
+YEAR = 365 * 24 * 3600
+
+
+class SignIn(LoginView):
+    """The door; the language can be chosen here already."""
+
+    template_name = "accounts/sign_in.html"
+    authentication_form = SignInForm
+    redirect_authenticated_user = True
+
+    def get(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+        """`?language=` sets the language of this browser."""
+        language = request.GET.get("language", "")
+        if language in dict(settings.LANGUAGES):
+            response = redirect("console:sign_in")
+            response.set_cookie(settings.LANGUAGE_COOKIE_NAME, language, max_age=YEAR, samesite="Lax")
+            return response
+        return super().get(request, *args, **kwargs)  # type: ignore[return-value]
+
+
+class SignOut(LogoutView):
+    """POST only."""
+
+    http_method_names = ["post", "options"]
+
+
+@page(section="account")
+def password(this: Page) -> HttpResponse:
+    """Change one's own password; the other sessions of the account end with it."""
+    request = this.request
+    form = PasswordForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        values = form.cleaned_data
+        try:
+            services.change_password(
+                user=request.user,  # type: ignore[arg-type]
+                old_password=values["old_password"],
+                new_password=values["new_password"],
+                actor=this.access.actor,
+            )
+        except DomainError as error:
+            field = "old_password" if error.code == "wrong_password" else "new_password"
+            for text in [entry["detail"] for entry in error.extra.get("errors", ())] or [error.message]:
+                form.add_error(field, text)
+        else:
+            request.user.refresh_from_db(fields=["password"])
+            update_session_auth_hash(request, request.user)  # type: ignore[arg-type]
+            messages.success(request, _("Your password is changed."))
+            return redirect("console:overview")
+    return this.render("accounts/password.html", {"form": form}, status=400 if form.errors else 200)
+
+
+@page(section="account")
+def profile(this: Page) -> HttpResponse:
+    """Language, time zone, appearance."""
+    request = this.request
+    user = request.user
+    start = {"language": user.language, "time_zone": user.time_zone}  # type: ignore[union-attr]
+    form = ProfileForm(request.POST or None, initial=start)
+    if request.method == "POST" and form.is_valid():
+        services.set_preferences(user=user, **form.cleaned_data)  # type: ignore[arg-type]
+        messages.success(request, _("Your profile is saved."))
+        return redirect("console:profile")
+    return this.render("accounts/profile.html", {"form": form}, status=400 if form.errors else 200)
+
+
+def refused(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """403 in the look of the console."""
+    return render(request, "errors/403.html", status=403)
+
+
+def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """404: it is not there, or out of the reader's sight; both look the same on purpose."""
+    return render(request, "errors/404.html", status=404)

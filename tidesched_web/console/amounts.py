@@ -1,0 +1,70 @@
+"""How numbers are written: counts, cards, durations and work, in the reader's language."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.utils.formats import number_format
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from tidesched_web.console.card_names import card_label
+
+MINUTE = 60
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+
+
+def number(value: float) -> str:
+    """Thousands separated; at most one place after the point, two for shares below one card."""
+    if float(value).is_integer():
+        return number_format(int(value), use_l10n=True, force_grouping=True)
+    places = 2 if abs(value) < 1 else 1
+    text = number_format(round(value, places), decimal_pos=places, use_l10n=True, force_grouping=True)
+    return text
+
+
+def cards_text(cards: Mapping[str, float]) -> str:
+    """A map of counts as "4 × H200, 2 × A10"; "A|B" reads "A or B"."""
+    return ", ".join(f"{number(amount)} × {card_label(name)}" for name, amount in sorted(cards.items()))
+
+
+def duration(seconds: float) -> str:
+    """The two largest units: "3 h 12 min", "45 s", "2 d 4 h"."""
+    if seconds < 0:
+        seconds = 0
+    if seconds < 1 and seconds > 0:
+        return _("%(n)s ms") % {"n": number(round(seconds * 1000))}
+    whole = round(seconds)
+    if whole < MINUTE:
+        return _("%(n)s s") % {"n": whole}
+    if whole < HOUR:
+        minutes, rest = divmod(whole, MINUTE)
+        if minutes < 10 and rest:
+            return _("%(m)s min %(s)s s") % {"m": minutes, "s": rest}
+        return _("%(m)s min") % {"m": minutes}
+    if whole < DAY:
+        hours, rest = divmod(whole, HOUR)
+        if rest // MINUTE:
+            return _("%(h)s h %(m)s min") % {"h": hours, "m": rest // MINUTE}
+        return _("%(h)s h") % {"h": hours}
+    days, rest = divmod(whole, DAY)
+    if rest // HOUR:
+        return _("%(d)s d %(h)s h") % {"d": days, "h": rest // HOUR}
+    return _("%(d)s d") % {"d": days}
+
+
+def ago(seconds: float) -> str:
+    """How long ago, as a person says it."""
+    if seconds < 1:
+        return _("just now")
+    return _("%(duration)s ago") % {"duration": duration(round(seconds))}
+
+
+def work(card_seconds: float) -> str:
+    """Work lost: card-hours, or card-minutes when it is less than one."""
+    if card_seconds >= HOUR:
+        hours = card_seconds / HOUR
+        return ngettext("%(n)s card-hour", "%(n)s card-hours", 2 if hours != 1 else 1) % {"n": number(hours)}
+    minutes = card_seconds / MINUTE
+    return ngettext("%(n)s card-minute", "%(n)s card-minutes", 2 if minutes != 1 else 1) % {"n": number(minutes)}

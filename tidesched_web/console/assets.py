@@ -1,0 +1,69 @@
+"""What the console takes from npm packages, and where it goes: one table, copied at set-up. Django-free.
+
+`python -m tidesched_web.console.assets NODE_MODULES TARGET` fills `TARGET` (`static/vendor`, never committed) with the
+dashboard kit, one sprite of the icons in use, and plotly.js out of its Python wheel.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+FILES = {
+    "@tabler/core/dist/css/tabler.min.css": "tabler.min.css",
+    "@tabler/core/dist/js/tabler.min.js": "tabler.min.js",
+}
+ICONS = (
+    "activity", "alert-circle", "alert-triangle", "arrow-back-up", "arrow-right", "arrows-exchange", "arrows-split-2",
+    "ban", "barbell", "bell", "bolt", "box", "calendar-time", "check", "chevron-right", "circle-check", "circle-dashed",
+    "circle-x", "clock", "copy", "cpu", "device-desktop", "door-enter", "download", "file-text", "filter",
+    "help-circle", "history", "hourglass", "info-circle", "key", "keyboard", "language", "layout-dashboard", "link",
+    "lock", "lock-open", "lock-pause", "logout", "menu-2", "minus", "moon", "packages", "player-pause", "player-play",
+    "player-stop", "question-mark", "refresh", "ripple", "search", "send", "server-2", "shield-check", "sitemap",
+    "stack-2", "sun", "table", "trash", "user-circle", "users", "world", "x",
+)  # fmt: skip
+
+
+def sprite(icons: Path) -> str:
+    """Return one SVG document that holds each icon as a symbol under its name.
+
+    Raises
+    ------
+    FileNotFoundError
+        when the package has no icon of that name.
+    """
+    symbols = []
+    for name in ICONS:
+        text = (icons / f"{name}.svg").read_text(encoding="utf-8")
+        inner = re.search(r"<svg[^>]*>(.*)</svg>", text, re.DOTALL)
+        if inner is None:
+            raise ValueError(f"{name}.svg: not an SVG document")
+        body = " ".join(inner[1].replace('<path stroke="none" d="M0 0h24v24H0z" fill="none" />', "").split())
+        symbols.append(f'<symbol id="{name}" viewBox="0 0 24 24">{body}</symbol>')
+    return '<svg xmlns="http://www.w3.org/2000/svg">' + "".join(symbols) + "</svg>\n"
+
+
+def plotly_js() -> Path:
+    """Return plotly.js as the Python wheel brings it, so that figures and their drawing are of one version."""
+    spec = find_spec("plotly")
+    if spec is None or spec.origin is None:
+        raise FileNotFoundError("the Python package plotly is not installed")
+    return Path(spec.origin).parent / "package_data" / "plotly.min.js"
+
+
+def install(node_modules: Path, target: Path) -> None:
+    """Copy everything into `target`; files that are there already are written over."""
+    target.mkdir(parents=True, exist_ok=True)
+    for source, name in FILES.items():
+        # The map files stay behind, so their address must go too: a manifest storage refuses links to missing files.
+        text = (node_modules / source).read_text(encoding="utf-8")
+        (target / name).write_text(re.sub(r"/[*/]# sourceMappingURL=\S+( \*/)?", "", text), encoding="utf-8")
+    (target / "icons.svg").write_text(sprite(node_modules / "@tabler/icons/icons/outline"), encoding="utf-8")
+    shutil.copyfile(plotly_js(), target / "plotly.min.js")
+
+
+if __name__ == "__main__":
+    install(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,100 @@
+"""The usage bar: one component from the overview to a queue's row. Widths are computed here, drawn as SVG attributes.
+
+Everything is in milli-cards. A segment is a kind (what it means, and so its colour and pattern), a start and a width in
+percent of the bar; ticks are places. The text beside a bar carries the same numbers, so the bar may be decoration.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from django.utils.translation import gettext as _
+
+from tidesched_web.console import amounts
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One coloured piece; `kind` is a class of the style sheet."""
+
+    kind: str
+    x: float
+    width: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class UsageBar:
+    """What the component draws."""
+
+    segments: list[Segment]
+    label: str
+    text: str
+    tick: float | None = None
+    hardware: float | None = None
+    empty: str = ""
+    extra: str = field(default="", kw_only=True)
+
+
+def _lay(parts: list[tuple[str, int, str]], scale: int) -> list[Segment]:
+    segments, start = [], 0.0
+    for kind, size, word in parts:
+        if size <= 0:
+            continue
+        width = 100 * size / scale
+        segments.append(Segment(kind, round(start, 3), round(width, 3), f"{word}: {amounts.number(size / 1000)}"))
+        start += width
+    return segments
+
+
+def queue_bar(service_type: str, quota: int, allocated: int, inqueue: int, *, waiting: int = 0) -> UsageBar:
+    """A queue's use of one card type against its quota: within, beyond (outline), promised (light), the quota tick."""
+    if quota <= 0 and allocated <= 0 and inqueue <= 0:
+        return UsageBar([], _("No quota"), "", empty=_("No quota"))
+    scale = max(quota, allocated + inqueue, 1)
+    within = min(allocated, quota)
+    parts = [
+        (service_type, within, _("in use")),
+        (f"{service_type}-over", allocated - within, _("in use beyond the quota")),
+        (f"{service_type}-promised", inqueue, _("promised to admitted gangs")),
+    ]
+    text = _("%(used)s of %(quota)s") % {
+        "used": amounts.number(allocated / 1000),
+        "quota": amounts.number(quota / 1000),
+    }
+    extra = []
+    if inqueue > 0:
+        extra.append(_("%(n)s promised") % {"n": amounts.number(inqueue / 1000)})
+    if waiting > 0:
+        extra.append(_("%(n)s waiting") % {"n": amounts.number(waiting / 1000)})
+    label = ", ".join([text, *extra])
+    # The tick of a quota that fills the bar stands just inside it.
+    return UsageBar(_lay(parts, scale), label, text, tick=min(100 * quota / scale, 99.6), extra=", ".join(extra))
+
+
+def card_bar(
+    *, total: int, inference: int, training: int, borrowed: int, foreign: int, idle: int, waiting: int
+) -> UsageBar:
+    """Where a card type's cards are, the demand that waits beyond the hardware line."""
+    own = max(training - borrowed, 0)
+    scale = max(total + waiting, inference + training + foreign + idle, 1)
+    parts = [
+        ("inference", inference, _("inference")),
+        ("training", own, _("training")),
+        ("borrowed", min(borrowed, training), _("training on borrowed cards")),
+        ("foreign", foreign, _("foreign")),
+        ("idle", idle, _("idle")),
+        ("waiting", waiting, _("waiting")),
+    ]
+    used = inference + training + foreign
+    text = _("%(used)s of %(total)s") % {"used": amounts.number(used / 1000), "total": amounts.number(total / 1000)}
+    segments = _lay(parts, scale)
+    label = ", ".join([text, *(segment.label for segment in segments)])
+    line = min(100 * total / scale, 99.6) if total else None
+    return UsageBar(segments, label, text, hardware=line)
+
+
+def amount_bar(kind: str, size: float, largest: float, label: str) -> UsageBar:
+    """A plain amount beside others of its kind, e.g. needed against freed."""
+    width = 100 * size / largest if largest > 0 else 0
+    return UsageBar([Segment(kind, 0, round(width, 3), label)] if width else [], label, label)

@@ -1,0 +1,67 @@
+"""A chart of a page: its question, where its figure comes from, and the answer as figure, table or CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import plotly.graph_objects as go
+from django.core.cache import cache
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
+from django.utils import timezone, translation
+
+from tidesched_web.console.export import csv_response
+
+CACHE_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """What `components/chart.html` shows."""
+
+    key: str
+    question: str
+    url: str
+    query: str = ""
+    size: str = ""
+    choices: list[tuple[str, str]] = field(default_factory=list)
+    choice: str = ""
+    choice_label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """The same data as a table."""
+
+    name: str
+    header: list[str]
+    rows: Sequence[Sequence[Any]]
+
+
+def answer(
+    request: HttpRequest, *, key: str, figure: Callable[[str], go.Figure], twin: Callable[[], Twin]
+) -> HttpResponseBase:
+    """Answer with `?format=` json (the default; cached under `key`), table or csv.
+
+    `key` names the session that the data is of, so a figure is made once for all who look at that session.
+    """
+    wanted = request.GET.get("format", "json")
+    if wanted == "csv":
+        data = twin()
+        return csv_response(data.name, data.header, data.rows)
+    if wanted == "table":
+        return render(request, "components/chart_table.html", {"twin": twin()})
+    theme = "dark" if request.GET.get("theme") == "dark" else "light"
+    place = f"figure:{key}:{theme}:{translation.get_language()}:{timezone.get_current_timezone_name()}"
+    text = cache.get(place)
+    if text is None:
+        drawn = figure(theme)
+        # The default template would be sent with each figure although the layout says all that matters.
+        drawn.layout.template = None
+        text = drawn.to_json()
+        cache.set(place, text, CACHE_SECONDS)
+    response = HttpResponse(text, content_type="application/json")
+    response.headers["Cache-Control"] = "private, no-cache"
+    return response

@@ -1,0 +1,40 @@
+"""Clusters, and the switch that stops all sending to one."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+
+from tidesched_web.clusters import services
+from tidesched_web.common.errors import DomainError
+from tidesched_web.console.forms.pause import PauseForm
+from tidesched_web.console.page import Page, page
+
+
+@page(section="clusters", topics="sessions clusters alerts")
+def clusters(this: Page) -> HttpResponse:
+    """All clusters that the reader sees."""
+    return this.render("clusters/clusters.html")
+
+
+@page(section="overview")
+def pause(this: Page) -> HttpResponse:
+    """Stop or resume sending. It asks for a reason and says what will happen before it does."""
+    if not this.access.administers:
+        raise PermissionDenied
+    cluster = this.cluster
+    form = PauseForm(this.request.POST or None)
+    if this.request.method == "POST" and form.is_valid():
+        act = services.resume if cluster.paused else services.pause
+        try:
+            act(cluster=cluster, actor=this.access.actor, reason=form.cleaned_data["reason"])
+        except DomainError as error:
+            form.add_error(None, error.message)
+        else:
+            text = _("%(cluster)s is paused.") if cluster.paused else _("%(cluster)s goes on.")
+            messages.success(this.request, text % {"cluster": cluster.name})
+            return redirect("console:cluster_overview", cluster.slug)
+    return this.render("clusters/pause.html", {"form": form}, status=400 if form.errors else 200)

@@ -1,0 +1,82 @@
+"""The layout that all figures share: unit on the axis, direct labels instead of a legend, hover for all series at a time."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import plotly.graph_objects as go
+from django.utils import timezone
+
+from tidesched_web.console.figures.palette import Palette
+
+FONT = (
+    '"Inter Variable", Inter, system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", '
+    '"PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", sans-serif'
+)
+
+
+def layout(colours: Palette, *, unit: str, **more: Any) -> go.Layout:
+    """A layout in the theme of the page. It has no buttons and no legend, and does not move."""
+    base = {
+        "font": {"family": FONT, "size": 13, "color": colours.text},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "margin": {"l": 56, "r": 96, "t": 16, "b": 40},
+        "showlegend": False,
+        "hovermode": "x unified",
+        "hoverlabel": {"bgcolor": colours.surface, "bordercolor": colours.grid, "font": {"color": colours.text}},
+        "dragmode": False,
+        "xaxis": {
+            "gridcolor": colours.grid,
+            "linecolor": colours.grid,
+            "zeroline": False,
+            "fixedrange": True,
+            "showgrid": False,
+            "tickformatstops": [
+                {"dtickrange": [None, 60_000], "value": "%H:%M:%S"},
+                {"dtickrange": [60_000, 43_200_000], "value": "%H:%M\n%m-%d"},
+                {"dtickrange": [43_200_000, None], "value": "%m-%d"},
+            ],
+            "hoverformat": "%Y-%m-%d %H:%M",
+        },
+        "yaxis": {
+            "title": {"text": unit, "standoff": 8},
+            "gridcolor": colours.grid,
+            "zeroline": False,
+            "rangemode": "tozero",
+            "fixedrange": True,
+            "tickformat": ",~r",
+        },
+    }
+    return go.Layout(base | more)
+
+
+def local(moment: dt.datetime) -> str:
+    """A moment in the reader's zone, as plotly reads it (it knows no zones)."""
+    return timezone.localtime(moment).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+
+
+def label(y: float, text: str, colour: str) -> dict[str, Any]:
+    """A direct label at the right end of a series."""
+    return {
+        "x": 1,
+        "xref": "paper",
+        "xanchor": "left",
+        "xshift": 6,
+        "y": y,
+        "yref": "y",
+        "text": text,
+        "showarrow": False,
+        "font": {"color": colour, "size": 13},
+    }
+
+
+def spread(labels: list[dict[str, Any]], top: float, *, room: float = 0.075) -> list[dict[str, Any]]:
+    """Push labels apart that would overlap; `room` is the height of one as a share of the axis."""
+    step, previous = top * room, None
+    for entry in sorted(labels, key=lambda item: item["y"]):
+        if previous is not None and entry["y"] < previous + step:
+            entry["y"] = previous + step
+        previous = entry["y"]
+    return labels

@@ -1,0 +1,81 @@
+"""How long do sessions take, and in which step? Stacked bars of the newest sessions, the present on the right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+from django.utils.translation import gettext as _
+
+from tidesched_web.console.figures import base
+from tidesched_web.console.figures.palette import palette
+
+MAX_STEPS = 6
+_SHAPES = ("", "/", "x", "\\", ".", "-", "+")
+
+
+@dataclass(frozen=True, slots=True)
+class TimingRow:
+    """One session's steps in milliseconds."""
+
+    number: int
+    steps: dict[str, float]
+
+
+def top_steps(series: Sequence[TimingRow]) -> list[str]:
+    """The steps that take the most time over all sessions; the others are drawn as one."""
+    sums: dict[str, float] = {}
+    for row in series:
+        for step, value in row.steps.items():
+            sums[step] = sums.get(step, 0) + value
+    ordered = sorted(sums, key=lambda step: (-sums[step], step))
+    return sorted(
+        ordered[: MAX_STEPS - 1] if len(ordered) > MAX_STEPS else ordered, key=lambda step: (-sums[step], step)
+    )
+
+
+def figure(series: Sequence[TimingRow], theme: str) -> go.Figure:
+    """Draw it: a pattern for each step beside its colour, named on hover and in the table."""
+    colours = palette(theme)
+    if not series:
+        return go.Figure()
+    steps = top_steps(series)
+    shades = (
+        colours.inference,
+        colours.training,
+        colours.waiting,
+        colours.foreign,
+        colours.reclaimed,
+        colours.idle,
+        colours.text,
+    )
+    x = [str(row.number) for row in series]
+    traces = []
+    for place, step in enumerate(steps):
+        traces.append(
+            go.Bar(
+                x=x,
+                y=[row.steps.get(step, 0) for row in series],
+                name=step,
+                marker={
+                    "color": shades[place],
+                    "pattern": {"shape": _SHAPES[place], "fgcolor": colours.surface, "size": 5},
+                },
+                hovertemplate="%{y:,.1f}",
+            )
+        )
+    others = [sum(value for step, value in row.steps.items() if step not in steps) for row in series]
+    if any(others):
+        traces.append(go.Bar(x=x, y=others, name=_("other"), marker={"color": colours.text}, hovertemplate="%{y:,.1f}"))
+    layout = base.layout(
+        colours,
+        unit=_("milliseconds"),
+        barmode="stack",
+        bargap=0.15,
+        showlegend=True,
+        legend={"orientation": "h", "y": -0.22, "x": 0, "font": {"color": colours.text}},
+        margin={"l": 64, "r": 16, "t": 16, "b": 56},
+    )
+    layout.xaxis.update(type="category", nticks=12, title={"text": _("session"), "standoff": 4}, tickangle=0)
+    return go.Figure(traces, layout)

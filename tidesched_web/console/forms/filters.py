@@ -1,0 +1,147 @@
+"""The filters of the lists: they live in the address, show as chips, and pass over what they do not know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.db.models import Q, QuerySet
+from django.utils.translation import gettext_lazy as _
+
+from tidesched_web.common.models import ServiceType
+from tidesched_web.console.card_names import card_label
+from tidesched_web.console.wording import TITLES
+from tidesched_web.quota.models import QueueState
+from tidesched_web.scheduling.models import ReclaimState, SessionState
+from tidesched_web.workloads.models import GangState
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """One filter that is set."""
+
+    name: str
+    label: str
+    value: str
+
+
+class FilterForm(forms.Form):
+    """A form over the address parameters; an unknown value of a choice is left out, not an error page."""
+
+    def __init__(self, data: Any) -> None:
+        super().__init__(data)
+        for field in self.fields.values():
+            field.required = False
+            css = "form-select" if isinstance(field.widget, forms.Select) else "form-control"
+            field.widget.attrs.setdefault("class", css)
+        self.is_valid()
+
+    def value(self, name: str) -> str:
+        """The cleaned value of one field, or nothing."""
+        return str(self.cleaned_data.get(name) or "")
+
+    def chips(self) -> list[Chip]:
+        """The filters that are set, as words."""
+        found = []
+        for name, field in self.fields.items():
+            if value := self.value(name):
+                words = dict(getattr(field, "choices", ()))
+                found.append(Chip(name, str(field.label), str(words.get(value, value))))
+        return found
+
+
+def _choices(pairs: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    return [("", _("any")), *((value, word) for value, word in pairs if value)]
+
+
+def card_choices(cards: Iterable[str]) -> list[tuple[str, Any]]:
+    """Card types by their short names."""
+    return _choices((card, card_label(card)) for card in cards)
+
+
+class QueueFilter(FilterForm):
+    """Filters of the queue list."""
+
+    q = forms.CharField(label=_("Name"), max_length=63)
+    service_type = forms.ChoiceField(label=_("Service type"), choices=_choices(ServiceType.choices))
+    state = forms.ChoiceField(label=_("State"), choices=_choices(QueueState.choices))
+
+    def apply(self, queues: QuerySet) -> QuerySet:
+        """Narrow the list."""
+        if text := self.value("q"):
+            queues = queues.filter(Q(name__icontains=text) | Q(tenant__name__icontains=text))
+        if service := self.value("service_type"):
+            queues = queues.filter(service_type=service)
+        if state := self.value("state"):
+            queues = queues.filter(state=state)
+        return queues
+
+
+class GangFilter(FilterForm):
+    """Filters of the gang list."""
+
+    q = forms.CharField(label=_("Name"), max_length=120)
+    state = forms.ChoiceField(label=_("State"), choices=_choices(GangState.choices))
+    reason = forms.ChoiceField(label=_("Why it waits"), choices=_choices(TITLES.items()))
+    service_type = forms.ChoiceField(label=_("Service type"), choices=_choices(ServiceType.choices))
+    queue = forms.CharField(label=_("Queue"), max_length=63)
+    card = forms.CharField(label=_("Card type"), max_length=120)
+    order = forms.ChoiceField(
+        label=_("Order"),
+        choices=[("", _("newest first")), ("waiting", _("longest wait first"))],
+    )
+
+    def apply(self, gangs: QuerySet) -> QuerySet:
+        """Narrow the list."""
+        if text := self.value("q"):
+            gangs = gangs.filter(Q(name__icontains=text) | Q(namespace__icontains=text))
+        if state := self.value("state"):
+            gangs = gangs.filter(state=state)
+        if reason := self.value("reason"):
+            gangs = gangs.filter(needs=True, reason_code=reason)
+        if service := self.value("service_type"):
+            gangs = gangs.filter(service_type=service)
+        if queue := self.value("queue"):
+            gangs = gangs.filter(queue_name=queue)
+        if card := self.value("card"):
+            gangs = gangs.filter(cards__has_key=card)
+        return gangs
+
+
+class ReclaimFilter(FilterForm):
+    """Filters of the reclaim history."""
+
+    q = forms.CharField(label=_("Gang or queue"), max_length=120)
+    state = forms.ChoiceField(label=_("State"), choices=_choices(ReclaimState.choices))
+
+    def apply(self, reclaims: QuerySet) -> QuerySet:
+        """Narrow the list."""
+        if text := self.value("q"):
+            reclaims = reclaims.filter(
+                Q(reclaimer__icontains=text) | Q(queue_name__icontains=text) | Q(victims__gang__icontains=text)
+            ).distinct()
+        if state := self.value("state"):
+            reclaims = reclaims.filter(state=state)
+        return reclaims
+
+
+class SessionFilter(FilterForm):
+    """Filters of the session list."""
+
+    state = forms.ChoiceField(label=_("State"), choices=_choices(SessionState.choices))
+    decided = forms.ChoiceField(
+        label=_("Decisions"), choices=[("", _("any")), ("yes", _("with decisions")), ("reclaims", _("with reclaims"))]
+    )
+
+    def apply(self, sessions: QuerySet) -> QuerySet:
+        """Narrow the list."""
+        if state := self.value("state"):
+            sessions = sessions.filter(state=state)
+        decided = self.value("decided")
+        if decided == "yes":
+            sessions = sessions.filter(Q(counts__binds__gt=0) | Q(counts__evictions__gt=0))
+        elif decided == "reclaims":
+            sessions = sessions.filter(counts__reclaims__gt=0)
+        return sessions

@@ -1,0 +1,163 @@
+"""Gangs: the list with its filters, and the page of one gang with the reason why it waits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.common.permissions import Access
+from tidesched_web.console import wording
+from tidesched_web.console.export import csv_response
+from tidesched_web.console.forms.filters import GangFilter
+from tidesched_web.console.page import Page, page
+from tidesched_web.console.paging import paged
+from tidesched_web.scheduling.selectors import reclaims_of_gang
+from tidesched_web.workloads.models import Gang
+from tidesched_web.workloads.selectors import (
+    newest_gang_id,
+    pods_of,
+    timeline_of,
+    visible_gang_keys,
+    visible_gangs,
+    with_reason_counts,
+)
+
+
+@page(section="gangs", topics="sessions gangs")
+def gangs(this: Page) -> HttpResponseBase:
+    """The list; `?format=csv` exports all that the filters leave."""
+    cluster = this.cluster
+    form = GangFilter(this.request.GET)
+    rows = form.apply(visible_gangs(this.access).filter(cluster=cluster)).defer("manifest")
+    waiting_first = form.value("order") == "waiting"
+    if waiting_first:
+        rows = rows.filter(waiting_since__isnull=False, needs=True)
+    order = ("waiting_since", "id") if waiting_first else ("-submitted_at", "-id")
+    if this.request.GET.get("format") == "csv":
+        return _export(cluster, rows.order_by(*order))
+    found = paged(with_reason_counts(rows, this.access, cluster), order, this.request.GET.get("cursor", ""))
+    counts = found.rows[0].reason_counts if found.rows else []
+    total = sum(entry["n"] for entry in counts)
+    top = counts[0] if counts else {"code": "", "n": 0}
+    return this.render(
+        "gangs/gangs.html",
+        {
+            "page": found,
+            "form": form,
+            "counts": counts,
+            "line": wording.waiting_line(total, top["code"], top["n"]) if found.rows else "",
+        },
+    )
+
+
+def _export(cluster: Cluster, rows: Any) -> HttpResponseBase:
+    header = ["namespace", "name", "queue", "service_type", "state", "priority", "min_member", "ready"]
+    header += ["cards", "submitted_at", "waiting_since", "reason", "message"]
+    return csv_response(
+        f"gangs-{cluster.slug}",
+        header,
+        (
+            (
+                row.namespace,
+                row.name,
+                row.queue_name,
+                row.service_type,
+                row.state,
+                row.priority,
+                row.min_member,
+                row.ready,
+            )
+            + (" ".join(f"{name}={count:g}" for name, count in sorted(row.cards.items())),)
+            + (row.submitted_at.isoformat(), row.waiting_since.isoformat() if row.waiting_since else "")
+            + (
+                (row.reason_code, wording.reason_sentence(row.reason_code, row.reason_numbers))
+                if row.needs
+                else ("", "")
+            )
+            for row in rows.iterator(chunk_size=1000)
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class HolderRow:
+    """A gang that holds what another one waits for; without a name when it is somebody else's."""
+
+    gang: str
+    queue: str
+    amount: str
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """The card that says why a gang waits."""
+
+    sentence: str
+    figures: list[tuple[str, str]]
+    holders: list[HolderRow]
+    refusals: list[tuple[str, int]]
+    remedy: str
+
+
+def why(access: Access, gang: Gang) -> Why:
+    """The reason with its numbers, its holders (one query where there are any) and what would help."""
+    numbers = gang.reason_numbers or {}
+    resource = numbers.get("resource")
+    words = wording.FIGURES
+    figures = [
+        (str(words[name]), wording.resource_amount(resource, numbers[name]))
+        for name in words
+        if numbers.get(name) is not None
+    ]
+    held = numbers.get("holders") or []
+    keys = [holder["gang"] for holder in held]
+    seen = visible_gang_keys(access, [gang.cluster_id], keys) if keys and not access.everything else None
+    holders = [
+        HolderRow(holder["gang"], holder.get("queue", ""), wording.resource_amount(resource, holder.get("amount")))
+        if seen is None or (gang.cluster_id, holder["gang"]) in seen
+        else HolderRow("", "", wording.resource_amount(resource, holder.get("amount")))
+        for holder in held
+    ]
+    if seen is not None and holders and not holders[0].gang:
+        # The sentence may name the largest holder: not to somebody who may not see it.
+        numbers = {name: value for name, value in numbers.items() if name != "holders"}
+    return Why(
+        wording.reason_sentence(gang.reason_code, numbers),
+        figures,
+        holders,
+        wording.node_refusals(numbers),
+        wording.remedy_sentence(gang.reason_remedy) if gang.reason_remedy else "",
+    )
+
+
+@page(section="gangs", topics="sessions gangs")
+def gang(this: Page, pk: int) -> HttpResponse:
+    """One gang: why it waits, what happened to it, its pods and its object."""
+    found = visible_gangs(this.access).filter(cluster=this.cluster, pk=pk).first()
+    if found is None:
+        raise Http404
+    return this.render(
+        "gangs/gang.html",
+        {
+            "gang": found,
+            "why": why(this.access, found) if found.needs and found.reason_code else None,
+            "pods": list(pods_of(found)),
+            "steps": list(reversed(timeline_of(found))),
+            "reclaims": reclaims_of_gang(this.access, this.cluster, found.key, limit=6) if not found.needs else [],
+            "manifest": yaml.safe_dump(found.manifest, sort_keys=False, allow_unicode=True) if found.manifest else "",
+        },
+    )
+
+
+@page()
+def gang_by_name(this: Page, namespace: str, name: str) -> HttpResponse:
+    """The address that other pages know: go to the gang of that name that was submitted last."""
+    pk = newest_gang_id(this.access, this.cluster, f"{namespace}/{name}")
+    if pk is None:
+        raise Http404
+    return redirect("console:gang", this.cluster.slug, pk)

@@ -1,0 +1,49 @@
+"""The reader's language and time zone: the profile's first, then what the browser says."""
+
+from __future__ import annotations
+
+import zoneinfo
+from collections.abc import Callable
+from urllib.parse import unquote
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils import timezone, translation
+
+_LANGUAGES = frozenset(code for code, _name in settings.LANGUAGES)
+
+
+class ReaderMiddleware:
+    """Activates language and zone for pages; sends a person with a first password to change it."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Everything but the console itself passes through untouched, without asking for the account."""
+        if request.path.startswith(("/api/", "/static/", "/healthz", "/readyz", "/metrics")):
+            return self.get_response(request)
+        user = request.user
+        language = getattr(user, "language", "") or request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")
+        if language in _LANGUAGES:
+            translation.activate(language)
+            request.LANGUAGE_CODE = language  # type: ignore[attr-defined]
+        zone = _zone(getattr(user, "time_zone", "")) or _zone(unquote(request.COOKIES.get("tz", "")))
+        if getattr(user, "must_change_password", False):
+            door = {reverse("console:password"), reverse("console:sign_out")}
+            if request.path not in door:
+                return HttpResponseRedirect(reverse("console:password"))
+        with timezone.override(zone or timezone.get_default_timezone()):
+            response = self.get_response(request)
+        response.headers.setdefault("Content-Language", translation.get_language() or settings.LANGUAGE_CODE)
+        return response
+
+
+def _zone(name: str) -> zoneinfo.ZoneInfo | None:
+    if not name:
+        return None
+    try:
+        return zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        return None

@@ -1,0 +1,133 @@
+"""The overview: where the cards are now, the tide, who waits longest and what was taken back last."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+from django.http import HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.console import bars, wording
+from tidesched_web.console.card_names import card_label
+from tidesched_web.console.chart import Chart, Twin, answer
+from tidesched_web.console.figures import base
+from tidesched_web.console.figures import tide as tide_figure
+from tidesched_web.console.page import Page, page
+from tidesched_web.scheduling.models import TidePoint
+from tidesched_web.scheduling.selectors import newest_reclaims, newest_tide, tide_points
+from tidesched_web.workloads.selectors import longest_waiting
+
+LAPS = dt.timedelta(hours=48)
+ROWS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class CardRow:
+    """One card type of the overview's first table."""
+
+    point: TidePoint
+    bar: bars.UsageBar
+
+    @property
+    def own_training(self) -> int:
+        """Training on cards that a full flood would leave to it."""
+        return self.point.training - self.point.borrowed
+
+
+@page(section="overview")
+def home(this: Page) -> HttpResponse:
+    """Go to the cluster that the reader looked at last; without any say what to do."""
+    if this.current is not None:
+        return redirect("console:cluster_overview", this.current.slug)
+    return this.render("overview/nothing.html")
+
+
+@page(section="overview", topics="sessions alerts clusters")
+def overview(this: Page) -> HttpResponse:
+    """The page of one cluster."""
+    cluster = this.cluster
+    rows = [
+        CardRow(
+            point,
+            bars.card_bar(
+                total=point.total,
+                inference=point.inference,
+                training=point.training,
+                borrowed=point.borrowed,
+                foreign=point.foreign,
+                idle=point.idle,
+                waiting=point.waiting,
+            ),
+        )
+        for point in newest_tide(cluster)
+    ]
+    waiting = longest_waiting(this.access, cluster, ROWS)
+    total = sum(entry["n"] for entry in waiting.by_reason)
+    top = waiting.by_reason[0] if waiting.by_reason else {"code": "", "n": 0}
+    return this.render(
+        "overview/overview.html",
+        {
+            "rows": rows,
+            "waiting": waiting.gangs,
+            "line": wording.waiting_line(total, top["code"], top["n"]),
+            "reclaims": newest_reclaims(this.access, cluster, ROWS),
+            "chart": tide_chart(cluster, [row.point.card for row in rows]),
+        },
+    )
+
+
+def tide_chart(cluster: Cluster, cards: list[str]) -> Chart:
+    """The chart with a choice of one card type or all of them."""
+    choices = [("", _("All card types")), *((card, card_label(card)) for card in cards)]
+    return Chart(
+        key="tide",
+        question=_("Where in the tide are we? The last two days by the cluster's clock"),
+        url=reverse("console:tide", args=[cluster.slug]),
+        choices=choices if len(cards) > 1 else [],
+        choice_label=_("Card type"),
+    )
+
+
+@page()
+def tide(this: Page) -> HttpResponseBase:
+    """The data of the chart."""
+    cluster = this.cluster
+    card = this.request.GET.get("card", "")
+    end = cluster.clock()
+    start = end - LAPS
+
+    def series() -> list[tide_figure.TideRow]:
+        return tide_figure.rows(tide_points(cluster, start, card), start, end)
+
+    def twin() -> Twin:
+        header = [
+            _("time"),
+            _("hardware"),
+            _("inference"),
+            _("training"),
+            _("borrowed"),
+            _("foreign"),
+            _("idle"),
+            _("waiting"),
+        ]
+        data = [
+            (
+                base.local(row.at)[:16],
+                row.total,
+                row.inference,
+                row.training,
+                row.borrowed,
+                row.foreign,
+                row.idle,
+                row.waiting,
+            )
+            for row in series()
+        ]
+        return Twin(f"tide-{cluster.slug}", header, data)
+
+    key = f"tide:{cluster.pk}:{cluster.session_id}:{card}"  # type: ignore[attr-defined]
+    return answer(this.request, key=key, figure=lambda theme: tide_figure.figure(series(), theme), twin=twin)

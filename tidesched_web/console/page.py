@@ -1,0 +1,115 @@
+"""What the views share: who may come in, which cluster a page is about, and how a page is rendered.
+
+A page costs at most six queries: the account, its memberships and its clusters (with their newest session and open
+alerts) are three of them, so a view has three of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.views import redirect_to_login
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render, resolve_url
+from django.utils.cache import patch_cache_control, patch_vary_headers
+
+from tidesched_web.accounts.selectors import access_of
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.common.permissions import Access
+from tidesched_web.scheduling.selectors import clusters_now
+
+THEMES = ("auto", "light", "dark")
+
+
+@dataclass
+class Page:
+    """One request of a signed-in reader: their rights, the clusters they see and the one that the page is about."""
+
+    request: HttpRequest
+    access: Access
+    clusters: list[Cluster]
+    current: Cluster | None = None
+    section: str = ""
+    topics: str = field(default="")
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster that the address names (a page without one does not ask)."""
+        if self.current is None:
+            raise Http404
+        return self.current
+
+    def render(self, template: str, context: dict[str, Any] | None = None, *, status: int = 200) -> HttpResponse:
+        """The whole page, or only its changing part when the page's script asks for that."""
+        htmx = getattr(self.request, "htmx", None)
+        fragment = bool(htmx) and htmx.target == "live"
+        response = render(
+            self.request,
+            template,
+            {
+                "layout": "layouts/fragment.html" if fragment else "layouts/page.html",
+                "access": self.access,
+                "clusters": self.clusters,
+                "cluster": self.current,
+                "now": self.current.clock() if self.current else None,
+                "section": self.section,
+                "topics": self.topics,
+            }
+            | (context or {}),
+            status=status,
+        )
+        patch_vary_headers(response, ["HX-Request", "Cookie"])
+        patch_cache_control(response, private=True, no_store=True)
+        return response
+
+
+View = Callable[..., HttpResponse]
+
+
+def _sign_in_first(request: HttpRequest) -> HttpResponse:
+    """Send a stranger to the sign-in page; a fragment cannot be redirected, so the whole page is told to go there."""
+    if getattr(request, "htmx", None):
+        return HttpResponse(status=204, headers={"HX-Refresh": "true"})
+    return redirect_to_login(request.get_full_path(), resolve_url(settings.LOGIN_URL))
+
+
+def page(*, section: str = "", topics: str = "") -> Callable[[View], View]:
+    """A view for signed-in readers: it gets a `Page`. With `slug` in the address that cluster is the page's, else 404."""
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def answer(request: HttpRequest, slug: str | None = None, **arguments: Any) -> HttpResponse:
+            if not request.user.is_authenticated:
+                return _sign_in_first(request)
+            access = access_of(request.user)  # type: ignore[arg-type]
+            clusters = clusters_now(access)
+            this = Page(request, access, clusters, section=section, topics=topics)
+            if slug is not None:
+                this.current = next((cluster for cluster in clusters if cluster.slug == slug), None)
+                if this.current is None:
+                    raise Http404
+            elif clusters:
+                this.current = _last_or_first(request, clusters)
+            response = view(this, **arguments)
+            if slug is not None and request.COOKIES.get("cluster") != slug:
+                response.set_cookie("cluster", slug, max_age=365 * 24 * 3600, samesite="Lax", httponly=True)
+            return response
+
+        return answer
+
+    return decorate
+
+
+def _last_or_first(request: HttpRequest, clusters: list[Cluster]) -> Cluster:
+    last = request.COOKIES.get("cluster")
+    return next((cluster for cluster in clusters if cluster.slug == last), clusters[0])
+
+
+def context(request: HttpRequest) -> dict[str, str]:
+    """For every template: the reader's choice of appearance."""
+    theme = request.COOKIES.get("theme", "auto")
+    return {"theme": theme if theme in THEMES else "auto"}

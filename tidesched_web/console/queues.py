@@ -1,0 +1,168 @@
+"""Queues: one usage bar per card type, and the page of one queue."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from tidesched_web.console import amounts, bars, manifests
+from tidesched_web.console.card_names import card_label
+from tidesched_web.console.chart import Chart, Twin, answer
+from tidesched_web.console.export import csv_response
+from tidesched_web.console.figures import base
+from tidesched_web.console.figures import usage as usage_figure
+from tidesched_web.console.forms.filters import QueueFilter
+from tidesched_web.console.page import Page, page
+from tidesched_web.quota.models import Queue
+from tidesched_web.quota.selectors import card_quota_of
+from tidesched_web.scheduling.selectors import queues_with_usage, usage_points, waiting_cards_of
+from tidesched_web.workloads.selectors import gangs_of_queue
+
+SPAN = dt.timedelta(hours=48)
+
+
+@dataclass(frozen=True, slots=True)
+class CardUse:
+    """One card type of one queue; figures in milli-cards."""
+
+    card: str
+    quota: int
+    allocated: int
+    inqueue: int
+    waiting: int
+    bar: bars.UsageBar
+
+
+@dataclass(frozen=True, slots=True)
+class QueueRow:
+    """A queue with its bars."""
+
+    queue: Queue
+    uses: list[CardUse]
+    waiting: int
+    running: int
+    starved: bool
+
+
+def queue_row(queue: Queue) -> QueueRow:
+    """Put usage, quota and what waits together; a card with a quota but no use yet is shown with zero."""
+    usage = {row["card"]: row for row in queue.usage_rows}  # type: ignore[attr-defined]
+    quota = card_quota_of(queue)
+    waits = waiting_cards_of(queue)
+    uses = []
+    starved = False
+    for card in sorted({*usage, *quota}):
+        row = usage.get(card, {"allocated": 0, "inqueue": 0})
+        limit = quota.get(card, 0) * 1000
+        waiting = round(1000 * waits.get(card, 0))
+        starved = starved or (waiting > 0 and row["allocated"] < limit)
+        bar = bars.queue_bar(queue.service_type, limit, row["allocated"], row["inqueue"], waiting=waiting)
+        uses.append(CardUse(card, limit, row["allocated"], row["inqueue"], waiting, bar))
+    return QueueRow(queue, uses, queue.waiting_gangs, queue.running_gangs, starved)  # type: ignore[attr-defined]
+
+
+@page(section="queues", topics="sessions queues usage")
+def queues(this: Page) -> HttpResponse | HttpResponseBase:
+    """All queues of the cluster that the reader sees."""
+    cluster = this.cluster
+    form = QueueFilter(this.request.GET)
+    rows = [queue_row(queue) for queue in form.apply(queues_with_usage(this.access, cluster))]
+    if this.request.GET.get("format") == "csv":
+        header = ["queue", "service_type", "tenant", "state", "card", "quota", "allocated", "inqueue", "waiting"]
+        return csv_response(
+            f"queues-{cluster.slug}",
+            header,
+            (
+                (
+                    row.queue.name,
+                    row.queue.service_type,
+                    row.queue.tenant.slug if row.queue.tenant else "",
+                    row.queue.state,
+                )
+                + (use.card, use.quota / 1000, use.allocated / 1000, use.inqueue / 1000, use.waiting / 1000)
+                for row in rows
+                for use in row.uses
+            ),
+        )
+    starved = sum(row.starved for row in rows)
+    line = ngettext("%(n)s queue", "%(n)s queues", len(rows)) % {"n": amounts.number(len(rows))}
+    if starved:
+        line += "; " + ngettext(
+            "%(n)s waits although it is below its quota", "%(n)s wait although they are below their quota", starved
+        ) % {"n": amounts.number(starved)}
+    return this.render("queues/queues.html", {"rows": rows, "form": form, "line": f"{line}."})
+
+
+@page(section="queues", topics="sessions queues usage")
+def queue(this: Page, name: str) -> HttpResponse:
+    """One queue: use, order of those who wait, who runs, settings and ready-made manifests."""
+    found = _queue(this, name)
+    row = queue_row(found)
+    gangs = gangs_of_queue(found)
+    cards = [use.card for use in row.uses]
+    return this.render(
+        "queues/queue.html",
+        {
+            "row": row,
+            "queue": found,
+            "waiting": [gang for gang in gangs if gang.needs],
+            "running": [gang for gang in gangs if not gang.needs],
+            "chart": _usage_chart(this, found, cards) if cards else None,
+            "manifests": manifests.for_queue(found, cards),
+        },
+    )
+
+
+def _queue(this: Page, name: str) -> Queue:
+    found = queues_with_usage(this.access, this.cluster).filter(name=name).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+def _usage_chart(this: Page, found: Queue, cards: list[str]) -> Chart:
+    return Chart(
+        key="usage",
+        question=_("Was the quota right? Use against quota, the last two days by the cluster's clock"),
+        url=reverse("console:queue_usage", args=[this.cluster.slug, found.name]),
+        query=f"card={cards[0]}",
+        size="short",
+        choices=[(card, card_label(card)) for card in cards] if len(cards) > 1 else [],
+        choice=cards[0],
+        choice_label=_("Card type"),
+    )
+
+
+@page()
+def usage(this: Page, name: str) -> HttpResponseBase:
+    """The data of the usage chart of one card type."""
+    found = _queue(this, name)
+    card = this.request.GET.get("card", "")
+    end = this.cluster.clock()
+
+    def series() -> list[usage_figure.UsageRow]:
+        points = usage_points(found, card, end - SPAN)
+        rows = [
+            usage_figure.UsageRow(max(at, end - SPAN), *(value / 1000 for value in values)) for at, *values in points
+        ]
+        # The last value holds until now.
+        return (
+            [*rows, usage_figure.UsageRow(end, rows[-1].quota, rows[-1].allocated, rows[-1].inqueue, rows[-1].elastic)]
+            if rows
+            else []
+        )
+
+    def twin() -> Twin:
+        header = [_("time"), _("quota"), _("in use"), _("promised"), _("elastic")]
+        data = [(base.local(row.at)[:19], row.quota, row.allocated, row.inqueue, row.elastic) for row in series()]
+        return Twin(f"usage-{found.name}", header, data)
+
+    key = f"usage:{found.pk}:{this.cluster.session_id}:{card}"  # type: ignore[attr-defined]
+    return answer(
+        this.request, key=key, figure=lambda theme: usage_figure.figure(series(), found.service_type, theme), twin=twin
+    )

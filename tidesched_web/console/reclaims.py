@@ -1,0 +1,167 @@
+"""Reclaims: the history, and the receipt of one: who needed what, who fell, and by which rule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from tidesched_web.console import amounts, bars
+from tidesched_web.console.card_names import card_label
+from tidesched_web.console.export import csv_response
+from tidesched_web.console.forms.filters import ReclaimFilter
+from tidesched_web.console.page import Page, page
+from tidesched_web.console.paging import paged
+from tidesched_web.scheduling.models import Reclaim
+from tidesched_web.scheduling.selectors import (
+    decisions_of_reclaim,
+    own_queue_ids,
+    visible_reclaims,
+    with_victim_rows,
+)
+
+
+def cards_of(amount: dict[str, Any]) -> dict[str, float]:
+    """The cards of an amount of the result document."""
+    return amount.get("cards") or {}
+
+
+def _own(this: Page) -> frozenset[int] | None:
+    """The queues that the reader may see, None for all of them."""
+    return None if this.access.everything else own_queue_ids(this.access)
+
+
+def _redact(reclaim: Reclaim, own: frozenset[int] | None) -> None:
+    """Of the other side of a reclaim a member sees the gang's name, not its queue nor who else was looked at."""
+    if own is None:
+        return
+    if reclaim.queue_id not in own:
+        reclaim.queue_name = ""
+    for row in reclaim.victim_rows:  # type: ignore[attr-defined]
+        if row["queue_id"] not in own:
+            row["queue"] = ""
+    reclaim.refused = []
+
+
+@page(section="reclaims", topics="sessions reclaims")
+def reclaims(this: Page) -> HttpResponseBase:
+    """The history, newest first."""
+    cluster = this.cluster
+    form = ReclaimFilter(this.request.GET)
+    rows = form.apply(with_victim_rows(visible_reclaims(this.access).filter(cluster=cluster)))
+    own = _own(this)
+    if this.request.GET.get("format") == "csv":
+        return _export(cluster.slug, rows.order_by("-id"), own)
+    found = paged(rows, ("-id",), this.request.GET.get("cursor", ""))
+    for row in found.rows:
+        _redact(row, own)
+    return this.render("reclaims/reclaims.html", {"page": found, "form": form, "line": _line(found.rows)})
+
+
+def _line(rows: list[Reclaim]) -> str:
+    """What this page of the history adds up to."""
+    if not rows:
+        return ""
+    gangs = sum(len(row.victim_rows) for row in rows)  # type: ignore[attr-defined]
+    lost = sum(row.work_lost_card_seconds for row in rows)
+    fell = ngettext("%(n)s gang fell", "%(n)s gangs fell", gangs) % {"n": amounts.number(gangs)}
+    first = ngettext("The newest reclaim", "The newest %(n)s reclaims", len(rows)) % {"n": amounts.number(len(rows))}
+    return _("%(first)s: %(fell)s, %(work)s of work lost.") % {"first": first, "fell": fell, "work": amounts.work(lost)}
+
+
+def _export(slug: str, rows: Any, own: frozenset[int] | None) -> HttpResponseBase:
+    header = [
+        "id",
+        "at",
+        "wall_at",
+        "state",
+        "action",
+        "reclaimer",
+        "queue",
+        "needed",
+        "freed",
+        "victims",
+        "work_lost_card_seconds",
+        "rule",
+    ]
+
+    def text(cards: dict[str, float]) -> str:
+        return " ".join(f"{name}={count:g}" for name, count in sorted(cards.items()))
+
+    def lines() -> Any:
+        for row in rows.iterator(chunk_size=500):
+            _redact(row, own)
+            victims = " ".join(victim["gang"] for victim in row.victim_rows)
+            yield (row.pk, row.at.isoformat(), row.wall_at.isoformat(), row.state, row.action, row.reclaimer, row.queue_name) + (
+                text(cards_of(row.needed)), text(cards_of(row.freed)), victims, round(row.work_lost_card_seconds, 3), row.rule
+            )  # fmt: skip
+
+    return csv_response(f"reclaims-{slug}", header, lines())
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """Needed against freed of one card type."""
+
+    card: str
+    needed: float
+    freed: float
+    needed_bar: bars.UsageBar
+    freed_bar: bars.UsageBar
+
+
+def balance(reclaim: Reclaim) -> list[Balance]:
+    """One pair of bars for each card type. What was needed may be "A or B" while one of them was freed."""
+    needed, freed = cards_of(reclaim.needed), cards_of(reclaim.freed)
+    names = sorted({*needed, *freed})
+    largest = max([*needed.values(), *freed.values()], default=0)
+    return [
+        Balance(
+            name,
+            needed.get(name, 0),
+            freed.get(name, 0),
+            bars.amount_bar(
+                "inference",
+                needed.get(name, 0),
+                largest,
+                f"{_('needed')}: {amounts.number(needed.get(name, 0))} × {card_label(name)}",
+            ),
+            bars.amount_bar(
+                "reclaimed",
+                freed.get(name, 0),
+                largest,
+                f"{_('freed')}: {amounts.number(freed.get(name, 0))} × {card_label(name)}",
+            ),
+        )
+        for name in names
+    ]
+
+
+@page(section="reclaims", topics="sessions reclaims")
+def reclaim(this: Page, pk: int) -> HttpResponse:
+    """The receipt of one reclaim."""
+    found = visible_reclaims(this.access).filter(cluster=this.cluster, pk=pk)
+    row = with_victim_rows(found).first()
+    if row is None:
+        raise Http404
+    own = _own(this)
+    _redact(row, own)
+    decisions = decisions_of_reclaim(row) if own is None else []
+    fell = len(row.victim_rows)  # type: ignore[attr-defined]
+    line = ngettext(
+        "%(reclaimer)s needed %(needed)s; %(n)s gang fell and freed %(freed)s.",
+        "%(reclaimer)s needed %(needed)s; %(n)s gangs fell and freed %(freed)s.",
+        fell,
+    ) % {
+        "reclaimer": row.reclaimer,
+        "needed": amounts.cards_text(cards_of(row.needed)) or _("room"),
+        "n": amounts.number(fell),
+        "freed": amounts.cards_text(cards_of(row.freed)) or _("room"),
+    }
+    return this.render(
+        "reclaims/reclaim.html",
+        {"reclaim": row, "line": line, "balance": balance(row), "decisions": decisions, "redacted": own is not None},
+    )

@@ -1,0 +1,126 @@
+"""Sessions: how long they take, what they decided and what came of it."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from tidesched_web.console import amounts, bars
+from tidesched_web.console.chart import Chart, Twin, answer
+from tidesched_web.console.export import csv_response
+from tidesched_web.console.figures import timings as timings_figure
+from tidesched_web.console.forms.filters import SessionFilter
+from tidesched_web.console.page import Page, page
+from tidesched_web.console.paging import paged
+from tidesched_web.scheduling.models import Session
+from tidesched_web.scheduling.selectors import (
+    newest_timings,
+    session_by_number,
+    session_reclaims,
+    visible_decisions,
+    visible_sessions,
+)
+
+CHART_SESSIONS = 60
+DECISIONS = 100
+
+
+def total_ms(session: Session) -> float:
+    """How long a session took: the sum of its steps."""
+    return sum(value for value in session.timings_ms.values() if isinstance(value, int | float))
+
+
+@page(section="sessions", topics="sessions")
+def sessions(this: Page) -> HttpResponseBase:
+    """The list with the chart of timings."""
+    cluster = this.cluster
+    form = SessionFilter(this.request.GET)
+    rows = form.apply(visible_sessions(this.access).filter(cluster=cluster))
+    if this.request.GET.get("format") == "csv":
+        header = ["number", "state", "started_at", "now", "milliseconds", "binds", "evictions", "reclaims"]
+        return csv_response(
+            f"sessions-{cluster.slug}",
+            header,
+            (
+                (row.number, row.state, row.started_at.isoformat(), row.now.isoformat(), round(total_ms(row), 1))
+                + tuple(row.counts.get(name, 0) for name in ("binds", "evictions", "reclaims"))
+                for row in rows.order_by("-id").iterator(chunk_size=1000)
+            ),
+        )
+    found = paged(rows, ("-id",), this.request.GET.get("cursor", ""))
+    for row in found.rows:
+        row.total_ms = total_ms(row)
+    chart = Chart(
+        key="timings",
+        question=_("How long do sessions take, and in which step?"),
+        url=reverse("console:session_timings", args=[cluster.slug]),
+        size="short",
+    )
+    return this.render(
+        "sessions/sessions.html", {"page": found, "form": form, "chart": chart, "line": _line(found.rows)}
+    )
+
+
+def _line(rows: list[Session]) -> str:
+    times = sorted(total_ms(row) for row in rows)
+    if not times:
+        return ""
+    median, longest = times[len(times) // 2], times[-1]
+    return _("Half of the newest %(n)s sessions took %(median)s or less, the longest %(longest)s.") % {
+        "n": amounts.number(len(times)),
+        "median": amounts.duration(median / 1000),
+        "longest": amounts.duration(longest / 1000),
+    }
+
+
+@page()
+def timings(this: Page) -> HttpResponseBase:
+    """The data of the chart."""
+    cluster = this.cluster
+
+    def series() -> list[timings_figure.TimingRow]:
+        return [
+            timings_figure.TimingRow(
+                number, {step: value for step, value in steps.items() if isinstance(value, int | float)}
+            )
+            for number, steps in newest_timings(cluster, CHART_SESSIONS)
+        ]
+
+    def twin() -> Twin:
+        rows = series()
+        steps = sorted({step for row in rows for step in row.steps})
+        return Twin(
+            f"timings-{cluster.slug}",
+            [_("session"), *steps],
+            [(row.number, *(row.steps.get(step) for step in steps)) for row in rows],
+        )
+
+    key = f"timings:{cluster.pk}:{cluster.session_id}"  # type: ignore[attr-defined]
+    return answer(this.request, key=key, figure=lambda theme: timings_figure.figure(series(), theme), twin=twin)
+
+
+@page(section="sessions", topics="sessions")
+def session(this: Page, number: int) -> HttpResponse:
+    """One session: its steps, its decisions with what came of each, its reclaims."""
+    found = session_by_number(this.access, this.cluster, number)
+    if found is None:
+        raise Http404
+    steps = {step: value for step, value in found.timings_ms.items() if isinstance(value, int | float)}
+    longest = max(steps.values(), default=0)
+    decisions = paged(
+        visible_decisions(this.access, found), ("id",), this.request.GET.get("cursor", ""), size=DECISIONS
+    )
+    return this.render(
+        "sessions/session.html",
+        {
+            "session": found,
+            "total_ms": total_ms(found),
+            "steps": [
+                (step, value, bars.amount_bar("inference", value, longest, f"{step}: {amounts.duration(value / 1000)}"))
+                for step, value in steps.items()
+            ],
+            "page": decisions,
+            "reclaims": session_reclaims(this.access, found),
+        },
+    )

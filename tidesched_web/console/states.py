@@ -1,0 +1,132 @@
+"""The states that a person sees: one word, one icon and one tone each, the same on every page.
+
+The words come from the models' choices; a tone is a CSS class of `static/css/console.css`. An icon always stands beside
+the word, so no state is told by its colour alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from tidesched_web.clusters.models import ClusterMode
+from tidesched_web.common.models import ServiceType
+from tidesched_web.quota.models import QueueState, SyncState
+from tidesched_web.scheduling.models import AlertSeverity, DecisionState, ReclaimState, SessionState
+from tidesched_web.workloads.models import GangEventKind, GangState
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How one state looks."""
+
+    word: str | Promise
+    icon: str
+    tone: str
+
+
+UNKNOWN = Look(_("Unknown"), "question-mark", "quiet")
+
+_GANG = {
+    GangState.WAITING: ("hourglass", "waiting"),
+    GangState.ADMITTED: ("door-enter", "admitted"),
+    GangState.RUNNING: ("player-play", "running"),
+    GangState.RECLAIMED: ("arrow-back-up", "reclaimed"),
+    GangState.FINISHED: ("circle-check", "quiet"),
+    GangState.FAILED: ("circle-x", "failed"),
+}
+_QUEUE = {
+    QueueState.OPEN: ("lock-open", "good"),
+    QueueState.CLOSING: ("lock-pause", "waiting"),
+    QueueState.CLOSED: ("lock", "quiet"),
+    QueueState.UNKNOWN: ("question-mark", "quiet"),
+}
+_SYNC = {
+    SyncState.PENDING: ("clock", "waiting"),
+    SyncState.IN_STEP: ("check", "good"),
+    SyncState.DRIFTED: ("arrows-split-2", "reclaimed"),
+    SyncState.FAILED: ("circle-x", "failed"),
+    SyncState.UNKNOWN: ("question-mark", "quiet"),
+}
+_SESSION = {
+    SessionState.DECIDED: ("clock", "admitted"),
+    SessionState.SENDING: ("send", "admitted"),
+    SessionState.DONE: ("circle-check", "good"),
+    SessionState.DRY_RUN: ("file-text", "quiet"),
+    SessionState.STOPPED: ("player-stop", "waiting"),
+    SessionState.FAILED: ("circle-x", "failed"),
+}
+_DECISION = {
+    DecisionState.DECIDED: ("clock", "admitted"),
+    DecisionState.SENDING: ("send", "admitted"),
+    DecisionState.DONE: ("circle-check", "good"),
+    DecisionState.FAILED: ("circle-x", "failed"),
+    DecisionState.SUPERSEDED: ("history", "quiet"),
+}
+_RECLAIM = {
+    ReclaimState.DECIDED: ("clock", "admitted"),
+    ReclaimState.EVICTING: ("arrow-back-up", "reclaimed"),
+    ReclaimState.PROMISED: ("hourglass", "waiting"),
+    ReclaimState.DONE: ("circle-check", "good"),
+    ReclaimState.PARTIAL: ("alert-triangle", "reclaimed"),
+    ReclaimState.CANCELLED: ("x", "quiet"),
+}
+_ALERT = {
+    AlertSeverity.INFO: ("info-circle", "admitted"),
+    AlertSeverity.WARNING: ("alert-triangle", "waiting"),
+    AlertSeverity.CRITICAL: ("alert-circle", "failed"),
+}
+_SERVICE = {
+    ServiceType.INFERENCE: ("bolt", "inference"),
+    ServiceType.TRAINING: ("barbell", "training"),
+}
+_STEP = {
+    GangEventKind.SUBMITTED: ("box", "quiet"),
+    GangEventKind.REASON: ("hourglass", "waiting"),
+    GangEventKind.ADMITTED: ("door-enter", "admitted"),
+    GangEventKind.PROMISED: ("calendar-time", "admitted"),
+    GangEventKind.BOUND: ("link", "admitted"),
+    GangEventKind.RUNNING: ("player-play", "running"),
+    GangEventKind.RECLAIMED: ("arrow-back-up", "reclaimed"),
+    GangEventKind.RESTARTED: ("refresh", "waiting"),
+    GangEventKind.FINISHED: ("circle-check", "quiet"),
+    GangEventKind.FAILED: ("circle-x", "failed"),
+    GangEventKind.GONE: ("logout", "quiet"),
+}
+_MODE: dict[str, Look] = {
+    ClusterMode.OBSERVE: Look(_("Observe"), "search", "quiet"),
+    ClusterMode.QUOTA: Look(_("Quota"), "stack-2", "admitted"),
+    ClusterMode.SCHEDULE: Look(_("Schedule"), "player-play", "good"),
+}
+_PHASE: dict[str, Look] = {
+    "Pending": Look(_("Pending"), "hourglass", "waiting"),
+    "Running": Look(_("Running"), "player-play", "running"),
+    "Succeeded": Look(_("Succeeded"), "circle-check", "quiet"),
+    "Failed": Look(_("Failed"), "circle-x", "failed"),
+}
+
+
+def _looks(table: dict) -> dict[str, Look]:
+    return {str(member.value): Look(member.label, icon, tone) for member, (icon, tone) in table.items()}
+
+
+LOOKS: dict[str, dict[str, Look]] = {
+    "gang": _looks(_GANG),
+    "queue": _looks(_QUEUE),
+    "sync": _looks(_SYNC),
+    "session": _looks(_SESSION),
+    "decision": _looks(_DECISION),
+    "reclaim": _looks(_RECLAIM),
+    "alert": _looks(_ALERT),
+    "service": _looks(_SERVICE),
+    "step": _looks(_STEP),
+    "mode": _MODE,
+    "pod": _PHASE,
+}
+
+
+def look(kind: str, value: str) -> Look:
+    """Return how `value` of the vocabulary `kind` looks; an unknown value is said to be unknown, never hidden."""
+    return LOOKS[kind].get(str(value), UNKNOWN)

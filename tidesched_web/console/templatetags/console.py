@@ -1,0 +1,174 @@
+"""The building blocks of every page: icons, states, times and amounts."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+
+from django import template
+from django.templatetags.static import static
+from django.utils import formats, timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from tidesched_web.console import amounts
+from tidesched_web.console.card_names import card_label
+from tidesched_web.console.states import look
+from tidesched_web.console.wording import reason_sentence, reason_title, remedy_sentence
+
+register = template.Library()
+
+
+@register.simple_tag
+def icon(name: str, css: str = "") -> SafeString:
+    """One icon of the sprite; it says nothing to a screen reader, the word beside it does."""
+    return format_html(
+        '<svg class="icon {}" width="18" height="18" fill="none" stroke="currentColor" stroke-width="2"'
+        ' stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"><use href="{}#{}"></use></svg>',
+        css,
+        static("vendor/icons.svg"),
+        name,
+    )
+
+
+@register.simple_tag
+def state(kind: str, value: str) -> SafeString:
+    """A state as icon and word."""
+    seen = look(kind, value)
+    return format_html('<span class="state tone-{}">{}{}</span>', seen.tone, icon(seen.icon), seen.word)
+
+
+@register.simple_tag
+def step_icon(value: str) -> SafeString:
+    """The icon of one step of a gang's life, in its tone."""
+    seen = look("step", value)
+    return format_html('<span class="step tone-{}">{}</span>', seen.tone, icon(seen.icon))
+
+
+@register.filter
+def card(name: str) -> SafeString:
+    """A card type by its short name, the canonical one on hover."""
+    return format_html('<span class="card-type" title="{}">{}</span>', name, card_label(name))
+
+
+@register.filter
+def count(value: float | None) -> str | SafeString:
+    """A number as a person reads it; unknown is a dash that says so."""
+    if value is None:
+        return format_html('<span title="{}">–</span>', _("not known"))
+    return amounts.number(value)
+
+
+@register.filter
+def milli(value: int | None) -> str | SafeString:
+    """Milli-cards as cards."""
+    return count(None if value is None else value / 1000)
+
+
+@register.filter
+def cards(value: Mapping[str, float] | None) -> str | SafeString:
+    """A map of card counts as "4 × H200, 2 × A10"."""
+    return amounts.cards_text(value) if value else format_html('<span class="text-secondary">{}</span>', _("no cards"))
+
+
+@register.filter
+def duration(seconds: float | None) -> str | SafeString:
+    """Seconds as "3 h 12 min"."""
+    return count(None) if seconds is None else amounts.duration(seconds)
+
+
+@register.filter
+def work(card_seconds: float | None) -> str | SafeString:
+    """Card-seconds as card-hours or card-minutes."""
+    return count(None) if card_seconds is None else amounts.work(card_seconds)
+
+
+@register.filter
+def gib(mib: int | None) -> str | SafeString:
+    """MiB as GiB."""
+    return _("no limit") if mib is None else f"{amounts.number(mib / 1024)} GiB"
+
+
+@register.filter
+def cores(milli_cores: int | None) -> str | SafeString:
+    """Milli-cores as cores."""
+    return _("no limit") if milli_cores is None else amounts.number(milli_cores / 1000)
+
+
+@register.filter
+def exact(moment: dt.datetime | None) -> str | SafeString:
+    """A moment in the reader's zone, to the second."""
+    if moment is None:
+        return count(None)
+    return formats.date_format(timezone.localtime(moment), "Y-m-d H:i:s")
+
+
+@register.simple_tag
+def ago(moment: dt.datetime | None, now: dt.datetime | None = None) -> str | SafeString:
+    """How long ago, the exact time on hover. Without `now` it is wall time and the page's script keeps it fresh."""
+    if moment is None:
+        return count(None)
+    seconds = ((now or timezone.now()) - moment).total_seconds()
+    text = amounts.ago(seconds)
+    if now is None:
+        stamp = moment.astimezone(dt.UTC).isoformat()
+        return format_html('<time class="num" datetime="{}" data-ago title="{}">{}</time>', stamp, exact(moment), text)
+    return format_html(
+        '<time class="num" datetime="{}" title="{}">{}</time>', moment.isoformat(), cluster_time_title(moment), text
+    )
+
+
+def cluster_time_title(moment: dt.datetime) -> str:
+    return _("%(time)s by the cluster's clock") % {"time": exact(moment)}
+
+
+@register.simple_tag
+def since(moment: dt.datetime | None, now: dt.datetime) -> str | SafeString:
+    """How long it lasts already, the exact beginning on hover."""
+    if moment is None:
+        return count(None)
+    return format_html(
+        '<time class="num" datetime="{}" title="{}">{}</time>',
+        moment.isoformat(),
+        cluster_time_title(moment),
+        amounts.duration((now - moment).total_seconds()),
+    )
+
+
+@register.simple_tag
+def between(start: dt.datetime | None, end: dt.datetime | None) -> str | SafeString:
+    """The time between two moments."""
+    return duration((end - start).total_seconds() if start and end else None)
+
+
+@register.simple_tag
+def reason_text(code: str, numbers: Mapping[str, object] | None) -> str:
+    """Why a gang waits, as a sentence in the reader's language."""
+    return reason_sentence(code, numbers or {})
+
+
+@register.filter
+def reason_name(code: str) -> str:
+    """The short name of a reason code."""
+    return str(reason_title(code))
+
+
+@register.filter
+def remedy(value: Mapping[str, object] | None) -> str:
+    """What would let a gang start, as a sentence."""
+    return remedy_sentence(value) if value else ""
+
+
+@register.simple_tag(takes_context=True)
+def query(context: template.Context, **changes: object) -> str:
+    """This page's address parameters with some of them changed; None or "" drops one, and a change drops the place."""
+    values = context["request"].GET.copy()
+    values.pop("cursor", None)
+    for name, value in changes.items():
+        if value in (None, ""):
+            values.pop(name, None)
+        else:
+            values[name] = str(value)
+    text = values.urlencode()
+    return f"?{text}" if text else "?"

@@ -1,0 +1,234 @@
+"""Why a gang waits, and what would help, as sentences made from the closed code and its numbers.
+
+Where a number is missing the sentence falls back to one without it: a wrong figure is worse than none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from tidesched_web.console import amounts
+from tidesched_web.console.card_names import card_label
+
+Numbers = Mapping[str, Any]
+
+TITLES: dict[str, Promise] = {
+    "Suspended": gettext_lazy("Suspended"),
+    "Misconfigured": gettext_lazy("Misconfigured"),
+    "TimedOut": gettext_lazy("Timed out"),
+    "NoMatchingCard": gettext_lazy("No such card"),
+    "QueueClosed": gettext_lazy("Queue closed"),
+    "ExceedsMaxQuota": gettext_lazy("Larger than the quota"),
+    "GangIncomplete": gettext_lazy("Gang incomplete"),
+    "WaitingForReclaim": gettext_lazy("Waits for reclaimed cards"),
+    "NotAllowedInQueue": gettext_lazy("Not allowed in the queue"),
+    "WaitingForQuota": gettext_lazy("Waits for quota"),
+    "OverCommitted": gettext_lazy("Cluster is promised out"),
+    "WaitingForCards": gettext_lazy("Waits for cards"),
+    "NoNodeMatches": gettext_lazy("No node matches"),
+    "Fragmented": gettext_lazy("Cards are scattered"),
+    "BehindHigherPriority": gettext_lazy("Behind higher priority"),
+    "ReclaimForbidden": gettext_lazy("May not take cards back"),
+    "BackingOff": gettext_lazy("Backing off"),
+    "PendingEvaluation": gettext_lazy("Not looked at yet"),
+}
+
+FIGURES: dict[str, Promise] = {
+    "requested": gettext_lazy("Needs"),
+    "limit": gettext_lazy("Limit"),
+    "allocated": gettext_lazy("In use"),
+    "inqueue": gettext_lazy("Promised"),
+    "free": gettext_lazy("Free"),
+    "short": gettext_lazy("Short of"),
+    "position": gettext_lazy("Place in the queue"),
+}
+
+NODE_REFUSALS: dict[str, Promise] = {
+    "card": gettext_lazy("has no such card"),
+    "cards": gettext_lazy("too few cards free"),
+    "cpu": gettext_lazy("too little CPU free"),
+    "memory": gettext_lazy("too little memory free"),
+    "pods": gettext_lazy("no room for another pod"),
+    "unschedulable": gettext_lazy("closed for new pods"),
+    "selector": gettext_lazy("does not match the selector"),
+    "affinity": gettext_lazy("does not match the affinity"),
+    "taint": gettext_lazy("has a taint that is not tolerated"),
+    "taints": gettext_lazy("has a taint that is not tolerated"),
+    "quota": gettext_lazy("its card is beyond the quota"),
+}
+
+
+def reason_title(code: str) -> str | Promise:
+    """The short name of a code; an unknown one shows itself."""
+    return TITLES.get(code, code)
+
+
+def resource_label(resource: str | None) -> str:
+    """What the numbers count."""
+    if resource == "cpu":
+        return _("CPU cores")
+    if resource == "memory":
+        return _("memory")
+    return card_label(resource) if resource else _("cards")
+
+
+def resource_amount(resource: str | None, value: float | None) -> str:
+    """A figure of a reason in human units: cards as counts, CPU in cores, memory in GiB."""
+    if value is None:
+        return "–"
+    if resource == "cpu":
+        return amounts.number(value / 1000)
+    if resource == "memory":
+        return f"{amounts.number(value / 1024**3)} GiB"
+    return amounts.number(value)
+
+
+def reason_sentence(code: str, numbers: Numbers) -> str:
+    """The sentence for one code with its numbers."""
+    figures = _figures(numbers)
+    for needed, template in _SENTENCES.get(code, ()):
+        if all(name in figures for name in needed):
+            return str(template) % figures
+    return str(reason_title(code))
+
+
+def _figures(numbers: Numbers) -> dict[str, str]:
+    """The numbers that are there, written for a person."""
+    resource = numbers.get("resource")
+    figures = {"card": resource_label(resource)} if resource else {}
+    for name in ("requested", "limit", "allocated", "inqueue", "free", "short"):
+        if numbers.get(name) is not None:
+            figures[name] = resource_amount(resource, numbers[name])
+    if numbers.get("position"):
+        figures["position"] = amounts.number(numbers["position"])
+    if numbers.get("nodes"):
+        figures["nodes"] = amounts.number(sum(numbers["nodes"].values()))
+    if holders := numbers.get("holders"):
+        figures["holders"] = amounts.number(len(holders))
+        figures["holder"] = holders[0]["gang"]
+        figures["held"] = resource_amount(resource, holders[0].get("amount"))
+    return figures
+
+
+# For each code the sentences from the most telling to the plainest, with the figures that each one needs.
+_SENTENCES: dict[str, tuple[tuple[tuple[str, ...], Promise], ...]] = {
+    "Suspended": (((), gettext_lazy("A person has suspended it.")),),
+    "Misconfigured": (
+        (("card",), gettext_lazy("Its request for %(card)s cannot be understood: check queue, card name and priority class.")),
+        ((), gettext_lazy("Its queue, card name or priority class does not exist.")),
+    ),
+    "TimedOut": (((), gettext_lazy("It was not complete within its time and has been given up.")),),
+    "NoMatchingCard": (
+        (("card",), gettext_lazy("No node of the cluster carries %(card)s.")),
+        ((), gettext_lazy("No node of the cluster carries such a card.")),
+    ),
+    "QueueClosed": (((), gettext_lazy("Its queue is closed and takes no new work.")),),
+    "ExceedsMaxQuota": (
+        (("requested", "limit", "card"), gettext_lazy("Needs %(requested)s × %(card)s, but the quota is %(limit)s: it can never fit.")),
+        ((), gettext_lazy("Needs more than the quota of its queue: it can never fit.")),
+    ),
+    "GangIncomplete": (
+        (("free", "requested"), gettext_lazy("%(free)s of %(requested)s pods are there; the gang starts as a whole.")),
+        (("allocated", "requested"), gettext_lazy("%(allocated)s of %(requested)s pods are there; the gang starts as a whole.")),
+        ((), gettext_lazy("Fewer pods exist than the gang needs to start.")),
+    ),
+    "WaitingForReclaim": (
+        (("requested", "card", "holders"), gettext_lazy("Cards are being taken back for it: %(requested)s × %(card)s, from %(holders)s gangs.")),
+        (("requested", "card"), gettext_lazy("Cards are being taken back for it: %(requested)s × %(card)s.")),
+        ((), gettext_lazy("Cards are being taken back for it; their pods are still leaving.")),
+    ),
+    "NotAllowedInQueue": (((), gettext_lazy("Its namespace may not use this queue.")),),
+    "WaitingForQuota": (
+        (
+            ("requested", "card", "limit", "allocated", "inqueue"),
+            gettext_lazy("Needs %(requested)s × %(card)s; of the quota of %(limit)s, %(allocated)s are in use and %(inqueue)s promised."),
+        ),
+        (
+            ("requested", "card", "limit", "allocated"),
+            gettext_lazy("Needs %(requested)s × %(card)s; of the quota of %(limit)s, %(allocated)s are in use."),
+        ),
+        (("requested", "card", "free"), gettext_lazy("Needs %(requested)s × %(card)s; %(free)s are free within the quota.")),
+        ((), gettext_lazy("The quota of its queue is in use.")),
+    ),
+    "OverCommitted": (
+        (
+            ("requested", "card", "limit"),
+            gettext_lazy("Needs %(requested)s × %(card)s, but all %(limit)s that the cluster may promise are promised."),
+        ),
+        ((), gettext_lazy("The cluster has promised all that it may promise.")),
+    ),
+    "WaitingForCards": (
+        (
+            ("requested", "card", "free", "holder", "held"),
+            gettext_lazy("Needs %(requested)s × %(card)s, %(free)s are free; the most, %(held)s, are held by %(holder)s."),
+        ),
+        (("requested", "card", "free"), gettext_lazy("Needs %(requested)s × %(card)s, but only %(free)s are free in the cluster.")),
+        ((), gettext_lazy("Too few cards are free in the cluster.")),
+    ),
+    "NoNodeMatches": (
+        (("nodes",), gettext_lazy("None of %(nodes)s nodes fits its pods.")),
+        ((), gettext_lazy("No node fits its pods.")),
+    ),
+    "Fragmented": (
+        (
+            ("requested", "card", "free"),
+            gettext_lazy("%(free)s × %(card)s are free, but scattered: no set of nodes holds the %(requested)s it needs."),
+        ),
+        ((), gettext_lazy("Enough cards are free, but scattered over nodes where its pods do not fit.")),
+    ),
+    "BehindHigherPriority": (
+        (("position",), gettext_lazy("Place %(position)s in its queue: more important or older gangs come first.")),
+        ((), gettext_lazy("More important or older gangs come first.")),
+    ),
+    "ReclaimForbidden": (
+        (
+            ("requested", "card", "free"),
+            gettext_lazy("Needs %(requested)s × %(card)s, %(free)s are free, and the rules let it take nothing from those who hold the rest."),
+        ),
+        ((), gettext_lazy("The rules let it take no cards from those who hold them.")),
+    ),
+    "BackingOff": (((), gettext_lazy("It did not fit a moment ago and is tried again shortly.")),),
+    "PendingEvaluation": (((), gettext_lazy("The next session looks at it.")),),
+}  # fmt: skip
+
+
+def remedy_sentence(remedy: Numbers) -> str:
+    """The smallest single change that a session has shown to admit the gang."""
+    change = remedy.get("change")
+    if change == "quota" and remedy.get("by") is not None:
+        return _("It would start if the quota of queue %(queue)s were %(by)s × %(card)s higher.") % {
+            "queue": remedy.get("queue") or "–",
+            "by": amounts.number(remedy["by"]),
+            "card": resource_label(remedy.get("card")),
+        }
+    if change == "gang_ends" and remedy.get("gang"):
+        return _("It would start as soon as %(gang)s ends.") % {"gang": remedy["gang"]}
+    if change == "priority" and remedy.get("above") is not None:
+        return _("It would start with a priority above %(above)s.") % {"above": amounts.number(remedy["above"])}
+    return ""
+
+
+def node_refusals(numbers: Numbers) -> list[tuple[str, int]]:
+    """How many nodes said no and why, the most frequent first."""
+    nodes: Mapping[str, int] = numbers.get("nodes") or {}
+    ordered = sorted(nodes.items(), key=lambda item: (-item[1], item[0]))
+    return [(str(NODE_REFUSALS.get(key, key)), number) for key, number in ordered]
+
+
+def waiting_line(total: int, top_code: str, top_count: int) -> str:
+    """One line that answers the page's question: how many wait, and for what most of them do."""
+    if not total:
+        return _("No gang waits.")
+    line = ngettext("%(n)s gang waits", "%(n)s gangs wait", total) % {"n": amounts.number(total)}
+    if not top_code:
+        return f"{line}."
+    return _("%(line)s; %(n)s of them: %(reason)s.") % {
+        "line": line,
+        "n": amounts.number(top_count),
+        "reason": str(reason_title(top_code)),
+    }
