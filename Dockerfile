@@ -1,0 +1,19 @@
+# The image of every process: web, workers, beat and the release step differ in their command alone.
+FROM python:3.13-slim AS build
+WORKDIR /app
+COPY requirements ./requirements
+COPY package.json package-lock.json .npmrc ./
+COPY tidesched_web/embedded/bootstrap.py tidesched_web/embedded/bootstrap.py
+COPY tidesched_web/console/assets.py tidesched_web/console/assets.py
+RUN touch tidesched_web/__init__.py tidesched_web/console/__init__.py && python tidesched_web/embedded/bootstrap.py run
+COPY . .
+RUN .venv/bin/python manage.py prepare --build-only && rm -rf node_modules .cache
+
+FROM python:3.13-slim
+RUN useradd --uid 10001 --no-create-home tidesched
+WORKDIR /app
+COPY --from=build /app /app
+ENV PATH=/app/.venv/bin:$PATH PYTHONUNBUFFERED=1 TIDESCHED_EMBEDDED=0 DEMO=0
+USER tidesched
+EXPOSE 8000
+CMD ["uvicorn", "tidesched_web.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--lifespan", "off", "--no-access-log", "--timeout-graceful-shutdown", "3"]

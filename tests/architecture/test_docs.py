@@ -1,0 +1,59 @@
+"""What a person can say to the product stands in the documents."""
+
+import ast
+import re
+
+import pytest
+from django.core.management import get_commands
+
+from tests.architecture import sources
+
+DOCS = sources.ROOT / "docs"
+READERS = {"text", "flag", "number", "words", "secret"}
+
+
+def documents() -> str:
+    """All pages of docs/ and the three at the root."""
+    pages = [*sorted(DOCS.rglob("*.md")), *sorted(sources.ROOT.glob("*.md"))]
+    return "\n".join(page.read_text(encoding="utf-8") for page in pages)
+
+
+def variables() -> set[str]:
+    """The environment variables that the settings and the supervisor read."""
+    found = set()
+    for path in sources.python("tidesched_web"):
+        for node in ast.walk(sources.tree(path)):
+            if not isinstance(node, ast.Call) or not node.args or not isinstance(node.args[0], ast.Constant):
+                continue
+            function = node.func
+            name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+            owner = ast.unparse(function.value) if isinstance(function, ast.Attribute) else ""
+            from_env = name in READERS and owner in {"env", ""}
+            if (from_env or "environ" in owner) and re.fullmatch(r"[A-Z][A-Z0-9_]+", str(node.args[0].value)):
+                found.add(str(node.args[0].value))
+    return found - {"DJANGO_SETTINGS_MODULE", "NO_COLOR"}
+
+
+def test_every_variable_is_documented() -> None:
+    table = (DOCS / "operations.md").read_text(encoding="utf-8")
+    assert {name for name in variables() if f"`{name}`" not in table} == set()
+
+
+def test_every_command_is_documented() -> None:
+    own = {name for name, app in get_commands().items() if str(app).startswith("tidesched_web.")}
+    assert own
+    text = documents()
+    assert {name for name in own if f"manage.py {name}" not in text} == set()
+
+
+def test_every_make_target_is_documented() -> None:
+    makefile = (sources.ROOT / "Makefile").read_text()
+    targets = re.findall(r"^([a-z]+):.*## ", makefile, re.MULTILINE)
+    assert {"up", "down", "test", "check", "bench", "clean", "help"} <= set(targets)
+    assert {target for target in targets if f"make {target}" not in documents()} == set()
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")) + sorted(sources.ROOT.glob("*.md")), ids=lambda p: p.name)
+def test_links_between_documents_lead_somewhere(page) -> None:
+    targets = re.findall(r"\]\((?!https?://|#|mailto:)([^)#\s]+)", page.read_text(encoding="utf-8"))
+    assert [target for target in targets if not (page.parent / target).exists()] == []

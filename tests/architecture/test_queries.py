@@ -1,0 +1,57 @@
+"""Only selectors and services ask the database; everything else calls them."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.architecture import sources
+
+# The session pipeline is one service in a folder; partitions and locks are what services are made of.
+ASKING = {"selectors", "services", "models", "migrations", "pipeline", "partitions", "locking"}
+MANAGERS = {"objects", "_base_manager", "_default_manager"}
+WRITES = {"save", "bulk_create", "bulk_update", "update_or_create", "get_or_create"}
+CHAINED = {"filter", "exclude", "all"}
+
+
+def may_ask(path: Path) -> bool:
+    parts = path.relative_to(sources.ROOT).with_suffix("").parts
+    return any(part in ASKING for part in parts)
+
+
+def queries(tree: ast.Module) -> list[ast.Attribute]:
+    """The places of a tree that ask the database or write to it."""
+    found = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Attribute):
+            continue
+        before = node.value.func if isinstance(node.value, ast.Call) else None
+        after_filter = isinstance(before, ast.Attribute) and before.attr in CHAINED
+        if node.attr in MANAGERS | WRITES or (node.attr in {"update", "delete"} and after_filter):
+            found.append(node)
+    return found
+
+
+def test_only_selectors_and_services_query() -> None:
+    wrong = [
+        f"{sources.place(path, node)}: .{node.attr}"
+        for path in sources.python("tidesched_web")
+        if not may_ask(path)
+        for node in queries(sources.tree(path))
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("line", "asks"),
+    [
+        ("User.objects.get(pk=1)", True),
+        ("queue.save()", True),
+        ("rows.filter(a=1).update(b=2)", True),
+        ("rows.exclude(a=1).delete()", True),
+        ("settings.update(a=1)", False),
+        ("client.delete(url)", False),
+    ],
+)
+def test_what_counts_as_a_query(line: str, asks: bool) -> None:
+    assert bool(queries(ast.parse(line))) is asks
