@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from typing import Any
 
 import msgspec
 
-from scheduler_core import run_session
+from scheduler_core import Workspace, run_session
 from scheduler_core.serde.kubernetes import SnapshotBuilder
 from scheduler_core.serde.policy import parse_policy
 from scheduler_core.serde.result import dump, result_to_json
@@ -16,7 +17,18 @@ from tidesched_web.engine.model import BadInput, Memory, Policy, Result, Snapsho
 # Sessions of one cluster differ by what they see, never by chance; a replay uses the same seed.
 SEED = 0
 
-__all__ = ["SEED", "SnapshotBuilder", "decide", "decode_memory", "encode_memory", "policy_problem", "read_policy"]
+__all__ = [
+    "SEED",
+    "SnapshotBuilder",
+    "Workspace",
+    "decide",
+    "decode_memory",
+    "encode_memory",
+    "policy_problem",
+    "read_policy",
+    "result_document",
+    "result_hash",
+]
 
 
 def read_policy(text: str) -> Policy:
@@ -37,14 +49,18 @@ def policy_problem(text: str) -> dict[str, Any] | None:
     return None
 
 
-def decide(snapshot: Snapshot, policy: Policy, *, now: float, memory: Memory | None) -> tuple[Result, Memory]:
-    """One session. Same input, same result, byte for byte.
+def decide(
+    snapshot: Snapshot, policy: Policy, *, now: float, memory: Memory | None, workspace: Workspace | None = None
+) -> tuple[Result, Memory]:
+    """One session. Same input, same result, byte for byte; a workspace kept between sessions only makes it faster.
 
     Raises:
         BadInput: the snapshot or the policy cannot be used.
         BrokenInvariant: the engine's books do not add up; nothing of the result may be carried out.
     """
-    return run_session(snapshot, policy, now=now, seed=SEED, memory=memory)
+    return run_session(
+        snapshot, policy, now=now, seed=SEED, memory=memory, workspace=workspace, timer=time.perf_counter
+    )
 
 
 def result_hash(result: Result) -> str:

@@ -194,6 +194,8 @@ class Reclaim(models.Model):
     rule = models.CharField(max_length=200)
     votes = models.JSONField(default=list)
     refused = models.JSONField(default=list)
+    # The reclaimer's pods that were promised what falls free; the reclaim is done when they run.
+    promised_pods = models.JSONField(default=list)
     audit_entry_id = models.BigIntegerField(null=True)
     promised_at = models.DateTimeField(null=True)
     running_at = models.DateTimeField(null=True)

@@ -138,6 +138,7 @@ class Migration(migrations.Migration):
                 ("rule", models.CharField(max_length=200)),
                 ("votes", models.JSONField(default=list)),
                 ("refused", models.JSONField(default=list)),
+                ("promised_pods", models.JSONField(default=list)),
                 ("audit_entry_id", models.BigIntegerField(null=True)),
                 ("promised_at", models.DateTimeField(null=True)),
                 ("running_at", models.DateTimeField(null=True)),

@@ -15,9 +15,6 @@ from django.db import connection
 from psycopg.types.json import Jsonb
 
 from tidesched_web.scheduling.models import Decision, DecisionKind, DecisionState
-from tidesched_web.scheduling.pipeline.ordering import by_gang
-
-__all__ = ["Draft", "Outcome", "by_gang", "insert", "mark", "open_decisions", "take_over"]
 
 
 class Draft(msgspec.Struct, kw_only=True):
@@ -33,6 +30,7 @@ class Draft(msgspec.Struct, kw_only=True):
     reclaim_id: int | None = None
     id: int = 0
     at: dt.datetime | None = None
+    session_id: int = 0
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -75,7 +73,7 @@ def insert(
         with cursor.copy(f"COPY scheduling_decision ({', '.join(_COLUMNS)}) FROM STDIN (FORMAT BINARY)") as copy:
             copy.set_types(_TYPES)
             for draft, id_ in zip(drafts, ids, strict=True):
-                draft.id, draft.at = id_, at
+                draft.id, draft.at, draft.session_id = id_, at, session_id
                 copy.write_row(
                     (
                         id_, at, cluster_id, session_id, epoch, str(draft.kind), str(state), draft.gang, draft.target,
@@ -137,7 +135,28 @@ def as_draft(row: Decision) -> Draft:
         reclaim_id=row.reclaim_id,
         id=row.id,
         at=row.at,
+        session_id=row.session_id,
     )
+
+
+def done_binds(cluster_id: int, gang: str, *, sessions: Iterable[int]) -> list[Draft]:
+    """The binds of a gang that these sessions made and marked."""
+    rows = Decision.objects.filter(
+        cluster_id=cluster_id,
+        gang=gang,
+        session_id__in=list(sessions),
+        kind=DecisionKind.BIND,
+        state=DecisionState.DONE,
+    )
+    return [as_draft(row) for row in rows]
+
+
+def any_done(drafts: Sequence[Draft]) -> bool:
+    """True when an eviction of the same reclaim was made and marked already."""
+    reclaims = {draft.reclaim_id for draft in drafts if draft.reclaim_id is not None}
+    return Decision.objects.filter(
+        session_id__in={draft.session_id for draft in drafts}, reclaim_id__in=reclaims, state=DecisionState.DONE
+    ).exists()
 
 
 def _ids_and_oldest(drafts: Iterable[Draft]) -> tuple[list[int], dt.datetime | None]:

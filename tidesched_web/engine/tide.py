@@ -1,0 +1,117 @@
+"""Where a cluster's cards are: by whom they are used, what is borrowed, what is asked for."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+
+from tidesched_web.engine.cards import card_of, hardware
+from tidesched_web.engine.model import Pod, PodGroup, Result, ServiceType, Snapshot
+
+
+class Tide(msgspec.Struct, frozen=True):
+    """One card type at one moment, in milli-cards: ``total = inference + training + foreign + idle``."""
+
+    card: str
+    total: int
+    inference: int
+    training: int
+    borrowed: int
+    foreign: int
+    idle: int
+    waiting: int
+
+
+def measure(snapshot: Snapshot, result: Result) -> list[Tide]:
+    """One row for each card type that the nodes have or that somebody asks for; O(pods)."""
+    service_types = {outcome.name: outcome.service_type for outcome in result.podgroups}
+    nodes = {node.name: node for node in snapshot.nodes}
+    total = Counter({card: count * 1000 for card, count in hardware(snapshot.nodes).items()})
+    used: dict[str, Counter[str]] = {name: Counter() for name in (*ServiceType, "foreign")}
+    for pod in snapshot.pods:
+        if pod.card is None or not pod.node or pod.finished:
+            continue
+        use = _use(pod, snapshot, service_types)
+        used[use][card_of(pod, nodes.get(pod.node))] += pod.card.milli
+    waiting = _waiting(snapshot, result)
+    quota = _inference_quota(snapshot)
+    rows = []
+    for card in sorted(total.keys() | waiting.keys()):
+        inference, training = used[ServiceType.INFERENCE][card], used[ServiceType.TRAINING][card]
+        foreign = used["foreign"][card] + used[ServiceType.UNKNOWN][card]
+        taken = inference + training + foreign
+        rows.append(
+            Tide(
+                card=card,
+                # A node that is lost under its pods leaves less hardware than is in use: then nothing is idle.
+                total=max(total[card], taken),
+                inference=inference,
+                training=training,
+                borrowed=max(0, training - max(0, total[card] - quota[card])),
+                foreign=foreign,
+                idle=max(0, total[card] - taken),
+                waiting=waiting[card],
+            )
+        )
+    return rows
+
+
+def running_cards(snapshot: Snapshot, result: Result, service_type: ServiceType) -> int:
+    """Milli-cards that gangs of ``service_type`` hold now, over all card types."""
+    service_types = {outcome.name: outcome.service_type for outcome in result.podgroups}
+    return sum(
+        pod.card.milli
+        for pod in snapshot.pods
+        if pod.card is not None
+        and pod.node
+        and not pod.finished
+        and _use(pod, snapshot, service_types) == service_type
+    )
+
+
+def quota_beyond_hardware(snapshot: Snapshot) -> dict[str, dict[str, tuple[int, int]]]:
+    """Where the queues of one service type promise more of a card than the nodes have: milli-cards (quota, hardware)."""
+    have = hardware(snapshot.nodes)
+    sums: dict[str, Counter[str]] = {}
+    for queue in snapshot.queues:
+        if queue.service_type and queue.card_quota:
+            sums.setdefault(queue.service_type, Counter()).update(queue.card_quota)
+    return {
+        service_type: over
+        for service_type, cards in sums.items()
+        if (over := {card: (milli, have.get(card, 0) * 1000) for card, milli in sorted(cards.items())
+                     if milli > have.get(card, 0) * 1000})
+    }  # fmt: skip
+
+
+def _use(pod: Pod, snapshot: Snapshot, service_types: dict[str, str]) -> str:
+    if pod.scheduler not in snapshot.schedulers:
+        return "foreign"
+    return service_types.get(pod.group_key, "foreign")
+
+
+def _inference_quota(snapshot: Snapshot) -> Counter[str]:
+    quota: Counter[str] = Counter()
+    for queue in snapshot.queues:
+        if queue.service_type == ServiceType.INFERENCE and queue.card_quota:
+            quota.update(queue.card_quota)
+    return quota
+
+
+def _waiting(snapshot: Snapshot, result: Result) -> Counter[str]:
+    groups: dict[str, PodGroup] = {group.key: group for group in snapshot.pod_groups}
+    needing = {reason.podgroup for reason in result.reasons}
+    asked: Counter[str] = Counter()
+    with_pods = set()
+    for pod in snapshot.pods:
+        if pod.group_key in needing and not pod.finished and pod.deleted is None:
+            with_pods.add(pod.group_key)
+            if not pod.node and pod.card is not None:
+                asked[pod.card.names[0] if pod.card.names else ""] += pod.card.milli
+    for key in needing - with_pods:
+        if key in groups:
+            for names, milli in groups[key].card_request.items():
+                asked[names.partition("|")[0]] += milli
+    asked.pop("", None)
+    return asked

@@ -1,0 +1,131 @@
+"""Binding gangs: all members, or what was bound is taken back as an act of its own that is recorded first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+from django.db import transaction
+from django.utils import timezone
+
+from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer
+from tidesched_web.scheduling.models import DecisionKind, DecisionState
+from tidesched_web.scheduling.pipeline import decisions, failpoints, planning
+from tidesched_web.scheduling.pipeline.decisions import Draft, Outcome
+from tidesched_web.scheduling.pipeline.sending import BATCH, Route, outcome_of, split_name
+
+
+class GangBinds(msgspec.Struct, kw_only=True):
+    """The binds of one gang: those to send, those that an earlier session had made already."""
+
+    gang: str
+    to_send: list[Draft]
+    already: list[Draft] = []
+
+    @property
+    def required(self) -> int:
+        """How many of all must be bound for the gang to stand."""
+        return max((int(draft.detail.get("required", 0)) for draft in (*self.to_send, *self.already)), default=0)
+
+
+class BindReport(msgspec.Struct):
+    """What came of the binds of a session."""
+
+    done: int = 0
+    failed: int = 0
+    open: int = 0
+    taken_back: list[str] = []
+
+
+def gangs(drafts: Iterable[Draft]) -> list[GangBinds]:
+    """The binds of a plan, gang by gang."""
+    return [GangBinds(gang=unit[0].gang, to_send=unit) for unit in planning.gangs(drafts)]
+
+
+def send(units: Sequence[GangBinds], route: Route) -> BindReport:
+    """Bind gang after gang, whole gangs in a batch.
+
+    Raises:
+        LeaseLost, Paused: what was not sent yet stays open.
+    """
+    report = BindReport()
+    by_first = {unit.to_send[0].id: unit for unit in units if unit.to_send}
+    for batch in planning.batches([unit.to_send for unit in by_first.values()], BATCH):
+        drafts = [draft for unit in batch for draft in unit]
+        route.begin(drafts)
+        answers = route.send([_call(draft, route) for draft in drafts], between="bind.between_members")
+        failpoints.reach("bind.sent")
+        outcomes = [outcome_of(draft, answer) for draft, answer in zip(drafts, answers, strict=True)]
+        known = [outcome for outcome in outcomes if outcome is not None]
+        route.finish(drafts, known)
+        report.done += sum(outcome.state is DecisionState.DONE for outcome in known)
+        report.failed += sum(outcome.state is not DecisionState.DONE for outcome in known)
+        report.open += len(outcomes) - len(known)
+        states = {outcome.id: outcome for outcome in known}
+        for unit in batch:
+            _complete_or_take_back(by_first[unit[0].id], states, route, report)
+    return report
+
+
+def _call(draft: Draft, route: Route) -> Callable[[], Answer]:
+    namespace, name = split_name(draft.target)
+    return lambda: route.writes.bind_pod(
+        namespace,
+        name,
+        uid=draft.uid,
+        node=draft.node,
+        card=draft.detail.get("card", ""),
+        card_indices=tuple(draft.detail.get("card_indices", ())),
+    )
+
+
+def _complete_or_take_back(
+    unit: GangBinds, states: dict[int, Outcome], route: Route, report: BindReport
+) -> None:
+    bound = [draft for draft in unit.to_send if draft.id in states and states[draft.id].state is DecisionState.DONE]
+    bound += unit.already
+    undecided = any(draft.id not in states for draft in unit.to_send)
+    if undecided or not bound or len(bound) >= unit.required:
+        return
+    report.taken_back.append(unit.gang)
+    take_back(bound, route, reason=f"{len(bound)} of {unit.required} members could be bound")
+
+
+def take_back(bound: Sequence[Draft], route: Route, *, reason: str) -> None:
+    """Undo the binds of a gang that cannot be completed: written first, then sent.
+
+    By deletion, not by the Eviction API: a disruption budget must not keep half a gang on its cards.
+    """
+    drafts = [
+        Draft(
+            kind=DecisionKind.EVICT,
+            gang=draft.gang,
+            target=draft.target,
+            uid=draft.uid,
+            node=draft.node,
+            detail={"action": "take_back", "takes_back": draft.id, "reason": reason},
+        )
+        for draft in bound
+    ]
+    with transaction.atomic():
+        decisions.insert(
+            drafts,
+            cluster_id=route.cluster_id,
+            session_id=route.session_id,
+            epoch=route.epoch,
+            at=timezone.now(),
+        )
+    send_take_backs(drafts, route)
+
+
+def send_take_backs(drafts: Sequence[Draft], route: Route) -> None:
+    """Delete the pods of take-backs that are written already."""
+    route.begin(drafts)
+
+    def call(draft: Draft) -> Callable[[], Answer]:
+        namespace, name = split_name(draft.target)
+        return lambda: route.writes.delete_pod(namespace, name, uid=draft.uid)
+
+    answers = route.send([call(draft) for draft in drafts])
+    outcomes = [outcome_of(draft, answer) for draft, answer in zip(drafts, answers, strict=True)]
+    route.finish(drafts, [outcome for outcome in outcomes if outcome is not None])

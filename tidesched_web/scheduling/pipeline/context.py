@@ -1,0 +1,94 @@
+"""What the sessions of one cluster keep warm between them, in the process that holds its lease."""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+
+from tidesched_web.clusters.kubernetes.cache import ClusterCache
+from tidesched_web.clusters.kubernetes.client import KubernetesClient
+from tidesched_web.clusters.kubernetes.cluster_clock import ClusterClock
+from tidesched_web.clusters.models import Cluster, PolicyRevision
+from tidesched_web.engine import bridge
+from tidesched_web.engine.model import BadInput, Policy
+from tidesched_web.scheduling.models import AlertSeverity
+from tidesched_web.scheduling.pipeline import alerts
+from tidesched_web.scheduling.pipeline.assumed import Assumed
+from tidesched_web.scheduling.pipeline.inputs import InputWriter
+from tidesched_web.scheduling.pipeline.inventory import Inventory
+from tidesched_web.scheduling.pipeline.lease import Lease
+from tidesched_web.scheduling.pipeline.reclaims import QueueOwner, queue_owners
+from tidesched_web.scheduling.pipeline.statuses import EventBook, QueueStatusBook
+from tidesched_web.scheduling.pipeline.usage import UsageRecorder
+from tidesched_web.workloads.services import GangRecorder
+
+OWNERS_SECONDS = 5.0
+
+
+class NoPolicy(RuntimeError):
+    """The cluster has no policy that this engine can use."""
+
+
+class ClusterContext:
+    """Everything that is warm for one cluster. Belongs to the one session thread of that cluster."""
+
+    def __init__(self, cluster: Cluster, lease: Lease, client: KubernetesClient, cache: ClusterCache) -> None:
+        self.cluster_id = cluster.pk
+        self.lease = lease
+        self.client = client
+        self.cache = cache
+        self.clock = ClusterClock(client, simulated=cluster.simulated)
+        self.assumed = Assumed()
+        self.workspace = bridge.Workspace()
+        self.gangs = GangRecorder(cluster_id=cluster.pk)
+        self.usage = UsageRecorder(cluster_id=cluster.pk)
+        self.inventory = Inventory(cluster_id=cluster.pk)
+        self.inputs = InputWriter(cluster_id=cluster.pk)
+        self.events = EventBook(cluster_id=cluster.pk)
+        self.queue_statuses = QueueStatusBook()
+        self.foreign_holder = ""
+        self._policies: dict[int, Policy] = {}
+        self._owners: dict[str, QueueOwner] = {}
+        self._owners_at = float("-inf")
+
+    def load(self) -> None:
+        """Read from the tables what recording compares with; again after a transaction that failed."""
+        self.gangs.load()
+        self.usage.load()
+        self.inventory.load()
+        self.events.load()
+
+    def owners(self) -> dict[str, QueueOwner]:
+        """The cluster's queues as TideSched owns them, at most some seconds old."""
+        if time.monotonic() - self._owners_at > OWNERS_SECONDS:
+            self._owners, self._owners_at = queue_owners(self.cluster_id), time.monotonic()
+        return self._owners
+
+    def policy(self) -> tuple[PolicyRevision, Policy]:
+        """The newest policy that this engine can use: an invalid one keeps the last good one in force.
+
+        Raises:
+            NoPolicy: there is none.
+        """
+        for revision in PolicyRevision.objects.filter(cluster_id=self.cluster_id, valid=True).order_by("-number")[:5]:
+            parsed = self._parse(revision)
+            if parsed is not None:
+                return revision, parsed
+        raise NoPolicy(f"cluster {self.cluster_id} has no policy that can be used")
+
+    def _parse(self, revision: PolicyRevision) -> Policy | None:
+        if revision.pk not in self._policies:
+            try:
+                self._policies = {revision.pk: bridge.read_policy(revision.text)}
+            except BadInput as error:
+                alerts.raise_alert(
+                    cluster_id=self.cluster_id,
+                    key=f"policy_invalid:{revision.number}",
+                    severity=AlertSeverity.CRITICAL,
+                    code="policy_invalid",
+                    message=f"Policy {revision.number} cannot be used: {error.message}",
+                    numbers=msgspec.to_builtins(error.to_json()["error"], str_keys=True),
+                )
+                return None
+        return self._policies[revision.pk]

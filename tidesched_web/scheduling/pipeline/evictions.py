@@ -1,0 +1,130 @@
+"""Evicting whole gangs: every member of a reclaim passes a dry run before the first one is evicted.
+
+The Eviction API is not atomic. A disruption budget that says no in the dry run cancels the reclaim before anybody has
+lost anything; one that says no in the middle leaves a recorded partial reclaim and an alert. The members that fell take
+their gang with them through their controller, and the next session decides anew with what is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+from django.db import transaction
+
+from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer
+from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
+from tidesched_web.scheduling.models import AlertSeverity, DecisionState
+from tidesched_web.scheduling.pipeline import alerts, decisions, failpoints, memory, planning, reclaims
+from tidesched_web.scheduling.pipeline.decisions import Draft, Outcome
+from tidesched_web.scheduling.pipeline.sending import BATCH, Route, outcome_of, split_name
+
+
+class EvictionReport(msgspec.Struct):
+    """What came of the evictions of a session."""
+
+    done: int = 0
+    failed: int = 0
+    open: int = 0
+    cancelled_reclaims: int = 0
+    partial_reclaims: int = 0
+
+
+def units(drafts: Sequence[Draft]) -> list[list[Draft]]:
+    """The evictions of one reclaim belong together: without one of its gangs the reclaimer would not fit."""
+    by_reclaim: dict[tuple[int | None, str], list[Draft]] = {}
+    for draft in drafts:
+        key = (draft.reclaim_id, "" if draft.reclaim_id is not None else draft.gang)
+        by_reclaim.setdefault(key, []).append(draft)
+    return list(by_reclaim.values())
+
+
+def send(groups: Sequence[list[Draft]], route: Route) -> EvictionReport:
+    """Evict reclaim by reclaim.
+
+    Raises:
+        LeaseLost, Paused: what was not sent yet stays open.
+    """
+    report = EvictionReport()
+    for batch in planning.batches(list(groups), BATCH):
+        drafts = [draft for group in batch for draft in group]
+        route.begin(drafts)
+        answers = route.send([_call(draft, route, dry_run=True) for draft in drafts])
+        failpoints.reach("evict.dry_run_done")
+        rehearsed = dict(zip((draft.id for draft in drafts), answers, strict=True))
+        passed = []
+        for group in batch:
+            refused = [draft for draft in group if not _passes(rehearsed[draft.id])]
+            if refused:
+                _cancel(group, refused[0], rehearsed[refused[0].id], route)
+                report.cancelled_reclaims += 1
+                report.failed += len(group)
+            else:
+                passed.append(group)
+        _evict(passed, route, report)
+    return report
+
+
+def _call(draft: Draft, route: Route, *, dry_run: bool) -> Callable[[], Answer]:
+    namespace, name = split_name(draft.target)
+    return lambda: route.writes.evict_pod(namespace, name, uid=draft.uid, dry_run=dry_run)
+
+
+def _passes(answer: Answer) -> bool:
+    """A member that is gone already needs no eviction."""
+    return answer.kind in (OutcomeKind.DONE, OutcomeKind.GONE)
+
+
+def _cancel(group: Sequence[Draft], refused: Draft, answer: Answer, route: Route) -> None:
+    text = f"Dry run: {refused.target} may not be evicted: {answer.reason} {answer.message}".strip()
+    outcomes = [
+        Outcome(draft.id, DecisionState.FAILED if draft is refused else DecisionState.SUPERSEDED, text)
+        for draft in group
+    ]
+    with transaction.atomic():
+        decisions.mark(group, outcomes)
+        reclaims.settle([draft.reclaim_id for draft in group], at=route.now)
+        memory.forget_promises(route.cluster_id, [draft.target for draft in group])
+
+
+def _evict(groups: Sequence[list[Draft]], route: Route, report: EvictionReport) -> None:
+    drafts = [draft for group in groups for draft in group]
+    if not drafts:
+        return
+    reclaims.begin({draft.reclaim_id for draft in drafts if draft.reclaim_id is not None})
+    answers = route.send([_call(draft, route, dry_run=False) for draft in drafts], between="evict.between_members")
+    failpoints.reach("evict.sent")
+    outcomes = [_outcome(draft, answer) for draft, answer in zip(drafts, answers, strict=True)]
+    known = [outcome for outcome in outcomes if outcome is not None]
+    report.done += sum(outcome.state is DecisionState.DONE for outcome in known)
+    report.failed += sum(outcome.state is not DecisionState.DONE for outcome in known)
+    report.open += len(outcomes) - len(known)
+    route.finish(drafts, known)
+    states = {outcome.id: outcome for outcome in known}
+    with transaction.atomic():
+        reclaims.settle([draft.reclaim_id for draft in drafts], at=route.now)
+        for group in groups:
+            if all(draft.id in states for draft in group):
+                report.partial_reclaims += _alert_if_partial(group, states, route)
+
+
+def _outcome(draft: Draft, answer: Answer) -> Outcome | None:
+    if answer.kind is OutcomeKind.GONE:
+        return Outcome(draft.id, DecisionState.DONE, "It had left already.")
+    return outcome_of(draft, answer)
+
+
+def _alert_if_partial(group: Sequence[Draft], states: dict[int, Outcome], route: Route) -> int:
+    stayed = [draft for draft in group if states[draft.id].state is not DecisionState.DONE]
+    if not stayed or len(stayed) == len(group):
+        return 0
+    alerts.raise_alert(
+        cluster_id=route.cluster_id,
+        key=f"partial_reclaim:{group[0].reclaim_id or group[0].gang}"[:120],
+        severity=AlertSeverity.WARNING,
+        code="partial_reclaim",
+        message=f"{len(stayed)} of {len(group)} pods were not evicted: {states[stayed[0].id].text}"[:500],
+        numbers={"reclaim": group[0].reclaim_id, "stayed": [draft.target for draft in stayed][:20]},
+        session_id=route.session_id,
+    )
+    return 1

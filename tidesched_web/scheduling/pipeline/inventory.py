@@ -1,0 +1,128 @@
+"""Recording the nodes and card types that a cluster has, and the alerts that follow from them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import msgspec
+
+from tidesched_web.clusters.models import CardType, Node
+from tidesched_web.common.locking import require_transaction
+from tidesched_web.engine.cards import hardware
+from tidesched_web.engine.model import Node as SeenNode
+from tidesched_web.engine.model import Snapshot
+from tidesched_web.engine.tide import quota_beyond_hardware
+from tidesched_web.scheduling.models import AlertSeverity
+from tidesched_web.scheduling.pipeline import alerts
+
+_NODE_WRITTEN = (
+    "cpu_milli", "memory_mib", "pods", "cards", "labels", "taints", "unschedulable", "last_seen_at", "gone_at"
+)  # fmt: skip
+
+
+class Inventory:
+    """Remembers what the tables say of one cluster's hardware."""
+
+    def __init__(self, *, cluster_id: int) -> None:
+        self.cluster_id = cluster_id
+        self._nodes: dict[str, SeenNode | None] = {}
+        self._hardware: dict[str, int] | None = None
+        self._quotas: Any = None
+
+    def load(self) -> None:
+        """Read which nodes the tables have; their figures are compared by the first session."""
+        names = Node.objects.filter(cluster_id=self.cluster_id, gone_at__isnull=True).values_list("name", flat=True)
+        self._nodes = dict.fromkeys(names)
+        self._hardware = None
+        self._quotas = None
+
+    def record(self, snapshot: Snapshot, *, wall_at: dt.datetime) -> int:
+        """Write nodes and card types that changed and keep the hardware alerts right; returns how many rows changed."""
+        require_transaction()
+        seen = {node.name: node for node in snapshot.nodes}
+        changed = [node for name, node in seen.items() if self._nodes.get(name) is not node]
+        changed = [node for node in changed if self._nodes.get(node.name) != node]
+        lost = [name for name in self._nodes if name not in seen]
+        if changed:
+            Node.objects.bulk_create(
+                (_row(self.cluster_id, node, wall_at) for node in changed),
+                update_conflicts=True,
+                unique_fields=("cluster", "name"),
+                update_fields=_NODE_WRITTEN,
+                batch_size=1000,
+            )
+        if lost:
+            Node.objects.filter(cluster_id=self.cluster_id, name__in=lost).update(gone_at=wall_at)
+        self._nodes = dict(seen)
+        if changed or lost:
+            self._alert_lost_nodes()
+        return len(changed) + len(lost) + self._record_card_types(snapshot, wall_at=wall_at)
+
+    def _record_card_types(self, snapshot: Snapshot, *, wall_at: dt.datetime) -> int:
+        have = hardware(snapshot.nodes)
+        changes = 0
+        if have != self._hardware:
+            changes = len(have)
+            self._write_card_types(snapshot, have, wall_at)
+            self._hardware = have
+        quotas = quota_beyond_hardware(snapshot)
+        if quotas != self._quotas:
+            self._quotas = quotas
+            alerts.keep_open(cluster_id=self.cluster_id, prefix="quota_over_hardware:", wanted=_quota_alerts(quotas))
+        return changes
+
+    def _write_card_types(self, snapshot: Snapshot, have: dict[str, int], wall_at: dt.datetime) -> None:
+        ids: dict[str, int] = {}
+        # Whole cards first: slices point to them.
+        for card in sorted(snapshot.card_types, key=lambda card: (card.parent is not None, card.name)):
+            row, _ = CardType.objects.update_or_create(
+                cluster_id=self.cluster_id,
+                name=card.name,
+                defaults={
+                    "resource": card.resource,
+                    "kind": str(card.kind),
+                    "parent_id": ids.get(card.parent or ""),
+                    "hardware": have.get(card.name, 0),
+                    "last_seen_at": wall_at,
+                },
+            )
+            ids[card.name] = row.pk
+        CardType.objects.filter(cluster_id=self.cluster_id).exclude(name__in=have).update(hardware=0)
+
+    def _alert_lost_nodes(self) -> None:
+        lost = Node.objects.filter(cluster_id=self.cluster_id, gone_at__isnull=False).values_list("name", "cards")
+        alerts.keep_open(
+            cluster_id=self.cluster_id,
+            prefix="node_lost:",
+            wanted={
+                f"node_lost:{name}"[:120]: {
+                    "severity": AlertSeverity.WARNING,
+                    "code": "node_lost",
+                    "message": f"Node {name} has left the cluster.",
+                    "numbers": {"node": name, "cards": cards},
+                }
+                for name, cards in lost
+            },
+        )
+
+
+def _quota_alerts(quotas: dict[str, dict[str, tuple[int, int]]]) -> dict[str, dict[str, Any]]:
+    return {
+        f"quota_over_hardware:{service_type}:{card}"[:120]: {
+            "severity": AlertSeverity.WARNING,
+            "code": "quota_over_hardware",
+            "message": f"The {service_type} queues are promised {quota / 1000:g} × {card}; the nodes have {have / 1000:g}.",
+            "numbers": {"service_type": service_type, "card": card, "quota": quota / 1000, "hardware": have / 1000},
+        }
+        for service_type, cards in quotas.items()
+        for card, (quota, have) in cards.items()
+    }
+
+
+def _row(cluster_id: int, node: SeenNode, wall_at: dt.datetime) -> Node:
+    return Node(
+        cluster_id=cluster_id, name=node.name, cpu_milli=node.cpu_milli, memory_mib=node.memory_mib, pods=node.pods,
+        cards={cards.card: cards.count for cards in node.cards}, labels=node.labels,
+        taints=msgspec.to_builtins(node.taints), unschedulable=node.unschedulable, last_seen_at=wall_at, gone_at=None,
+    )  # fmt: skip

@@ -1,0 +1,102 @@
+"""Sending decisions in batches: the lease is checked before each batch and before each single request.
+
+What a batch did is marked right after it. A write without an answer stays *sending*: the next session asks the cluster.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+
+import msgspec
+from django.db import transaction
+
+from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer
+from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
+from tidesched_web.clusters.kubernetes.writes import ClusterWrites, run_all
+from tidesched_web.scheduling.models import DecisionState
+from tidesched_web.scheduling.pipeline import decisions, failpoints, guards
+from tidesched_web.scheduling.pipeline.assumed import Assumed
+from tidesched_web.scheduling.pipeline.decisions import Draft, Outcome
+from tidesched_web.scheduling.pipeline.lease import Lease
+
+BATCH = 64
+
+
+class Paused(RuntimeError):
+    """Somebody pressed the pause switch while a session was sending."""
+
+
+class Route(msgspec.Struct, kw_only=True):
+    """How writes reach one cluster during one session."""
+
+    cluster_id: int
+    session_id: int
+    epoch: int
+    now: dt.datetime
+    lease: Lease
+    writes: ClusterWrites
+    assumed: Assumed
+
+    def begin(self, drafts: Sequence[Draft]) -> None:
+        """Check lease and pause switch, then mark a batch as being sent.
+
+        Raises:
+            LeaseLost: nothing of it was sent. Paused: the same.
+        """
+        self.lease.require()
+        if guards.paused(self.cluster_id):
+            raise Paused
+        decisions.take_over(drafts, epoch=self.epoch)
+        failpoints.reach("send.before_batch")
+
+    def send(self, calls: Sequence[Callable[[], Answer]], *, between: str = "") -> list[Answer]:
+        """Make the calls in parallel, each one only while the lease lasts; ``between`` is a failpoint after each."""
+
+        def guarded(call: Callable[[], Answer]) -> Callable[[], Answer]:
+            def checked() -> Answer:
+                self.lease.require()
+                answer = call()
+                if between:
+                    failpoints.reach(between)
+                return answer
+
+            return checked
+
+        return run_all([guarded(call) for call in calls])
+
+    def finish(self, drafts: Sequence[Draft], outcomes: Sequence[Outcome]) -> None:
+        """Mark what came of a batch, and remember what the cache will show only later."""
+        done = {outcome.id for outcome in outcomes if outcome.state is DecisionState.DONE}
+        for draft in drafts:
+            if draft.id in done:
+                self.assumed.add(draft, at=self.now.timestamp())
+        with transaction.atomic():
+            decisions.mark(drafts, outcomes)
+        failpoints.reach("send.marked")
+
+
+def outcome_of(draft: Draft, answer: Answer) -> Outcome | None:
+    """What an answer says of a decision; None = unknown, it stays open."""
+    text = f"{answer.reason}: {answer.message}" if answer.message else answer.reason
+    if answer.kind is OutcomeKind.DONE:
+        return Outcome(draft.id, DecisionState.DONE, answer.reason)
+    if answer.kind is OutcomeKind.GONE:
+        return Outcome(draft.id, DecisionState.SUPERSEDED, "The object is gone.")
+    if answer.kind is OutcomeKind.UNREACHABLE and answer.maybe_done:
+        return None
+    return Outcome(draft.id, DecisionState.FAILED, text)
+
+
+def split_name(key: str) -> tuple[str, str]:
+    """``namespace/name`` in two."""
+    namespace, _, name = key.partition("/")
+    return namespace, name
+
+
+def supersede(drafts: Sequence[Draft], text: str) -> list[Outcome]:
+    """They will not be sent."""
+    outcomes = [Outcome(draft.id, DecisionState.SUPERSEDED, text) for draft in drafts]
+    with transaction.atomic():
+        decisions.mark(drafts, outcomes)
+    return outcomes

@@ -1,0 +1,212 @@
+"""The session thread of one cluster, in the process that holds its lease."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+from django.db import Error as DatabaseError
+from django.db import connection
+from django.utils import timezone
+
+from tidesched_web.clusters.kubernetes.cache import ClusterCache
+from tidesched_web.clusters.kubernetes.client import ApiFailure, KubernetesClient, Unreachable
+from tidesched_web.clusters.kubernetes.installation_lease import hold_lease, release_lease
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.engine.model import BadInput, BrokenInvariant
+from tidesched_web.scheduling.models import AlertSeverity
+from tidesched_web.scheduling.pipeline import alerts, lease, requests, session, timing
+from tidesched_web.scheduling.pipeline.context import ClusterContext, NoPolicy
+from tidesched_web.scheduling.pipeline.installation import installation_id
+from tidesched_web.scheduling.pipeline.lease import Lease, LeaseLost
+from tidesched_web.scheduling.pipeline.session import StalePicture
+from tidesched_web.scheduling.pipeline.settling import CannotSettle
+
+_log = logging.getLogger(__name__)
+
+SYNC_SECONDS = 20.0
+FOREIGN_KEY = "foreign_scheduler"
+# What may go wrong without being a bug: said in one line, tried again later.
+_EXPECTED = (DatabaseError, ApiFailure, Unreachable, CannotSettle, StalePicture, NoPolicy, BadInput, BrokenInvariant)
+
+
+class ClusterShard(threading.Thread):
+    """Runs the sessions of one cluster, one at a time, until it is stopped or the lease is lost.
+
+    ``busy`` is true while a session is under way: past its lease the process may then not live on.
+    """
+
+    def __init__(self, held: Lease) -> None:
+        super().__init__(name=f"cluster-{held.cluster_id}", daemon=True)
+        self.lease = held
+        self.busy = False
+        self._wake = threading.Event()
+        self._stop_asked = threading.Event()
+        self._watch_woke = False
+        self._context: ClusterContext | None = None
+        self._lease_object_at = float("-inf")
+
+    @property
+    def cluster_id(self) -> int:
+        return self.lease.cluster_id
+
+    def wake(self) -> None:
+        """Look at the request row now."""
+        self._wake.set()
+
+    def wake_by_watch(self) -> None:
+        """The cluster changed: do not wait for the period's end."""
+        self._watch_woke = True
+        self._wake.set()
+
+    def stop(self) -> None:
+        """End after the session that is under way; the lease is given back."""
+        self._stop_asked.set()
+        self._wake.set()
+
+    def run(self) -> None:
+        cache: ClusterCache | None = None
+        client: KubernetesClient | None = None
+        try:
+            cluster = Cluster.objects.get(pk=self.cluster_id)
+            client = KubernetesClient.for_cluster(cluster)
+            cache = ClusterCache(client, schedulers=cluster.scheduler_names, wake=self.wake_by_watch)
+            cache.start()
+            self._context = ClusterContext(cluster, self.lease, client, cache)
+            if self._wait_until_ready(cache):
+                self._work()
+        except LeaseLost as error:
+            _log.warning("%s", error)
+        except Exception:
+            _log.exception("the session thread of cluster %s ended", self.cluster_id)
+        finally:
+            self.busy = False
+            self._leave(cache, client)
+
+    # -- steps -------------------------------------------------------------------------------------------------
+
+    def _wait_until_ready(self, cache: ClusterCache) -> bool:
+        loaded = False
+        while not self._ends():
+            try:
+                if not loaded:
+                    assert self._context is not None
+                    self._context.load()
+                    loaded = True
+                if cache.wait_synced(1.0):
+                    return True
+            except DatabaseError as error:
+                self._say(error)
+                self._wake.wait(1.0)
+        return False
+
+    def _work(self) -> None:
+        assert self._context is not None
+        last_start, period = float("-inf"), 1.0
+        while not self._ends():
+            try:
+                trigger = self._due(last_start, period)
+                if trigger is None:
+                    continue
+                last_start, started_at = time.monotonic(), timezone.now()
+                period = self._one_session(trigger)
+                requests.done(self.cluster_id, started_at=started_at, period=period)
+            except LeaseLost:
+                raise
+            except _EXPECTED as error:
+                self._fail(error, period)
+            except Exception as error:
+                _log.exception("a session of cluster %s failed", self.cluster_id)
+                self._fail(error, period)
+            finally:
+                self.busy = False
+
+    def _due(self, last_start: float, period: float) -> str | None:
+        """Why a session is to run now; waits for a message, the watch or the time and then answers None.
+
+        A watch may bring a session forward to half the period, never closer: else a busy cluster would have
+        one after the other.
+        """
+        seconds, asked_by = requests.seconds_until_due(self.cluster_id)
+        if seconds <= 0:
+            self._watch_woke = False
+            return asked_by or "period"
+        if self._watch_woke:
+            early = last_start + period / 2 - time.monotonic()
+            if early <= 0:
+                self._watch_woke = False
+                return "watch"
+            seconds = min(seconds, early)
+        self._wake.wait(min(seconds, timing.SWEEP_SECONDS))
+        self._wake.clear()
+        return None
+
+    def _one_session(self, trigger: str) -> float:
+        assert self._context is not None
+        self._hold_lease_object(self._context)
+        self.busy = True
+        done = session.run(self._context, trigger=trigger)
+        alerts.resolve(cluster_id=self.cluster_id, key="session_failed", by="scheduler")
+        return float(done.cluster.session_period_seconds)
+
+    def _hold_lease_object(self, context: ClusterContext) -> None:
+        """Keep the cluster's own Lease: another installation that holds it schedules, and this one only shows."""
+        if time.monotonic() - self._lease_object_at < timing.LEASE_SECONDS / 3:
+            return
+        answer = hold_lease(
+            context.client, installation=installation_id(), wall=time.time(), seconds=timing.LEASE_SECONDS
+        )
+        self._lease_object_at = time.monotonic()
+        if answer.held:
+            if context.foreign_holder:
+                alerts.resolve(cluster_id=self.cluster_id, key=FOREIGN_KEY, by="scheduler")
+            context.foreign_holder = ""
+            return
+        context.foreign_holder = answer.holder or answer.outcome.message or "nobody knows who"
+        alerts.raise_alert(
+            cluster_id=self.cluster_id,
+            key=FOREIGN_KEY,
+            severity=AlertSeverity.CRITICAL,
+            code="foreign_scheduler",
+            message=f"Nothing is sent: the cluster's Lease is held by {context.foreign_holder}.",
+            numbers={"holder": context.foreign_holder},
+        )
+
+    def _fail(self, error: Exception, period: float) -> None:
+        self._say(error)
+        try:
+            seconds = requests.failed(
+                self.cluster_id, at=timezone.now(), period=period, error=f"{type(error).__name__}: {error}"
+            )
+        except DatabaseError as second:
+            self._say(second)
+            seconds = 1.0
+        self._wake.clear()
+        self._wake.wait(min(seconds, timing.SWEEP_SECONDS))
+
+    def _say(self, error: Exception) -> None:
+        _log.warning(
+            "cluster %s: no session: %s: %s", self.cluster_id, type(error).__name__, str(error).strip().split("\n")[0]
+        )
+        if isinstance(error, DatabaseError):
+            connection.close()
+
+    def _ends(self) -> bool:
+        return self._stop_asked.is_set() or self.lease.lost
+
+    def _leave(self, cache: ClusterCache | None, client: KubernetesClient | None) -> None:
+        try:
+            if client is not None and not self.lease.lost:
+                release_lease(client, installation=installation_id())
+            if not self.lease.lost:
+                lease.release(self.lease)
+        except (DatabaseError, ApiFailure, Unreachable) as error:
+            self._say(error)
+        finally:
+            self.lease.lose()
+            if cache is not None:
+                cache.stop()
+            if client is not None:
+                client.close()
+            connection.close()

@@ -1,0 +1,107 @@
+"""Recording usage as a step function: a row for each queue and card where a figure changed, and the newest point."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import msgspec
+
+from tidesched_web.common.locking import require_transaction
+from tidesched_web.engine.model import QueueOutcome, Result, Snapshot
+from tidesched_web.engine.tide import Tide, measure
+from tidesched_web.scheduling.models import QueueUsage, TidePoint, UsageChange
+
+
+class _Point(msgspec.Struct, frozen=True):
+    """Milli-cards."""
+
+    quota: int
+    allocated: int
+    inqueue: int
+    elastic: int
+
+
+_NOTHING = _Point(0, 0, 0, 0)
+
+
+class UsageRecorder:
+    """Remembers the last points of one cluster, so that a session writes only what moved."""
+
+    def __init__(self, *, cluster_id: int) -> None:
+        self.cluster_id = cluster_id
+        self._queues: dict[tuple[int, str], _Point] = {}
+        self._tide: dict[str, Tide] = {}
+
+    def load(self) -> None:
+        """Read the newest points from the tables."""
+        rows = QueueUsage.objects.filter(queue__cluster_id=self.cluster_id)
+        self._queues = {
+            (queue, card): _Point(*figures)
+            for queue, card, *figures in rows.values_list(
+                "queue_id", "card", "quota", "allocated", "inqueue", "elastic"
+            )
+        }
+        newest = TidePoint.objects.filter(cluster_id=self.cluster_id).order_by("card", "-id").distinct("card")
+        self._tide = {
+            row.card: Tide(
+                row.card, row.total, row.inference, row.training, row.borrowed, row.foreign, row.idle, row.waiting
+            )
+            for row in newest
+        }
+
+    def record_queues(
+        self, result: Result, *, queue_ids: dict[str, int], at: dt.datetime, wall_at: dt.datetime
+    ) -> list[int]:
+        """Write the points of TideSched's queues that moved; returns the ids of those queues."""
+        require_transaction()
+        moved: dict[tuple[int, str], _Point] = {}
+        for outcome in result.queues:
+            queue_id = queue_ids.get(outcome.name)
+            if queue_id is None:
+                continue
+            for card, point in _points(outcome).items():
+                if self._queues.get((queue_id, card)) != point:
+                    moved[queue_id, card] = point
+            for key in self._queues:
+                if key[0] == queue_id and key[1] not in _points(outcome) and self._queues[key] != _NOTHING:
+                    moved[key] = _NOTHING
+        if not moved:
+            return []
+        UsageChange.objects.bulk_create(
+            (
+                UsageChange(
+                    wall_at=wall_at, at=at, cluster_id=self.cluster_id, queue_id=queue, card=card,
+                    **msgspec.structs.asdict(point),
+                )
+                for (queue, card), point in moved.items()
+            ),
+            batch_size=2000,
+        )  # fmt: skip
+        QueueUsage.objects.bulk_create(
+            (
+                QueueUsage(queue_id=queue, card=card, at=at, **msgspec.structs.asdict(point))
+                for (queue, card), point in sorted(moved.items())
+            ),
+            update_conflicts=True,
+            unique_fields=("queue", "card"),
+            update_fields=("at", "quota", "allocated", "inqueue", "elastic"),
+        )
+        self._queues |= moved
+        return sorted({queue for queue, _ in moved})
+
+    def record_tide(self, snapshot: Snapshot, result: Result, *, at: dt.datetime, wall_at: dt.datetime) -> int:
+        """Write the points of the card types whose figures moved; returns how many."""
+        require_transaction()
+        moved = [tide for tide in measure(snapshot, result) if self._tide.get(tide.card) != tide]
+        TidePoint.objects.bulk_create(
+            TidePoint(cluster_id=self.cluster_id, at=at, wall_at=wall_at, **msgspec.structs.asdict(tide))
+            for tide in moved
+        )
+        self._tide |= {tide.card: tide for tide in moved}
+        return len(moved)
+
+
+def _points(outcome: QueueOutcome) -> dict[str, _Point]:
+    parts = (outcome.quota.cards, outcome.allocated.cards, outcome.inqueue.cards, outcome.elastic.cards)
+    cards = sorted({card for part in parts for card in part})
+    return {card: _Point(*(part.get(card, 0) for part in parts)) for card in cards}

@@ -1,0 +1,59 @@
+"""A reclaim as a reader may see it: of the other side only the gang's name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from tidesched_web.scheduling.models import Reclaim
+
+
+def reclaim_within_sight(
+    reclaim: Reclaim, own_queues: Collection[int] | None, own_gangs: Collection[tuple[int, str]]
+) -> dict[str, Any]:
+    """The reclaim's document. ``own_queues`` are ids of the reader's queues; None sees everything.
+
+    Whose card was taken may know by whom (a name), never how much that one has or what else was considered. Of the
+    candidates that were refused only the reader's own are named (``own_gangs``: cluster id, namespace/name).
+    """
+    made_it = own_queues is None or reclaim.queue_id in own_queues
+    victims = [_victim(victim, own_queues) for victim in reclaim.victims.all()]
+    all_own = own_queues is None or all(victim["queue"] is not None for victim in victims)
+    refused = reclaim.refused if own_queues is None else [
+        item for item in reclaim.refused if made_it and (reclaim.cluster_id, item.get("gang")) in own_gangs
+    ]  # fmt: skip
+    return {
+        "id": reclaim.pk,
+        "display": f"{reclaim.reclaimer} takes from {', '.join(str(victim['gang']) for victim in victims) or 'nobody'}",
+        "cluster": reclaim.cluster,
+        "session": reclaim.session,
+        "at": reclaim.at,
+        "wall_at": reclaim.wall_at,
+        "source": reclaim.source,
+        "state": reclaim.state,
+        "action": reclaim.action,
+        "reclaimer": reclaim.reclaimer,
+        "queue": reclaim.queue_name if made_it else None,
+        "needed": reclaim.needed if made_it else None,
+        "freed": reclaim.freed if made_it or all_own else None,
+        "victims": victims,
+        "work_lost_card_seconds": reclaim.work_lost_card_seconds if all_own else None,
+        "rule": reclaim.rule,
+        "votes": reclaim.votes if made_it else [],
+        "refused": refused,
+        "audit_entry": reclaim.audit_entry_id,
+        "promised_at": reclaim.promised_at,
+        "running_at": reclaim.running_at,
+    }
+
+
+def _victim(victim: Any, own_queues: Collection[int] | None) -> dict[str, Any]:
+    if own_queues is None or victim.queue_id in own_queues:
+        return {
+            "gang": victim.gang,
+            "queue": victim.queue_name,
+            "pods": victim.pods,
+            "cards": victim.cards,
+            "work_lost_card_seconds": victim.work_lost_card_seconds,
+        }
+    return {"gang": victim.gang, "queue": None, "pods": None, "cards": None, "work_lost_card_seconds": None}

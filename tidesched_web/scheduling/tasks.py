@@ -1,0 +1,104 @@
+"""Celery tasks. Each one only wakes: the work stands in PostgreSQL, so a message may be lost, late or come twice."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from celery import shared_task
+from celery.signals import celeryd_after_setup, worker_ready, worker_shutting_down
+from django.core.cache import cache
+
+from tidesched_web.celery import app
+from tidesched_web.scheduling import retention
+from tidesched_web.scheduling.pipeline import requests
+from tidesched_web.scheduling.pipeline.shards import Shards
+
+_log = logging.getLogger(__name__)
+
+SESSIONS_QUEUE = "sessions"
+RETENTION_SECONDS = 60
+TICK_SECONDS = 1.0
+
+_shards: Shards | None = None
+_hostname = ""
+
+
+def cluster_queue(cluster_id: int) -> str:
+    """The queue that the holder of the cluster's lease consumes."""
+    return f"cluster.{cluster_id}"
+
+
+@shared_task(queue=SESSIONS_QUEUE, expires=TICK_SECONDS)
+def tick() -> None:
+    """Wake the holder of each cluster that is due; where nobody holds it, ask the session workers to."""
+    for cluster_id, held in requests.due_clusters():
+        if held:
+            wake.apply_async((cluster_id,), queue=cluster_queue(cluster_id), expires=TICK_SECONDS, retry=False)
+        else:
+            adopt.apply_async(queue=SESSIONS_QUEUE, expires=TICK_SECONDS, retry=False)
+    if cache.add("retention", 1, RETENTION_SECONDS):
+        retain.apply_async(queue="work", expires=RETENTION_SECONDS, retry=False)
+
+
+@shared_task(ignore_result=True)
+def wake(cluster_id: int) -> None:
+    """Let the cluster's session thread look at its request."""
+    if _shards is not None:
+        _shards.wake(cluster_id)
+
+
+@shared_task(ignore_result=True)
+def adopt() -> None:
+    """Look for clusters that nobody holds."""
+    if _shards is not None:
+        _shards.adopt()
+
+
+@shared_task(ignore_result=True)
+def retain() -> None:
+    """Drop what is older or more than the settings keep."""
+    retention.run()
+
+
+# -- the worker that the session threads live in -----------------------------------------------------------------------
+
+
+@celeryd_after_setup.connect
+def _begin(sender: str, instance: Any, **_: object) -> None:
+    """Take clusters as soon as the worker exists; a broker that is down does not keep sessions from running."""
+    global _shards, _hostname  # noqa: PLW0603 - one worker a process
+    if SESSIONS_QUEUE not in instance.app.amqp.queues.consume_from or _shards is not None:
+        return
+    _hostname = sender
+    _shards = Shards(consume=_consume, release=_give_up)
+    _shards.start()
+
+
+@worker_ready.connect
+def _follow(**_: object) -> None:
+    if _shards is not None:
+        _shards.follow_leases()
+
+
+@worker_shutting_down.connect
+def _end(**_: object) -> None:
+    if _shards is not None:
+        _shards.stop()
+
+
+def _consume(cluster_id: int) -> bool:
+    return _control("add_consumer", cluster_id)
+
+
+def _give_up(cluster_id: int) -> None:
+    _control("cancel_consumer", cluster_id)
+
+
+def _control(command: str, cluster_id: int) -> bool:
+    try:
+        getattr(app.control, command)(cluster_queue(cluster_id), destination=[_hostname])
+    except Exception as error:  # noqa: BLE001 - kombu raises the transport's own errors; the next sweep tries again
+        _log.warning("the queue of cluster %s does not follow its lease yet: %s", cluster_id, error)
+        return False
+    return True
