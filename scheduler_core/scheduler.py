@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 from scheduler_core.actions import ACTIONS
 from scheduler_core.actions.support.admission import count_elastic, renew_promise
-from scheduler_core.actions.support.reservations import apply_reservations
+from scheduler_core.actions.support.reservations import apply_reservations, standing
 from scheduler_core.framework.close import close
 from scheduler_core.framework.plugin import Action, Plugin
 from scheduler_core.framework.registry import with_entry_points
@@ -69,7 +69,10 @@ def run_session(
     """
     del explain, check
     plugins, actions = registered()
-    tiers = [[(_lookup(plugins, "plugin", option.name)(option.arguments), option.switches) for option in tier] for tier in policy.tiers]
+    tiers = [
+        [(_lookup(plugins, "plugin", option.name)(option.arguments), option.switches) for option in tier]
+        for tier in policy.tiers
+    ]
     steps = [_lookup(actions, "action", name)(policy.action_arguments.get(name, {})) for name in policy.actions]
     clock = timer or _no_clock
     timings: dict[str, float] = {}
@@ -78,7 +81,7 @@ def run_session(
     session = Session(
         snapshot, policy, tiers, now=now, seed=seed, memory=memory or Memory(), workspace=workspace or Workspace()
     )
-    kept = apply_reservations(session)
+    apply_reservations(session)
     timings["open"] = (clock() - start) * 1000
     for step in steps:
         start = clock()
@@ -91,7 +94,7 @@ def run_session(
             renew_promise(session, gang)
     result = close(session, {}, {}, timings if timer else {})
     timings["close"] = (clock() - start) * 1000
-    return result, Memory(reservations=kept)
+    return result, Memory(reservations=standing(session))
 
 
 def _no_clock() -> float:
@@ -101,5 +104,7 @@ def _no_clock() -> float:
 def _lookup(table: dict[str, type], kind: str, name: str) -> type:
     found = table.get(name)
     if found is None:
-        raise BadInput(f"unknown_{kind}", f"there is no {kind} {name!r}", value=name, hint=f"known: {', '.join(sorted(table))}")
+        raise BadInput(
+            f"unknown_{kind}", f"there is no {kind} {name!r}", value=name, hint=f"known: {', '.join(sorted(table))}"
+        )
     return found

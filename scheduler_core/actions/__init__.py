@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from scheduler_core.actions.allocate import Allocate
+from scheduler_core.actions.backfill import Backfill
 from scheduler_core.actions.enqueue import Enqueue
+from scheduler_core.actions.reclaim import Reclaim
 from scheduler_core.framework.plugin import Action
 
-ACTIONS: dict[str, type[Action]] = {action.name: action for action in (Enqueue, Allocate)}
+ACTIONS: dict[str, type[Action]] = {action.name: action for action in (Enqueue, Allocate, Backfill, Reclaim)}

@@ -136,7 +136,9 @@ class Candidates:
         if not cls.milli:
             view.now[0, where], view.future[0, where] = fits_now, fits_future
         for i, card in enumerate(cls.cards):
-            view.now[i, where] = fits_now & card_fit(cards.whole_now[card, where], cards.best_now[card, where], cls.whole, cls.share)
+            view.now[i, where] = fits_now & card_fit(
+                cards.whole_now[card, where], cards.best_now[card, where], cls.whole, cls.share
+            )
             view.future[i, where] = fits_future & card_fit(
                 cards.whole_future[card, where], cards.best_future[card, where], cls.whole, cls.share
             )

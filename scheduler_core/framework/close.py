@@ -160,4 +160,3 @@ def _share(session: Session, queue: int) -> float:
         if used > 0 and limit < NO_LIMIT:
             share = max(share, used / limit if limit else 1.0)
     return round(share, 6)
-

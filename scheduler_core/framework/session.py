@@ -14,7 +14,7 @@ from scheduler_core.framework.demand import Demand
 from scheduler_core.framework.plugin import Plugin
 from scheduler_core.framework.statement import Operation, Statement
 from scheduler_core.framework.trace import Trace
-from scheduler_core.model.memory import Memory
+from scheduler_core.model.memory import Memory, Reservation
 from scheduler_core.model.pod import ServiceType
 from scheduler_core.model.podgroup import GangPhase, PodGroup
 from scheduler_core.model.policy import Policy
@@ -39,11 +39,20 @@ class Session:
         phase: current phase of each gang.
         gangs_fall_whole: tide rules hold, so a gang is taken whole or not at all.
         promised: what the ledger's ``inqueue`` holds for each admitted gang.
+        reservations: promises that outlive the session, by pod.
         trace: decisions and refusals, for the result.
     """
 
     def __init__(
-        self, snapshot: Snapshot, policy: Policy, tiers: Tiers, *, now: float, seed: int, memory: Memory, workspace: Workspace
+        self,
+        snapshot: Snapshot,
+        policy: Policy,
+        tiers: Tiers,
+        *,
+        now: float,
+        seed: int,
+        memory: Memory,
+        workspace: Workspace,
     ) -> None:
         self.snapshot, self.policy, self.now, self.seed, self.memory = snapshot, policy, now, seed, memory
         self.cluster = Cluster(snapshot, workspace)
@@ -52,6 +61,7 @@ class Session:
         self.hooks = Hooks(tiers)
         self.trace = Trace()
         self.promised: dict[int, Demand] = {}
+        self.reservations: dict[str, Reservation] = {}
         self._service: dict[int, ServiceType] = {}
         self._open_queue = [queue.state is QueueState.OPEN and not queue.problem for queue in snapshot.queues]
         self.phase: list[GangPhase] = [self._phase_now(g) for g in range(len(self.gangs))]

@@ -6,19 +6,20 @@ Source: volcano-semantics 2.6, with its defects left out (undo of an eviction re
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
-from scheduler_core.model.decision import VictimRole
 from scheduler_core.state.cluster import Cluster, Place
 from scheduler_core.state.status import CHARGED, TaskStatus
 
 
 class Operation(msgspec.Struct, frozen=True):
-    """One change: the task, where it was, and for an eviction its role."""
+    """One change: the task, where it was and where it went."""
 
     task: int
     before: Place
-    role: VictimRole | None = None
+    after: Place
 
 
 class Statement:
@@ -33,13 +34,12 @@ class Statement:
         self.operations: list[Operation] = []
         self.open = True
 
-    def evict(self, task: int, role: VictimRole = VictimRole.VICTIM) -> None:
+    def evict(self, task: int) -> None:
         """Bound, running or allocated task starts to leave; its room counts as releasing."""
         before = self._cluster.place_of(task)
         if not CHARGED[before.status]:
             raise ValueError(f"cannot evict a task that is {before.status.name}")
-        after = Place(TaskStatus.RELEASING, before.node, before.card, before.indices)
-        self._do(task, after, role)
+        self._do(task, Place(TaskStatus.RELEASING, before.node, before.card, before.indices))
 
     def pipeline(self, task: int, node: int, card: int = -1, indices: tuple[int, ...] = ()) -> None:
         """Promise room on ``node`` that is free or leaving."""
@@ -72,6 +72,11 @@ class Statement:
             operation = self.operations.pop()
             self._cluster.move(operation.task, operation.before)
 
+    def repeat(self, operations: Sequence[Operation]) -> None:
+        """Do operations again that were rolled back."""
+        for operation in operations:
+            self._do(operation.task, operation.after)
+
     def discard(self) -> None:
         """Undo everything and close."""
         self.rollback(0)
@@ -87,8 +92,8 @@ class Statement:
         if status is not wanted:
             raise ValueError(f"task is {status.name}, expected {wanted.name}")
 
-    def _do(self, task: int, after: Place, role: VictimRole | None = None) -> None:
+    def _do(self, task: int, after: Place) -> None:
         if not self.open:
             raise ValueError("the statement is closed")
         before = self._cluster.move(task, after)
-        self.operations.append(Operation(task, before, role))
+        self.operations.append(Operation(task, before, after))

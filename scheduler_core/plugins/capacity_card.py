@@ -162,17 +162,20 @@ class CapacityCard(Plugin):
             return None
         left = [
             limit - in_use - soon
-            for limit, in_use, soon in zip(limits[LEDGER_CARDS:], used[LEDGER_CARDS:], promised[LEDGER_CARDS:], strict=True)
+            for limit, in_use, soon in zip(
+                limits[LEDGER_CARDS:], used[LEDGER_CARDS:], promised[LEDGER_CARDS:], strict=True
+            )
         ]
-        return self._excess(ReasonCode.WAITING_FOR_QUOTA, name, demand.cards, ledger.inqueue_choices[queue], left, limits, used)
+        return self._excess(
+            ReasonCode.WAITING_FOR_QUOTA, name, demand.cards, ledger.inqueue_choices[queue], left, limits, used
+        )
 
     def _over_committed(self, gang: int, demand: Demand) -> Shortfall | None:
         """used + inqueue + minimum <= total x factor; what the gang could take back does not count as used."""
         session, factor = self.session, float(self.values["overCommitFactor"])
         ledger = session.ledger
         used = self._used()
-        kind = session.service_type(gang)
-        if may_reclaim(kind, unknown_allowed=self._unknown_allowed()) and "reclaim" in session.policy.actions:
+        if self.reclaimer(gang) is None and "reclaim" in session.policy.actions:
             used = used - self._taken_back()
         used = np.maximum(used, 0)
         promised = ledger.inqueue.sum(axis=1)
@@ -298,6 +301,13 @@ class CapacityCard(Plugin):
     def _unknown_allowed(self) -> bool:
         return bool(self.values["unknownReclaimer"] == "allow")
 
+    def reclaimer(self, gang: int) -> str | None:
+        """Why the gang takes back from nobody, or None."""
+        kind = self.session.service_type(gang)
+        if may_reclaim(kind, unknown_allowed=self._unknown_allowed()):
+            return None
+        return f"{kind.value} takes back from nobody"
+
     def reclaimable(self, reclaimer: int, candidates: Sequence[int]) -> Opinion:
         """The tide table: inference takes from training, and nobody takes anything else."""
         session, unknown_allowed = self.session, self._unknown_allowed()
@@ -315,4 +325,3 @@ class CapacityCard(Plugin):
     def preemptable(self, preemptor: int, candidates: Sequence[int]) -> Opinion:
         """The tide table where ``tidePreempt`` asks for it, else no opinion."""
         return self.reclaimable(preemptor, candidates) if self.values["tidePreempt"] else Opinion(None)
-

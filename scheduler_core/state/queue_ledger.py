@@ -61,16 +61,16 @@ class QueueLedger:
     def amount(self, column: Ints) -> Amount:
         """A column (D,) as cpu, memory and cards."""
         cards = {
-            name: milli
-            for name, milli in zip(self.axes.cards, column[LEDGER_CARDS:].tolist(), strict=True)
-            if milli
+            name: milli for name, milli in zip(self.axes.cards, column[LEDGER_CARDS:].tolist(), strict=True) if milli
         }
         return Amount(int(column[CPU]), int(column[MEMORY]), cards)
 
     def quota(self, queue: int) -> Amount:
         """Capability and card quota as written; no limit on cpu or memory reads 0."""
         spec = self.queues[queue]
-        return Amount(spec.cpu_milli or 0, spec.memory_mib or 0, {n: m for n, m in (spec.card_quota or {}).items() if m})
+        return Amount(
+            spec.cpu_milli or 0, spec.memory_mib or 0, {n: m for n, m in (spec.card_quota or {}).items() if m}
+        )
 
     def load(self, tasks: TaskTable, gang_queue: Ints, charge: Ints) -> None:
         """Sum ``allocated`` and ``pipelined`` over all tasks.

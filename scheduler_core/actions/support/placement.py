@@ -9,7 +9,9 @@ from scheduler_core.framework.statement import Statement
 from scheduler_core.state.task_class import TaskClass
 
 
-def allowed_options(session: Session, queue: int, cls: TaskClass, point: str = "allocatable") -> tuple[list[bool], Shortfall | None]:
+def allowed_options(
+    session: Session, queue: int, cls: TaskClass, point: str = "allocatable"
+) -> tuple[list[bool], Shortfall | None]:
     """Which card types of the request the queue's quota has room for, and the first refusal.
 
     One entry for a class that asks for no card.
@@ -32,7 +34,13 @@ def take(statement: Statement, task: int, spot: Spot) -> None:
 
 
 def place(
-    session: Session, statement: Statement, task: int, *, now: bool = True, future: bool = True, point: str = "allocatable"
+    session: Session,
+    statement: Statement,
+    task: int,
+    *,
+    now: bool = True,
+    future: bool = True,
+    point: str = "allocatable",
 ) -> Spot | None:
     """Find the best spot for one task and take it; None leaves a note of why in the trace.
 

@@ -5,6 +5,7 @@ Source: traps 13, pitfall 8 of the semantics, contracts 3.
 
 from __future__ import annotations
 
+from scheduler_core.actions.support.attempt import Attempt
 from scheduler_core.actions.support.placement import allowed_options
 from scheduler_core.framework.candidates import Spot
 from scheduler_core.framework.session import Session
@@ -33,16 +34,40 @@ def settle_promises(session: Session, statement: Statement, gang: int) -> None:
             statement.allocate(task, spot.node, spot.card, spot.indices)
 
 
-def apply_reservations(session: Session) -> tuple[Reservation, ...]:
-    """Put the promises of earlier sessions back; returns those that still stand, by pod.
+def reserve(session: Session, attempt: Attempt, seconds: float) -> None:
+    """Promise the places of a reclaim beyond this session, each with the pods that must leave it first."""
+    leaving: dict[int, list[str]] = {}
+    for unit in attempt.units:
+        for task in unit.members:
+            leaving.setdefault(int(session.tasks.node[task]), []).append(session.tasks.keys[task])
+    for task in session.gangs.with_status(attempt.gang, TaskStatus.PIPELINED):
+        place, pod = session.cluster.place_of(task), session.tasks.keys[task]
+        session.reservations[pod] = Reservation(
+            pod=pod,
+            gang=session.gangs.names[attempt.gang],
+            node=session.axes.nodes[place.node],
+            card=session.axes.cards[place.card] if place.card >= 0 else "",
+            card_indices=place.indices,
+            victims=tuple(sorted(leaving.get(place.node, ()))),
+            made=session.now,
+            expires=session.now + seconds,
+        )
+
+
+def standing(session: Session) -> tuple[Reservation, ...]:
+    """What to remember: promises of pods that do not run yet, by pod."""
+    return tuple(reservation for _, reservation in sorted(session.reservations.items()))
+
+
+def apply_reservations(session: Session) -> None:
+    """Put the promises of earlier sessions back.
 
     A promise ends when its pod has a place or is gone, when it expires, or when its room is no longer there.
     """
-    kept = []
     statement = session.statement()
     wanted = {reservation.pod: reservation for reservation in session.memory.reservations}
     if not wanted:
-        return ()
+        return
     slots = _slots(session, wanted)
     for pod, reservation in sorted(wanted.items()):
         task = slots.get(pod)
@@ -55,9 +80,8 @@ def apply_reservations(session: Session) -> tuple[Reservation, ...]:
         spot = _spot(session, task, node, reservation)
         if spot is not None:
             statement.pipeline(task, spot.node, spot.card, spot.indices)
-            kept.append(reservation)
+            session.reservations[pod] = reservation
     session.commit(statement)
-    return tuple(kept)
 
 
 def _slots(session: Session, wanted: dict[str, Reservation]) -> dict[str, int]:

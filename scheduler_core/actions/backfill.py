@@ -1,0 +1,37 @@
+"""Action ``backfill``: tasks that ask for nothing but a place.
+
+Source: volcano-semantics 3.3. The gang is kept whole here as well: nothing is bound unless it is ready.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from scheduler_core.actions.allocate import is_candidate
+from scheduler_core.actions.support.placement import place
+from scheduler_core.actions.support.rotation import Rotation
+from scheduler_core.framework.plugin import Action
+from scheduler_core.framework.session import Session
+
+
+class Backfill(Action):
+    """Places best-effort tasks."""
+
+    name: ClassVar[str] = "backfill"
+
+    def execute(self, session: Session) -> None:
+        """Each gang once, in order."""
+        found = [g for g in range(len(session.gangs)) if is_candidate(session, g) and self._tasks(session, g)]
+        rotation = Rotation(session, found)
+        while (queue := rotation.best_queue()) is not None:
+            gang = rotation.pop(queue)
+            statement = session.statement()
+            for task in self._tasks(session, gang):
+                place(session, statement, task, future=False)
+            if session.is_ready(gang):
+                session.commit(statement)
+            else:
+                statement.discard()
+
+    def _tasks(self, session: Session, gang: int) -> list[int]:
+        return [task for task in session.pending_tasks(gang) if session.cluster.class_of(task).best_effort]
