@@ -100,73 +100,115 @@ def own_queue_ids(access: Access) -> frozenset[int]:
     return frozenset(visible_queues(access).values_list("pk", flat=True))
 
 
-def usage_now(queues: Sequence[Queue]) -> dict[int, dict[str, dict[str, float]]]:
-    """Queue id → card → quota, allocated, inqueue, elastic, borrowed, in cards. Two queries for any number of queues."""
-    found: dict[int, dict[str, dict[str, float]]] = {queue.pk: {} for queue in queues}
-    by_id = {queue.pk: queue for queue in queues}
-    rows = list(QueueUsage.objects.filter(queue_id__in=list(found)).order_by("queue_id", "card"))
-    trains = {queue.cluster_id for queue in queues if queue.service_type == ServiceType.TRAINING}
-    totals = _card_totals(trains) if trains else {}
-    for row in rows:
-        queue = by_id[row.queue_id]
-        total = totals.get((queue.cluster_id, row.card))
-        lent = borrowed(row.allocated, total) if total and queue.service_type == ServiceType.TRAINING else 0
-        found[row.queue_id][row.card] = {
-            "quota": row.quota / 1000,
-            "allocated": row.allocated / 1000,
-            "inqueue": row.inqueue / 1000,
-            "elastic": row.elastic / 1000,
-            "borrowed": lent / 1000,
-        }
+def newest_tide(cluster: Cluster) -> list[TidePoint]:
+    """Where the cards of each type are now, the largest type first. One query."""
+    points = TidePoint.objects.filter(cluster=cluster).order_by("card", "-at", "-id").distinct("card")
+    return sorted(points, key=lambda point: (-point.total, point.card))
+
+
+TidePointRow = tuple[dt.datetime, str, int, int, int, int, int, int, int]
+
+
+def tide_points(cluster: Cluster, start: dt.datetime, card: str = "") -> list[TidePointRow]:
+    """The step functions of the tide from ``start`` on, with the last point before it for each card, by time. Two queries."""
+    points = TidePoint.objects.filter(cluster=cluster)
+    if card:
+        points = points.filter(card=card)
+    fields = ("at", "card", "total", "inference", "training", "borrowed", "foreign", "idle", "waiting")
+    before = points.filter(at__lt=start).order_by("card", "-at", "-id").distinct("card").values_list(*fields)
+    since = points.filter(at__gte=start).order_by("at", "id").values_list(*fields)
+    return [*before, *since]
+
+
+def newest_reclaims(access: Access, cluster: Cluster, rows: int) -> list[Reclaim]:
+    """The newest reclaims with the gangs that fell in each (``victim_rows`` ``[{gang, queue, cards}]``). One query."""
+    return list(with_victim_rows(visible_reclaims(access).filter(cluster=cluster)).order_by("-id")[:rows])
+
+
+def with_victim_rows(reclaims: QuerySet[Reclaim]) -> QuerySet[Reclaim]:
+    """Reclaims with their victims as rows, read in the same query."""
+    victims = ReclaimVictim.objects.filter(reclaim=OuterRef("pk")).order_by("gang")
+    row = JSONObject(gang="gang", queue="queue_name", queue_id="queue_id", cards="cards")
+    return reclaims.prefetch_related(None).annotate(victim_rows=ArraySubquery(victims.values(row=row)))
+
+
+def queues_with_usage(access: Access, cluster: Cluster) -> QuerySet[Queue]:
+    """Visible queues of a cluster with all that their row of the list shows, in one query.
+
+    Annotations: ``card_quota_rows``, ``usage_rows`` ``[{card, quota, allocated, inqueue, elastic, at}]`` in milli-cards,
+    ``waiting_gangs``, ``running_gangs`` and ``waiting_rows`` (the card maps of the gangs that wait).
+    """
+    usage = QueueUsage.objects.filter(queue=OuterRef("pk")).order_by("card")
+    gangs = Gang.objects.filter(queue=OuterRef("pk"), gone_at__isnull=True).order_by()
+    waits = gangs.filter(needs=True)
+
+    def number_of(rows: QuerySet[Gang]) -> Coalesce:
+        return Coalesce(
+            Subquery(rows.values("queue").annotate(n=Count("pk")).values("n"), output_field=IntegerField()), 0
+        )
+
+    row = JSONObject(card="card", quota="quota", allocated="allocated", inqueue="inqueue", elastic="elastic", at="at")
+    return with_card_quota(visible_queues(access).filter(cluster=cluster)).annotate(
+        usage_rows=ArraySubquery(usage.values(row=row)),
+        waiting_gangs=number_of(waits),
+        running_gangs=number_of(gangs.filter(state=GangState.RUNNING)),
+        waiting_rows=ArraySubquery(waits.values("cards")),
+    )
+
+
+def waiting_cards_of(queue: Queue) -> dict[str, float]:
+    """Cards that the waiting gangs of a queue ask for; a choice ``A|B`` counts at its first card."""
+    found: dict[str, float] = {}
+    for cards in queue.waiting_rows:  # type: ignore[attr-defined]
+        for name, number in cards.items():
+            first = name.partition("|")[0]
+            found[first] = found.get(first, 0) + number
     return found
 
 
-def _card_totals(cluster_ids: Collection[int]) -> dict[tuple[int, str], CardTotals]:
-    training = (
-        QueueUsage.objects.filter(
-            queue__cluster=OuterRef("cluster"), queue__service_type=ServiceType.TRAINING, card=OuterRef("name")
-        )
-        .order_by()
-        .values("card")
-        .annotate(n=Sum("allocated"))
-        .values("n")
-    )
-    rows = with_promised(CardType.objects.filter(cluster_id__in=cluster_ids)).annotate(
-        training=Coalesce(Subquery(training), 0)
-    )
-    return {
-        (cluster, name): CardTotals(hardware=hardware * 1000, inference_quota=quota * 1000, training=used)
-        for cluster, name, hardware, quota, used in rows.values_list(
-            "cluster_id", "name", "hardware", "inference_quota", "training"
-        )
-    }
+UsageRow = tuple[dt.datetime, int, int, int, int]
 
 
-def usage_at(queue_ids: Collection[int], card: str | None, start: dt.datetime) -> list[UsageRow]:
-    """Where each queue × card stood at ``start``. One index look-up for each, in one query."""
-    earlier = UsageChange.objects.filter(
-        queue=OuterRef("queue"), card=OuterRef("card"), at__lte=start
-    ).order_by("-at", "-id")
-    kept = QueueUsage.objects.filter(queue_id__in=queue_ids)
-    if card is not None:
-        kept = kept.filter(card=card)
-    figures = JSONObject(quota="quota", allocated="allocated", inqueue="inqueue", elastic="elastic")
-    rows = kept.annotate(then=Subquery(earlier.values(then=figures)[:1])).values_list("queue_id", "card", "then")
-    return [
-        UsageRow((queue, name), start, then["quota"], then["allocated"], then["inqueue"], then["elastic"])
-        for queue, name, then in rows
-        if then is not None
-    ]
+def usage_points(queue: Queue, card: str, start: dt.datetime) -> list[UsageRow]:
+    """(at, quota, allocated, inqueue, elastic) of a visible queue from ``start`` on, with the last point before it."""
+    points = UsageChange.objects.filter(queue=queue, card=card)
+    fields = ("at", "quota", "allocated", "inqueue", "elastic")
+    before = points.filter(at__lt=start).order_by("-at", "-id").values_list(*fields)[:1]
+    since = points.filter(at__gte=start).order_by("at", "id").values_list(*fields)[:5000]
+    return [*before, *since]
 
 
-def usage_changes(
-    queue_ids: Collection[int], card: str | None, start: dt.datetime, end: dt.datetime, *, limit: int
-) -> list[UsageRow]:
-    """The change points after ``start`` up to ``end``, at most ``limit`` of them, in order."""
-    rows = UsageChange.objects.filter(queue_id__in=queue_ids, at__gt=start, at__lte=end)
-    if card is not None:
-        rows = rows.filter(card=card)
-    found = rows.order_by("at", "id").values_list(
-        "queue_id", "card", "at", "quota", "allocated", "inqueue", "elastic"
-    )
-    return [UsageRow((queue, name), *rest) for queue, name, *rest in found[:limit]]
+def newest_timings(cluster: Cluster, rows: int) -> list[tuple[int, dict[str, Any]]]:
+    """(number, steps in milliseconds) of the newest sessions, oldest first."""
+    newest = Session.objects.filter(cluster=cluster).order_by("-id").values_list("number", "timings_ms")[:rows]
+    return list(reversed(newest))
+
+
+def session_by_number(access: Access, cluster: Cluster, number: int) -> Session | None:
+    """A visible session by its number in the cluster."""
+    return visible_sessions(access).filter(cluster=cluster, number=number).first()
+
+
+def decisions_about(cluster: Cluster, key: str, *, limit: int = 50) -> list[Decision]:
+    """The newest decisions about one gang that the caller sees."""
+    decisions = Decision.objects.filter(cluster=cluster, gang=key).select_related("session")
+    return list(decisions.order_by("-id")[:limit])
+
+
+def reclaims_of_gang(access: Access, cluster: Cluster, key: str, *, limit: int = 10) -> list[Reclaim]:
+    """The newest reclaims that a gang made or fell in. One query."""
+    fell = ReclaimVictim.objects.filter(reclaim=OuterRef("pk"), gang=key)
+    reclaims = visible_reclaims(access).filter(cluster=cluster).filter(Q(reclaimer=key) | Exists(fell))
+    return list(with_victim_rows(reclaims).order_by("-id")[:limit])
+
+
+def decisions_of_reclaim(reclaim: Reclaim, *, limit: int = 200) -> list[Decision]:
+    """The evictions that a reclaim led to, with what came of each. Bounded by its session, so one partition is read."""
+    decisions = Decision.objects.filter(session_id=reclaim.session_id, reclaim_id=reclaim.pk)
+    return list(decisions.order_by("id")[:limit])
+
+
+def session_reclaims(access: Access, session: Session, *, limit: int = 50) -> list[Reclaim]:
+    """The reclaims of a visible session that the caller sees. One query."""
+    reclaims = visible_reclaims(access).filter(session_id=session.pk)
+    return list(with_victim_rows(reclaims).order_by("id")[:limit])
