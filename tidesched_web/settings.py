@@ -61,6 +61,7 @@ INSTALLED_APPS = [
     "rest_framework",
     "django_filters",
     "drf_spectacular",
+    "drf_spectacular_sidecar",
     "django_htmx",
     "csp",
     "axes",
@@ -199,20 +200,63 @@ REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "tidesched_web.api.authentication.BearerAuthentication",
+        "tidesched_web.api.authentication.BrowserAuthentication",
+    ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_THROTTLE_CLASSES": ["tidesched_web.api.throttling.CallerThrottle"],
+    "EXCEPTION_HANDLER": "tidesched_web.api.problem_json.handle",
+    "URL_FORMAT_OVERRIDE": None,
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
+# Requests a minute of one user, and of one address that is not signed in; 0 = no limit.
+API_REQUESTS_PER_MINUTE = env.number("API_REQUESTS_PER_MINUTE", 3000)
+API_ANONYMOUS_REQUESTS_PER_MINUTE = env.number("API_ANONYMOUS_REQUESTS_PER_MINUTE", 120)
 SPECTACULAR_SETTINGS = {
     "TITLE": "TideSched",
     "DESCRIPTION": "Quota, gangs and reclaims of GPU clusters.",
     "VERSION": VERSION,
+    "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "tidesched_web.api.schema.add_problems",
+    ],
+    "ENUM_NAME_OVERRIDES": {
+        "ServiceTypeEnum": "tidesched_web.common.models.ServiceType",
+        "QueueStateEnum": "tidesched_web.quota.models.QueueState",
+        "GangStateEnum": "tidesched_web.workloads.models.GangState",
+        "SessionStateEnum": "tidesched_web.scheduling.models.SessionState",
+        "DecisionStateEnum": "tidesched_web.scheduling.models.DecisionState",
+        "ReclaimStateEnum": "tidesched_web.scheduling.models.ReclaimState",
+        "CardKindEnum": "tidesched_web.clusters.models.CardKind",
+        "DecisionKindEnum": "tidesched_web.scheduling.models.DecisionKind",
+        "GangEventKindEnum": "tidesched_web.workloads.models.GangEventKind",
+    },
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }
 
 # --- the demo's cluster -----------------------------------------------------------------------------------------------
 
 SIMCLUSTER_URL = env.text("SIMCLUSTER_URL", RUNTIME.simcluster_url)
 SIMCLUSTER_TOKEN_FILE = env.text("SIMCLUSTER_TOKEN_FILE", RUNTIME.simcluster_token_file)
+
+# --- how much history is kept (docs/sessions.md) ----------------------------------------------------------------------
+
+RETENTION_PARTITION_HOURS = env.number("RETENTION_PARTITION_HOURS", 1 if EMBEDDED else 24)
+RETENTION_DECISION_BYTES = env.number("RETENTION_DECISION_BYTES", 512 * 1024 * 1024)
+RETENTION_USAGE_BYTES = env.number("RETENTION_USAGE_BYTES", 512 * 1024 * 1024)
+RETENTION_SESSIONS = env.number("RETENTION_SESSIONS", 5_000)
+RETENTION_SESSIONS_WITH_DECISIONS = env.number("RETENTION_SESSIONS_WITH_DECISIONS", 20_000)
+RETENTION_RECLAIMS = env.number("RETENTION_RECLAIMS", 20_000)
+RETENTION_GONE_GANGS = env.number("RETENTION_GONE_GANGS", 10_000)
+RETENTION_TIMELINE_POINTS = env.number("RETENTION_TIMELINE_POINTS", 200)
+RETENTION_TIDE_POINTS = env.number("RETENTION_TIDE_POINTS", 40_000)
+RETENTION_ROLLUPS = env.number("RETENTION_ROLLUPS", 50_000)
+RETENTION_ALERTS = env.number("RETENTION_ALERTS", 1_000)
 
 # --- logs -------------------------------------------------------------------------------------------------------------
 

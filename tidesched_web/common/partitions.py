@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from django.db import connection, migrations
+from django.db import IntegrityError, connection, migrations, transaction
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.state import ProjectState
 from django.utils import timezone
@@ -79,11 +79,15 @@ def ensure(table: str, *, hours: int, ahead: int = 2, now: dt.datetime | None = 
         name = f"{table}_p{lower:%Y%m%d%H}"
         if name in have:
             continue
-        with connection.cursor() as cursor:
-            cursor.execute(
-                f'CREATE TABLE IF NOT EXISTS "{name}" PARTITION OF "{table}" FOR VALUES FROM (%s) TO (%s)',
-                [lower, upper],
-            )
+        try:
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute("SET LOCAL lock_timeout = '2s'")
+                cursor.execute(
+                    f'CREATE TABLE IF NOT EXISTS "{name}" PARTITION OF "{table}" FOR VALUES FROM (%s) TO (%s)',
+                    [lower, upper],
+                )
+        except IntegrityError:
+            continue  # rows of this span came before its partition: they stay in the default one
         made.append(name)
     return made
 

@@ -63,15 +63,12 @@ def running_cards(snapshot: Snapshot, result: Result, service_type: ServiceType)
     return sum(
         pod.card.milli
         for pod in snapshot.pods
-        if pod.card is not None
-        and pod.node
-        and not pod.finished
-        and _use(pod, snapshot, service_types) == service_type
+        if pod.card is not None and pod.node and not pod.finished and _use(pod, snapshot, service_types) == service_type
     )
 
 
 def quota_beyond_hardware(snapshot: Snapshot) -> dict[str, dict[str, tuple[int, int]]]:
-    """Where the queues of one service type promise more of a card than the nodes have: milli-cards (quota, hardware)."""
+    """Where the queues of one service type promise more of a card than there is: milli-cards (quota, hardware)."""
     have = hardware(snapshot.nodes)
     sums: dict[str, Counter[str]] = {}
     for queue in snapshot.queues:

@@ -6,17 +6,17 @@ import logging
 from typing import Any
 
 from celery import shared_task
-from celery.signals import celeryd_after_setup, worker_ready, worker_shutting_down
+from celery.signals import celeryd_after_setup, worker_ready, worker_shutdown, worker_shutting_down
 from django.core.cache import cache
 
 from tidesched_web.celery import app
 from tidesched_web.scheduling import retention
 from tidesched_web.scheduling.pipeline import requests
 from tidesched_web.scheduling.pipeline.shards import Shards
+from tidesched_web.scheduling.waking import SESSIONS_QUEUE, cluster_queue, wake_holder
 
 _log = logging.getLogger(__name__)
 
-SESSIONS_QUEUE = "sessions"
 RETENTION_SECONDS = 60
 TICK_SECONDS = 1.0
 
@@ -24,17 +24,12 @@ _shards: Shards | None = None
 _hostname = ""
 
 
-def cluster_queue(cluster_id: int) -> str:
-    """The queue that the holder of the cluster's lease consumes."""
-    return f"cluster.{cluster_id}"
-
-
 @shared_task(queue=SESSIONS_QUEUE, expires=TICK_SECONDS)
 def tick() -> None:
     """Wake the holder of each cluster that is due; where nobody holds it, ask the session workers to."""
     for cluster_id, held in requests.due_clusters():
         if held:
-            wake.apply_async((cluster_id,), queue=cluster_queue(cluster_id), expires=TICK_SECONDS, retry=False)
+            wake_holder(cluster_id)
         else:
             adopt.apply_async(queue=SESSIONS_QUEUE, expires=TICK_SECONDS, retry=False)
     if cache.add("retention", 1, RETENTION_SECONDS):
@@ -82,6 +77,13 @@ def _follow(**_: object) -> None:
 
 
 @worker_shutting_down.connect
+def _prepare_to_end(**_: object) -> None:
+    """Runs inside a signal handler: only says so; the sessions end meanwhile."""
+    if _shards is not None:
+        _shards.stop(wait_seconds=0)
+
+
+@worker_shutdown.connect
 def _end(**_: object) -> None:
     if _shards is not None:
         _shards.stop()

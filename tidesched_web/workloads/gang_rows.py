@@ -110,7 +110,7 @@ def look(snapshot: Snapshot, result: Result, *, sent: bool, states: Mapping[str,
         pods = members.get(group.key, [])
         reason = reasons.get(group.key)
         phase = outcome.phase if sent else group.phase
-        state = _state(group, phase, pods, evicted=group.key in evicted, before=states.get(group.uid or group.key, ""))
+        state = _state(phase, pods, evicted=group.key in evicted, before=states.get(group.uid or group.key, ""))
         seen[group.key] = Seen(
             group,
             pods,
@@ -132,7 +132,7 @@ def _running_at(group: PodGroup, pods: list[Pod]) -> dt.datetime | None:
     return moment(started[needed - 1]) if len(started) >= needed else None
 
 
-def _state(group: PodGroup, phase: GangPhase, pods: list[Pod], *, evicted: bool, before: str) -> GangState:
+def _state(phase: GangPhase, pods: list[Pod], *, evicted: bool, before: str) -> GangState:
     if phase is GangPhase.COMPLETED:
         return GangState.FINISHED
     if evicted:

@@ -238,18 +238,20 @@ class GangRecorder:
         )
 
 
-def delete_gone(*, cluster_id: int, before: dt.datetime, limit: int = 2000) -> int:
-    """Delete gangs that left the cluster before ``before`` (wall), the oldest first; returns how many."""
+def delete_gone(*, cluster_id: int, keep: int, limit: int) -> int:
+    """Delete gangs that left the cluster beyond the ``keep`` newest of them; returns how many."""
     ids = list(
-        Gang.objects.filter(cluster_id=cluster_id, gone_at__lt=before)
-        .order_by("gone_at")
-        .values_list("pk", flat=True)[:limit]
+        Gang.objects.filter(cluster_id=cluster_id, gone_at__isnull=False)
+        .order_by("-gone_at")
+        .values_list("pk", flat=True)[keep : keep + limit]
     )
+    GangPod.objects.filter(gang_id__in=ids).delete()
+    GangEvent.objects.filter(gang_id__in=ids).delete()
     Gang.objects.filter(pk__in=ids).delete()
     return len(ids)
 
 
-def trim_timelines(*, cluster_id: int, keep: int = 200, limit: int = 500) -> int:
+def trim_timelines(*, cluster_id: int, keep: int, limit: int = 500) -> int:
     """Shorten timelines of more than ``keep`` points to the newest ones; returns how many points were deleted."""
     deleted = 0
     longest = (

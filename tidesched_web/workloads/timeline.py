@@ -40,9 +40,7 @@ def entries(
     if gang.running_at is not None and not was_running:
         found.append(TimelineEntry(GangEventKind.RUNNING, at=gang.running_at))
     if gang.reason is not None and values.reason_code != was_reason:
-        found.append(
-            TimelineEntry(GangEventKind.REASON, {"code": values.reason_code, "message": gang.reason.message})
-        )
+        found.append(TimelineEntry(GangEventKind.REASON, {"code": values.reason_code, "message": gang.reason.message}))
     if values.state == GangState.FINISHED and was_state != GangState.FINISHED:
         found.append(TimelineEntry(GangEventKind.FINISHED))
     if values.state == GangState.FAILED and was_state != GangState.FAILED:

@@ -62,7 +62,7 @@ def keep_open(*, cluster_id: int, prefix: str, wanted: Mapping[str, dict[str, An
 
 @transaction.atomic
 def resolve_by_person(*, alert: Alert, actor: str) -> bool:
-    """A person has dealt with it, and a session that waited for that may go on; audited. False when it was closed already."""
+    """A person has dealt with it; audited. False when it was closed already."""
     if not resolve(cluster_id=alert.cluster_id, key=alert.key, by=actor):
         return False
     audit.append(

@@ -79,9 +79,7 @@ def _call(draft: Draft, route: Route) -> Callable[[], Answer]:
     )
 
 
-def _complete_or_take_back(
-    unit: GangBinds, states: dict[int, Outcome], route: Route, report: BindReport
-) -> None:
+def _complete_or_take_back(unit: GangBinds, states: dict[int, Outcome], route: Route, report: BindReport) -> None:
     bound = [draft for draft in unit.to_send if draft.id in states and states[draft.id].state is DecisionState.DONE]
     bound += unit.already
     undecided = any(draft.id not in states for draft in unit.to_send)

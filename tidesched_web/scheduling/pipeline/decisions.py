@@ -66,9 +66,7 @@ def insert(
         return
     settled = at if state not in (DecisionState.DECIDED, DecisionState.SENDING) else None
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT nextval('scheduling_decision_id_seq') FROM generate_series(1, %s)", [len(drafts)]
-        )
+        cursor.execute("SELECT nextval('scheduling_decision_id_seq') FROM generate_series(1, %s)", [len(drafts)])
         ids = [row[0] for row in cursor.fetchall()]
         with cursor.copy(f"COPY scheduling_decision ({', '.join(_COLUMNS)}) FROM STDIN (FORMAT BINARY)") as copy:
             copy.set_types(_TYPES)

@@ -103,7 +103,8 @@ def _share_breach(cluster: Cluster, milli: int, running: int) -> Breach | None:
 def _sent_in_the_last_minute(cluster_id: int, now: dt.datetime) -> tuple[int, float]:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT count(DISTINCT v.gang), coalesce(sum((SELECT sum(c.value::numeric) FROM jsonb_each_text(v.cards) c)), 0) "
+            "SELECT count(DISTINCT v.gang), "
+            "coalesce(sum((SELECT sum(c.value::numeric) FROM jsonb_each_text(v.cards) c)), 0) "
             "FROM scheduling_reclaim r JOIN scheduling_reclaimvictim v ON v.reclaim_id = r.id "
             "WHERE r.cluster_id = %s AND r.at > %s AND r.at <= %s AND r.source = 'own' AND r.state <> 'cancelled'",
             [cluster_id, now - dt.timedelta(minutes=1), now],

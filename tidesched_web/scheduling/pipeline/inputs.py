@@ -54,7 +54,7 @@ class InputWriter:
 
     def _base_is_there(self) -> bool:
         """Retention, or a transaction that was rolled back, may have taken it."""
-        return SessionInput.objects.filter(pk=self._base_id).exists()
+        return self._base_id is not None and SessionInput.objects.filter(pk=self._base_id).exists()
 
 
 def read(session: Session) -> tuple[Snapshot, Memory | None]:

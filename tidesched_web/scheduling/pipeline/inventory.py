@@ -112,7 +112,8 @@ def _quota_alerts(quotas: dict[str, dict[str, tuple[int, int]]]) -> dict[str, di
         f"quota_over_hardware:{service_type}:{card}"[:120]: {
             "severity": AlertSeverity.WARNING,
             "code": "quota_over_hardware",
-            "message": f"The {service_type} queues are promised {quota / 1000:g} × {card}; the nodes have {have / 1000:g}.",
+            "message": f"The {service_type} queues are promised {quota / 1000:g} × {card}; "
+            f"the nodes have {have / 1000:g}.",
             "numbers": {"service_type": service_type, "card": card, "quota": quota / 1000, "hardware": have / 1000},
         }
         for service_type, cards in quotas.items()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import groupby
 from typing import Any
 
 import msgspec
@@ -22,7 +21,7 @@ class Plan(msgspec.Struct, frozen=True):
     statuses: list[Draft]
     events: list[Draft]
 
-    def __iter__(self) -> Iterator[Draft]:  # type: ignore[override]
+    def __iter__(self) -> Iterator[Draft]:
         for part in (self.evictions, self.binds, self.statuses, self.events):
             yield from part
 
@@ -67,10 +66,7 @@ def batches(units: list[list[Draft]], size: int) -> Iterator[list[list[Draft]]]:
 
 def _evictions(result: Result, pods: dict[str, Pod]) -> list[Draft]:
     reclaim_of = {
-        pod: index
-        for index, reclaim in enumerate(result.reclaims)
-        for victim in reclaim.victims
-        for pod in victim.pods
+        pod: index for index, reclaim in enumerate(result.reclaims) for victim in reclaim.victims for pod in victim.pods
     }
     drafts = []
     for eviction in result.evictions:
@@ -156,9 +152,3 @@ def _event(event: Event, pods: dict[str, Pod], groups: dict[str, PodGroup]) -> D
         uid=about.uid if about is not None else "",
         detail={"kind": event.kind, "type": event.type, "reason": event.reason, "message": event.message},
     )
-
-
-def group_by_kind(drafts: Iterable[Draft]) -> dict[DecisionKind, list[Draft]]:
-    """Drafts of each kind, order kept."""
-    ordered = sorted(drafts, key=lambda draft: list(DecisionKind).index(draft.kind))
-    return {kind: list(part) for kind, part in groupby(ordered, key=lambda draft: draft.kind)}

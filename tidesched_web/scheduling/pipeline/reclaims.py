@@ -85,7 +85,12 @@ def append_to_audit(rows: Sequence[Reclaim], decided: Sequence[DecidedReclaim], 
                 "needed": row.needed,
                 "freed": row.freed,
                 "victims": [
-                    {"gang": victim.gang, "queue": victim.queue, "pods": list(victim.pods), "cards": _counts(victim.cards)}
+                    {
+                        "gang": victim.gang,
+                        "queue": victim.queue,
+                        "pods": list(victim.pods),
+                        "cards": _counts(victim.cards),
+                    }
                     for victim in reclaim.victims
                 ],
                 "session": row.session_id,

@@ -196,9 +196,7 @@ def _write(work: _Run) -> None:
     if work.breach is not None and guards.use_release(work.cluster.pk, _next_number(work.cluster.pk)):
         work.breach = None
     result = work.result
-    state = (
-        SessionState.STOPPED if work.breach else SessionState.DRY_RUN if work.hold else SessionState.DECIDED
-    )
+    state = SessionState.STOPPED if work.breach else SessionState.DRY_RUN if work.hold else SessionState.DECIDED
     session = work.session = Session.objects.create(
         cluster=work.cluster,
         number=_next_number(work.cluster.pk),
@@ -222,9 +220,7 @@ def _write(work: _Run) -> None:
     drafts = list(work.plan)
     if work.sends:
         memory.store(work.cluster.pk, session.pk, work.memory_out)
-        work.reclaims = reclaims.write(
-            result, work.snapshot, session, owners=owners, state=ReclaimState.DECIDED
-        )
+        work.reclaims = reclaims.write(result, work.snapshot, session, owners=owners, state=ReclaimState.DECIDED)
         for draft in drafts:
             if draft.reclaim is not None:
                 draft.reclaim_id = work.reclaims[draft.reclaim].pk

@@ -78,7 +78,7 @@ class ClusterShard(threading.Thread):
                 self._work()
         except LeaseLost as error:
             _log.warning("%s", error)
-        except Exception:
+        except Exception:  # noqa: BLE001 - the thread must not vanish silently
             _log.exception("the session thread of cluster %s ended", self.cluster_id)
         finally:
             self.busy = False
@@ -116,7 +116,7 @@ class ClusterShard(threading.Thread):
                 raise
             except _EXPECTED as error:
                 self._fail(error, period)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - a bug; said with its trace, tried again later
                 _log.exception("a session of cluster %s failed", self.cluster_id)
                 self._fail(error, period)
             finally:

@@ -90,7 +90,7 @@ class Shards:
             except DatabaseError as error:
                 _log.warning("cannot look for clusters: %s", str(error).strip().split("\n")[0])
                 connection.close()
-            except Exception:
+            except Exception:  # noqa: BLE001 - the thread must not vanish silently
                 _log.exception("looking for clusters failed")
             self._sweep_now.wait(timing.SWEEP_SECONDS)
         connection.close()

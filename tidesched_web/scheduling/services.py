@@ -1,0 +1,81 @@
+"""What people and other parts may ask of scheduling: a session now, the release of a guard, an alert closed."""
+
+from __future__ import annotations
+
+import logging
+
+from django.db import transaction
+from django.utils import timezone
+
+from tidesched_web.audit import services as audit
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.common import live
+from tidesched_web.common.errors import DomainError
+from tidesched_web.scheduling.models import Alert
+from tidesched_web.scheduling.pipeline import requests
+from tidesched_web.scheduling.pipeline.guards import GUARD_KEY
+from tidesched_web.scheduling.waking import wake_holder
+
+_log = logging.getLogger(__name__)
+
+
+@transaction.atomic
+def request_session(*, cluster: Cluster, by: str) -> None:
+    """Make a session due now; the holder of the cluster's lease is woken after the commit."""
+    requests.ask(cluster.pk, by=by)
+    transaction.on_commit(lambda: wake_holder(cluster.pk), robust=True)
+
+
+@transaction.atomic
+def release_guard(*, cluster: Cluster, actor: str, reason: str) -> Alert:
+    """Let the next session pass the eviction budget once. Conditional: of two people one wins."""
+    reason = reason.strip()
+    if not reason:
+        raise DomainError.for_field("/reason", "Say why: the reason goes into the audit log.", code="reason_required")
+    alert = Alert.objects.select_for_update().filter(cluster=cluster, key=GUARD_KEY, resolved_at__isnull=True).first()
+    if alert is None:
+        raise DomainError("conflict", f"No guard holds the sessions of {cluster.name}.")
+    _resolve(alert, actor)
+    requests.ask(cluster.pk, by=f"guard released by {actor}")
+    audit.append(
+        chain=audit.cluster_chain(cluster.pk),
+        actor=actor,
+        action="guard.release",
+        object_type="cluster",
+        object_id=cluster.pk,
+        object_label=cluster.slug,
+        cluster_id=cluster.pk,
+        reason=reason,
+        before={"alert": alert.pk, "message": alert.message, "numbers": alert.numbers},
+    )
+    transaction.on_commit(lambda: wake_holder(cluster.pk), robust=True)
+    return alert
+
+
+@transaction.atomic
+def resolve_alert(*, alert: Alert, actor: str, reason: str = "") -> bool:
+    """Close an alert by hand; False where it was closed. The eviction guard is released, not closed."""
+    if alert.key == GUARD_KEY:
+        raise DomainError("conflict", "The eviction guard is released, with a reason; it cannot just be closed.")
+    locked = Alert.objects.select_for_update().filter(pk=alert.pk, resolved_at__isnull=True).first()
+    if locked is None:
+        return False
+    _resolve(locked, actor)
+    audit.append(
+        chain=audit.cluster_chain(alert.cluster_id),
+        actor=actor,
+        action="alert.resolve",
+        object_type="alert",
+        object_id=alert.pk,
+        object_label=alert.key,
+        cluster_id=alert.cluster_id,
+        reason=reason,
+        before={"message": locked.message},
+    )
+    return True
+
+
+def _resolve(alert: Alert, actor: str) -> None:
+    alert.resolved_at, alert.resolved_by = timezone.now(), actor[:200]
+    alert.save(update_fields=["resolved_at", "resolved_by"])
+    transaction.on_commit(lambda: live.publish("alerts", alert.key, cluster_id=alert.cluster_id), robust=True)
