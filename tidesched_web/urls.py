@@ -4,6 +4,7 @@ from importlib.util import find_spec
 
 from django.urls import URLPattern, URLResolver, include, path
 
+from tidesched_web.api import problem_json
 from tidesched_web.common import health
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -14,3 +15,5 @@ if find_spec("tidesched_web.api.urls"):
     urlpatterns.append(path("api/v1/", include("tidesched_web.api.urls")))
 if find_spec("tidesched_web.console.urls"):
     urlpatterns.append(path("", include("tidesched_web.console.urls")))
+# Last: whatever no route below /api/ knows is answered in the API's own form.
+urlpatterns.append(path("api/<path:rest>", problem_json.unknown_address))

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import F, OuterRef, QuerySet, Sum
-from django.db.models.functions import JSONObject
+from django.db.models import F, OuterRef, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce, JSONObject
 
 from tidesched_web.accounts.models import Project, Tenant
 from tidesched_web.clusters.models import CardType, Cluster, Node
@@ -95,20 +95,16 @@ def limits_of(holder: Any) -> list[dict[str, Any]]:
     return [found[key] for key in sorted(found)]
 
 
-def inference_quota_by_card(cluster_ids: list[int]) -> dict[tuple[int, str], tuple[int, int]]:
-    """(cluster, card) → (hardware, Σ quota of inference queues), in cards: what a full flood leaves to training."""
-    inference = (
-        CardQuota.objects.filter(card_type=OuterRef("pk"), service_type=ServiceType.INFERENCE, queue__isnull=False)
-        .order_by()
-        .values("card_type")
-        .annotate(total=Sum("cards"))
-        .values("total")
+def with_promised(card_types: QuerySet[CardType]) -> QuerySet[CardType]:
+    """Card types with what the queues may use of them: ``inference_quota`` and ``training_quota``, in cards."""
+
+    def promised(service_type: ServiceType) -> Coalesce:
+        rows = CardQuota.objects.filter(card_type=OuterRef("pk"), service_type=service_type, queue__isnull=False)
+        return Coalesce(Subquery(rows.order_by().values("card_type").annotate(n=Sum("cards")).values("n")), 0)
+
+    return card_types.annotate(
+        inference_quota=promised(ServiceType.INFERENCE), training_quota=promised(ServiceType.TRAINING)
     )
-    rows = CardType.objects.filter(cluster_id__in=cluster_ids).annotate(inference=inference)
-    return {
-        (cluster, name): (hardware, promised or 0)
-        for cluster, name, hardware, promised in rows.values_list("cluster_id", "name", "hardware", "inference")
-    }
 
 
 def _cards(rows: QuerySet[CardQuota], owner: str) -> dict[int, dict[str, dict[str, int]]]:

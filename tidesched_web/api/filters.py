@@ -1,0 +1,62 @@
+"""Query parameters of lists: typed, and strict: a parameter that nobody knows is an error, never ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import django_filters
+from django.db.models import QuerySet
+from django_filters.rest_framework import DjangoFilterBackend
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
+from rest_framework.request import Request
+
+from tidesched_web.common.errors import DomainError
+
+
+def refuse_unknown(request: Request, known: Iterable[str]) -> None:
+    """Answer an unknown parameter with the list of the known ones."""
+    names = sorted(set(known))
+    for name in request.query_params:
+        if name not in names:
+            said = ", ".join(names) if names else "none"
+            raise DomainError(
+                "unknown_parameter",
+                f"Unknown parameter {name!r}. Known here: {said}.",
+                {"errors": [{"pointer": f"/{name}", "code": "unknown_parameter", "detail": f"Known: {said}."}]},
+            )
+
+
+@extend_schema_field(OpenApiTypes.STR)
+class ReferenceFilter(django_filters.CharFilter):
+    """Another object by its id, or by its slug or name. Joins, and so asks no query of its own."""
+
+    def __init__(self, *args: Any, relation: str, by: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.relation, self.by = relation, by
+
+    def filter(self, qs: QuerySet[Any], value: str) -> QuerySet[Any]:
+        if value in (None, ""):
+            return qs
+        if value.isascii() and value.isdigit() and len(value) < 19:
+            return qs.filter(**{f"{self.relation}_id": int(value)})
+        return qs.filter(**{f"{self.relation}__{self.by}": value})
+
+
+class TextFilter(django_filters.CharFilter):
+    """Equal text. NUL, which PostgreSQL's text cannot hold, finds nothing."""
+
+    def filter(self, qs: QuerySet[Any], value: str) -> QuerySet[Any]:
+        return qs.none() if value and "\x00" in value else super().filter(qs, value)
+
+
+class StrictBackend(DjangoFilterBackend):
+    """Runs the view's filter set; a value that does not parse is an error with the name of its parameter."""
+
+    def get_filterset_kwargs(self, request: Request, queryset: QuerySet[Any], view: Any) -> dict[str, Any]:
+        kwargs: dict[str, Any] = super().get_filterset_kwargs(request, queryset, view)
+        for name, values in request.query_params.lists():
+            if len(values) > 1:
+                raise DomainError.for_field(f"/{name}", f"{name} is given {len(values)} times; once is meant.")
+        return kwargs

@@ -1,0 +1,119 @@
+"""Every error of the REST API as RFC 9457 problem+json; the one place that turns exceptions into answers."""
+
+from __future__ import annotations
+
+import logging
+import math
+from http import HTTPStatus
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.db import DatabaseError
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from rest_framework import exceptions
+from rest_framework.response import Response
+from rest_framework.views import set_rollback
+
+from tidesched_web.common import request_context
+from tidesched_web.common.errors import DomainError
+
+CONTENT_TYPE = "application/problem+json"
+_TYPE = "https://tidesched.io/problems/"
+_log = logging.getLogger(__name__)
+
+_FRAMEWORK_CODES: tuple[tuple[type[Exception], str], ...] = (
+    (exceptions.ParseError, "malformed_body"),
+    (exceptions.AuthenticationFailed, "invalid_token"),
+    (exceptions.NotAuthenticated, "not_authenticated"),
+    (exceptions.MethodNotAllowed, "method_not_allowed"),
+    (exceptions.NotAcceptable, "not_acceptable"),
+    (exceptions.UnsupportedMediaType, "unsupported_media_type"),
+    (exceptions.NotFound, "not_found"),
+    (Http404, "not_found"),
+    (exceptions.PermissionDenied, "permission_denied"),
+    (PermissionDenied, "permission_denied"),
+)
+
+
+def document(error: DomainError, instance: str) -> dict[str, Any]:
+    """The problem document of ``error`` for the request at path ``instance``."""
+    return {
+        "type": _TYPE + error.code.replace("_", "-"),
+        "title": HTTPStatus(error.status).phrase,
+        "status": int(error.status),
+        "code": error.code,
+        "detail": error.message,
+        "instance": instance,
+        "request_id": request_context.current().request_id,
+        **error.extra,
+    }
+
+
+def answer(error: DomainError, request: HttpRequest, headers: dict[str, str] | None = None) -> HttpResponse:
+    """A finished response, for places outside the framework's views."""
+    return JsonResponse(
+        document(error, request.path), status=int(error.status), content_type=CONTENT_TYPE, headers=headers
+    )
+
+
+def unknown_address(request: HttpRequest, **_: Any) -> HttpResponse:
+    """An address below /api/ that no route knows."""
+    hint = "" if request.path.endswith("/") else " Addresses of this API end with a slash."
+    return answer(DomainError("not_found", f"There is nothing at {request.path}.{hint}"), request)
+
+
+def handle(exception: Exception, context: dict[str, Any]) -> Response:
+    """The framework's exception handler. An exception that nobody foresaw is logged and says nothing of itself."""
+    set_rollback()
+    request: HttpRequest = context["request"]
+    error = as_domain_error(exception)
+    if error is None:
+        _log.error("%s %s failed", request.method, request.path, exc_info=exception)
+        error = DomainError("internal_error", "Something went wrong here. The log has it under this request id.")
+    response = Response(document(error, request.path), status=int(error.status), content_type=CONTENT_TYPE)
+    if isinstance(exception, exceptions.APIException):
+        if getattr(exception, "auth_header", None):
+            response["WWW-Authenticate"] = exception.auth_header
+        if isinstance(exception, exceptions.Throttled) and exception.wait is not None:
+            response["Retry-After"] = str(math.ceil(exception.wait))
+    elif error.status == HTTPStatus.UNAUTHORIZED:
+        response["WWW-Authenticate"] = "Bearer"
+    return response
+
+
+def as_domain_error(exception: Exception) -> DomainError | None:
+    """What the framework raises, in our words; None for what nobody foresaw."""
+    if isinstance(exception, DomainError):
+        return exception
+    if isinstance(exception, exceptions.ValidationError):
+        errors = list(_flatten(exception.get_full_details(), ""))
+        first = errors[0]
+        where = f"{first['pointer']}: " if first["pointer"] else ""
+        return DomainError("invalid", f"{where}{first['detail']}", {"errors": errors})
+    if isinstance(exception, exceptions.Throttled):
+        return DomainError("throttled", "Too many requests; wait as long as Retry-After says.")
+    for kind, code in _FRAMEWORK_CODES:
+        if isinstance(exception, kind):
+            detail = getattr(exception, "detail", None)
+            if isinstance(detail, exceptions.ErrorDetail) and detail.code == "csrf_failed":
+                return DomainError("csrf_failed", str(detail))
+            text = "There is no such object." if code == "not_found" else str(detail or exception)
+            return DomainError(code, text)
+    if isinstance(exception, DatabaseError) and "canceling statement due to" in str(exception):
+        return DomainError("unavailable", "The database was too busy to answer; try again.")
+    return None
+
+
+def _flatten(details: Any, pointer: str) -> Any:
+    if isinstance(details, dict) and "message" in details and "code" in details:
+        yield {"pointer": pointer, "code": str(details["code"]), "detail": str(details["message"])}
+    elif isinstance(details, dict):
+        for key, value in details.items():
+            step = "" if key == "non_field_errors" else f"/{str(key).replace('~', '~0').replace('/', '~1')}"
+            yield from _flatten(value, pointer + step)
+    else:
+        listed = [item for item in details if item]
+        one_field = all(isinstance(item, dict) and "message" in item for item in listed)
+        for index, item in enumerate(details):
+            if item:
+                yield from _flatten(item, pointer if one_field else f"{pointer}/{index}")

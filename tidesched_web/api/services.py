@@ -1,0 +1,54 @@
+"""Keep the answers of requests that carry an Idempotency-Key."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from django.utils import timezone
+
+from tidesched_web.api.models import StoredAnswer
+from tidesched_web.common.encryption import decrypt, encrypt
+from tidesched_web.common.errors import DomainError
+
+KEPT_FOR = dt.timedelta(hours=24)
+# A request that has not ended by now died with its process; its key may be used again.
+IN_FLIGHT_FOR = dt.timedelta(minutes=2)
+
+
+def begin(*, caller: str, key: str, request_hash: str) -> StoredAnswer:
+    """Claim ``key`` for this request, or return the row of the request that had it and has ended.
+
+    The unique constraint decides between two that come at once; the loser hears that the other is under way.
+    """
+    now = timezone.now()
+    StoredAnswer.objects.filter(started_at__lt=now - KEPT_FOR).delete()
+    found, mine = StoredAnswer.objects.get_or_create(
+        caller=caller, key=key, defaults={"request_hash": request_hash, "started_at": now}
+    )
+    if mine:
+        return found
+    if found.request_hash != request_hash:
+        raise DomainError("idempotency_key_reused", "This Idempotency-Key was used for another request.")
+    if found.status is None:
+        stale = StoredAnswer.objects.filter(pk=found.pk, status__isnull=True, started_at__lt=now - IN_FLIGHT_FOR)
+        if not stale.update(started_at=now):
+            raise DomainError("request_in_flight", "The first request with this Idempotency-Key is under way.")
+        found.started_at = now
+    return found
+
+
+def finish(answer: StoredAnswer, *, status: int, body: bytes) -> None:
+    """Keep what was answered."""
+    answer.status = status
+    answer.body, answer.body_key_id = encrypt(body)
+    answer.save(update_fields=["status", "body", "body_key_id"])
+
+
+def abandon(answer: StoredAnswer) -> None:
+    """Forget a request that failed, so that it may be tried again under the same key."""
+    answer.delete()
+
+
+def stored_body(answer: StoredAnswer) -> bytes:
+    """The body that was answered."""
+    return decrypt(bytes(answer.body), answer.body_key_id)

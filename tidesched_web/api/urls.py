@@ -1,0 +1,31 @@
+"""The addresses below /api/v1/."""
+
+from django.urls import include, path
+from rest_framework.routers import SimpleRouter
+
+from tidesched_web.api import schema
+from tidesched_web.api.v1 import accounts, audit, clusters, quota, scheduling, workloads
+
+app_name = "api"
+
+router = SimpleRouter(use_regex_path=False)
+router.register("clusters", clusters.Clusters, "clusters")
+router.register("tenants", accounts.Tenants, "tenants")
+router.register("projects", accounts.Projects, "projects")
+router.register("queues", quota.Queues, "queues")
+router.register("card-types", clusters.CardTypes, "card-types")
+router.register("priority-classes", quota.PriorityClasses, "priority-classes")
+router.register("gangs", workloads.Gangs, "gangs")
+router.register("reclaims", scheduling.Reclaims, "reclaims")
+router.register("sessions", scheduling.Sessions, "sessions")
+router.register("nodes", clusters.Nodes, "nodes")
+router.register("audit", audit.Audit, "audit")
+router.register("members", accounts.Members, "members")
+router.register("tokens", accounts.Tokens, "tokens")
+
+urlpatterns = [
+    path("schema/", schema.SchemaView.as_view(), name="schema"),
+    path("schema/docs/", schema.SchemaPage.as_view(), name="schema-docs"),
+    path("usage/", scheduling.Usage.as_view(), name="usage"),
+    path("", include(router.urls)),
+]

@@ -1,0 +1,216 @@
+"""`sessions` with their `decisions/`, `reclaims` and `usage`."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import django_filters
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.utils.dateparse import parse_datetime
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from tidesched_web.accounts.models import Scope
+from tidesched_web.api import pagination
+from tidesched_web.api.filters import ReferenceFilter, TextFilter
+from tidesched_web.api.v1.serializers.scheduling import (
+    DecisionDocument,
+    ReclaimDocument,
+    SessionDocument,
+    UsagePointDocument,
+)
+from tidesched_web.api.views import ReadView, ScopedView
+from tidesched_web.common.errors import DomainError
+from tidesched_web.quota.models import Queue
+from tidesched_web.quota.selectors import visible_queues
+from tidesched_web.scheduling.models import Reclaim, ReclaimSource, ReclaimState, Session, SessionState
+from tidesched_web.scheduling.selectors import (
+    own_queue_ids,
+    visible_decisions,
+    visible_reclaims,
+    visible_sessions,
+)
+from tidesched_web.scheduling.sight import reclaim_within_sight
+from tidesched_web.scheduling.usage_selectors import usage_at, usage_changes
+from tidesched_web.scheduling.usage_series import resampled, summed
+from tidesched_web.workloads.selectors import visible_gang_keys
+
+
+class SessionFilters(django_filters.FilterSet):
+    """Filters of `sessions`."""
+
+    cluster = ReferenceFilter(relation="cluster", by="slug")
+    state = django_filters.ChoiceFilter(choices=SessionState.choices)
+    number = django_filters.NumberFilter()
+
+
+class Sessions(ReadView):
+    """Runs of the scheduler in the clusters that the caller sees, the newest first."""
+
+    scopes = (Scope.CLUSTER_READ, Scope.RECLAIM_READ)
+    model = Session
+    serializer_class = SessionDocument
+    filterset_class = SessionFilters
+    newest_first = True
+
+    def visible(self) -> QuerySet[Session]:
+        return visible_sessions(self.access)
+
+    def known_parameters(self) -> set[str]:
+        return set(pagination.PARAMETERS) if self.action == "decisions" else super().known_parameters()
+
+    @extend_schema(responses=DecisionDocument(many=True))
+    @action(detail=True, methods=["get"], filter_backends=[])
+    def decisions(self, request: Request, pk: int) -> Response:
+        """What a session decided and what came of it; a member sees the decisions about gangs of their tenants."""
+        self.newest_first = False
+        return self.sub_list(visible_decisions(self.access, self.get_object()), DecisionDocument)
+
+
+class ReclaimFilters(django_filters.FilterSet):
+    """Filters of `reclaims`. ``queue`` is on either side; ``from`` and ``to`` are of the cluster's clock."""
+
+    cluster = ReferenceFilter(relation="cluster", by="slug")
+    queue = django_filters.CharFilter(method="on_either_side", label="Id or name of a queue that gained or lost.")
+    session = django_filters.NumberFilter(field_name="session_id")
+    reclaimer = TextFilter(label="namespace/name")
+    victim = TextFilter(field_name="victims__gang", label="namespace/name")
+    action = TextFilter()
+    source = django_filters.ChoiceFilter(choices=ReclaimSource.choices)
+    state = django_filters.ChoiceFilter(choices=ReclaimState.choices)
+
+    def on_either_side(self, queryset: QuerySet[Reclaim], _: str, value: str) -> QuerySet[Reclaim]:
+        """Reclaims that this queue made or suffered."""
+        by_id = value.isascii() and value.isdigit() and len(value) < 19
+        column, wanted = ("queue_id", int(value)) if by_id else ("queue_name", value)
+        fell = Reclaim._meta.get_field("victims").related_model._base_manager  # type: ignore[union-attr]
+        return queryset.filter(Q(**{column: wanted}) | Exists(fell.filter(reclaim=OuterRef("pk"), **{column: wanted})))
+
+
+ReclaimFilters.base_filters["from"] = django_filters.IsoDateTimeFilter(field_name="at", lookup_expr="gte")
+ReclaimFilters.base_filters["to"] = django_filters.IsoDateTimeFilter(field_name="at", lookup_expr="lt")
+
+
+class Reclaims(ReadView):
+    """Reclaims in which a queue of the caller's tenants gained or lost, the newest first."""
+
+    scopes = (Scope.RECLAIM_READ,)
+    model = Reclaim
+    serializer_class = ReclaimDocument
+    filterset_class = ReclaimFilters
+    newest_first = True
+
+    def visible(self) -> QuerySet[Reclaim]:
+        return visible_reclaims(self.access)
+
+    def documents(self, rows: list[Any]) -> list[dict[str, Any]]:
+        own_queues, own_gangs = None, set()
+        if not self.access.everything:
+            own_queues = own_queue_ids(self.access)
+            refused = {item["gang"] for row in rows if row.queue_id in own_queues for item in row.refused}
+            if refused:
+                own_gangs = visible_gang_keys(self.access, {row.cluster_id for row in rows}, refused)
+        shown = [reclaim_within_sight(row, own_queues, own_gangs) for row in rows]
+        return ReclaimDocument(shown, many=True, context=self.get_serializer_context()).data  # type: ignore[return-value]
+
+
+MAX_POINTS, MAX_CHANGES = 5000, 50_000
+_STEP_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+class Usage(ScopedView):
+    """Usage of a queue, or of all queues of a cluster that the caller sees, as a step function."""
+
+    scopes = (Scope.METRICS_READ, Scope.QUOTA_READ)
+
+    def known_parameters(self) -> set[str]:
+        return {"cluster", "queue", "card", "from", "to", "step"}
+
+    @extend_schema(
+        operation_id="usage_list",
+        responses=UsagePointDocument(many=True),
+        parameters=[
+            OpenApiParameter("cluster", str, description="Id or slug. Needed where the queue is named, not numbered."),
+            OpenApiParameter("queue", str, description="Id or name; without it the sum of all queues in sight."),
+            OpenApiParameter("card", str, description="Without it the sum over all cards."),
+            OpenApiParameter("from", OpenApiTypes.DATETIME, description="Of the cluster's clock; 24 h before `to`."),
+            OpenApiParameter("to", OpenApiTypes.DATETIME, description="Of the cluster's clock; now."),
+            OpenApiParameter("step", str, description="Seconds, or 30s, 5m, 1h, 1d; without it the change points."),
+        ],
+    )
+    def get(self, request: Request) -> Response:
+        """Points in order. With `step` what the function says at each step; before its first point there is a gap."""
+        queues = self._queues(request)
+        cluster = queues[0].cluster
+        end = _moment(request, "to", cluster.clock())
+        start = _moment(request, "from", end - dt.timedelta(hours=24))
+        if start > end:
+            raise DomainError.for_field("/from", "The beginning lies behind the end.")
+        step = _step(request)
+        if step is not None and (end - start) / step >= MAX_POINTS:
+            raise _too_many("/step")
+        card = request.query_params.get("card")
+        ids = [queue.pk for queue in queues]
+        changes = usage_changes(ids, card, start, end, limit=MAX_CHANGES + 1)
+        if len(changes) > MAX_CHANGES:
+            raise _too_many("/from")
+        series = summed(usage_at(ids, card, start), changes)
+        points = list(series if step is None else resampled(series, start, end, step))
+        if len(points) > MAX_POINTS:
+            raise _too_many("/step")
+        return Response(UsagePointDocument(points, many=True).data)
+
+    def _queues(self, request: Request) -> list[Queue]:
+        """The queues that are asked for; all of one cluster, since each cluster has a clock of its own."""
+        params = request.query_params
+        if not params.get("cluster") and not params.get("queue"):
+            raise DomainError.for_field("/cluster", "Say which cluster or which queue.")
+        queues = visible_queues(self.access)
+        if params.get("cluster"):
+            queues = _referred(queues, "cluster_id", "cluster__slug", params["cluster"])
+        if params.get("queue"):
+            queues = _referred(queues, "pk", "name", params["queue"])
+        found = list(queues.order_by("pk"))
+        if not found:
+            raise DomainError("not_found", "You see no such queue.")
+        if len({queue.cluster_id for queue in found}) > 1:
+            raise DomainError.for_field("/cluster", "Queues of this name are in several clusters: say which.")
+        return found
+
+
+def _referred(queues: QuerySet[Queue], by_id: str, by_name: str, value: str) -> QuerySet[Queue]:
+    numbered = value.isascii() and value.isdigit() and len(value) < 19
+    return queues.filter(**({by_id: int(value)} if numbered else {by_name: value}))
+
+
+def _too_many(pointer: str) -> DomainError:
+    return DomainError.for_field(
+        pointer, f"That is more than {MAX_POINTS} points: ask for less time or a longer step.", code="too_many_points"
+    )
+
+
+def _moment(request: Request, name: str, default: dt.datetime) -> dt.datetime:
+    text = request.query_params.get(name)
+    if text is None:
+        return default
+    try:
+        found = parse_datetime(text.strip().replace(" ", "+"))  # an unescaped "+" arrives as a blank
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None:
+        raise DomainError.for_field(f"/{name}", f"{text!r} is no RFC 3339 time, such as 2026-11-20T22:00:00Z.")
+    return found
+
+
+def _step(request: Request) -> dt.timedelta | None:
+    text = request.query_params.get("step")
+    if text is None:
+        return None
+    figure, unit = (text[:-1], text[-1]) if text[-1:] in _STEP_UNITS else (text, "s")
+    if not figure.isascii() or not figure.isdigit() or not int(figure[:9]) > 0 or len(figure) > 9:
+        raise DomainError.for_field("/step", f"{text!r} is no step: seconds, or 30s, 5m, 1h, 1d.")
+    return dt.timedelta(seconds=int(figure) * _STEP_UNITS[unit])

@@ -1,0 +1,114 @@
+"""Tenants, projects, members and tokens as the API shows them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from tidesched_web.accounts.models import Scope, TenantRole
+from tidesched_web.api.v1.serializers.briefs import (
+    AddressField,
+    BriefBusinessLine,
+    BriefProject,
+    BriefTenant,
+    BriefUser,
+    WholeCountsField,
+)
+from tidesched_web.common.models import ServiceType
+from tidesched_web.quota.selectors import limits_of
+
+
+class LimitDocument(serializers.Serializer[Any]):
+    """What a tenant or project may hand out in one cluster for one service type; null is no limit."""
+
+    cluster = serializers.IntegerField()
+    service_type = serializers.ChoiceField(choices=ServiceType.choices)
+    cards = WholeCountsField(allow_null=True)
+    cpu_milli = serializers.IntegerField(allow_null=True)
+    memory_bytes = serializers.IntegerField(allow_null=True)
+
+
+class _Limited(serializers.Serializer[Any]):
+    quota = serializers.SerializerMethodField()
+
+    @extend_schema_field(LimitDocument(many=True))
+    def get_quota(self, holder: Any) -> Any:
+        return limits_of(holder)
+
+
+class TenantDocument(_Limited):
+    """A tenant with its projects and business lines. A service type without a row in ``quota`` has no limit."""
+
+    id = serializers.IntegerField()
+    url = AddressField("tenants")
+    display = serializers.CharField(source="name")
+    slug = serializers.CharField()
+    name = serializers.CharField()
+    description = serializers.CharField()
+    projects = BriefProject(many=True, source="projects.all")
+    business_lines = BriefBusinessLine(many=True, source="business_lines.all")
+    version = serializers.IntegerField()
+
+
+class ProjectDocument(_Limited):
+    """A project of a tenant. A service type without a row in ``quota`` has no limit of its own."""
+
+    id = serializers.IntegerField()
+    url = AddressField("projects")
+    display = serializers.CharField(source="name")
+    slug = serializers.CharField()
+    name = serializers.CharField()
+    tenant = BriefTenant()
+    version = serializers.IntegerField()
+
+
+class MemberDocument(serializers.Serializer[Any]):
+    """A user's role in a tenant."""
+
+    id = serializers.IntegerField()
+    url = AddressField("members")
+    user = BriefUser()
+    tenant = BriefTenant()
+    role = serializers.ChoiceField(choices=TenantRole.choices)
+    created_at = serializers.DateTimeField()
+
+
+class TokenDocument(serializers.Serializer[Any]):
+    """A token; its text was shown once and is not known here."""
+
+    id = serializers.IntegerField()
+    url = AddressField("tokens")
+    display = serializers.SerializerMethodField()
+    name = serializers.CharField()
+    prefix = serializers.CharField(help_text="How the token begins.")
+    user = BriefUser()
+    scopes = serializers.ListField(child=serializers.ChoiceField(choices=Scope.choices))
+    tenant = BriefTenant(allow_null=True)
+    created_at = serializers.DateTimeField()
+    expires_at = serializers.DateTimeField(allow_null=True)
+    last_used_at = serializers.DateTimeField(allow_null=True)
+    revoked_at = serializers.DateTimeField(allow_null=True)
+
+    def get_display(self, token: Any) -> str:
+        return token.name or f"{token.prefix}…"
+
+
+class NewTokenDocument(TokenDocument):
+    """A token just made, with its text."""
+
+    token = serializers.CharField(help_text="Shown this once. Send it as `Authorization: Bearer`.")
+
+
+class TokenInput(serializers.Serializer[Any]):
+    """A token to make. It never may more than its user."""
+
+    name = serializers.CharField(max_length=120, required=False, default="", allow_blank=True)
+    scopes = serializers.ListField(child=serializers.CharField(max_length=32), allow_empty=False, max_length=20)
+    expires = serializers.CharField(
+        max_length=16, required=False, allow_null=True, default=None, help_text="A life time: 30m, 12h, 90d, 2w."
+    )
+    tenant = serializers.CharField(
+        max_length=63, required=False, allow_null=True, default=None, help_text="Slug: may only see this tenant."
+    )

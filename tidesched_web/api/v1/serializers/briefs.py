@@ -1,0 +1,103 @@
+"""Small forms of objects, for use inside others: enough to show them and to ask for more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+
+@extend_schema_field(OpenApiTypes.URI)
+class AddressField(serializers.Field[Any, Any, str, Any]):
+    """Where an object is: the list's address and its id."""
+
+    def __init__(self, resource: str, **kwargs: Any) -> None:
+        super().__init__(read_only=True, source="*", **kwargs)
+        self.resource = resource
+
+    def to_representation(self, value: Any) -> str:
+        pk = value["id"] if isinstance(value, dict) else value.pk
+        return f"{self.context.get('base', '/api/v1/')}{self.resource}/{pk}/"
+
+
+@extend_schema_field({"type": "object", "additionalProperties": {"type": "number"}})
+class CountsField(serializers.Field[Any, Any, Any, Any]):
+    """Card name → count."""
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+@extend_schema_field({"type": "object", "additionalProperties": {"type": "integer"}})
+class WholeCountsField(CountsField):
+    """Card name → whole number of cards."""
+
+
+class MemoryField(serializers.IntegerField):
+    """Memory in bytes, from a column in MiB."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(read_only=True, **kwargs)
+
+    def to_representation(self, value: int) -> int:
+        return int(value) * 2**20
+
+
+class BriefCluster(serializers.Serializer[Any]):
+    """A cluster."""
+
+    id = serializers.IntegerField()
+    url = AddressField("clusters")
+    display = serializers.CharField(source="name")
+    slug = serializers.CharField()
+
+
+class BriefTenant(serializers.Serializer[Any]):
+    """A tenant."""
+
+    id = serializers.IntegerField()
+    url = AddressField("tenants")
+    display = serializers.CharField(source="name")
+    slug = serializers.CharField()
+
+
+class BriefProject(serializers.Serializer[Any]):
+    """A project of a tenant."""
+
+    id = serializers.IntegerField()
+    url = AddressField("projects")
+    display = serializers.CharField(source="name")
+    slug = serializers.CharField()
+
+
+class BriefBusinessLine(serializers.Serializer[Any]):
+    """What training is done for."""
+
+    id = serializers.IntegerField()
+    display = serializers.CharField(source="name")
+    slug = serializers.CharField()
+
+
+class BriefUser(serializers.Serializer[Any]):
+    """An account."""
+
+    id = serializers.IntegerField()
+    display = serializers.SerializerMethodField()
+    username = serializers.CharField()
+
+    def get_display(self, user: Any) -> str:
+        return user.get_full_name() or str(user.username)
+
+
+class BriefSession(serializers.Serializer[Any]):
+    """A session of the scheduler."""
+
+    id = serializers.IntegerField()
+    url = AddressField("sessions")
+    display = serializers.SerializerMethodField()
+    number = serializers.IntegerField()
+
+    def get_display(self, session: Any) -> str:
+        return f"Session {session.number}"

@@ -1,0 +1,134 @@
+"""Sessions, decisions, reclaims and usage as the API shows them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from tidesched_web.api.v1.serializers.briefs import AddressField, BriefCluster, BriefSession
+from tidesched_web.scheduling.models import DecisionKind, DecisionState, ReclaimSource, ReclaimState, SessionState
+
+
+@extend_schema_field({"type": "object", "additionalProperties": {"type": "number"}})
+class TimingsField(serializers.Field[Any, Any, Any, Any]):
+    """Name of a step → milliseconds, or name of a thing → how many."""
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+class SessionDocument(serializers.Serializer[Any]):
+    """One run of the scheduler. ``now`` is of the cluster's clock, the other times are wall time."""
+
+    id = serializers.IntegerField()
+    url = AddressField("sessions")
+    display = serializers.SerializerMethodField()
+    cluster = BriefCluster()
+    number = serializers.IntegerField()
+    state = serializers.ChoiceField(choices=SessionState.choices)
+    mode = serializers.CharField()
+    trigger = serializers.CharField()
+    now = serializers.DateTimeField()
+    started_at = serializers.DateTimeField()
+    decided_at = serializers.DateTimeField(allow_null=True)
+    finished_at = serializers.DateTimeField(allow_null=True)
+    policy = serializers.IntegerField(source="policy.number", default=None, allow_null=True)
+    engine_version = serializers.CharField()
+    result_hash = serializers.CharField()
+    timings_ms = TimingsField()
+    counts = TimingsField()
+    error = serializers.SerializerMethodField()
+
+    def get_display(self, session: Any) -> str:
+        return f"Session {session.number}"
+
+    def get_error(self, session: Any) -> str:
+        """For those who see everything: an error may name anybody's gangs."""
+        return str(session.error) if self.context["access"].everything else ""
+
+
+class DecisionDocument(serializers.Serializer[Any]):
+    """One write to the cluster and what came of it."""
+
+    id = serializers.IntegerField()
+    kind = serializers.ChoiceField(choices=DecisionKind.choices)
+    state = serializers.ChoiceField(choices=DecisionState.choices)
+    at = serializers.DateTimeField()
+    gang = serializers.CharField()
+    target = serializers.CharField()
+    node = serializers.CharField()
+    reclaim = serializers.IntegerField(source="reclaim_id", allow_null=True)
+    outcome = serializers.CharField()
+    settled_at = serializers.DateTimeField(allow_null=True)
+
+
+class AmountDocument(serializers.Serializer[Any]):
+    """An amount of everything that is given out."""
+
+    cpu_milli = serializers.IntegerField()
+    memory_bytes = serializers.IntegerField()
+    cards = serializers.DictField(child=serializers.FloatField())
+
+
+class VictimDocument(serializers.Serializer[Any]):
+    """A gang that fell. Of another tenant's only the name is shown; the rest is null."""
+
+    gang = serializers.CharField()
+    queue = serializers.CharField(allow_null=True)
+    pods = serializers.ListField(child=serializers.CharField(), allow_null=True)
+    cards = serializers.DictField(child=serializers.FloatField(), allow_null=True)
+    work_lost_card_seconds = serializers.FloatField(allow_null=True)
+
+
+class VoteDocument(serializers.Serializer[Any]):
+    """What a plugin said about the victims."""
+
+    tier = serializers.IntegerField()
+    plugin = serializers.CharField()
+    vote = serializers.CharField()
+
+
+class RefusedDocument(serializers.Serializer[Any]):
+    """A gang that could have fallen and did not, and the rule that saved it."""
+
+    gang = serializers.CharField()
+    rule = serializers.CharField()
+
+
+class ReclaimDocument(serializers.Serializer[Any]):
+    """Who needed what and who fell. Where the reclaimer is another tenant's, only its gang's name is shown."""
+
+    id = serializers.IntegerField()
+    url = AddressField("reclaims")
+    display = serializers.CharField()
+    cluster = BriefCluster()
+    session = BriefSession(allow_null=True)
+    at = serializers.DateTimeField(help_text="The cluster's clock.")
+    wall_at = serializers.DateTimeField()
+    source = serializers.ChoiceField(choices=ReclaimSource.choices)
+    state = serializers.ChoiceField(choices=ReclaimState.choices)
+    action = serializers.CharField()
+    reclaimer = serializers.CharField()
+    queue = serializers.CharField(allow_null=True)
+    needed = AmountDocument(allow_null=True)
+    freed = AmountDocument(allow_null=True)
+    victims = VictimDocument(many=True)
+    work_lost_card_seconds = serializers.FloatField(allow_null=True)
+    rule = serializers.CharField()
+    votes = VoteDocument(many=True)
+    refused = RefusedDocument(many=True)
+    audit_entry = serializers.IntegerField(allow_null=True)
+    promised_at = serializers.DateTimeField(allow_null=True)
+    running_at = serializers.DateTimeField(allow_null=True)
+
+
+class UsagePointDocument(serializers.Serializer[Any]):
+    """The step function from ``at`` (the cluster's clock) on, in cards."""
+
+    at = serializers.DateTimeField()
+    quota = serializers.FloatField()
+    allocated = serializers.FloatField()
+    inqueue = serializers.FloatField()
+    elastic = serializers.FloatField()

@@ -1,0 +1,123 @@
+"""Gangs as the API shows them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from tidesched_web.api.v1.serializers.briefs import AddressField, BriefCluster, CountsField, MemoryField
+from tidesched_web.workloads.models import Gang, GangEventKind, GangState
+from tidesched_web.workloads.sight import reason_within_sight
+
+
+class GangQueueDocument(serializers.Serializer[Any]):
+    """The queue that a gang names; without id where this is no queue of TideSched's."""
+
+    id = serializers.IntegerField(allow_null=True)
+    url = serializers.URLField(allow_null=True)
+    display = serializers.CharField()
+    name = serializers.CharField()
+
+
+@extend_schema_field({"type": "object", "additionalProperties": True})
+class NumbersField(serializers.Field[Any, Any, Any, Any]):
+    """The figures behind a reason: resource, requested, limit, allocated, inqueue, free, short, holders, nodes."""
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+class ReasonDocument(serializers.Serializer[Any]):
+    """Why a gang waits. ``code`` and ``numbers`` are the contract, ``message`` is the sentence."""
+
+    code = serializers.CharField()
+    numbers = NumbersField()
+    message = serializers.CharField()
+
+
+class GangDocument(serializers.Serializer[Any]):
+    """A gang (PodGroup) as last seen. Times are of the cluster's clock."""
+
+    id = serializers.IntegerField()
+    url = AddressField("gangs")
+    display = serializers.CharField(source="key")
+    cluster = BriefCluster()
+    namespace = serializers.CharField()
+    name = serializers.CharField()
+    queue = serializers.SerializerMethodField()
+    service_type = serializers.CharField()
+    priority = serializers.IntegerField()
+    min_member = serializers.IntegerField()
+    ready = serializers.IntegerField()
+    phase = serializers.CharField()
+    state = serializers.ChoiceField(choices=GangState.choices)
+    cards = CountsField()
+    waiting_since = serializers.DateTimeField(allow_null=True)
+    position = serializers.IntegerField(allow_null=True)
+    reason = serializers.SerializerMethodField()
+
+    @extend_schema_field(GangQueueDocument)
+    def get_queue(self, gang: Gang) -> dict[str, Any]:
+        url = f"{self.context['base']}queues/{gang.queue_id}/" if gang.queue_id else None
+        return {"id": gang.queue_id, "url": url, "display": gang.queue_name, "name": gang.queue_name}
+
+    @extend_schema_field(ReasonDocument(allow_null=True))
+    def get_reason(self, gang: Gang) -> dict[str, Any] | None:
+        if not gang.reason_code:
+            return None
+        numbers, message = reason_within_sight(
+            gang.reason_numbers, gang.reason_message, self.context["queue_names"][gang.cluster_id]
+        )
+        return {"code": gang.reason_code, "numbers": numbers, "message": message}
+
+
+class GangDetailDocument(GangDocument):
+    """A gang with what its list leaves out; `pods/` and `timeline/` stand below it."""
+
+    uid = serializers.CharField()
+    owner_kind = serializers.CharField()
+    owner_name = serializers.CharField()
+    priority_class = serializers.CharField()
+    replicas = serializers.IntegerField()
+    bound = serializers.IntegerField()
+    cpu_milli = serializers.IntegerField()
+    memory_bytes = MemoryField(source="memory_mib")
+    reason_since = serializers.DateTimeField(allow_null=True)
+    submitted_at = serializers.DateTimeField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+    seen_at = serializers.DateTimeField(help_text="Wall time.")
+    gone_at = serializers.DateTimeField(allow_null=True, help_text="Wall time when it left the cluster.")
+    session = serializers.IntegerField(source="session_id", allow_null=True)
+
+
+class PodDocument(serializers.Serializer[Any]):
+    """A member of a gang."""
+
+    id = serializers.IntegerField()
+    name = serializers.CharField()
+    role = serializers.CharField()
+    phase = serializers.CharField()
+    leaving = serializers.BooleanField()
+    node = serializers.CharField()
+    card = serializers.CharField()
+    cards = serializers.SerializerMethodField(help_text="How many cards it holds or asks for.")
+    card_indices = serializers.ListField(child=serializers.IntegerField())
+    started_at = serializers.DateTimeField(allow_null=True)
+
+    def get_cards(self, pod: Any) -> float:
+        return float(pod.card_milli) / 1000
+
+
+class GangEventDocument(serializers.Serializer[Any]):
+    """A point of a gang's timeline: ``at`` in the cluster's clock, ``wall_at`` when it was written."""
+
+    id = serializers.IntegerField()
+    kind = serializers.ChoiceField(choices=GangEventKind.choices)
+    at = serializers.DateTimeField()
+    wall_at = serializers.DateTimeField()
+    session = serializers.IntegerField(source="session_id", allow_null=True)
+    reclaim = serializers.IntegerField(source="reclaim_id", allow_null=True)
+    detail = NumbersField()

@@ -1,0 +1,102 @@
+"""`gangs` with their `pods/` and `timeline/`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import django_filters
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from tidesched_web.accounts.models import Scope
+from tidesched_web.api import pagination
+from tidesched_web.api.filters import ReferenceFilter, TextFilter
+from tidesched_web.api.v1.serializers.workloads import (
+    GangDetailDocument,
+    GangDocument,
+    GangEventDocument,
+    PodDocument,
+)
+from tidesched_web.api.views import ReadView
+from tidesched_web.quota.selectors import visible_queues
+from tidesched_web.workloads.models import Gang, GangState
+from tidesched_web.workloads.selectors import pods_of, timeline_of, visible_gangs
+
+
+class GangFilters(django_filters.FilterSet):
+    """Filters of `gangs`; those that left the cluster are shown with ``gone=true``."""
+
+    cluster = ReferenceFilter(relation="cluster", by="slug")
+    queue = ReferenceFilter(relation="queue", by="name")
+    namespace = TextFilter()
+    name = TextFilter()
+    service_type = TextFilter()
+    state = django_filters.ChoiceFilter(choices=GangState.choices)
+    phase = TextFilter()
+    reason = TextFilter(field_name="reason_code")
+    waiting = django_filters.BooleanFilter(field_name="needs")
+    gone = django_filters.BooleanFilter(field_name="gone_at", lookup_expr="isnull", exclude=True)
+
+
+_LIST_ONLY = (
+    "cluster__name", "cluster__slug", "namespace", "name", "queue_id", "queue_name", "service_type", "priority",
+    "min_member", "ready", "phase", "state", "cards", "waiting_since", "position", "reason_code", "reason_numbers",
+    "reason_message",
+)  # fmt: skip
+
+
+class Gangs(ReadView):
+    """Gangs in the queues of the caller's tenants, the newest first."""
+
+    scopes = (Scope.CLUSTER_READ, Scope.QUOTA_READ)
+    model = Gang
+    serializer_class = GangDocument
+    filterset_class = GangFilters
+    newest_first = True
+
+    def visible(self) -> QuerySet[Gang]:
+        gangs = visible_gangs(self.access).select_related("cluster")
+        if self.action == "list":
+            return gangs.only(*_LIST_ONLY)
+        return gangs.defer("manifest", "reason_remedy", "cluster__credentials", "cluster__ca_certificate")
+
+    def filter_queryset(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        queryset = super().filter_queryset(queryset)
+        if self.action == "list" and "gone" not in self.request.query_params:
+            return queryset.filter(gone_at__isnull=True)
+        return queryset
+
+    def get_serializer_class(self) -> Any:
+        return GangDocument if self.action == "list" else GangDetailDocument
+
+    def rows_context(self, rows: list[Any]) -> dict[str, Any]:
+        """Names of the caller's queues by cluster, read only where a reason names holders."""
+        if self.access.everything:
+            return {"queue_names": {row.cluster_id: None for row in rows}}
+        names: dict[int, set[str]] = defaultdict(set)
+        clusters = {row.cluster_id for row in rows if row.reason_numbers.get("holders")}
+        if clusters:
+            own = visible_queues(self.access).filter(cluster_id__in=clusters)
+            for cluster, name in own.values_list("cluster_id", "name"):
+                names[cluster].add(name)
+        return {"queue_names": {row.cluster_id: names[row.cluster_id] for row in rows}}
+
+    def known_parameters(self) -> set[str]:
+        return set(pagination.PARAMETERS) if self.action in ("pods", "timeline") else super().known_parameters()
+
+    @extend_schema(responses=PodDocument(many=True))
+    @action(detail=True, methods=["get"], filter_backends=[])
+    def pods(self, request: Request, pk: int) -> Response:
+        """The members of a gang."""
+        return self.sub_list(pods_of(self.get_object()), PodDocument)
+
+    @extend_schema(responses=GangEventDocument(many=True))
+    @action(detail=True, methods=["get"], filter_backends=[])
+    def timeline(self, request: Request, pk: int) -> Response:
+        """What happened to a gang, the first event first."""
+        self.newest_first = False
+        return self.sub_list(timeline_of(self.get_object()), GangEventDocument)

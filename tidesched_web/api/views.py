@@ -1,0 +1,101 @@
+"""What every endpoint shares: rights, scopes, strict parameters, ETag."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.db.models import Model, QuerySet
+from rest_framework import mixins, viewsets
+from rest_framework.exceptions import MethodNotAllowed
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from tidesched_web.accounts.models import ApiToken
+from tidesched_web.accounts.selectors import access_of
+from tidesched_web.api import pagination
+from tidesched_web.api.filters import StrictBackend, refuse_unknown
+from tidesched_web.common.permissions import Access, require_scope
+
+
+class ScopedView(APIView):
+    """A view that knows its caller's rights. ``scopes``: any one of these lets a token in."""
+
+    scopes: ClassVar[tuple[str, ...]]
+    access: Access
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        if getattr(self, "action", "") is None:  # before the sign-in: an address says what it can do to anybody
+            raise MethodNotAllowed(str(request.method))
+        super().initial(request, *args, **kwargs)
+        token = request.auth if isinstance(request.auth, ApiToken) else None
+        self.access = access_of(request.user, token)
+        require_scope(self.access, *self.scopes)
+        refuse_unknown(request, self.known_parameters())
+
+    def known_parameters(self) -> set[str]:
+        """Names of the query parameters that this request may have."""
+        return set()
+
+
+class ReadView(ScopedView, mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Any]):
+    """List and detail of what `visible` returns; an object out of sight is a 404."""
+
+    model: ClassVar[type[Model]]
+    newest_first: ClassVar[bool] = False
+    etag: ClassVar[bool] = False
+    pagination_class = pagination.KeysetPagination
+    filter_backends: ClassVar[list[type[StrictBackend]]] = [StrictBackend]
+    lookup_value_converter = "int"
+
+    def visible(self) -> QuerySet[Any]:
+        """Everything that the caller may see, with what the serializer needs."""
+        raise NotImplementedError
+
+    def get_queryset(self) -> QuerySet[Any]:
+        if getattr(self, "swagger_fake_view", False):
+            return self.model._base_manager.none()
+        return self.visible()
+
+    def known_parameters(self) -> set[str]:
+        if self.action != "list":
+            return set()
+        return {*pagination.PARAMETERS, *self.filter_names()}
+
+    def filter_names(self) -> set[str]:
+        """Names of the list's filters."""
+        filters = getattr(self, "filterset_class", None)
+        return set(filters.base_filters) if filters else set()
+
+    def filter_queryset(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        # Filters belong to lists; a detail is found by its id alone.
+        return super().filter_queryset(queryset) if self.action == "list" else queryset
+
+    def rows_context(self, rows: list[Any]) -> dict[str, Any]:
+        """What the serializer needs beside the rows, read once for the whole page."""
+        return {}
+
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        rows = self.paginate_queryset(self.filter_queryset(self.get_queryset())) or []
+        return self.get_paginated_response(self.documents(rows))
+
+    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        row = self.get_object()
+        headers = {"ETag": f'"{row.version}"'} if self.etag else {}
+        return Response(self.documents([row])[0], headers=headers)
+
+    def documents(self, rows: list[Any]) -> list[dict[str, Any]]:
+        """Rows as the API shows them."""
+        context = self.get_serializer_context() | self.rows_context(rows)
+        return self.get_serializer_class()(rows, many=True, context=context).data  # type: ignore[return-value]
+
+    def sub_list(self, queryset: QuerySet[Any], serializer: type[Any]) -> Response:
+        """A page of a sub-resource, such as the pods of a gang."""
+        rows = self.paginate_queryset(queryset) or []
+        return self.get_paginated_response(serializer(rows, many=True, context=self.get_serializer_context()).data)
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        context = super().get_serializer_context()
+        context["base"] = self.request.build_absolute_uri("/api/v1/") if self.request else "/api/v1/"
+        context["access"] = getattr(self, "access", None)
+        return context

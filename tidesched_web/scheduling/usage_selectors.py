@@ -1,0 +1,87 @@
+"""Usage of queues: now, with what is borrowed, and over time. Callers pass queues that their reader may see."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Collection, Sequence
+
+from django.db.models import OuterRef, Subquery, Sum
+from django.db.models.functions import Coalesce, JSONObject
+
+from tidesched_web.clusters.models import CardType
+from tidesched_web.common.models import ServiceType
+from tidesched_web.quota.models import Queue
+from tidesched_web.quota.selectors import with_promised
+from tidesched_web.scheduling.borrowing import CardTotals, borrowed
+from tidesched_web.scheduling.models import QueueUsage, UsageChange
+from tidesched_web.scheduling.usage_series import UsageRow
+
+
+def usage_now(queues: Sequence[Queue]) -> dict[int, dict[str, dict[str, float]]]:
+    """Queue id → card → quota, allocated, inqueue, elastic, borrowed, in cards. Two queries."""
+    found: dict[int, dict[str, dict[str, float]]] = {queue.pk: {} for queue in queues}
+    by_id = {queue.pk: queue for queue in queues}
+    rows = list(QueueUsage.objects.filter(queue_id__in=list(found)).order_by("queue_id", "card"))
+    trains = {queue.cluster_id for queue in queues if queue.service_type == ServiceType.TRAINING}
+    totals = _card_totals(trains) if trains else {}
+    for row in rows:
+        queue = by_id[row.queue_id]
+        total = totals.get((queue.cluster_id, row.card))
+        lent = borrowed(row.allocated, total) if total and queue.service_type == ServiceType.TRAINING else 0
+        found[row.queue_id][row.card] = {
+            "quota": row.quota / 1000,
+            "allocated": row.allocated / 1000,
+            "inqueue": row.inqueue / 1000,
+            "elastic": row.elastic / 1000,
+            "borrowed": lent / 1000,
+        }
+    return found
+
+
+def _card_totals(cluster_ids: Collection[int]) -> dict[tuple[int, str], CardTotals]:
+    training = (
+        QueueUsage.objects.filter(
+            queue__cluster=OuterRef("cluster"), queue__service_type=ServiceType.TRAINING, card=OuterRef("name")
+        )
+        .order_by()
+        .values("card")
+        .annotate(n=Sum("allocated"))
+        .values("n")
+    )
+    rows = with_promised(CardType.objects.filter(cluster_id__in=cluster_ids)).annotate(
+        training=Coalesce(Subquery(training), 0)
+    )
+    return {
+        (cluster, name): CardTotals(hardware=hardware * 1000, inference_quota=quota * 1000, training=used)
+        for cluster, name, hardware, quota, used in rows.values_list(
+            "cluster_id", "name", "hardware", "inference_quota", "training"
+        )
+    }
+
+
+def usage_at(queue_ids: Collection[int], card: str | None, start: dt.datetime) -> list[UsageRow]:
+    """Where each queue × card stood at ``start``. One index look-up for each, in one query."""
+    earlier = UsageChange.objects.filter(queue=OuterRef("queue"), card=OuterRef("card"), at__lte=start).order_by(
+        "-at", "-id"
+    )
+    kept = QueueUsage.objects.filter(queue_id__in=queue_ids)
+    if card is not None:
+        kept = kept.filter(card=card)
+    figures = JSONObject(quota="quota", allocated="allocated", inqueue="inqueue", elastic="elastic")
+    rows = kept.annotate(then=Subquery(earlier.values(then=figures)[:1])).values_list("queue_id", "card", "then")
+    return [
+        UsageRow((queue, name), start, then["quota"], then["allocated"], then["inqueue"], then["elastic"])
+        for queue, name, then in rows
+        if then is not None
+    ]
+
+
+def usage_changes(
+    queue_ids: Collection[int], card: str | None, start: dt.datetime, end: dt.datetime, *, limit: int
+) -> list[UsageRow]:
+    """The change points after ``start`` up to ``end``, at most ``limit`` of them, in order."""
+    rows = UsageChange.objects.filter(queue_id__in=queue_ids, at__gt=start, at__lte=end)
+    if card is not None:
+        rows = rows.filter(card=card)
+    found = rows.order_by("at", "id").values_list("queue_id", "card", "at", "quota", "allocated", "inqueue", "elastic")
+    return [UsageRow((queue, name), *rest) for queue, name, *rest in found[:limit]]
