@@ -44,8 +44,14 @@ class SimulatedServer(ApiServer):
     def start(self) -> None:
         command = [sys.executable, "-m", "tidesched_web.simcluster", "--data-dir", str(self._folder / "data")]
         command += ["--port", str(self._port), "--token-file", str(self._folder / "token"), "--rate", str(self._rate)]
+        if "--stage" not in self._arguments:
+            command += ["--stage", "empty"]
         self.process = subprocess.Popen(
-            [*command, *self._arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": ""}
+            [*command, *self._arguments],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"PYTHONPATH": ""},
         )
         assert self.process.stdout is not None
         line = self.process.stdout.readline()

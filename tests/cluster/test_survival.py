@@ -137,7 +137,8 @@ def test_the_log_names_every_write_and_its_end(own_server: SimulatedServer) -> N
     writes.evict_pod("a", name, uid=uid)
     rows = own_server.writes(after=seq)
     told: list[tuple[Any, ...]] = [
-        (row["verb"], row["key"], row["detail"], row["code"], row["dry_run"], row["session"], row["epoch"]) for row in rows
+        (row["verb"], row["key"], row["detail"], row["code"], row["dry_run"], row["session"], row["epoch"])
+        for row in rows
     ]
     assert told == [
         ("bind", f"a/{name}", "n1", 201, False, "17", "3"),

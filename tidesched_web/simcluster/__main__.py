@@ -10,18 +10,16 @@ import os
 import signal
 import socket
 import sys
-import time
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import uvicorn
 
-from scheduler_core.simulator.world import World
-from tidesched_web.simcluster.arrivals import Arrivals
 from tidesched_web.simcluster.database import NewerData, open_database
 from tidesched_web.simcluster.machine import Machine
 from tidesched_web.simcluster.server import ClusterServer
+from tidesched_web.simcluster.stages import demo_stage, empty_stage
 from tidesched_web.simcluster.store import Store
 from tidesched_web.simcluster.write_log import WriteLog
 
@@ -65,12 +63,9 @@ def main(arguments: list[str] | None = None) -> int:
     except NewerData as error:
         return _refuse(str(error))
     store = Store(connection, ring_size=options.ring)
-    machine = Machine.start(
-        store,
-        rate=options.rate,
-        fresh=lambda: World(seed=options.seed, start=time.time() if options.start is None else options.start),
-    )
-    cluster = ClusterServer(machine, WriteLog(connection, rows=options.write_log_rows), Arrivals(machine), token=token)
+    stage = demo_stage(options.seed) if options.stage == "demo" else empty_stage(options.seed, options.start)
+    machine = Machine.start(store, rate=options.rate, stage=stage)
+    cluster = ClusterServer(machine, WriteLog(connection, rows=options.write_log_rows), token=token)
     config = uvicorn.Config(
         cluster.app(),
         host=options.host,
@@ -100,9 +95,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one and prints it")
     parser.add_argument("--token-file", type=Path, required=True, help="holds the bearer token of all clients")
+    parser.add_argument("--stage", choices=("demo", "empty"), default="demo", help="what a new cluster begins as")
     parser.add_argument("--rate", type=_rate, default=144.0, help="virtual seconds per wall second")
     parser.add_argument("--seed", type=int, default=1, help="another seed gives another history")
-    parser.add_argument("--start", type=_moment, default=None, help="RFC 3339 time of a new cluster, else now")
+    parser.add_argument(
+        "--start", type=_moment, default=None, help="RFC 3339 time at which an empty one begins, else now"
+    )
     parser.add_argument("--ring", type=int, default=10_000, help="changes kept for watchers")
     parser.add_argument("--write-log-rows", type=int, default=200_000, help="rows kept in the write log")
     return parser

@@ -13,8 +13,8 @@ from scheduler_core.serde.kubernetes.pod import read_pod
 from scheduler_core.serde.kubernetes.quantities import card_names
 from scheduler_core.simulator.workload import OwnerKind, PodTemplate, Workload
 from tidesched_web.simcluster.errors import ApiError, invalid
-from tidesched_web.simcluster.machine import PutNode, Step, Submit
 from tidesched_web.simcluster.resources import DEPLOYMENTS, JOBS, NODES, ResourceType
+from tidesched_web.simcluster.steps import PutNode, Step, Submit
 from tidesched_web.simcluster.store import Object
 
 # Says how long the simulated work of a Job or service takes, in seconds of the cluster's clock; for ever without it.

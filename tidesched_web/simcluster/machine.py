@@ -11,17 +11,13 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
-import msgspec
-
-from scheduler_core.model.node import Node
-from scheduler_core.model.podgroup import GangCondition, GangPhase
-from scheduler_core.model.queue import PriorityClass
 from scheduler_core.simulator.changes import Change
 from scheduler_core.simulator.manifests import to_kubernetes
-from scheduler_core.simulator.workload import OwnerKind, Workload
+from scheduler_core.simulator.scenario import Scenario
+from scheduler_core.simulator.workload import OwnerKind
 from scheduler_core.simulator.world import World
 from tidesched_web.simcluster.clock import VirtualClock, rfc3339
 from tidesched_web.simcluster.resources import (
@@ -35,6 +31,8 @@ from tidesched_web.simcluster.resources import (
     REPLICA_SETS,
     ResourceType,
 )
+from tidesched_web.simcluster.stages import Stage
+from tidesched_web.simcluster.steps import Act, Advance, Step, read_step, write_step
 from tidesched_web.simcluster.store import Object, Store
 
 log = logging.getLogger(__name__)
@@ -44,118 +42,14 @@ DUMP_SECONDS = 5.0
 WORLD_KINDS: tuple[ResourceType, ...] = (NODES, PODS, POD_GROUPS, JOBS, REPLICA_SETS, DEPLOYMENTS)
 
 
-class _Step(msgspec.Struct, tag_field="op"):
-    """Something that is done to the world."""
-
-
-class Advance(_Step, tag="advance"):
-    until: float
-
-    def run(self, world: World) -> None:
-        world.advance(self.until)
-
-
-class Bind(_Step, tag="bind"):
-    pod: str
-    node: str
-    card: str
-    card_indices: tuple[int, ...]
-
-    def run(self, world: World) -> None:
-        world.bind(self.pod, self.node, self.card, self.card_indices)
-
-
-class Evict(_Step, tag="evict"):
-    pod: str
-
-    def run(self, world: World) -> None:
-        world.evict(self.pod)
-
-
-class SetGroupStatus(_Step, tag="group"):
-    group: str
-    phase: GangPhase
-    conditions: tuple[GangCondition, ...]
-
-    def run(self, world: World) -> None:
-        world.set_group_status(self.group, self.phase, self.conditions)
-
-
-class Submit(_Step, tag="submit"):
-    workload: Workload
-
-    def run(self, world: World) -> None:
-        world.submit(self.workload)
-
-
-class Scale(_Step, tag="scale"):
-    namespace: str
-    name: str
-    replicas: int
-
-    def run(self, world: World) -> None:
-        world.scale(self.namespace, self.name, self.replicas)
-
-
-class DeleteWorkload(_Step, tag="delete"):
-    namespace: str
-    name: str
-
-    def run(self, world: World) -> None:
-        world.delete_workload(self.namespace, self.name)
-
-
-class PutNode(_Step, tag="node"):
-    node: Node
-
-    def run(self, world: World) -> None:
-        world.upsert_node(self.node)
-
-
-class Cordon(_Step, tag="cordon"):
-    node: str
-    unschedulable: bool
-
-    def run(self, world: World) -> None:
-        world.upsert_node(msgspec.structs.replace(world.nodes[self.node], unschedulable=self.unschedulable))
-
-
-class RemoveNode(_Step, tag="remove_node"):
-    node: str
-
-    def run(self, world: World) -> None:
-        world.remove_node(self.node)
-
-
-class PutPriorityClass(_Step, tag="priority_class"):
-    name: str
-    value: int
-
-    def run(self, world: World) -> None:
-        world.upsert_priority_class(PriorityClass(name=self.name, value=self.value))
-
-
-Step = (
-    Advance
-    | Bind
-    | Evict
-    | SetGroupStatus
-    | Submit
-    | Scale
-    | DeleteWorkload
-    | PutNode
-    | Cordon
-    | RemoveNode
-    | PutPriorityClass
-)
-_STEP = msgspec.json.Decoder(Step)
-
-
 class Machine:
     """Time, the world and the store, moved together. One thread."""
 
-    def __init__(self, store: Store, clock: VirtualClock, world: World) -> None:
+    def __init__(self, store: Store, clock: VirtualClock, world: World, stage: Stage) -> None:
         self.store, self.clock, self.world = store, clock, world
+        self._stage = stage
+        self._scenario = stage.scenario(world)
+        self._began = bool(store.get_state("began", 0))
         self.steps = 0
         self._changed: dict[tuple[str, str], str] = {}
         self._dumped_at = time.monotonic()
@@ -163,12 +57,12 @@ class Machine:
         world.subscribe(self._note)
 
     @classmethod
-    def start(cls, store: Store, *, rate: float, fresh: Callable[[], World]) -> Machine:
-        """The world as it was, or ``fresh()`` for a new data folder."""
+    def start(cls, store: Store, *, rate: float, stage: Stage) -> Machine:
+        """The world as it was, or as the stage begins for a new data folder."""
         dump = store.get_state("world")
         if dump is None:
-            world = fresh()
-            machine = cls(store, VirtualClock(world.t, rate), world)
+            world = stage.fresh()
+            machine = cls(store, VirtualClock(world.t, rate), world, stage)
             with machine.writing():
                 for node in world.nodes:
                     machine._note(Change("upsert", "Node", node, "updated", None))  # type: ignore[arg-type]
@@ -176,13 +70,9 @@ class Machine:
                 machine._dump()
             return machine
         world = World.load(dump)
-        redone = 0
-        for at, step in store.connection.execute("SELECT at, step FROM redo ORDER BY seq"):
-            world.advance(at)
-            _STEP.decode(step).run(world)
-            redone += 1
+        redone = _redo(store, world, stage.scenario(world))
         horizon = max(float(store.get_state("horizon", world.t)), world.t)
-        machine = cls(store, VirtualClock(horizon, rate), world)
+        machine = cls(store, VirtualClock(horizon, rate), world, stage)
         log.info("the cluster goes on at %s; %d steps since the last dump were done again", rfc3339(horizon), redone)
         with machine.writing():
             machine._compare()
@@ -215,17 +105,19 @@ class Machine:
             WorldError: refused; nothing has changed.
         """
         at = self.world.t
-        step.run(self.world)
+        step.run(self.world, self._scenario)
         self.steps += 1
         self._undumped += 1
-        self.store.connection.execute(
-            "INSERT INTO redo (at, step) VALUES (?, ?)", (at, msgspec.json.encode(step).decode())
-        )
+        self.store.connection.execute("INSERT INTO redo (at, step) VALUES (?, ?)", (at, write_step(step)))
         self._flush()
 
     def catch_up(self) -> None:
         """Let the world reach the clock's time; inside :meth:`writing`."""
         now = self.clock.now()
+        scenario = self._scenario if self._began else None
+        while scenario is not None and (act := scenario.next_time) is not None and act <= now:
+            self.run(Advance(act))
+            self.run(Act())
         due = self.world.next_event
         if due is not None and due <= now:
             self.run(Advance(now))
@@ -237,6 +129,11 @@ class Machine:
         """Store how far the clock may run, then let it; trims and dumps when they are due."""
         horizon = self.clock.next_horizon(margin)
         with self.writing():
+            if not self._began:
+                self._began = self._stage.ready(self.store)
+                if not self._began:
+                    return
+                self.store.put_state("began", 1)
             self.catch_up()
             self.store.put_state("horizon", horizon)
             self.store.trim_changes()
@@ -250,6 +147,11 @@ class Machine:
             self.catch_up()
             self._dump()
             self.store.put_state("horizon", self.world.t)
+
+    @property
+    def rate(self) -> float:
+        """How fast the clock runs now: not at all while the stage waits for its queues."""
+        return self.clock.rate if self._began else 0.0
 
     def owns(self, kind: ResourceType, namespace: str, name: str) -> bool:
         """True when the object is the world's, not one that a client made."""
@@ -322,6 +224,15 @@ class Machine:
         self.store.put_state("world", self.world.dump())
         self.store.connection.execute("DELETE FROM redo")
         self._undumped, self._dumped_at = 0, time.monotonic()
+
+
+def _redo(store: Store, world: World, scenario: Scenario | None) -> int:
+    """Do the steps since the dump again; how many there were."""
+    rows = store.connection.execute("SELECT at, step FROM redo ORDER BY seq").fetchall()
+    for at, step in rows:
+        world.advance(at)
+        read_step(step).run(world, scenario)
+    return len(rows)
 
 
 def _split(kind: ResourceType, key: str) -> tuple[str, str]:

@@ -9,9 +9,10 @@ from tidesched_web.simcluster import operations
 from tidesched_web.simcluster.clock import rfc3339
 from tidesched_web.simcluster.disruption import check_budgets
 from tidesched_web.simcluster.errors import ApiError, bad_request, conflict, invalid, success
-from tidesched_web.simcluster.machine import Bind, Evict, Machine
+from tidesched_web.simcluster.machine import Machine
 from tidesched_web.simcluster.requests import Target
 from tidesched_web.simcluster.resources import PODS
+from tidesched_web.simcluster.steps import Bind, Evict
 from tidesched_web.simcluster.store import Object
 
 CARD_TYPE = "tidesched.io/card-type"

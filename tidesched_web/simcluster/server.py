@@ -16,7 +16,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tidesched_web.simcluster import discovery, operations
-from tidesched_web.simcluster.arrivals import Arrivals
 from tidesched_web.simcluster.clock import rfc3339_micro
 from tidesched_web.simcluster.errors import ApiError, bad_request, method_not_allowed, path_not_found, unauthorized
 from tidesched_web.simcluster.events import trim_events
@@ -39,8 +38,8 @@ _METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 class ClusterServer:
     """One simulated cluster behind HTTP. Everything runs on the event loop's thread: each request is whole."""
 
-    def __init__(self, machine: Machine, log_: WriteLog, arrivals: Arrivals, *, token: str) -> None:
-        self.machine, self.write_log, self.arrivals = machine, log_, arrivals
+    def __init__(self, machine: Machine, log_: WriteLog, *, token: str) -> None:
+        self.machine, self.write_log = machine, log_
         self._token = token
         self.bell = Bell()
         machine.store.on_commit(self.bell.ring)
@@ -63,7 +62,6 @@ class ClusterServer:
         ticks = 0
         while True:
             self.machine.keep_time(HORIZON_SECONDS)
-            self.arrivals.bring()
             ticks += 1
             if ticks % _TRIM_TICKS == 0:
                 with self.machine.store.transaction():
@@ -140,7 +138,7 @@ class ClusterServer:
             case ["apis", group, version]:
                 return _json(discovery.resource_list(group, version))
             case ["tidesched", "clock"]:
-                return _json({"now": rfc3339_micro(self.machine.clock.now()), "rate": self.machine.clock.rate})
+                return _json({"now": rfc3339_micro(self.machine.clock.now()), "rate": self.machine.rate})
             case ["tidesched", "writes"]:
                 return self._writes(request)
             case ["tidesched", *_] | []:

@@ -17,16 +17,7 @@ from tidesched_web.simcluster.errors import (
     not_found,
     success,
 )
-from tidesched_web.simcluster.machine import (
-    Cordon,
-    DeleteWorkload,
-    Machine,
-    PutPriorityClass,
-    RemoveNode,
-    Scale,
-    SetGroupStatus,
-    Step,
-)
+from tidesched_web.simcluster.machine import Machine
 from tidesched_web.simcluster.patching import APPLY_PATCH, patch_type, read_object
 from tidesched_web.simcluster.requests import Target, Write
 from tidesched_web.simcluster.resources import (
@@ -37,6 +28,15 @@ from tidesched_web.simcluster.resources import (
     PODS,
     PRIORITY_CLASSES,
     REPLICA_SETS,
+)
+from tidesched_web.simcluster.steps import (
+    Cordon,
+    DeleteWorkload,
+    PutPriorityClass,
+    RemoveNode,
+    Scale,
+    SetGroupStatus,
+    Step,
 )
 from tidesched_web.simcluster.store import Object
 from tidesched_web.simcluster.write_log import WriteLog

@@ -1,0 +1,59 @@
+"""What a simulated cluster begins as, and who uses it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from scheduler_core.simulator.demo import DemoScenario, demo_world
+from scheduler_core.simulator.demo_tenancy import PRIORITY_CLASSES as DEMO_CLASSES
+from scheduler_core.simulator.demo_tenancy import QUEUES as DEMO_QUEUES
+from scheduler_core.simulator.scenario import Scenario
+from scheduler_core.simulator.world import World
+from tidesched_web.simcluster.resources import PRIORITY_CLASSES, QUEUES
+from tidesched_web.simcluster.store import Store
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A world at its first moment, its users, and the objects that they wait for.
+
+    Queues and priority classes are not made here: they are what TideSched pushes. Until all of ``queues`` and
+    ``classes`` are there, the clock stands still and nobody comes.
+    """
+
+    fresh: Callable[[], World]
+    scenario: Callable[[World], Scenario | None]
+    queues: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+
+    def ready(self, store: Store) -> bool:
+        """True once everything is there that the users need."""
+        needed = [(PRIORITY_CLASSES, name) for name in self.classes] + [(QUEUES, name) for name in self.queues]
+        return all(store.get(kind, "", name) is not None for kind, name in needed)
+
+
+def demo_stage(seed: int) -> Stage:
+    """Sixty nodes, twenty queues, and a day of tide, lap after lap."""
+    return Stage(
+        fresh=lambda: demo_world(seed),
+        scenario=lambda world: DemoScenario(_past_the_last_act(world), seed=seed),
+        queues=tuple(queue.name for queue in DEMO_QUEUES),
+        classes=tuple(item.name for item in DEMO_CLASSES),
+    )
+
+
+def empty_stage(seed: int, start: float | None) -> Stage:
+    """No nodes and no users: everything comes through the API."""
+    return Stage(
+        fresh=lambda: World(seed=seed, start=time.time() if start is None else start), scenario=lambda _world: None
+    )
+
+
+def _past_the_last_act(world: World) -> World:
+    """A scenario finds its next act by the time alone; one that it did at this very moment must not come again."""
+    if world.workloads:
+        world.advance(math.nextafter(world.t, math.inf))
+    return world
