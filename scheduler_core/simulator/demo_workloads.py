@@ -62,7 +62,7 @@ SERVICES = (
     DemoService(queue="cobalt-video", name="thumbnailer", cards=(L40S,), milli=500, peak=30, floor=4, lead=-1.5),
     DemoService(queue="cobalt-video", name="scene-search", cards=(A100, L40S), peak=14, lead=-1.0),
     DemoService(queue="cobalt-documents", name="ocr", cards=(A100_MIG_1G,), peak=48, floor=6, lead=1.0),
-    DemoService(queue="cobalt-documents", name="layout", cards=(A100_MIG_1G, H800_MPS), peak=20, floor=2, lead=1.0),
+    DemoService(queue="cobalt-documents", name="layout", cards=(A100_MIG_1G,), peak=14, floor=2, lead=1.0),
     DemoService(queue="delta-speech", name="streaming-asr", cards=(H800_MPS,), peak=38, floor=6),
     DemoService(queue="delta-speech", name="diarization", cards=(A100_MIG_3G,), peak=15, floor=2),
     DemoService(queue="delta-translation", name="translate-7b", cards=(L40S,), milli=250, peak=56, floor=8),
@@ -72,7 +72,7 @@ SERVICES = (
     DemoService(queue="ember-support", name="support-llm-14b", cards=(H200,), milli=2000, peak=8, lead=0.5),
     DemoService(queue="ember-support", name="intent", cards=(A100_MIG_1G,), peak=15, floor=2, lead=0.5),
     DemoService(
-        queue="fjord-evaluation", name="judge", cards=(A100_MIG_1G, H800_MPS), peak=18, priority_class="pc-normal"
+        queue="fjord-evaluation", name="judge", cards=(A100_MIG_1G,), peak=14, priority_class="pc-normal"
     ),
 )
 

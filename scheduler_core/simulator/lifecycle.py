@@ -100,13 +100,13 @@ class Controllers:
                 self._world.schedule(workload.duration, EventKind.FINISH, workload.key, state.token)
         self._emit(state, Cause.STARTED)
 
-    def leaving(self, pod: Pod) -> None:
+    def leaving(self, pod: Pod, cause: Cause) -> None:
         """A bound pod was asked to leave: it counts as not running from now on, a service replaces it at once."""
         state = self._owner(pod)
         if state is None:
             return
         self._stopped(state, pod)
-        if state.workload.owner_kind is OwnerKind.REPLICA_SET:
+        if state.workload.owner_kind is OwnerKind.REPLICA_SET and cause is not Cause.SCALED:
             self._reconcile(state)
 
     def lost(self, pod: Pod, cause: Cause) -> None:
@@ -118,7 +118,7 @@ class Controllers:
         if pod.deleted is None:
             self._stopped(state, pod)
         if state.workload.owner_kind is OwnerKind.REPLICA_SET:
-            if pod.deleted is None:
+            if pod.deleted is None and cause is not Cause.SCALED:
                 self._reconcile(state)
         elif not state.phase.ended and cause is not Cause.KILLED:
             self._world.schedule(self._world.controller_delay, EventKind.REACT, state.workload.key, state.token)

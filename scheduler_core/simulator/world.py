@@ -265,7 +265,7 @@ class World:
             return
         self.put_pod(msgspec.structs.replace(pod, deleted=self.t), cause)
         self.schedule(self.grace_seconds, EventKind.GONE, key, pod.uid)
-        self._controllers.leaving(pod)
+        self._controllers.leaving(pod, cause)
 
     def set_group_status(self, key: str, phase: GangPhase, conditions: tuple[GangCondition, ...] = ()) -> None:
         """Write the status of a PodGroup; a Job whose gang is admitted gets its pods.
@@ -339,7 +339,8 @@ class World:
 
     def schedule(self, delay: float, kind: EventKind, key: str, token: str) -> None:
         """Let ``kind`` happen to ``key`` after ``delay`` seconds."""
-        self._events.push(self.t + delay, kind, key, token)
+        # Microseconds are what a timestamp can carry; what is read back must be the same moment.
+        self._events.push(round(self.t + delay, 6), kind, key, token)
 
     def emit(self, verb: str, kind: str, key: str, cause: Cause, value: object) -> None:
         """Tell the listeners."""

@@ -74,7 +74,7 @@ def _task(row: Row) -> TraceTask:
     created, deleted = row.number("creation_time"), row.number("deletion_time")
     began = row.number("scheduled_time") if row.text("scheduled_time") else created
     if deleted < created:
-        raise row.error("deletion_time", f"is before the creation at {created:g}")
+        raise row.error("deletion_time", f"is before the creation at {created:g}", hint="a task ends after it was made")
     spec = row.text("gpu_spec")
     return TraceTask(
         name=name,

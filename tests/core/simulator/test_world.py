@@ -159,6 +159,15 @@ def test_a_service_replaces_a_pod_that_leaves_at_once_and_scales_the_youngest_aw
     assert not w.pods
 
 
+def test_many_pods_that_wait_are_scaled_away_at_once():
+    w = world()
+    w.submit(service(replicas=6))
+    first = next(iter(w.pods))
+    w.bind(first, "n1")
+    w.scale("shop", "chat", 1)
+    assert list(w.pods) == [first]
+
+
 def test_binding_is_refused_with_the_reason():
     w = world(node(cards=2), node("n2"))
     w.submit(service(replicas=4))
