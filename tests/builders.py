@@ -412,5 +412,10 @@ def founding_policy(**arguments: Any) -> Policy:
 
     text = FOUNDING_POLICY
     for name, value in arguments.items():
-        text = text.replace("    arguments:\n", f"    arguments:\n      {name}: {json.dumps(value)}\n")
+        text = _with_argument(text, name, value)
     return parse_policy(text)
+
+
+def _with_argument(text: str, name: str, value: Any) -> str:
+    kept = [line for line in text.splitlines(keepends=True) if not line.strip().startswith(f"{name}:")]
+    return "".join(kept).replace("    arguments:\n", f"    arguments:\n      {name}: {json.dumps(value)}\n")

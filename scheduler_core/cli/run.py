@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 
 from scheduler_core.cli.files import dump_memory, read_bytes, read_memory, shown, write_bytes
 from scheduler_core.cli.table import print_result
@@ -27,7 +28,16 @@ def main(options: argparse.Namespace) -> int:
     snapshot = read_snapshot(read_bytes(options.snapshot), shown(options.snapshot), schedulers)
     memory = read_memory(options.memory) if options.memory else None
     now = snapshot.latest if options.now is None else options.now
-    result, after = run_session(snapshot, policy, now=now, seed=options.seed, memory=memory)
+    result, after = run_session(
+        snapshot,
+        policy,
+        now=now,
+        seed=options.seed,
+        memory=memory,
+        # The engine has no clock of its own.
+        timer=time.perf_counter if options.timings else None,
+        check=True,
+    )
     if options.memory_out:
         write_bytes(options.memory_out, dump_memory(after))
     remark(snapshot, policy, as_json=options.output == "json")

@@ -1,0 +1,213 @@
+"""Random clusters: cards of every kind, gangs that run and gangs that wait, and now and then something odd."""
+
+from __future__ import annotations
+
+from tests import builders as b
+
+WHOLE, OTHER = "A100", "H200"
+SLICE = f"{WHOLE}/mig-1g.5gb-mixed"
+SHARE = f"{OTHER}/mps-80g*1/4"
+CARDS = (WHOLE, OTHER, SLICE, SHARE)
+OWNER_KINDS = {"training": "Job", "inference": "ReplicaSet", "unknown": "StatefulSet"}
+POLICIES = ("AbortJob", "RestartJob", "")
+CLASSES = ("pc-high", "pc-medium", "pc-normal", "pc-low")
+
+
+class Room:
+    """What is left of the nodes while running pods are laid out, so that a random cluster is one that can be."""
+
+    def __init__(self, nodes):
+        self.cards = {name: {card: [1000] * count for card, count in cards.items()} for name, cards in nodes.items()}
+
+    def take(self, node, card, count, milli):
+        """Take whole cards or a share on one node; False when there is no room."""
+        free = self.cards[node].get(card, [])
+        fitting = [i for i, left in enumerate(free) if left >= (milli or 1000)]
+        wanted = 1 if milli else count
+        if len(fitting) < wanted:
+            return False
+        for i in fitting[:wanted]:
+            free[i] -= milli or 1000
+        return True
+
+
+def random_cluster(rng, *, flood=None):
+    """Objects of one cluster, options of the policy, and the time of the session.
+
+    Args:
+        flood: training holds the cards and inference wants them back (default: in two of three clusters).
+    """
+    flood = rng.random() < 0.67 if flood is None else flood
+    objects = b.priority_classes()
+    nodes = {}
+    for i in range(rng.randint(1, 5)):
+        objects.append(_node(rng, f"n{i}", nodes, flood))
+    queues = [_queue(rng, f"q{i}", flood, inference=i % 2 == 0 if flood else None) for i in range(rng.randint(2, 5))]
+    objects += queues
+    room = Room(nodes)
+    for i in range(rng.randint(2, 8)):
+        objects += _gang(rng, f"g{i}", [q["metadata"]["name"] for q in queues], nodes, room, flood)
+    if rng.random() < 0.2:
+        where = rng.choice(sorted(nodes))
+        objects.append(b.pod("foreign", scheduler="default-scheduler", node=where, cpu=rng.choice((1, 16))))
+    options = {
+        "overCommitFactor": rng.choice((1.0, 1.2, 2.0)),
+        "cardUnlimitedCpuMemory": rng.random() < 0.7,
+        "unknownReclaimer": rng.choice(("deny", "deny", "allow")),
+    }
+    return objects, options, b.now(10_000)
+
+
+def _node(rng, name, nodes, flood):
+    kind = rng.choice(("whole", "whole", "whole", "other") if flood else ("whole", "other", "mig", "mps", "cpu"))
+    if flood and rng.random() < 0.15:
+        kind = rng.choice(("mig", "mps"))
+    count = rng.randint(1, 4)
+    extra = {}
+    if rng.random() < 0.1:
+        extra["unschedulable"] = True
+    if rng.random() < 0.15:
+        extra["taints"] = [{"key": "lab", "effect": rng.choice(("NoSchedule", "PreferNoSchedule"))}]
+    if rng.random() < 0.2:
+        extra["labels"] = {"zone": rng.choice("ab")}
+    cpu = rng.choice((16, 64) if flood else (4, 16, 64, 1_000_000))
+    memory = rng.choice(("8Gi", "64Gi", "512Ti"))
+    extra |= {"cpu": cpu, "memory": memory, "pods": 3 if rng.random() < 0.1 else 110}
+    if kind == "cpu":
+        nodes[name] = {}
+        return b.node(name, **extra)
+    if kind == "mig":
+        nodes[name] = {SLICE: 2 * count}
+        return b.node(name, WHOLE, mig={"1g.5gb": 2 * count}, **extra)
+    if kind == "mps":
+        nodes[name] = {SHARE: 4 * count}
+        return b.node(name, OTHER, shares=4 * count, shares_per_card=4, **extra)
+    card = WHOLE if kind == "whole" else OTHER
+    nodes[name] = {card: count}
+    return b.node(name, card, count, **extra)
+
+
+def _queue(rng, name, flood, inference):
+    inference = rng.random() < 0.5 if inference is None else inference
+    kind = b.INFERENCE if inference else b.TRAINING
+    quota = None
+    if rng.random() < 0.9:
+        sizes = (2, 4, 8, 16) if flood else (0, 1, 2, 4, 8, 16, 0.5)
+        quota = {card: rng.choice(sizes) for card in CARDS if rng.random() < 0.9}
+    extra = {}
+    if rng.random() < 0.3:
+        extra["cpu"] = rng.choice((1, 8, 32))
+    if rng.random() < 0.2:
+        extra["memory"] = rng.choice(("1Gi", "32Gi"))
+    if rng.random() < 0.4:
+        extra["service_type"] = "inference" if inference else "training"
+    if rng.random() < 0.1:
+        extra["state"] = rng.choice(("Closed", "Closing"))
+    return b.queue(name, quota, **kind, created=rng.randint(0, 3), **extra)
+
+
+def _gang(rng, name, queues, nodes, room, flood):
+    service = rng.choice(("training", "training", "inference", "inference", "unknown"))
+    running = {"training": 0.95, "inference": 0.1, "unknown": 0.5}[service] if flood else 0.6
+    if flood and rng.random() < 0.9:
+        queues = [q for i, q in enumerate(queues) if (i % 2 == 0) == (service == "inference")] or queues
+    wanted = rng.randint(1, 4)
+    least = rng.choice((1, wanted, wanted, rng.randint(1, wanted + 1)))
+    created = rng.randint(0, 2000)
+    request = _request(rng, flood)
+    owner = b.owned_by(OWNER_KINDS[service], name)
+    said = service if rng.random() < 0.3 and service != "unknown" else ""
+    priority = rng.choice(CLASSES)
+    pods = []
+    runs = 0
+    for i in range(wanted):
+        node = _laid_out(rng, request, nodes, room) if rng.random() < running else ""
+        runs += bool(node)
+        pods.append(_pod(rng, f"{name}-w-{i}", name, node, request, priority, owner, created))
+    phase = "Running" if runs >= least else rng.choice(("Pending", "Pending", "Inqueue"))
+    preemptable = "false" if rng.random() < 0.08 else None
+    group = b.pod_group(
+        name,
+        rng.choice(queues),
+        least,
+        service_type=said,
+        priority=priority,
+        created=created,
+        owner=owner,
+        phase=phase,
+        preemptable=preemptable,
+    )
+    if service != "training":
+        return [group, *pods]
+    return [b.job(name, "x", wanted, evicted=rng.choice(POLICIES), min_available=least), group, *pods]
+
+
+def _request(rng, flood):
+    cpu = rng.choice(("100m", "1", "3"))
+    request = {"cpu": cpu, "memory": rng.choice(("100Mi", "2Gi"))}
+    kinds = ("whole", "choice", "slice", "share", "milli", "cpu", "nothing", "unnamed")
+    kind = rng.choice(("whole", "whole", "whole", "choice", "milli") if flood and rng.random() < 0.85 else kinds)
+    if kind == "whole":
+        request |= {"card": rng.choice((WHOLE, OTHER)), "count": rng.choice((1, 1, 2, 4))}
+    elif kind == "choice":
+        request |= {"card": rng.choice((f"{WHOLE}|{OTHER}", f"{OTHER}|{WHOLE}")), "count": rng.choice((1, 2))}
+    elif kind == "slice":
+        request |= {"card": SLICE, "count": rng.choice((1, 2))}
+    elif kind == "share":
+        request |= {"card": SHARE, "count": rng.choice((1, 3))}
+    elif kind == "milli":
+        request |= {"card": rng.choice((WHOLE, OTHER, f"{OTHER}|{WHOLE}")), "milli": rng.choice((300, 500, 600))}
+    elif kind == "nothing":
+        request = {"cpu": 0, "memory": 0}
+    elif kind == "unnamed":
+        request["resources"] = {"nvidia.com/gpu": 1}
+    return request
+
+
+def _laid_out(rng, request, nodes, room):
+    """A node where the pod can run, or none."""
+    cards = request.get("card", "").split("|") if request.get("card") else []
+    if request.get("resources"):
+        cards = [WHOLE, OTHER]
+    for node in rng.sample(sorted(nodes), len(nodes)):
+        if not cards:
+            return node
+        # The first card of the choice that the node has is the one that it runs on.
+        card = next((card for card in cards if card in nodes[node]), None)
+        if card and room.take(node, card, request.get("count", 1), request.get("milli", 0)):
+            return node
+    return ""
+
+
+def _pod(rng, name, group, node, request, priority, owner, created):
+    extra = {}
+    spec = {}
+    if rng.random() < 0.1:
+        spec["nodeSelector"] = {"zone": rng.choice("ab")}
+    if rng.random() < 0.1:
+        spec["tolerations"] = [{"key": "lab", "operator": "Exists"}]
+    if rng.random() < 0.05:
+        spec["preemptionPolicy"] = "Never"
+    if rng.random() < 0.05:
+        extra["preemptable"] = "false"
+    if node and rng.random() < 0.07:
+        extra["deleted"] = 9_990
+    if not node and rng.random() < 0.04:
+        spec["schedulingGates"] = [{"name": "later"}]
+    if not node and rng.random() < 0.04:
+        extra["phase"] = rng.choice(("Succeeded", "Failed"))
+    if node and rng.random() < 0.1:
+        extra["phase"] = "Pending"
+    started = created + rng.randint(1, 5000)
+    return b.pod(
+        name,
+        group,
+        node=node,
+        priority=priority,
+        owner=owner,
+        created=created,
+        started=started,
+        spec=spec,
+        **request,
+        **extra,
+    )

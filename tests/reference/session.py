@@ -1,0 +1,327 @@
+"""A naive scheduler for the founding policy: enqueue, allocate, backfill, reclaim, in plain loops.
+
+It decides what the documents say and nothing faster: victims of a reclaim are found by trying every set of gangs.
+"""
+
+from __future__ import annotations
+
+from tests.reference.placement import admitted, on, place, take
+from tests.reference.quota import admits, allows, elastic, renew, share
+from tests.reference.reclaim import choose_victims, units_near
+from tests.reference.world import (
+    READY,
+    SCHEDULED,
+    cards_on,
+    count,
+    fits,
+    free_cards,
+    in_task_order,
+    members,
+    missing,
+    open_world,
+    pipelined,
+    put,
+    ready,
+    schedulable,
+    service_type,
+    undo,
+    valid,
+    waiting_since,
+)
+
+FOUNDING = {
+    "overCommitFactor": 2.0,
+    "cardUnlimitedCpuMemory": True,
+    "podOwnerReferenceToServiceType": {"ReplicaSet": "inference", "Deployment": "inference", "Job": "training"},
+    "unknownReclaimer": "deny",
+    "reservationSeconds": 120.0,
+}
+
+
+def decide(snapshot, *, now, options=None, memory=None):
+    """Binds, promises and evictions by pod, phases by gang, and who took from whom."""
+    world = open_world(snapshot, {**FOUNDING, **(options or {})}, now, memory)
+    _apply_reservations(world, memory)
+    _enqueue(world)
+    _allocate(world)
+    _backfill(world)
+    _reclaim(world)
+    return {
+        "binds": _placed(world, "allocated"),
+        "pipelined": _placed(world, "pipelined"),
+        "evictions": sorted(world["evictions"]),
+        "reclaims": sorted(world["reclaims"]),
+        "phases": {gang: _phase_after(world, gang) for gang in sorted(world["gangs"])},
+    }
+
+
+def _placed(world, status):
+    return {
+        task["key"]: (task["node"], task["card"] or "", task["indices"])
+        for task in sorted(world["tasks"].values(), key=lambda task: task["key"])
+        if task["status"] == status
+    }
+
+
+def _phase_after(world, gang):
+    on_nodes = count(world, gang, SCHEDULED)
+    if on_nodes and on_nodes >= world["gangs"][gang].min_member:
+        return "Completed" if count(world, gang, ("succeeded", "failed")) == on_nodes else "Running"
+    if count(world, gang, ("running",)):
+        return "Unknown"
+    if world["phase"][gang] == "Completed" and not members(world, gang):
+        return "Completed"
+    return "Inqueue" if world["phase"][gang] == "Inqueue" else "Pending"
+
+
+# --- turns -------------------------------------------------------------------------------------------------------------
+
+
+def _queue_order(world, name):
+    queue = world["queues"][name]
+    return (-queue.priority, share(world, name), queue.created, name)
+
+
+def _gang_order(world, gang):
+    return (-world["gangs"][gang].priority, ready(world, gang), waiting_since(world, gang), gang)
+
+
+class _Turns:
+    """Again and again the best gang of the best queue; a gang's place is that of the moment it was put in."""
+
+    def __init__(self, world, gangs):
+        self.world, self.waiting = world, {}
+        for gang in gangs:
+            self.put(gang)
+
+    def put(self, gang):
+        queue = self.world["gangs"][gang].queue
+        self.waiting.setdefault(queue, []).append((_gang_order(self.world, gang), gang))
+
+    def next(self):
+        if not self.waiting:
+            return None
+        queue = min(self.waiting, key=lambda name: _queue_order(self.world, name))
+        best = min(self.waiting[queue])
+        self.waiting[queue].remove(best)
+        if not self.waiting[queue]:
+            del self.waiting[queue]
+        return best[1]
+
+
+def _candidate(world, gang):
+    """Admitted, complete, and with a member that waits."""
+    return (
+        world["phase"][gang] != "Pending"
+        and bool(members(world, gang, "pending", "pipelined"))
+        and schedulable(world, gang)
+        and valid(world, gang)
+    )
+
+
+# --- promises of earlier sessions ----------------------------------------------------------------------------------------
+
+
+def _apply_reservations(world, memory):
+    for held in sorted(memory.reservations, key=lambda r: r.pod) if memory else []:
+        task = world["tasks"].get(held.pod)
+        if task is None or held.node not in world["nodes"] or held.expires <= world["now"]:
+            continue
+        if task["status"] != "pending" or task["gang"] != held.gang or not schedulable(world, held.gang):
+            continue
+        options = [card for card in (task["choices"] or [None]) if allows(world, task, card)]
+        if held.card:
+            options = [card for card in options if card == held.card]
+        if not admitted(world, task, held.node):
+            continue
+        changes = []
+        if not take(world, task, held.node, options, changes, future=True) or task["card"] is None:
+            continue
+        indices = task["indices"]
+        undo(changes)
+        free = free_cards(world, held.node, held.card, future=True) if held.card else []
+        each = task["share"] or 1000
+        if held.card_indices and all(i < len(free) and free[i] >= each for i in held.card_indices):
+            indices = held.card_indices
+        card = next(
+            card for card in options if on(world, held.node, card) and fits(world, task, held.node, card, future=True)
+        )
+        put(task, "pipelined", held.node, card, indices)
+
+
+# --- actions -------------------------------------------------------------------------------------------------------------
+
+
+def _enqueue(world):
+    world["elastic"] = {
+        (queue, what): elastic(world, queue, what)
+        for queue in world["queues"]
+        for what in ("cpu", "memory", *world["resource"])
+    }
+    for phase in ("Inqueue", "Pending"):
+        turns = _Turns(
+            world, [g for g in sorted(world["gangs"]) if world["phase"][g] == phase and schedulable(world, g)]
+        )
+        while (gang := turns.next()) is not None:
+            world["phase"][gang] = "Inqueue" if admits(world, gang) else "Pending"
+            renew(world, gang)
+
+
+def _allocate(world):
+    turns = _Turns(world, [gang for gang in sorted(world["gangs"]) if _candidate(world, gang)])
+    while (gang := turns.next()) is not None:
+        if _allocate_turn(world, gang):
+            turns.put(gang)
+
+
+def _allocate_turn(world, gang):
+    changes, failed = [], set()
+    _settle(world, gang, changes)
+    before = len(changes)
+    for task in in_task_order(members(world, gang, "pending")):
+        if task["best_effort"] or task["class"] in failed:
+            continue
+        if not place(world, task, changes):
+            failed.add(task["class"])
+            left = [t for t in members(world, gang, "pending") if t["class"] not in failed]
+            if missing(world, gang) > len(left):
+                break
+        elif ready(world, gang):
+            break
+    progress = len(changes) > before
+    if not ready(world, gang) and not pipelined(world, gang):
+        undo(changes)
+        return False
+    if not ready(world, gang):
+        _hold_back(world, gang)
+    renew(world, gang)
+    more = any(t["class"] not in failed and not t["best_effort"] for t in members(world, gang, "pending"))
+    return progress and ready(world, gang) and more
+
+
+def _settle(world, gang, changes):
+    """Promises whose room is free by now are taken."""
+    for task in in_task_order(members(world, gang, "pipelined")):
+        node, card = task["node"], task["card"]
+        attempt = [put(task, "pending")]
+        options = [c for c in (task["choices"] or [None]) if allows(world, task, c) and card in (None, c)]
+        if take(world, task, node, options, attempt, future=False):
+            changes += attempt
+        else:
+            undo(attempt)
+
+
+def _hold_back(world, gang):
+    for task in members(world, gang, "allocated"):
+        put(task, "pipelined", task["node"], task["card"], task["indices"])
+
+
+def _backfill(world):
+    def best_effort(gang):
+        return [task for task in in_task_order(members(world, gang, "pending")) if task["best_effort"]]
+
+    turns = _Turns(world, [g for g in sorted(world["gangs"]) if _candidate(world, g) and best_effort(g)])
+    while (gang := turns.next()) is not None:
+        changes = []
+        for task in best_effort(gang):
+            placed = []
+            if place(world, task, placed):
+                if task["status"] == "pipelined":
+                    undo(placed)
+                else:
+                    changes += placed
+        if not ready(world, gang):
+            undo(changes)
+
+
+def _reclaim(world):
+    """Each starving gang that the tide lets take anything tries once, all its waiting members together."""
+    starving = [g for g in sorted(world["gangs"]) if _candidate(world, g) and members(world, g, "pending")]
+    turns = _Turns(world, [g for g in starving if _may_take(world, g)])
+    while (gang := turns.next()) is not None:
+        _reclaim_turn(world, gang)
+
+
+def _may_take(world, gang):
+    kind = service_type(world, gang)
+    return kind == "inference" or (kind == "unknown" and world["options"]["unknownReclaimer"] == "allow")
+
+
+def _reclaim_turn(world, gang):
+    changes, taken, placed = [], [], 0
+    classes = {}
+    for task in in_task_order(members(world, gang, "pending")):
+        if not task["best_effort"] and task["pod"].preemption_policy != "Never":
+            classes.setdefault(task["class"], []).append(task)
+    for tasks in classes.values():
+        placed += _reclaim_class(world, gang, tasks, changes, taken)
+    if not placed or not pipelined(world, gang) or missing(world, gang):
+        undo(changes)
+        return
+    _hold_back(world, gang)
+    renew(world, gang)
+    for unit in taken:
+        world["evictions"] += [(task["key"], gang) for task in unit["tasks"]]
+    if taken:
+        world["reclaims"].append((gang, tuple(sorted({unit["gang"] for unit in taken}))))
+
+
+def _reclaim_class(world, gang, tasks, changes, taken):
+    """Place equal tasks, first on room that is there, then on room that others leave; how many got a place."""
+    together, _ = _quota_room(world, tasks[0], len(tasks))
+    wanted = tasks[:together]
+    placed = 0
+    while wanted and place(world, wanted[0], changes):
+        wanted.pop(0)
+        placed += 1
+    if not wanted:
+        return placed
+    _, alone = _quota_room(world, wanted[0], len(wanted))
+    nodes = [
+        name
+        for name in sorted(world["nodes"])
+        if admitted(world, wanted[0], name)
+        and (
+            not wanted[0]["milli"] or any(alone[card] and cards_on(world, name, card) for card in wanted[0]["choices"])
+        )
+    ]
+    units = units_near(world, gang, wanted[0], nodes)
+    for size in range(len(wanted), 0, -1):
+        chosen = choose_victims(world, wanted[0], units, nodes, alone, size)
+        if chosen is None:
+            continue
+        attempt = [
+            put(task, "releasing", task["node"], task["card"], task["indices"])
+            for task in sorted((t for unit in chosen for t in unit["tasks"]), key=lambda task: task["key"])
+        ]
+        if all(place(world, task, attempt) for task in wanted[:size]):
+            changes += attempt
+            taken += chosen
+            return placed + size
+        undo(attempt)
+    return placed
+
+
+def _quota_room(world, task, most):
+    """How many equal tasks the quota allows in all, and on each card type alone."""
+
+    def fill(cards):
+        held, done, cards = [], 0, list(cards)
+        while done < most and cards:
+            if not allows(world, task, cards[0]):
+                cards.pop(0)
+                continue
+            # A stand-in that takes quota but no room.
+            ghost = {**task, "key": f"{task['key']}#{done}", "status": "pipelined", "node": None, "card": cards[0]}
+            world["tasks"][ghost["key"]] = ghost
+            held.append(ghost["key"])
+            done += 1
+        for key in held:
+            del world["tasks"][key]
+        return done
+
+    options = task["choices"] or [None]
+    return fill(options), {card: fill([card]) for card in options}
+
+
+__all__ = ["FOUNDING", "READY", "decide"]
