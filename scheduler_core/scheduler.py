@@ -13,6 +13,7 @@ from scheduler_core.actions.support.admission import count_elastic, renew_promis
 from scheduler_core.actions.support.reservations import apply_reservations, standing
 from scheduler_core.framework.close import close
 from scheduler_core.framework.plugin import Action, Plugin
+from scheduler_core.framework.reasons import Reasons
 from scheduler_core.framework.registry import with_entry_points
 from scheduler_core.framework.session import Session
 from scheduler_core.model.decision import Result
@@ -92,7 +93,10 @@ def run_session(
     for gang, phase in enumerate(session.phase):
         if phase is GangPhase.INQUEUE:
             renew_promise(session, gang)
-    result = close(session, {}, {}, timings if timer else {})
+    reasons, positions = Reasons(session).all()
+    timings["reasons"] = (clock() - start) * 1000
+    start = clock()
+    result = close(session, reasons, positions, timings if timer else {})
     timings["close"] = (clock() - start) * 1000
     return result, Memory(reservations=standing(session))
 

@@ -205,4 +205,3 @@ class Reclaim(Action):
         attempt.statement.rollback(0)
         attempt.statement.repeat(before)
         return False
-

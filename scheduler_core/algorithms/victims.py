@@ -249,7 +249,9 @@ class Puzzle:
     def _search(self, pool: list[int], chosen: list[int], count: int) -> list[int]:
         """Sets in the order of work lost until none can be better than the best known; at most ``_MAX_TESTS``."""
         best, limit = chosen, self.cost(chosen)
-        useful = [i for i in pool if self.units[i].work <= limit[0] and any(n in self._rooms for n in self.units[i].frees)]
+        useful = [
+            i for i in pool if self.units[i].work <= limit[0] and any(n in self._rooms for n in self.units[i].frees)
+        ]
         useful.sort(key=lambda i: (self.units[i].work, self.units[i].size, i))
         useful = useful[:_MAX_POOL]
         heap: list[tuple[int, int, tuple[int, ...]]] = []

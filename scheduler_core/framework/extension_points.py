@@ -66,7 +66,10 @@ EXTENSION_POINTS: tuple[ExtensionPoint, ...] = (
     _P("best_node", _C.FIRST, "best_node"),
     _P("target_job", _C.FIRST, "target_job"),
     _P("reserved_nodes", _C.CALL_ALL, "reserved_nodes"),
-    # Ours: who may take back at all, what a gang is for, what of a task's cpu and memory counts against its queue.
+    # Ours: what is wrong with a gang as written, what its quota lacks, who may take back at all,
+    # what a gang is for, what of a task's cpu and memory counts against its queue.
+    _P("job_problem", _C.ALL),
+    _P("quota_shortfall", _C.FIRST),
     _P("reclaimer", _C.ALL, "reclaimable"),
     _P("service_type", _C.FIRST),
     _P("quota_charge", _C.FIRST),

@@ -22,6 +22,7 @@ from scheduler_core.model.queue import QueueState
 from scheduler_core.model.snapshot import Snapshot
 from scheduler_core.state.cluster import Cluster
 from scheduler_core.state.status import TaskStatus
+from scheduler_core.state.task_class import TaskClass
 from scheduler_core.state.workspace import Workspace
 
 Tiers = Sequence[Sequence[tuple[Plugin, dict[str, bool]]]]
@@ -62,6 +63,7 @@ class Session:
         self.trace = Trace()
         self.promised: dict[int, Demand] = {}
         self.reservations: dict[str, Reservation] = {}
+        self._problems: dict[int, str | None] = {}
         self._service: dict[int, ServiceType] = {}
         self._open_queue = [queue.state is QueueState.OPEN and not queue.problem for queue in snapshot.queues]
         self.phase: list[GangPhase] = [self._phase_now(g) for g in range(len(self.gangs))]
@@ -118,8 +120,33 @@ class Session:
 
     def schedulable(self, gang: int) -> bool:
         """False for a gang that cannot be looked at: suspended, unusable as written, or without an open queue."""
-        group = self.group(gang)
-        return not group.suspended and not group.problem and self.queue_is_open(self.queue_of(gang))
+        return not self.group(gang).suspended and self.queue_is_open(self.queue_of(gang)) and self.problem(gang) is None
+
+    def problem(self, gang: int) -> str | None:
+        """Why the gang cannot be scheduled as it is written, or None."""
+        if gang not in self._problems:
+            self._problems[gang] = self._find_problem(gang)
+        return self._problems[gang]
+
+    def _find_problem(self, gang: int) -> str | None:
+        group, queue = self.group(gang), self.queue_of(gang)
+        if group.problem:
+            return group.problem
+        if queue < 0:
+            return f"queue {group.queue} does not exist"
+        if self.ledger.queues[queue].problem:
+            return f"queue {group.queue}: {self.ledger.queues[queue].problem}"
+        for cls in self.classes_of(gang):
+            if cls.oversize_share:
+                return f"asks for {cls.milli / 1000:g} of one card; a share is at most one card"
+        problem: str | None = self.hooks.refusal("job_problem", gang)
+        return problem
+
+    def classes_of(self, gang: int) -> list[TaskClass]:
+        """Classes of its members that wait, each once."""
+        tasks = self.tasks
+        waiting = {int(tasks.cls[t]): None for t in self.gangs.members(gang) if tasks.status[t] == TaskStatus.PENDING}
+        return [self.cluster.classes[index] for index in sorted(waiting)]
 
     def needed(self, gang: int) -> int:
         """How many more members it takes to reach minMember, promised ones counted as there."""

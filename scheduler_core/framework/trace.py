@@ -11,7 +11,6 @@ class Trace:
 
     Attributes:
         enqueue_refusals: gang -> why it was not admitted.
-        quota_refusals: gang -> why a task of it was not given room within the quota.
         evictions, reclaims, events: in the order in which they were made.
         reclaim_refusals: gang -> rule by candidate gang, for a reclaim that came to nothing.
         counters: how often something was done, by name.
@@ -19,7 +18,6 @@ class Trace:
 
     def __init__(self) -> None:
         self.enqueue_refusals: dict[int, Shortfall] = {}
-        self.quota_refusals: dict[int, Shortfall] = {}
         self.evictions: list[Eviction] = []
         self.reclaims: list[Reclaim] = []
         self.events: list[Event] = []

@@ -98,6 +98,19 @@ class CapacityCard(Plugin):
         """By annotation, owner's kind and queue."""
         return self.session.base_service_type(gang, self._owners)
 
+    def job_problem(self, gang: int) -> str | None:
+        """Cards without a card name, in a queue that counts cards (contracts 3.6)."""
+        queue = self.session.ledger.queues[self.session.queue_of(gang)]
+        if queue.card_quota is None:
+            return None
+        for cls in self.session.classes_of(gang):
+            if cls.milli and not cls.names:
+                return (
+                    f"asks for {cls.resource} without volcano.sh/card.name, and queue {queue.name} has a card quota: "
+                    "name the card type"
+                )
+        return None
+
     def quota_charge(self, cpu_milli: int, memory_mib: int, with_cards: bool) -> tuple[int, int]:
         """CPU and memory that count against the queue, the same wherever something is added or taken away."""
         if with_cards and self.values["cardUnlimitedCpuMemory"]:
@@ -126,13 +139,22 @@ class CapacityCard(Plugin):
         queue = session.queue_of(gang)
         if not session.queue_is_open(queue):
             return Shortfall(code=ReasonCode.QUEUE_CLOSED, resource="", requested=0)
-        return self._over_quota(queue, demand) or self._over_committed(gang, demand) or Ballot.PERMIT
+        return self._over_quota(queue, demand, admission=True) or self._over_committed(gang, demand) or Ballot.PERMIT
 
-    def _over_quota(self, queue: int, demand: Demand) -> Shortfall | None:
+    def quota_shortfall(self, gang: int, demand: Demand, empty: bool = False) -> Shortfall | None:
+        """What the queue's quota lacks for a demand now, or (``empty``) if nobody used any of it."""
+        return self._over_quota(self.session.queue_of(gang), demand, admission=False, empty=empty)
+
+    def _over_quota(self, queue: int, demand: Demand, *, admission: bool, empty: bool = False) -> Shortfall | None:
+        """Admission counts promises to others and lets what goes beyond minimums pass; placing does neither."""
         ledger = self.session.ledger
         name = ledger.queues[queue].name
-        used = (ledger.allocated[:, queue] + ledger.pipelined[:, queue] - ledger.elastic[:, queue]).tolist()
-        promised = ledger.inqueue[:, queue].tolist()
+        column = ledger.allocated[:, queue] + ledger.pipelined[:, queue]
+        choices = ledger.inqueue_choices[queue] if admission else {}
+        if admission:
+            column = column - ledger.elastic[:, queue]
+        used = [0] * len(column) if empty else column.tolist()
+        promised = ledger.inqueue[:, queue].tolist() if admission else [0] * len(column)
         limits = ledger.capability[:, queue].tolist()
         for row, label, asked in ((CPU, "cpu", demand.cpu_milli), (MEMORY, "memory", demand.memory_mib)):
             over = asked + used[row] + promised[row] - limits[row]
@@ -166,9 +188,7 @@ class CapacityCard(Plugin):
                 limits[LEDGER_CARDS:], used[LEDGER_CARDS:], promised[LEDGER_CARDS:], strict=True
             )
         ]
-        return self._excess(
-            ReasonCode.WAITING_FOR_QUOTA, name, demand.cards, ledger.inqueue_choices[queue], left, limits, used
-        )
+        return self._excess(ReasonCode.WAITING_FOR_QUOTA, name, demand.cards, choices, left, limits, used)
 
     def _over_committed(self, gang: int, demand: Demand) -> Shortfall | None:
         """used + inqueue + minimum <= total x factor; what the gang could take back does not count as used."""

@@ -18,6 +18,7 @@ class CardTable:
 
     Attributes:
         start, count: int32 (C, N), the rows ``start .. start+count`` are the cards of that type on that node.
+        row_card, row_node: int32 (rows,), type and node of each card.
         used, releasing, pipelined: int64 (rows,), milli-cards. ``used`` includes what is releasing.
         whole_now, whole_future: int64 (C, N), entirely free cards: now, and once what leaves has left.
         best_now, best_future: int64 (C, N), the largest free part of one card, milli-cards.
@@ -30,10 +31,12 @@ class CardTable:
         self.count: Index = np.zeros(shape, dtype=np.int32)
         rows = 0
         for n, node in enumerate(nodes):
-            for cards in node.cards:
-                c = axes.card_index[cards.card]
-                self.start[c, n], self.count[c, n] = rows, cards.count
-                rows += cards.count
+            for c, count in _cards_of(axes, node):
+                self.start[c, n], self.count[c, n] = rows, count
+                rows += count
+        where = [(c, n) for n, node in enumerate(nodes) for c, k in _cards_of(axes, node) for _ in range(k)]
+        self.row_card: Index = np.array([c for c, _ in where], dtype=np.int32)
+        self.row_node: Index = np.array([n for _, n in where], dtype=np.int32)
         self.used: Ints = np.zeros(rows, dtype=np.int64)
         self.releasing: Ints = np.zeros(rows, dtype=np.int64)
         self.pipelined: Ints = np.zeros(rows, dtype=np.int64)
@@ -51,6 +54,7 @@ class CardTable:
         """An independent table; the fixed columns are shared."""
         other = object.__new__(CardTable)
         other.start, other.count = self.start, self.count
+        other.row_card, other.row_node = self.row_card, self.row_node
         other.start_list, other.count_list = self.start_list, self.count_list
         other.used, other.releasing, other.pipelined = self.used.copy(), self.releasing.copy(), self.pipelined.copy()
         other.whole_now, other.whole_future = self.whole_now.copy(), self.whole_future.copy()
@@ -94,6 +98,15 @@ class CardTable:
         self.best_future[card, node] = max(0, *future)
         self.left_now[card, node] = sum(free for free in now if free > 0)
         self.left_future[card, node] = sum(free for free in future if free > 0)
+
+
+def _cards_of(axes: Axes, node: Node) -> list[tuple[int, int]]:
+    """(card position, count) of a node, one entry a type."""
+    counts: dict[int, int] = {}
+    for cards in node.cards:
+        card = axes.card_index[cards.card]
+        counts[card] = counts.get(card, 0) + cards.count
+    return sorted(counts.items())
 
 
 def choose_cards(free: list[int], whole: int, share: int) -> tuple[int, ...] | None:

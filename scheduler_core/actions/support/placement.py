@@ -42,23 +42,18 @@ def place(
     future: bool = True,
     point: str = "allocatable",
 ) -> Spot | None:
-    """Find the best spot for one task and take it; None leaves a note of why in the trace.
+    """Find the best spot for one task and take it; None when there is none.
 
     Args:
         now, future: whether spots that are free now, or only once something has left, will do.
     """
     gang = int(session.tasks.gang[task])
     cls = session.cluster.class_of(task)
-    options, refusal = allowed_options(session, session.queue_of(gang), cls, point)
+    options, _ = allowed_options(session, session.queue_of(gang), cls, point)
     if not any(options):
-        if refusal is not None:
-            session.trace.quota_refusals.setdefault(gang, refusal)
         return None
     spot = session.candidates.best(cls, options, now=now, future=future)
     if spot is None:
-        if refusal is not None:
-            # A card type that has room on nodes may be the one without quota: remember it.
-            session.trace.quota_refusals.setdefault(gang, refusal)
         return None
     take(statement, task, spot)
     return spot

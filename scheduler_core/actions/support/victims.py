@@ -82,7 +82,9 @@ class Victims:
             return known
         session = self._session
         tasks, gangs = session.tasks, session.gangs
-        members = [t for t in gangs.members(gang) if CHARGED[tasks.status[t]] and tasks.status[t] != TaskStatus.ALLOCATED]
+        members = [
+            t for t in gangs.members(gang) if CHARGED[tasks.status[t]] and tasks.status[t] != TaskStatus.ALLOCATED
+        ]
         members.sort(key=tasks.keys.__getitem__)
         free = [t for t in members if not tasks.protected[t]]
         spare = 0
@@ -148,5 +150,3 @@ def cards_of(session: Session, tasks: tuple[int, ...]) -> dict[str, int]:
             name = session.axes.cards[card]
             cards[name] = cards.get(name, 0) + session.cluster.class_of(task).milli
     return cards
-
-

@@ -1,0 +1,62 @@
+"""Who holds what is missing, and who is next in a queue; each question is answered once per session."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler_core.framework.session import Session
+from scheduler_core.model.reason import Holder
+from scheduler_core.model.resources import MIB, MILLI
+from scheduler_core.state.status import HOLDS, Bools, Floats, Ints, TaskStatus
+
+_MOST = 10
+
+
+class Holders:
+    """Look-ups over the tables as they are at the end of a session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._known: dict[tuple[int, str, tuple[int, ...]], tuple[Holder, ...]] = {}
+        self._positions: dict[int, dict[int, int]] = {}
+        classes = session.cluster.classes.classes
+        self._amounts: Ints = np.array([(c.cpu_milli, c.memory_mib, c.milli) for c in classes] or [(0, 0, 0)]).T
+
+    def of(self, resource: str, cards: tuple[int, ...], queue: int = -1) -> tuple[Holder, ...]:
+        """The gangs with the most of a resource, the largest first; of one queue, or of the cluster (-1).
+
+        Args:
+            resource: ``cpu``, ``memory``, or anything else for the cards at ``cards``.
+        """
+        key = (queue, resource if not cards else "", cards)
+        if key not in self._known:
+            self._known[key] = self._count(resource, cards, queue)
+        return self._known[key]
+
+    def _count(self, resource: str, cards: tuple[int, ...], queue: int) -> tuple[Holder, ...]:
+        session, tasks = self._session, self._session.tasks
+        held: Bools = tasks.live & (tasks.gang >= 0) & (HOLDS[tasks.status] | (tasks.status == TaskStatus.PIPELINED))
+        if cards:
+            held &= np.isin(tasks.card, cards)
+        at = np.flatnonzero(held)
+        gang = tasks.gang[at]
+        if queue >= 0:
+            mine = session.gangs.queue[gang] == queue
+            at, gang = at[mine], gang[mine]
+        row, unit = (2, 1 / MILLI) if cards else (0, 1.0) if resource == "cpu" else (1, float(MIB))
+        sums: Floats = np.bincount(gang, weights=self._amounts[row, tasks.cls[at]], minlength=0)
+        names = session.gangs.names
+        found = sorted(((-float(sums[g]), names[g], g) for g in np.flatnonzero(sums).tolist()))[:_MOST]
+        return tuple(Holder(name, session.group(g).queue, -amount * unit) for amount, name, g in found)
+
+    def positions(self, waiting: list[int]) -> dict[int, int]:
+        """Place of each waiting gang in its queue, 1 = next."""
+        session = self._session
+        by_queue: dict[str, list[int]] = {}
+        for gang in waiting:
+            by_queue.setdefault(session.group(gang).queue, []).append(gang)
+        places: dict[int, int] = {}
+        for gangs in by_queue.values():
+            gangs.sort(key=session.job_key)
+            places.update({gang: place for place, gang in enumerate(gangs, start=1)})
+        return places

@@ -1,0 +1,51 @@
+"""The English sentence of a reason; code and numbers are the contract, this is for reading."""
+
+from __future__ import annotations
+
+from scheduler_core.model.reason import ReasonCode, ReasonNumbers
+from scheduler_core.model.resources import MIB
+
+
+def human(resource: str | None, amount: float | None) -> str:
+    """An amount in human units: ``2 x NVIDIA-H200``, ``1.5 CPU cores``, ``512 MiB memory``."""
+    value = amount or 0.0
+    if resource == "cpu":
+        return f"{value / 1000:g} CPU cores"
+    if resource == "memory":
+        mib = value / MIB
+        return f"{mib / 1024:.4g} GiB memory" if mib >= 1024 else f"{mib:.4g} MiB memory"
+    return f"{value:g} x {resource or 'card'}"
+
+
+def sentence(code: ReasonCode, numbers: ReasonNumbers, queue: str, detail: str = "") -> str:
+    """What a person reads."""
+    resource = numbers.resource
+    asked, short = human(resource, numbers.requested), human(resource, numbers.short)
+    limit, used = human(resource, numbers.limit), human(resource, numbers.allocated)
+    free = human(resource, numbers.free)
+    nodes = ", ".join(f"{reason}: {count}" for reason, count in sorted((numbers.nodes or {}).items()))
+    texts = {
+        ReasonCode.SUSPENDED: f"Suspended: {detail}.",
+        ReasonCode.MISCONFIGURED: f"Cannot be scheduled as written: {detail}.",
+        ReasonCode.NO_MATCHING_CARD: f"No node has the card {resource}.",
+        ReasonCode.QUEUE_CLOSED: f"Queue {queue} is {detail} and takes no new work.",
+        ReasonCode.EXCEEDS_MAX_QUOTA: f"Asks for {asked}, and queue {queue} may never use more than {limit}.",
+        ReasonCode.GANG_INCOMPLETE: f"The gang is not complete: {detail}.",
+        ReasonCode.WAITING_FOR_RECLAIM: f"Waits for room that is being taken back: {detail}.",
+        ReasonCode.WAITING_FOR_QUOTA: (
+            f"Asks for {asked}; queue {queue} uses {used} of {limit}"
+            + (f" and has promised {human(resource, numbers.inqueue)}" if numbers.inqueue else "")
+            + f": {short} short."
+        ),
+        ReasonCode.OVER_COMMITTED: (
+            f"Asks for {asked}; {used} in use and {human(resource, numbers.inqueue)} promised "
+            f"of {limit} that the cluster gives out: {short} short."
+        ),
+        ReasonCode.WAITING_FOR_CARDS: f"Asks for {asked}; {free} free in the cluster: {short} short.",
+        ReasonCode.NO_NODE_MATCHES: f"No node can take it ({nodes}).",
+        ReasonCode.FRAGMENTED: f"Asks for {asked}; {free} free, but not together where it needs them.",
+        ReasonCode.BEHIND_HIGHER_PRIORITY: f"Asks for {asked}; {free} free, but promised to gangs ahead of it.",
+        ReasonCode.RECLAIM_FORBIDDEN: f"May not take anything back: {detail}.",
+        ReasonCode.PENDING_EVALUATION: "Has not been looked at yet; the next session decides.",
+    }
+    return texts.get(code, detail or code.value)

@@ -1,0 +1,212 @@
+"""Why a gang waits: the closed list of codes, tried in order, the first that holds wins.
+
+Source: contracts 1 (reason codes and numbers).
+"""
+
+from __future__ import annotations
+
+from scheduler_core.framework.demand import Demand, Shortfall
+from scheduler_core.framework.holders import Holders
+from scheduler_core.framework.messages import sentence
+from scheduler_core.framework.room import Room
+from scheduler_core.framework.session import Session
+from scheduler_core.model.memory import Reservation
+from scheduler_core.model.podgroup import GangPhase
+from scheduler_core.model.queue import QueueState
+from scheduler_core.model.reason import Reason, ReasonCode, ReasonNumbers
+from scheduler_core.model.resources import MIB, MILLI
+from scheduler_core.state.axes import CPU, MEMORY
+from scheduler_core.state.status import TaskStatus
+
+_ROWS = {"cpu": CPU, "memory": MEMORY}
+
+Finding = tuple[ReasonCode, ReasonNumbers, str]
+
+
+class Reasons:
+    """Finds the reasons of all gangs at the end of a session."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._holders = Holders(session)
+        self._room = Room(session)
+
+    def all(self) -> tuple[dict[int, Reason], dict[int, int]]:
+        """Reason of each gang that still needs something, and its position in its queue."""
+        session = self._session
+        waiting = [gang for gang in range(len(session.gangs)) if needs_something(session, gang)]
+        positions = self._holders.positions(waiting)
+        reasons = {}
+        for gang in waiting:
+            code, numbers, detail = self._find(gang, positions[gang])
+            queue = session.group(gang).queue
+            reasons[gang] = Reason(
+                podgroup=session.gangs.names[gang],
+                code=code,
+                numbers=numbers,
+                message=sentence(code, numbers, queue, detail),
+            )
+        return reasons, positions
+
+    def _find(self, gang: int, position: int) -> Finding:
+        place = ReasonNumbers(position=position)
+        return (
+            self._as_written(gang, place)
+            or self._of_members(gang, place)
+            or self._of_quota(gang, position)
+            or self._of_cluster(gang, position)
+            or (ReasonCode.PENDING_EVALUATION, place, "")
+        )
+
+    def _as_written(self, gang: int, place: ReasonNumbers) -> Finding | None:
+        """Suspended, Misconfigured, NoMatchingCard, QueueClosed, ExceedsMaxQuota."""
+        session, group = self._session, self._session.group(gang)
+        counts = session.gangs.counts[:, gang]
+        if group.suspended:
+            return ReasonCode.SUSPENDED, place, "its owner has suspended it"
+        if counts[TaskStatus.GATED] and not counts[TaskStatus.PENDING] and not counts[TaskStatus.PIPELINED]:
+            return ReasonCode.SUSPENDED, place, f"{counts[TaskStatus.GATED]} of its pods have scheduling gates"
+        problem = session.problem(gang)
+        if problem is not None:
+            return ReasonCode.MISCONFIGURED, place, problem
+        demand = self._demand(gang)
+        for name, milli in sorted(demand.unknown.items()):
+            numbers = ReasonNumbers(resource=name, requested=milli / MILLI, free=0.0, position=place.position)
+            return ReasonCode.NO_MATCHING_CARD, numbers, ""
+        queue = session.ledger.queues[session.queue_of(gang)]
+        if queue.state is not QueueState.OPEN:
+            return ReasonCode.QUEUE_CLOSED, place, queue.state.value
+        shortfall = session.hooks.first("quota_shortfall", gang, self._whole_minimum(gang), True)
+        if shortfall is not None:
+            return ReasonCode.EXCEEDS_MAX_QUOTA, self._numbers(shortfall, gang, place.position), ""
+        return None
+
+    def _of_members(self, gang: int, place: ReasonNumbers) -> Finding | None:
+        """GangIncomplete, WaitingForReclaim."""
+        session, group = self._session, self._session.group(gang)
+        waits = group.waits_for_admission and session.phase[gang] is GangPhase.PENDING
+        invalid = session.hooks.refusal("job_valid", gang)
+        if invalid is not None and not waits:
+            return ReasonCode.GANG_INCOMPLETE, place, invalid
+        promised = [r for r in self._reservations(gang) if r.victims]
+        if promised:
+            leaving = sorted({pod for reservation in promised for pod in reservation.victims})
+            return ReasonCode.WAITING_FOR_RECLAIM, place, f"{len(leaving)} pods leave for it"
+        return None
+
+    def _of_quota(self, gang: int, position: int) -> Finding | None:
+        """WaitingForQuota, OverCommitted."""
+        session = self._session
+        refusal = session.trace.enqueue_refusals.get(gang)
+        if refusal is not None and session.phase[gang] is GangPhase.PENDING:
+            return refusal.code, self._numbers(refusal, gang, position), ""
+        test, shown = self._test_demand(gang), self._demand(gang)
+        if session.hooks.first("quota_shortfall", gang, test) is not None:
+            shortfall = session.hooks.first("quota_shortfall", gang, shown)
+            return ReasonCode.WAITING_FOR_QUOTA, self._numbers(shortfall, gang, position), ""
+        return None
+
+    def _of_cluster(self, gang: int, position: int) -> Finding | None:
+        """WaitingForCards, NoNodeMatches, Fragmented, BehindHigherPriority, ReclaimForbidden."""
+        session, room = self._session, self._room
+        tasks = self._tasks(gang)
+        if not tasks:
+            return None
+        missing = room.missing(tasks)
+        if missing is not None:
+            resource, cards, requested, total, free = missing
+            unit = 1.0 if resource == "cpu" else float(MIB) if resource == "memory" else 1 / MILLI
+            numbers = ReasonNumbers(
+                resource=resource,
+                requested=requested * unit,
+                limit=total * unit,
+                free=free * unit,
+                short=(requested - free) * unit,
+                holders=self._holders.of(resource, cards),
+                position=position,
+            )
+            return ReasonCode.WAITING_FOR_CARDS, numbers, ""
+        asked = room.asked(tasks)
+        numbers = ReasonNumbers(
+            resource=asked[0], requested=asked[1], free=asked[2], position=position, nodes=room.refused_nodes(tasks)
+        )
+        if room.hopeless(tasks):
+            return ReasonCode.NO_NODE_MATCHES, numbers, ""
+        if not room.fits_unpromised(tasks):
+            return ReasonCode.FRAGMENTED, numbers, ""
+        if bool(session.nodes.pipelined.any()):
+            return ReasonCode.BEHIND_HIGHER_PRIORITY, numbers, ""
+        rule = session.hooks.refusal("reclaimer", gang)
+        if rule is not None:
+            return ReasonCode.RECLAIM_FORBIDDEN, numbers, rule
+        return None
+
+    # What the gang still needs ---------------------------------------------------------------------------------
+
+    def _tasks(self, gang: int) -> list[int]:
+        """The tasks it still needs: up to minMember, or all that wait once it runs."""
+        tasks = self._session.pending_tasks(gang)
+        needed = self._session.needed(gang)
+        return tasks[:needed] if needed else tasks
+
+    def _demand(self, gang: int) -> Demand:
+        session = self._session
+        if session.needed(gang):
+            return session.minimum(gang)
+        return session.demand_of(session.pending_tasks(gang))
+
+    def _test_demand(self, gang: int) -> Demand:
+        """What decides: the whole minimum, or one more task of a gang that runs."""
+        session = self._session
+        if session.needed(gang):
+            return session.minimum(gang)
+        return session.demand_of(session.pending_tasks(gang)[:1])
+
+    def _whole_minimum(self, gang: int) -> Demand:
+        """The minimum as if the gang had nothing yet; one task of a gang that runs."""
+        session = self._session
+        needed = session.needed(gang)
+        if not needed:
+            return self._test_demand(gang)
+        have = session.gangs.with_status(
+            gang, TaskStatus.PIPELINED, TaskStatus.ALLOCATED, TaskStatus.BOUND, TaskStatus.RUNNING
+        )
+        if not have:
+            return session.minimum(gang)
+        return session.demand_of([*have, *session.pending_tasks(gang)[:needed]])
+
+    def _reservations(self, gang: int) -> list[Reservation]:
+        session = self._session
+        keys = [session.tasks.keys[task] for task in session.gangs.with_status(gang, TaskStatus.PIPELINED)]
+        return [session.reservations[key] for key in keys if key in session.reservations]
+
+    def _numbers(self, shortfall: Shortfall, gang: int, position: int | None) -> ReasonNumbers:
+        session, resource = self._session, shortfall.resource
+        unit = 1.0 if resource == "cpu" else float(MIB) if resource == "memory" else 1 / MILLI
+        cards = (
+            ()
+            if resource in _ROWS
+            else tuple(session.axes.card_index[name] for name in resource.split("|") if name in session.axes.card_index)
+        )
+        return ReasonNumbers(
+            resource=resource,
+            requested=shortfall.requested * unit,
+            limit=shortfall.limit * unit,
+            allocated=shortfall.allocated * unit,
+            inqueue=shortfall.inqueue * unit,
+            short=shortfall.short * unit,
+            holders=self._holders.of(resource, cards, session.queue_of(gang) if shortfall.queue else -1),
+            position=position,
+        )
+
+
+def needs_something(session: Session, gang: int) -> bool:
+    """True when a member waits or is missing; not for a gang that is done or on its way out."""
+    counts = session.gangs.counts[:, gang]
+    if counts[TaskStatus.PENDING] or counts[TaskStatus.PIPELINED] or counts[TaskStatus.GATED]:
+        return True
+    if counts[TaskStatus.RELEASING] or session.phase[gang] is GangPhase.COMPLETED:
+        return False
+    if counts[TaskStatus.FAILED] or counts[TaskStatus.UNKNOWN]:
+        return False
+    return session.gangs.ready(gang) < int(session.gangs.min_member[gang])
