@@ -1,0 +1,196 @@
+"""The cache follows the cluster: it ends where a fresh list begins, whatever happened on the way."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.cluster.objects import CARD, deployment, job, node
+from tests.cluster.servers import ApiServer, SimulatedServer, eventually
+from tidesched_web.clusters.kubernetes import manifests
+from tidesched_web.clusters.kubernetes.cache import ClusterCache
+from tidesched_web.clusters.kubernetes.client import KubernetesClient
+from tidesched_web.clusters.kubernetes.paths import DEPLOYMENT, JOB, NODE, POD, POD_GROUP
+from tidesched_web.clusters.kubernetes.writes import ClusterWrites
+from tidesched_web.engine.model import Snapshot
+
+
+def fresh(client: KubernetesClient) -> Snapshot:
+    cache = ClusterCache(client, schedulers=("tidesched",))
+    cache.start()
+    try:
+        assert cache.wait_synced(10)
+        return cache.snapshot()
+    finally:
+        cache.stop()
+
+
+@pytest.fixture
+def woken() -> threading.Event:
+    return threading.Event()
+
+
+@pytest.fixture
+def cache(client: KubernetesClient, woken: threading.Event) -> Iterator[ClusterCache]:
+    made = ClusterCache(client, schedulers=("tidesched",), wake=woken.set)
+    made.start()
+    assert made.wait_synced(10)
+    yield made
+    made.stop()
+
+
+def test_what_is_pushed_and_submitted_is_in_the_snapshot(
+    client: KubernetesClient, writes: ClusterWrites, cache: ClusterCache, namespace: str
+) -> None:
+    queue = f"q-{namespace}"
+    assert client.send("POST", NODE.path(), node(f"n-{namespace}", cards=4)).done
+    assert writes.apply_queue(
+        manifests.queue(
+            queue,
+            service_type="training",
+            weight=1,
+            priority=20000,
+            reclaimable=True,
+            card_quota={CARD: 4},
+            cpu_milli=64000,
+        )
+    ).done
+    assert client.send("POST", JOB.path(namespace), job("train", pods=2, cards=2, queue=queue)).done
+
+    def arrived() -> Any:
+        return next((g for g in cache.snapshot().pod_groups if g.namespace == namespace), None)
+
+    group = eventually(arrived)
+    assert (group.queue, group.min_member, group.waits_for_admission) == (queue, 2, True)
+    assert group.card_request == {CARD: 4000}
+    found = {q.name: q for q in cache.snapshot().queues}[queue]
+    assert (found.card_quota, found.cpu_milli, found.service_type) == ({CARD: 4000}, 64000, "training")
+    cards = {n.name: n for n in cache.snapshot().nodes}[f"n-{namespace}"].cards
+    assert [(c.card, c.count) for c in cards] == [(CARD, 4)]
+
+
+def test_a_change_wakes_and_a_status_count_does_not(
+    client: KubernetesClient, cache: ClusterCache, woken: threading.Event, namespace: str
+) -> None:
+    assert client.send("POST", DEPLOYMENT.path(namespace), deployment("serve", replicas=1)).done
+    assert woken.wait(5)
+    eventually(lambda: [g for g in cache.snapshot().pod_groups if g.namespace == namespace])
+    eventually(lambda: not woken.is_set() or woken.clear(), 5)
+    writes = ClusterWrites(client)
+    before = cache.snapshot()
+    group = next(g for g in before.pod_groups if g.namespace == namespace)
+    conditions = [{"type": "Unschedulable", "status": "True", "reason": "NotEnoughResources", "message": "0/1"}]
+    assert writes.patch_podgroup_status(
+        namespace, group.name, uid=group.uid, phase="Pending", conditions=conditions
+    ).done
+    eventually(lambda: cache.snapshot() is not before)
+    assert not woken.is_set()
+
+
+def test_a_writer_sees_its_own_write_before_the_watch_does(
+    client: KubernetesClient, writes: ClusterWrites, namespace: str
+) -> None:
+    silent = ClusterCache(client, schedulers=("tidesched",))
+    assert client.send("POST", DEPLOYMENT.path(namespace), deployment("serve", replicas=1)).done
+    pod = client.get(POD.path(namespace))["items"][0]
+    silent.absorb(POD, pod)
+    assert silent.pod_uid(f"{namespace}/{pod['metadata']['name']}") == pod["metadata"]["uid"]
+    client.send("POST", NODE.path(), node(f"n-{namespace}"))
+    name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
+    assert writes.bind_pod(namespace, name, uid=uid, node=f"n-{namespace}").done
+    now = writes.get_pod(namespace, name).body
+    assert now is not None
+    silent.absorb(POD, now)
+    assert [p.node for p in silent.snapshot().pods] == [f"n-{namespace}"]
+    # an older state that comes late changes nothing
+    silent.change(POD, "MODIFIED", {**pod, "kind": "Pod", "apiVersion": "v1"})
+    assert [p.node for p in silent.snapshot().pods] == [f"n-{namespace}"]
+
+
+def test_an_object_that_cannot_be_read_is_named_and_kept_as_it_was(
+    cache: ClusterCache, client: KubernetesClient
+) -> None:
+    eventually(lambda: cache.synced)
+    good = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "odd", "uid": "u", "resourceVersion": "1"},
+        "status": {"allocatable": {"cpu": "4"}},
+    }
+    cache.absorb(NODE, good)
+    bad = {**good, "metadata": {**good["metadata"], "resourceVersion": "2"}, "status": {"allocatable": {"cpu": "-4"}}}
+    cache.absorb(NODE, bad)
+    assert "negative" in cache.problems()["Node odd"]
+    assert {n.name: n.cpu_milli for n in cache.snapshot().nodes}["odd"] == 4000
+
+
+def test_after_much_has_happened_it_equals_a_fresh_list(
+    api_server: ApiServer, client: KubernetesClient, writes: ClusterWrites, cache: ClusterCache, namespace: str
+) -> None:
+    if not api_server.simulated:
+        pytest.skip("a bare API server has no controllers")
+    for index in range(3):
+        client.send("POST", NODE.path(), node(f"n-{namespace}-{index}"))
+    client.send("POST", DEPLOYMENT.path(namespace), deployment("serve", replicas=6))
+    for index in range(4):
+        client.send("POST", JOB.path(namespace), job(f"train-{index}", pods=2, run_seconds=100))
+        group = client.get(POD_GROUP.path(namespace, f"train-{index}"))["metadata"]
+        writes.patch_podgroup_status(namespace, f"train-{index}", uid=group["uid"], phase="Inqueue")
+    eventually(lambda: len(client.get(POD.path(namespace))["items"]) == 14)
+    for index, pod in enumerate(client.get(POD.path(namespace))["items"]):
+        metadata = pod["metadata"]
+        writes.bind_pod(namespace, metadata["name"], uid=metadata["uid"], node=f"n-{namespace}-{index % 3}")
+        if index % 4 == 0:
+            writes.evict_pod(namespace, metadata["name"], uid=metadata["uid"])
+    client.send("DELETE", JOB.path(namespace, "train-3"))
+
+    def settled() -> bool:
+        pods = [p for p in cache.snapshot().pods if p.namespace == namespace]
+        return all(p.phase != "Pending" or not p.node for p in pods) and all(p.deleted is None for p in pods)
+
+    eventually(settled)
+    eventually(lambda: cache.snapshot() == fresh(client), 15)
+
+
+def test_it_survives_the_server_and_catches_up(own_server: SimulatedServer) -> None:
+    client = own_server.client()
+    client.send("POST", "/api/v1/namespaces", {"metadata": {"name": "a"}})
+    cache = ClusterCache(client, schedulers=("tidesched",))
+    cache.start()
+    try:
+        assert cache.wait_synced(10)
+        own_server.kill()
+        eventually(lambda: cache.errors() != {})
+        own_server.start()
+        client.send("POST", DEPLOYMENT.path("a"), deployment("serve", replicas=3))
+        eventually(lambda: len(cache.snapshot().pods) == 3, 30)
+        eventually(lambda: cache.errors() == {}, 30)
+        assert cache.age_seconds() < 30
+    finally:
+        cache.stop()
+
+
+def test_it_lists_again_where_the_changes_are_lost(tmp_path: Any) -> None:
+    server = SimulatedServer(tmp_path, "--ring", "20")
+    server.start()
+    client = server.client()
+    client.send("POST", "/api/v1/namespaces", {"metadata": {"name": "a"}})
+    client.send("POST", DEPLOYMENT.path("a"), deployment("serve", replicas=3))
+    cache = ClusterCache(client, schedulers=("tidesched",))
+    cache.start()
+    try:
+        assert cache.wait_synced(10)
+        server.stop()
+        # while the cache is blind, more happens than the ring holds
+        server.start()
+        writer = server.client()
+        for replicas in (40, 2, 60, 5):
+            patch = {"spec": {"replicas": replicas}}
+            writer.send("PATCH", DEPLOYMENT.path("a", "serve"), patch, content_type="application/merge-patch+json")
+        eventually(lambda: len(cache.snapshot().pods) == 5, 30)
+    finally:
+        cache.stop()
+        server.kill()

@@ -1,0 +1,122 @@
+"""Kubeconfig files and addresses: inline data only, and no address that gives secrets away."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+import yaml
+
+from tidesched_web.clusters.kubernetes.connection import BadConnection, check_server
+from tidesched_web.clusters.kubernetes.kubeconfig import read_kubeconfig
+
+PEM = base64.b64encode(b"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n").decode()
+
+
+def kubeconfig(cluster: dict[str, Any] | None = None, user: dict[str, Any] | None = None, **top: Any) -> str:
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u", "namespace": "x"}}],
+        "clusters": [
+            {"name": "k", "cluster": cluster or {"server": "https://10.0.0.1:6443", "certificate-authority-data": PEM}}
+        ],
+        "users": [{"name": "u", "user": user or {"token": "secret-token"}}],
+    }
+    return yaml.safe_dump(document | top)
+
+
+def test_a_token_and_an_authority_are_taken() -> None:
+    connection = read_kubeconfig(kubeconfig())
+    assert connection.url == "https://10.0.0.1:6443"
+    assert connection.token == "secret-token"
+    assert connection.ca_certificate.startswith("-----BEGIN CERTIFICATE")
+    assert "secret-token" not in repr(connection)
+
+
+def test_a_client_certificate_is_taken_with_its_key() -> None:
+    connection = read_kubeconfig(kubeconfig(user={"client-certificate-data": PEM, "client-key-data": PEM}))
+    assert connection.client_key == connection.client_certificate != ""
+    with pytest.raises(BadConnection, match="needs its key"):
+        read_kubeconfig(kubeconfig(user={"client-certificate-data": PEM}))
+
+
+@pytest.mark.parametrize(
+    ("user", "field"),
+    [
+        ({"exec": {"command": "sh"}}, r"users\[u\]\.user\.exec: would run a program"),
+        ({"auth-provider": {"name": "gcp"}}, "auth-provider: would run a program"),
+        ({"tokenFile": "/etc/shadow"}, "tokenFile: would read a file"),
+        ({"client-certificate": "/etc/passwd", "client-key": "/etc/passwd"}, "client-certificate: would read a file"),
+        ({"username": "a", "password": "b"}, "basic authentication is not part"),
+        ({"token": "t", "as": "system:admin"}, r"user\.as: is not accepted; known here"),
+        ({}, "a token or a client certificate is needed"),
+        ({"token": 5}, r"user\.token: a text is needed"),
+        ({"client-certificate-data": "not base64!"}, "is not base64 of a PEM text"),
+    ],
+)
+def test_users_that_would_reach_into_this_machine_are_refused(user: dict[str, Any], field: str) -> None:
+    with pytest.raises(BadConnection, match=field):
+        read_kubeconfig(kubeconfig(user=user or {"token": ""}))
+
+
+@pytest.mark.parametrize(
+    ("cluster", "field"),
+    [
+        ({"server": "https://10.0.0.1", "insecure-skip-tls-verify": True}, "the server must be verified"),
+        ({"server": "https://10.0.0.1", "certificate-authority": "/etc/passwd"}, "would read a file"),
+        ({"server": "https://10.0.0.1", "proxy-url": "http://p"}, "a proxy is chosen by"),
+        ({"server": "https://169.254.169.254"}, "is not an address where a cluster may be"),
+        ({"server": "https://127.0.0.1:6443"}, "is not an address where a cluster may be"),
+        ({"server": "http://10.0.0.1"}, "https is needed"),
+        ({"server": ""}, "a text is needed"),
+    ],
+)
+def test_clusters_that_cannot_be_trusted_are_refused(cluster: dict[str, Any], field: str) -> None:
+    with pytest.raises(BadConnection, match=field):
+        read_kubeconfig(kubeconfig(cluster=cluster))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a: [", "not YAML"),
+        ("kind: Secret", "not a kubeconfig"),
+        ("[]", "not a kubeconfig"),
+        (kubeconfig(**{"current-context": ""}), "name the context"),
+        (kubeconfig(**{"current-context": "other"}), "there is no entry named 'other'"),
+        (kubeconfig(clusters=[]), "there is no entry named 'k'"),
+        ("x" * 300_000, "more than 256 KiB"),
+    ],
+)
+def test_other_files_are_refused(text: str, why: str) -> None:
+    with pytest.raises(BadConnection, match=why):
+        read_kubeconfig(text)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://[fe80::1]:6443",
+        "https://0.0.0.0",
+        "https://224.0.0.1",
+        "https://metadata.google.internal",
+        "https://localhost",
+        "https://u:p@10.0.0.1",
+        "https://10.0.0.1:99999",
+        "ftp://10.0.0.1",
+        "10.0.0.1",
+        "",
+    ],
+)
+def test_odd_addresses_are_refused(url: str) -> None:
+    with pytest.raises(BadConnection):
+        check_server(url)
+
+
+def test_addresses_come_out_in_one_form() -> None:
+    assert check_server(" https://Api.Example.com:6443/ ") == "https://api.example.com:6443"
+    assert check_server("https://[2001:db8::1]:6443/base/") == "https://[2001:db8::1]:6443/base"
+    assert check_server("http://127.0.0.1:8001", loopback=True) == "http://127.0.0.1:8001"
