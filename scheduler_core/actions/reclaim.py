@@ -13,9 +13,9 @@ import numpy as np
 
 from scheduler_core.actions.allocate import hold_back, is_candidate
 from scheduler_core.actions.support.admission import renew_promise
+from scheduler_core.actions.support.attempt import Attempt, record
 from scheduler_core.actions.support.placement import place
 from scheduler_core.actions.support.quota_room import quota_room
-from scheduler_core.actions.support.attempt import Attempt, record
 from scheduler_core.actions.support.reservations import reserve
 from scheduler_core.actions.support.rotation import Rotation
 from scheduler_core.actions.support.victims import Victims
@@ -145,7 +145,8 @@ class Reclaim(Action):
     def _units(self, session: Session, attempt: Attempt, cls: TaskClass, nodes: Bools) -> list[Unit]:
         """Everything near that rules and votes let go; the others are noted with their rule."""
         queue, victims = session.queue_of(attempt.gang), self._victims
-        gangs, pool = [], []
+        gangs: list[int] = []
+        pool: list[int] = []
         for gang in victims.near(nodes):
             rule = victims.rule(gang, queue)
             if rule is None:

@@ -23,14 +23,16 @@ def least_requested(allocatable: Ints, requested: Ints) -> Floats:
     """
     safe = np.maximum(allocatable, 1)
     score = np.where((allocatable > 0) & (requested <= allocatable), (allocatable - requested) * MAX_SCORE // safe, 0)
-    return (score.sum(axis=0) // allocatable.shape[0]).astype(np.float64)
+    mean: Ints = score.sum(axis=0) // allocatable.shape[0]
+    return mean.astype(np.float64)
 
 
 def most_requested(allocatable: Ints, requested: Ints) -> Floats:
     """Mean over the rows of the used share; 0 for a row that is missing or would be over its capacity."""
     safe = np.maximum(allocatable, 1)
     score = np.where((allocatable > 0) & (requested <= allocatable), requested * MAX_SCORE // safe, 0)
-    return (score.sum(axis=0) // allocatable.shape[0]).astype(np.float64)
+    mean: Ints = score.sum(axis=0) // allocatable.shape[0]
+    return mean.astype(np.float64)
 
 
 def balanced(allocatable: Ints, requested: Ints) -> Floats:
@@ -45,7 +47,8 @@ def balanced(allocatable: Ints, requested: Ints) -> Floats:
     spread = np.zeros(allocatable.shape[1], dtype=np.float64)
     for row, present in zip(share, have, strict=True):
         spread = spread + np.where(present, (row - mean) ** 2, 0.0)
-    return np.floor((1.0 - np.sqrt(spread / rows)) * MAX_SCORE)
+    score: Floats = np.floor((1.0 - np.sqrt(spread / rows)) * MAX_SCORE)
+    return score
 
 
 def normalised(raw: Ints, *, reverse: bool = False) -> Floats:

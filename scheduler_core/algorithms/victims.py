@@ -39,7 +39,8 @@ class Unit(msgspec.Struct, frozen=True):
 
     Attributes:
         name: of the gang, or of the pod; unique. gang: of the gang.
-        level: queue priority, gang priority. work: work lost. size: milli-cards (milli-cores without cards) freed in all.
+        level: queue priority, gang priority. work: work lost.
+        size: milli-cards (milli-cores without cards) freed in all.
         members: ids of the tasks that leave, for the caller. frees: by node.
         spare: 0 for a whole gang, else how many single members of the gang may go.
     """

@@ -7,7 +7,7 @@ import numpy as np
 from scheduler_core.framework.session import Session
 from scheduler_core.model.reason import Holder
 from scheduler_core.model.resources import MIB, MILLI
-from scheduler_core.state.status import HOLDS, Bools, Floats, Ints, TaskStatus
+from scheduler_core.state.status import HOLDS, Bools, Ints, TaskStatus
 
 _MOST = 10
 
@@ -18,7 +18,6 @@ class Holders:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._known: dict[tuple[int, str, tuple[int, ...]], tuple[Holder, ...]] = {}
-        self._positions: dict[int, dict[int, int]] = {}
         classes = session.cluster.classes.classes
         self._amounts: Ints = np.array([(c.cpu_milli, c.memory_mib, c.milli) for c in classes] or [(0, 0, 0)]).T
 
@@ -44,9 +43,10 @@ class Holders:
             mine = session.gangs.queue[gang] == queue
             at, gang = at[mine], gang[mine]
         row, unit = (2, 1 / MILLI) if cards else (0, 1.0) if resource == "cpu" else (1, float(MIB))
-        sums: Floats = np.bincount(gang, weights=self._amounts[row, tasks.cls[at]], minlength=0)
+        sums: Ints = np.zeros(len(session.gangs), dtype=np.int64)
+        np.add.at(sums, gang, self._amounts[row, tasks.cls[at]])
         names = session.gangs.names
-        found = sorted(((-float(sums[g]), names[g], g) for g in np.flatnonzero(sums).tolist()))[:_MOST]
+        found = sorted((-int(sums[g]), names[g], g) for g in np.flatnonzero(sums).tolist())[:_MOST]
         return tuple(Holder(name, session.group(g).queue, -amount * unit) for amount, name, g in found)
 
     def positions(self, waiting: list[int]) -> dict[int, int]:

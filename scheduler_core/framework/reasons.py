@@ -102,8 +102,8 @@ class Reasons:
             return refusal.code, self._numbers(refusal, gang, position), ""
         test, shown = self._test_demand(gang), self._demand(gang)
         if session.hooks.first("quota_shortfall", gang, test) is not None:
-            shortfall = session.hooks.first("quota_shortfall", gang, shown)
-            return ReasonCode.WAITING_FOR_QUOTA, self._numbers(shortfall, gang, position), ""
+            lacks: Shortfall = session.hooks.first("quota_shortfall", gang, shown)
+            return ReasonCode.WAITING_FOR_QUOTA, self._numbers(lacks, gang, position), ""
         return None
 
     def _of_cluster(self, gang: int, position: int) -> Finding | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduler_core.framework.demand import Shortfall
-from scheduler_core.model.decision import Eviction, Event, Reclaim
+from scheduler_core.model.decision import Event, Eviction, Reclaim
 
 
 class Trace:

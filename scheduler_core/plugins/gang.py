@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from scheduler_core.framework.combine import Ballot, Opinion
 from scheduler_core.framework.plugin import Plugin
-from scheduler_core.state.status import READY, VALID, TaskStatus
+from scheduler_core.state.status import READY, VALID, Bools, TaskStatus
 
 
 class Gang(Plugin):
@@ -93,14 +93,15 @@ class Gang(Plugin):
             return {}
         return roles
 
-    def _role_count(self, gang: int, role: str, statuses: object, also: TaskStatus | None = None) -> int:
+    def _role_count(self, gang: int, role: str, statuses: Bools, also: TaskStatus | None = None) -> int:
+        """Members of a role in one of the statuses, waiting ones that ask for nothing included."""
         tasks = self.session.tasks
-        return sum(
-            1
-            for task in self.session.gangs.members(gang)
-            if tasks.pod(task).role == role
-            and (statuses[tasks.status[task]] or tasks.status[task] == also or self._asks_nothing(task))  # type: ignore[index]
-        )
+        count = 0
+        for task in self.session.gangs.members(gang):
+            status = tasks.status[task]
+            if tasks.pod(task).role == role and (statuses[status] or status == also or self._asks_nothing(task)):
+                count += 1
+        return count
 
     def _best_effort(self, gang: int) -> int:
         """Waiting members that ask for nothing but a place."""

@@ -20,6 +20,7 @@ from scheduler_core.model.pod import HostPort, NodeSelectorRequirement
 from scheduler_core.state.status import HOLDS, Bools, TaskStatus
 from scheduler_core.state.task_class import TaskClass
 
+_ANY_ADDRESS = HostPort(0).host_ip
 _UNSCHEDULABLE = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 
 
@@ -88,5 +89,5 @@ class Predicates(Plugin):
 
 
 def _clash(a: HostPort, b: HostPort) -> bool:
-    any_ip = "0.0.0.0" in (a.host_ip, b.host_ip)
+    any_ip = _ANY_ADDRESS in (a.host_ip, b.host_ip)
     return a.port == b.port and a.protocol == b.protocol and (any_ip or a.host_ip == b.host_ip)

@@ -69,4 +69,5 @@ class GangTable:
 
     def total(self, gang: int) -> int:
         """N: all members."""
-        return self._offsets[gang + 1] - self._offsets[gang]
+        total: int = self._offsets[gang + 1] - self._offsets[gang]
+        return total

@@ -204,7 +204,7 @@ class Workspace:
         return True
 
     def _place_loose(self, slot: int, cls: TaskClass, node: int) -> None:
-        """Give a pod whose cards are not known a place; where there is none left the emptiest cards are overcommitted."""
+        """Place a pod whose cards are not known; where no room is left the emptiest cards are overcommitted."""
         each = cls.share or 1000
         for card in cls.cards:
             if self.cards.count_list[card][node]:

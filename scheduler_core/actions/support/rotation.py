@@ -30,7 +30,8 @@ class Rotation:
             return None
         if len(self._heaps) == 1:
             return next(iter(self._heaps))
-        return min(self._heaps, key=self._session.queue_key)
+        best: int = min(self._heaps, key=self._session.queue_key)
+        return best
 
     def pop(self, queue: int) -> int:
         """Take the best gang out of a queue."""
