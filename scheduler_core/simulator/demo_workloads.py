@@ -5,7 +5,17 @@ from __future__ import annotations
 import msgspec
 
 from scheduler_core.model.resources import MILLI
-from scheduler_core.simulator.demo_nodes import A100, A100_MIG_1G, A100_MIG_3G, H200, H800, H800_MPS, L40S, RESOURCES
+from scheduler_core.simulator.demo_nodes import (
+    A100,
+    A100_MIG_1G,
+    A100_MIG_3G,
+    GPU,
+    H200,
+    H800,
+    H800_MPS,
+    L40S,
+    RESOURCES,
+)
 from scheduler_core.simulator.workload import PodTemplate
 
 
@@ -54,7 +64,7 @@ SERVICES = (
     DemoService(queue="atlas-ads", name="ctr-model", cards=(H800,), peak=18, floor=3, lead=0.5),
     DemoService(queue="atlas-ads", name="creative-llm-13b", cards=(H800,), milli=2000, peak=6),
     DemoService(queue="atlas-ads", name="bid-tuner", cards=(A100_MIG_3G,), peak=7, priority_class="pc-medium"),
-    DemoService(queue="borealis-chat", name="chat-llm-405b", cards=(H200,), milli=8000, peak=5),
+    DemoService(queue="borealis-chat", name="chat-llm-235b", cards=(H200,), milli=4000, peak=9),
     DemoService(queue="borealis-chat", name="chat-llm-32b", cards=(H200,), milli=2000, peak=8, floor=1),
     DemoService(queue="borealis-code", name="code-llm-70b", cards=(H200,), milli=4000, peak=5, lead=1.0),
     DemoService(queue="borealis-code", name="code-completion", cards=(H800, H200), peak=9, lead=1.0),
@@ -71,9 +81,7 @@ SERVICES = (
     DemoService(queue="ember-recommend", name="embedder", cards=(H800,), milli=4000, peak=3, lead=-2.0),
     DemoService(queue="ember-support", name="support-llm-14b", cards=(H200,), milli=2000, peak=8, lead=0.5),
     DemoService(queue="ember-support", name="intent", cards=(A100_MIG_1G,), peak=15, floor=2, lead=0.5),
-    DemoService(
-        queue="fjord-evaluation", name="judge", cards=(A100_MIG_1G,), peak=14, priority_class="pc-normal"
-    ),
+    DemoService(queue="fjord-evaluation", name="judge", cards=(A100_MIG_1G,), peak=14, priority_class="pc-normal"),
 )
 
 TRAINING = (
@@ -89,7 +97,7 @@ TRAINING = (
         hours=(0.5, 4.0), weight=3
     ),
     DemoTraining(
-        queue="train-assistant-models", name="rlhf", cards=(H200,), milli=8000, members=(2, 3), hours=(2.0, 6.0),
+        queue="train-assistant-models", name="rlhf", cards=(H200,), milli=4000, members=(4, 6), hours=(2.0, 6.0),
         aborts=True,
     ),
     DemoTraining(
@@ -118,7 +126,7 @@ TRAINING = (
         queue="train-commerce-models", name="recsys", cards=(H800,), milli=4000, members=(2, 3), hours=(1.0, 5.0)
     ),
     DemoTraining(
-        queue="train-foundation-models", name="pretrain", cards=(H200,), milli=8000, members=(2, 4),
+        queue="train-foundation-models", name="pretrain", cards=(H200,), milli=4000, members=(4, 8),
         hours=(3.0, 10.0),
         weight=3, priority_class="pc-normal",
     ),
@@ -128,7 +136,7 @@ TRAINING = (
         weight=2,
     ),
     DemoTraining(
-        queue="train-foundation-models", name="mixture", cards=(H800,), milli=8000, members=(2,), hours=(2.0, 6.0)
+        queue="train-foundation-models", name="mixture", cards=(H800,), milli=4000, members=(4,), hours=(2.0, 6.0)
     ),
     DemoTraining(
         queue="train-alignment", name="reward", cards=(H800,), milli=2000, members=(2, 4), hours=(0.5, 3.0), weight=2
@@ -160,13 +168,23 @@ TRAINING = (
 )  # fmt: skip
 
 
+# Milli-cores and MiB that go with one whole card, slice or share.
+_PER_CARD = {
+    GPU: (8000, 98_304),
+    RESOURCES[H800_MPS]: (4000, 49_152),
+    RESOURCES[A100_MIG_1G]: (2000, 12_288),
+    RESOURCES[A100_MIG_3G]: (6000, 49_152),
+}
+
+
 def template(cards: tuple[str, ...], milli: int) -> PodTemplate:
     """One pod that asks for ``milli`` milli-cards, with cpu and memory in step."""
-    parts = -(-milli // 500)
+    resource = RESOURCES[cards[0]]
+    cpu_milli, memory_mib = _PER_CARD[resource]
     return PodTemplate(
-        cpu_milli=4000 * parts,
-        memory_mib=24_576 * parts,
+        cpu_milli=cpu_milli * milli // MILLI,
+        memory_mib=memory_mib * milli // MILLI,
         card_names=cards,
-        resource=RESOURCES[cards[0]] if milli % MILLI == 0 else "",
+        resource=resource if milli % MILLI == 0 else "",
         card_milli=milli,
     )
