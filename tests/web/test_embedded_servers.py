@@ -94,7 +94,7 @@ def test_postgres_listens_on_a_private_socket_alone(tmp_path: Path, run: Callabl
         assert connection.execute("SELECT collname FROM pg_collation LIMIT 1").fetchone()
 
 
-def test_a_pid_file_of_a_foreign_process_does_not_stop_postgres(tmp_path: Path, run: Callable) -> None:
+def test_lock_files_of_a_foreign_process_do_not_stop_postgres(tmp_path: Path, run: Callable) -> None:
     server = Postgres(tmp_path)
     child = run(server)
     pid_file = server.folder / "postmaster.pid"
@@ -103,6 +103,7 @@ def test_a_pid_file_of_a_foreign_process_does_not_stop_postgres(tmp_path: Path, 
     child.wait()
     # The number in the file has wrapped around to a process that is no server of ours.
     pid_file.write_text("\n".join([str(os.getpid()), *lines[1:]]) + "\n")
+    (server.socket_dir / ".s.PGSQL.5432.lock").write_text(f"{os.getpid()}\n")
     assert run(server).poll() is None
 
 

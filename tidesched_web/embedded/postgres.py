@@ -58,7 +58,7 @@ class Postgres:
         else:
             self._check_version()
             own(self.folder, self.account)
-        self._drop_stale_pid()
+        self._drop_stale_locks()
         return made
 
     def command(self) -> list[str]:
@@ -141,23 +141,24 @@ class Postgres:
                 f"dump it with a PostgreSQL {there} (docs/operations.md, Back-up) or choose another DATA_DIR",
             )
 
-    def _drop_stale_pid(self) -> None:
-        """Remove the pid file of a server that is gone: its number may by now belong to another process.
+    def _drop_stale_locks(self) -> None:
+        """Remove the lock files of a server that is gone.
 
+        Their number may by now belong to another process, or to a zombie that nobody buries, and would stop the start.
         The caller holds the lock of the data folder, so no server of ours can be alive.
         """
         pid_file = self.folder / "postmaster.pid"
         try:
             pid = int(pid_file.read_text(encoding="ascii").splitlines()[0])
         except (FileNotFoundError, ValueError, IndexError):
-            pid_file.unlink(missing_ok=True)
-            return
-        if _is_postgres_of(pid, self.folder):
+            pid = 0
+        if pid and _is_postgres_of(pid, self.folder):
             raise StartError(
                 f"another PostgreSQL (process {pid}) runs on {self.folder}",
                 f"stop it (`kill -INT {pid}`), then start again",
             )
-        pid_file.unlink()
+        pid_file.unlink(missing_ok=True)
+        self.clean()
 
 
 def _binaries() -> Path:

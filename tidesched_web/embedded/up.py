@@ -24,6 +24,7 @@ from tidesched_web.env import Process, Runtime
 ADMIN_FILE = "admin.json"
 _SERVER_PATIENCE_SECONDS = 30.0
 _DEATHS_BEFORE_READY = 3
+_DEATHS_BEFORE_BROKEN = 5
 _TELL_AFTER_SECONDS = 15.0
 
 
@@ -181,6 +182,12 @@ class _Installation:
             status, body = await _get(self.options.web_url, "/readyz")
             if status == 200:
                 return
+            for name, deaths in self.supervisor.deaths.items():
+                if deaths >= _DEATHS_BEFORE_BROKEN:
+                    raise StartError(
+                        f"{name} ends each time it is started; its own last lines are above",
+                        "if packages are missing run `make clean`, then `make up`",
+                    )
             if loop.time() - told > _TELL_AFTER_SECONDS:
                 told = loop.time()
                 self.output.say(f"  ...  not ready yet: {_missing(body) or 'the web process does not answer'}")

@@ -1,0 +1,254 @@
+"""The whole of `make up`, without the demo: start, ready, kills, stop, and the next start."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from tidesched_web.embedded import identity, sockets
+from tidesched_web.env import BASE_DIR
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+PROCESSES = {"postgres", "valkey", "web", "sessions", "work", "beat"}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Installation:
+    """One data folder, and the processes that run on it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.lines: list[str] = []
+        self.supervisor: subprocess.Popen[str] | None = None
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("DATABASE_", "REDIS_"))}
+        for name in ("SECRET_KEY", "TIDESCHED_KEYS", "TIDESCHED_EMBEDDED", "ALLOWED_HOSTS"):
+            kept.pop(name, None)
+        self.env = kept | {"DATA_DIR": str(folder), "PORT": str(self.port), "DEMO": "0"}
+
+    def start(self, **env: str) -> subprocess.Popen[str]:
+        self.lines = []
+        command = [sys.executable, "-m", "tidesched_web.embedded", "up"]
+        self.supervisor = subprocess.Popen(
+            command, cwd=BASE_DIR, env=self.env | env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        threading.Thread(target=self._read, args=(self.supervisor,), daemon=True).start()
+        return self.supervisor
+
+    def _read(self, child: subprocess.Popen[str]) -> None:
+        assert child.stdout is not None
+        lines = self.lines
+        for line in child.stdout:
+            lines.append(line.rstrip("\n"))
+
+    def stop(self) -> int:
+        assert self.supervisor is not None
+        self.supervisor.send_signal(signal.SIGTERM)
+        return self.supervisor.wait(20)
+
+    def until(self, condition: Callable[[], object], seconds: float = 60.0) -> None:
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, "waited too long:\n" + "\n".join(self.lines[-60:])
+            time.sleep(0.1)
+
+    def said(self, beginning: str) -> list[str]:
+        return [line for line in self.lines if line.startswith(beginning)]
+
+    def until_ready(self) -> None:
+        self.until(lambda: self.said("Admin password"))
+
+    def is_ready(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=5) as answer:
+                return answer.status == 200
+        except OSError:
+            return False
+
+    def forget_signs_of_life(self) -> None:
+        """Let only signs count that come from now on."""
+
+        def forgotten() -> bool:
+            with contextlib.suppress(redis.RedisError):
+                with redis.Redis.from_url(sockets.redis_url(self.folder)) as connection:
+                    for key in connection.scan_iter("*alive:*"):
+                        connection.delete(key)
+                return True
+            return False
+
+        self.until(forgotten)
+
+    def processes(self) -> dict[str, dict]:
+        with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):
+            return json.loads((self.folder / "runtime.json").read_text())["processes"]
+        return {}
+
+    def leftovers(self) -> list[Path]:
+        """Processes that hold the data folder's lock, and sockets."""
+        sockets = [path for path in self.folder.rglob("*") if path.is_socket()]
+        lock = str(self.folder / "lock")
+        holders = []
+        for descriptor in Path("/proc").glob("[0-9]*/fd/*"):
+            with contextlib.suppress(OSError):
+                if str(descriptor.readlink()) == lock:
+                    holders.append(descriptor)
+        return sockets + holders
+
+
+@pytest.fixture(scope="module")
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    made = Installation(tmp_path_factory.mktemp("up") / "data")
+    yield made
+    if made.supervisor and made.supervisor.poll() is None:
+        made.supervisor.kill()
+        made.supervisor.wait()
+        made.until(lambda: not made.leftovers(), 30)
+
+
+def test_first_start_is_ready_and_tells_how_to_sign_in(installation: Installation) -> None:
+    installation.start()
+    installation.until_ready()
+    account = json.loads((installation.folder / "admin.json").read_text())
+    assert installation.said("TideSched is ready") == [f"TideSched is ready at http://127.0.0.1:{installation.port}"]
+    assert installation.said("Admin user") == ["Admin user: admin"]
+    assert installation.said("Admin password") == [f"Admin password: {account['password']}"]
+    for name in ("admin.json", "runtime.json", "secret_key", "tidesched_keys"):
+        assert (installation.folder / name).stat().st_mode & 0o777 == 0o600, name
+    assert account["password"] not in (installation.folder / "logs" / "tidesched.log").read_text()
+    assert set(installation.processes()) == PROCESSES
+    assert installation.is_ready()
+
+
+def test_a_command_finds_the_servers_by_the_data_folder(installation: Installation) -> None:
+    command = [sys.executable, "manage.py", "migrate", "--check"]
+    done = subprocess.run(command, cwd=BASE_DIR, env=installation.env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_second_start_on_the_folder_is_refused(installation: Installation) -> None:
+    command = [sys.executable, "-m", "tidesched_web.embedded", "up"]
+    done = subprocess.run(command, cwd=BASE_DIR, env=installation.env, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "already runs on" in done.stderr
+    assert "hint: " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", sorted(PROCESSES))
+def test_each_killed_process_comes_back(installation: Installation, name: str) -> None:
+    before = installation.processes()[name]["pid"]
+    os.kill(before, signal.SIGKILL)
+    installation.until(lambda: installation.processes().get(name, {}).get("pid") not in {None, before})
+    installation.forget_signs_of_life()
+    installation.until(installation.is_ready)
+
+
+def test_sigterm_leaves_no_process_and_no_socket(installation: Installation) -> None:
+    pids = [process["pid"] for process in installation.processes().values()]
+    assert installation.stop() == 0
+    assert [pid for pid in pids if identity.started(pid)] == []
+    assert installation.leftovers() == []
+    assert not (installation.folder / "runtime.json").exists()
+
+
+def test_the_second_start_does_nothing_again(installation: Installation) -> None:
+    installation.start()
+    installation.until_ready()
+    steps = [line.partition("|")[2].strip() for line in installation.said("prepare")]
+    assert [step.partition(" (")[0] for step in steps] == [
+        "catalogues: up to date",
+        "static files: up to date",
+        "schema: up to date",
+        "first account: up to date",
+    ]
+    assert installation.said("Admin password") == [f"Admin password: see {installation.folder / 'admin.json'}"]
+
+
+def test_after_a_kill_of_the_supervisor_a_new_start_recovers(installation: Installation) -> None:
+    assert installation.supervisor is not None
+    installation.supervisor.kill()
+    installation.supervisor.wait()
+    installation.start()
+    installation.until_ready()
+    assert installation.is_ready()
+
+
+def test_after_a_kill_of_all_a_new_start_recovers(installation: Installation) -> None:
+    assert installation.supervisor is not None
+    pids = [process["pid"] for process in installation.processes().values()]
+    for pid in (installation.supervisor.pid, *pids):
+        os.kill(pid, signal.SIGKILL)
+    installation.supervisor.wait()
+    installation.start()
+    installation.until_ready()
+    assert installation.is_ready()
+
+
+def test_make_down_stops_it(installation: Installation) -> None:
+    assert installation.supervisor is not None
+    command = [sys.executable, "-m", "tidesched_web.embedded", "down"]
+    done = subprocess.run(command, cwd=BASE_DIR, env=installation.env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert installation.supervisor.wait(5) == 0
+    assert installation.leftovers() == []
+
+
+def test_a_signal_during_the_start_stops_it(installation: Installation) -> None:
+    installation.start()
+    installation.until(lambda: installation.said("prepare"))
+    assert installation.stop() == 0
+    assert installation.leftovers() == []
+
+
+def test_a_port_in_use_stops_nothing_else(installation: Installation) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        child = installation.start(PORT=str(taken.getsockname()[1]))
+        assert child.wait(20) == 1
+    installation.until(lambda: installation.said("error: port"))
+    assert installation.said("hint: ")
+    assert installation.leftovers() == []
+
+
+def test_a_schema_of_a_newer_version_is_refused(installation: Installation) -> None:
+    import psycopg
+
+    from tidesched_web.embedded.child import spawn
+    from tidesched_web.embedded.postgres import Postgres
+
+    server = Postgres(installation.folder)
+    server.prepare()
+    child = spawn(
+        server.command(), env=server.environment(), account=server.account, output=subprocess.DEVNULL, cwd=Path("/")
+    )
+    installation.until(server.ready)
+    with psycopg.connect(server.url) as connection:
+        connection.execute(
+            "INSERT INTO django_migrations (app, name, applied) VALUES ('quota', '9999_from_the_future', now())"
+        )
+    child.send_signal(server.stop_signal)
+    child.wait()
+
+    started = installation.start()
+    assert started.wait(60) == 1
+    installation.until(lambda: installation.said("hint: "))
+    assert any("newer TideSched" in line and "9999_from_the_future" in line for line in installation.lines)
+    assert installation.leftovers() == []
