@@ -248,13 +248,15 @@ def _may_take(world, gang):
 
 
 def _reclaim_turn(world, gang):
-    changes, taken, placed = [], [], 0
+    changes, taken, placed, backed = [], [], [], []
     classes = {}
     for task in in_task_order(members(world, gang, "pending")):
         if not task["best_effort"] and task["pod"].preemption_policy != "Never":
             classes.setdefault(task["class"], []).append(task)
     for tasks in classes.values():
-        placed += _reclaim_class(world, gang, tasks, changes, taken)
+        _reclaim_class(world, gang, tasks, changes, taken, placed, backed)
+    if len({task["class"] for task in backed}) > 1:
+        taken = _reprieve(world, changes, taken, placed)
     if not placed or not pipelined(world, gang) or missing(world, gang):
         undo(changes)
         return
@@ -266,40 +268,66 @@ def _reclaim_turn(world, gang):
         world["reclaims"].append((gang, tuple(sorted({unit["gang"] for unit in taken}))))
 
 
-def _reclaim_class(world, gang, tasks, changes, taken):
-    """Place equal tasks, first on room that is there, then on room that others leave; how many got a place."""
+def _reprieve(world, changes, taken, placed):
+    """Somebody who was taken for the first kind of member may not be needed for all of them: try without each."""
+    for unit in sorted(taken, key=lambda unit: (unit["level"], unit["work"], unit["name"]), reverse=True):
+        fewer = [other for other in taken if other is not unit]
+        if _again(world, changes, fewer, placed):
+            taken = fewer
+    if not _again(world, changes, taken, placed):
+        placed.clear()
+    return taken
+
+
+def _again(world, changes, units, placed):
+    """The whole attempt anew with these victims; False leaves everything as it was."""
+    old = [(task, (task["status"], task["node"], task["card"], task["indices"])) for task, _ in changes]
+    before = list(changes)
+    undo(changes)
+    _evict(units, changes)
+    if all(place(world, task, changes) for task in placed):
+        return True
+    undo(changes)
+    for task, (status, node, card, indices) in old:
+        put(task, status, node, card, indices)
+    changes += before
+    return False
+
+
+def _evict(units, changes):
+    for task in sorted((t for unit in units for t in unit["tasks"]), key=lambda task: task["key"]):
+        changes.append(put(task, "releasing", task["node"], task["card"], task["indices"]))
+
+
+def _reclaim_class(world, gang, tasks, changes, taken, placed, backed):
+    """Place equal tasks, first on room that is there, then on room that others leave."""
     together, _ = _quota_room(world, tasks[0], len(tasks))
     wanted = tasks[:together]
-    placed = 0
     while wanted and place(world, wanted[0], changes):
-        wanted.pop(0)
-        placed += 1
+        placed.append(wanted.pop(0))
     if not wanted:
-        return placed
+        return
     _, alone = _quota_room(world, wanted[0], len(wanted))
     nodes = [
         name
         for name in sorted(world["nodes"])
         if admitted(world, wanted[0], name)
-        and (
-            not wanted[0]["milli"] or any(alone[card] and cards_on(world, name, card) for card in wanted[0]["choices"])
-        )
+        and (not wanted[0]["milli"] or any(alone[card] and cards_on(world, name, card) for card in wanted[0]["choices"]))
     ]
     units = units_near(world, gang, wanted[0], nodes)
     for size in range(len(wanted), 0, -1):
         chosen = choose_victims(world, wanted[0], units, nodes, alone, size)
         if chosen is None:
             continue
-        attempt = [
-            put(task, "releasing", task["node"], task["card"], task["indices"])
-            for task in sorted((t for unit in chosen for t in unit["tasks"]), key=lambda task: task["key"])
-        ]
+        attempt = []
+        _evict(chosen, attempt)
         if all(place(world, task, attempt) for task in wanted[:size]):
             changes += attempt
             taken += chosen
-            return placed + size
+            placed += wanted[:size]
+            backed += wanted[:size]
+            return
         undo(attempt)
-    return placed
 
 
 def _quota_room(world, task, most):
