@@ -86,12 +86,13 @@ def breach(cluster: Cluster, result: Result, snapshot: Snapshot, *, now: dt.date
             f"{asked_cards:g} cards would have been taken back within a minute; "
             f"the budget is {cluster.evict_cards_per_minute}.",
         )  # fmt: skip
-    return _share_breach(cluster, milli, running_cards(snapshot, result, ServiceType.TRAINING))
+    return _share_breach(cluster, milli, len(gangs), running_cards(snapshot, result, ServiceType.TRAINING))
 
 
-def _share_breach(cluster: Cluster, milli: int, running: int) -> Breach | None:
+def _share_breach(cluster: Cluster, milli: int, gangs: int, running: int) -> Breach | None:
+    """A single gang is never too much: where only one or two run, its share says nothing."""
     limit = cluster.evict_share_of_training
-    if running and milli > limit * running:
+    if gangs > 1 and running and milli > limit * running:
         return Breach(
             "share_of_training", limit, round(milli / running, 3),
             f"{milli / 1000:g} of {running / 1000:g} running training cards would have been taken back by one "

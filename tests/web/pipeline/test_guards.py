@@ -1,0 +1,117 @@
+"""What keeps a session from sending: pause, unreleased policy, eviction budget, another installation."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from django.utils import timezone
+
+from tests.web.pipeline.stage import Stage
+from tidesched_web.clusters import services as clusters
+from tidesched_web.clusters.kubernetes.installation_lease import hold_lease
+from tidesched_web.clusters.models import Cluster, PolicyRevision
+from tidesched_web.common.errors import DomainError
+from tidesched_web.scheduling import services
+from tidesched_web.scheduling.models import Alert, Decision, DecisionState, Reclaim, Session, SessionState
+from tidesched_web.scheduling.pipeline.guards import GUARD_KEY
+from tidesched_web.scheduling.pipeline.shard import ClusterShard
+
+
+def writes_of_sessions(stage: Stage) -> list[dict]:
+    return [row for row in stage.server.writes() if row["epoch"] not in (None, "")]
+
+
+def fill_and_flood(stage: Stage) -> None:
+    """Four gangs on all cards, and a service that needs three of them to fall."""
+    for index in range(4):
+        stage.train(f"job{index}", pods=4)
+    stage.sessions_until(lambda: stage.running("job") == 16)
+    stage.serve("web", replicas=12)
+
+
+def test_a_paused_cluster_is_watched_but_nothing_is_sent(stage: Stage) -> None:
+    stage.train("job", pods=4)
+    clusters.pause(cluster=stage.cluster, actor="anna", reason="maintenance")
+    done = stage.session()
+    assert (done.state, done.counts["held"]) == (SessionState.DRY_RUN, "paused")
+    assert writes_of_sessions(stage) == []
+    clusters.resume(cluster=Cluster.objects.get(), actor="anna", reason="over")
+    stage.sessions_until(lambda: stage.running("job") == 4)
+
+
+def test_the_first_session_of_a_new_policy_is_shown_as_a_dry_run(stage: Stage) -> None:
+    stage.train("job", pods=2)
+    text = PolicyRevision.objects.get().text + "# edited\n"
+    revision = clusters.set_policy(cluster=stage.cluster, text=text, actor="anna")
+    first, second = stage.session(), stage.session()
+    assert {first.state, second.state} == {SessionState.DRY_RUN}
+    assert first.counts["held"] == "policy_unreleased"
+    shown = Decision.objects.filter(session=first)
+    assert shown.exists()
+    assert set(shown.values_list("state", flat=True)) == {DecisionState.SUPERSEDED}
+    assert not Decision.objects.filter(session=second).exists()
+    clusters.release_policy(revision=revision, actor="anna")
+    stage.sessions_until(lambda: stage.running("job") == 2)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "rule"),
+    [
+        ("evict_gangs_per_minute", 2, "gangs_per_minute"),
+        ("evict_cards_per_minute", 8, "cards_per_minute"),
+        ("evict_share_of_training", 0.5, "share_of_training"),
+    ],
+)
+def test_beyond_the_eviction_budget_nothing_is_sent_until_a_person_says_so(
+    stage: Stage, field: str, value: float, rule: str
+) -> None:
+    Cluster.objects.update(**{"evict_share_of_training": 1.0, field: value})
+    fill_and_flood(stage)
+    stopped = stage.sessions_until(lambda: Session.objects.filter(state=SessionState.STOPPED).first())
+    before = len(writes_of_sessions(stage))
+    assert stopped.error
+    assert Alert.objects.get(key=GUARD_KEY, resolved_at=None).numbers["rule"] == rule
+    assert not Reclaim.objects.exists()
+    held = stage.session()
+    assert (held.state, held.counts["held"]) == (SessionState.DRY_RUN, "guard")
+    assert len(writes_of_sessions(stage)) == before
+    with pytest.raises(DomainError):
+        services.release_guard(cluster=stage.cluster, actor="anna", reason=" ")
+    services.release_guard(cluster=stage.cluster, actor="anna", reason="The flood is real.")
+    passed = stage.session()
+    assert passed.state == SessionState.DONE
+    assert Reclaim.objects.exists()
+    assert Alert.objects.get(key=GUARD_KEY).numbers["used_by"] == passed.number
+    stage.sessions_until(lambda: stage.running("web") == 12)
+
+
+def test_a_single_gang_is_never_too_large_a_share(stage: Stage) -> None:
+    stage.train("job", pods=4)
+    stage.sessions_until(lambda: stage.running("job") == 4)
+    stage.serve("web", replicas=14)
+    stage.sessions_until(lambda: stage.running("web") == 14)
+    assert not Alert.objects.filter(key=GUARD_KEY).exists()
+
+
+def test_another_installation_keeps_this_one_from_sending(stage: Stage) -> None:
+    answer = hold_lease(stage.client, installation="somebody-else", wall=time.time(), seconds=60)
+    assert answer.held
+    context = stage.context
+    assert context is not None
+    ClusterShard(context.lease)._hold_lease_object(context)
+    stage.train("job", pods=2)
+    done = stage.session()
+    assert (done.state, done.counts["held"]) == (SessionState.DRY_RUN, "foreign_scheduler")
+    assert Alert.objects.get(key="foreign_scheduler").numbers == {"holder": "somebody-else"}
+    assert writes_of_sessions(stage) == []
+
+
+def test_a_mode_below_schedule_only_looks(stage: Stage) -> None:
+    stage.train("job", pods=2)
+    for mode in ("observe", "quota"):
+        clusters.set_mode(cluster=Cluster.objects.get(), mode=mode, actor="anna", reason="look first")
+        done = stage.session()
+        assert (done.state, done.counts["held"]) == (SessionState.DRY_RUN, mode)
+    assert writes_of_sessions(stage) == []
+    assert timezone.now() >= done.finished_at
