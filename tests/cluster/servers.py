@@ -39,11 +39,12 @@ class SimulatedServer(ApiServer):
         self._folder, self._arguments, self._rate = folder, arguments, rate
         self._port = 0
         self.process: subprocess.Popen[str] | None = None
-        (folder / "token").write_text(self.token)
+        self.token_file = folder / "token"
+        self.token_file.write_text(self.token)
 
     def start(self) -> None:
         command = [sys.executable, "-m", "tidesched_web.simcluster", "--data-dir", str(self._folder / "data")]
-        command += ["--port", str(self._port), "--token-file", str(self._folder / "token"), "--rate", str(self._rate)]
+        command += ["--port", str(self._port), "--token-file", str(self.token_file), "--rate", str(self._rate)]
         if "--stage" not in self._arguments:
             command += ["--stage", "empty"]
         self.process = subprocess.Popen(

@@ -1,0 +1,85 @@
+"""`manage.py demo_setup`: made once, pushed each time, and then the demo's day begins."""
+
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from tests.cluster.servers import SimulatedServer, eventually
+from tidesched_web.accounts.models import Project, Tenant
+from tidesched_web.audit.models import AuditEntry
+from tidesched_web.clusters.kubernetes.client import KubernetesClient
+from tidesched_web.clusters.kubernetes.paths import POD, POD_GROUP, PRIORITY_CLASS, QUEUE
+from tidesched_web.clusters.models import CardType, Cluster
+from tidesched_web.quota.models import CardQuota, NamespaceGrant, Queue
+
+
+@pytest.fixture
+def demo_server(tmp_path):
+    server = SimulatedServer(tmp_path, "--stage", "demo", rate=600)
+    server.start()
+    yield server
+    if server.running:
+        server.kill()
+
+
+def setup(server):
+    out = StringIO()
+    call_command("demo_setup", url=server.url, token_file=str(server.token_file), stdout=out)
+    return out.getvalue()
+
+
+def test_the_day_begins_once_the_queues_are_pushed(db, demo_server):
+    client = demo_server.client()
+    assert client.get("/tidesched/clock")["rate"] == 0
+    assert client.get(POD.path())["items"] == []
+    assert "made" in setup(demo_server)
+    eventually(lambda: client.get("/tidesched/clock")["rate"] == 600)
+    eventually(lambda: client.get(POD.path())["items"])
+    eventually(lambda: client.get(POD_GROUP.path())["items"])
+
+    queues = {item["metadata"]["name"]: item for item in client.get(QUEUE.path())["items"]}
+    assert set(queues) == set(Queue.objects.values_list("name", flat=True))
+    assert len(queues) >= 20
+    chat = queues["borealis-chat"]
+    assert chat["metadata"]["annotations"]["volcano.sh/card.quota"] == '{"NVIDIA-H200":56}'
+    assert chat["metadata"]["labels"] == {"tidesched.io/tenant": "borealis", "tidesched.io/project": "chat"}
+    assert {entry["manager"] for entry in chat["metadata"]["managedFields"]} == {"tidesched"}
+    classes = {item["metadata"]["name"]: item["value"] for item in client.get(PRIORITY_CLASS.path())["items"]}
+    assert classes == {"pc-high": 80000, "pc-medium": 60000, "pc-normal": 40000, "pc-low": 20000}
+
+
+def test_the_intent_is_whole_and_audited(db, demo_server):
+    setup(demo_server)
+    cluster = Cluster.objects.get(slug="demo")
+    assert (cluster.mode, cluster.simulated) == ("schedule", True)
+    assert Tenant.objects.count() == 6
+    assert Project.objects.count() == 11
+    cards = {card.name: card.parent and card.parent.name for card in CardType.objects.filter(cluster=cluster)}
+    assert cards["NVIDIA-H800/mps-80g*1/2"] == "NVIDIA-H800"
+    assert cards["NVIDIA-A100/mig-1g.10gb-mixed"] == "NVIDIA-A100"
+    assert set(Queue.objects.values_list("sync_state", flat=True)) == {"in_step"}
+    assert NamespaceGrant.objects.count() >= Queue.objects.count()
+    assert CardQuota.objects.filter(tenant__slug="borealis", service_type="inference").count() == 2
+    assert AuditEntry.objects.filter(action="queue.create").count() == Queue.objects.count()
+
+
+def test_again_it_changes_nothing_and_keeps_what_people_set(db, demo_server):
+    setup(demo_server)
+    Queue.objects.filter(name="borealis-chat").update(weight=7)
+    before = AuditEntry.objects.count()
+    writes = len(demo_server.writes())
+    assert "there already" in setup(demo_server)
+    assert AuditEntry.objects.count() == before
+    assert Queue.objects.get(name="borealis-chat").weight == 7
+    again = demo_server.writes()[writes:]
+    assert {row["verb"] for row in again if row["manager"] == "tidesched"} == {"apply"}
+    pushed = KubernetesClient.for_cluster(Cluster.objects.get(slug="demo")).get(QUEUE.path(name="borealis-chat"))
+    assert pushed["spec"]["weight"] == 7
+
+
+def test_without_a_cluster_it_says_so(db, settings):
+    settings.SIMCLUSTER_URL = settings.SIMCLUSTER_TOKEN_FILE = ""
+    with pytest.raises(CommandError, match="Where is the simulated cluster"):
+        call_command("demo_setup", url="", token_file="")

@@ -1,0 +1,52 @@
+"""``manage.py demo_setup``: the demo's cluster, tenants, queues and quotas, and their push to the simulated cluster."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from tidesched_web.changes import demo
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.quota.services.push import PushReport, push_cluster
+
+_WAIT_SECONDS = 30.0
+
+
+class Command(BaseCommand):
+    help = "Make the demo where it is missing and push its queues. May be run again at any time."
+
+    def add_arguments(self, parser: Any) -> None:
+        parser.add_argument("--url", default=settings.SIMCLUSTER_URL, help="address of the simulated cluster")
+        parser.add_argument("--token-file", default=settings.SIMCLUSTER_TOKEN_FILE, help="holds its bearer token")
+
+    def handle(self, *args: object, **options: Any) -> None:
+        url, token_file = options["url"], options["token_file"]
+        if not url or not token_file:
+            raise CommandError("Where is the simulated cluster? Give --url and --token-file, or start it by `make up`.")
+        try:
+            token = Path(token_file).read_text(encoding="ascii").strip()
+        except OSError as error:
+            raise CommandError(f"The token of the simulated cluster cannot be read: {error}") from None
+        cluster, made = demo.ensure_demo(url=url, token=token)
+        report = _push(cluster)
+        for what, why in report.refused.items():
+            self.stderr.write(f"refused: {what}: {why}")
+        if report.unreachable:
+            raise CommandError(f"The simulated cluster does not answer at {url}: {report.unreachable}")
+        if report.refused:
+            raise CommandError("The simulated cluster refused a part of the demo.")
+        self.stdout.write(f"demo: {'made' if made else 'there already'}, {report.pushed} objects pushed")
+
+
+def _push(cluster: Cluster) -> PushReport:
+    """Push all of it; a simulated cluster that has just been started gets some time to answer."""
+    deadline = time.monotonic() + _WAIT_SECONDS
+    while True:
+        report = push_cluster(cluster=cluster, everything=True)
+        if not report.unreachable or time.monotonic() > deadline:
+            return report
+        time.sleep(0.25)

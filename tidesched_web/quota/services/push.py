@@ -1,0 +1,118 @@
+"""Push intent to the cluster: Queue and PriorityClass objects, by server-side apply.
+
+No transaction is open while the cluster is asked. The answer is written only where the row is still of the version
+that was pushed; a newer one stays pending and goes with the next push.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from django.utils import timezone
+
+from tidesched_web.clusters.kubernetes import manifests
+from tidesched_web.clusters.kubernetes.client import KubernetesClient
+from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
+from tidesched_web.clusters.kubernetes.writes import ClusterWrites
+from tidesched_web.clusters.models import Cluster, ClusterMode
+from tidesched_web.common import live
+from tidesched_web.quota.models import PriorityClass, Queue, QueueState, SyncState
+from tidesched_web.quota.selectors import card_quota_of, with_card_quota
+
+
+@dataclass
+class PushReport:
+    """What came of a push. ``unreachable`` holds the failure that ended it early; the rest stays pending."""
+
+    pushed: int = 0
+    refused: dict[str, str] = field(default_factory=dict)
+    unreachable: str = ""
+
+
+def push_cluster(*, cluster: Cluster, everything: bool = False) -> PushReport:
+    """Push what is not in step, or all of it: applying an object that is as it should be changes nothing."""
+    report = PushReport()
+    if cluster.mode == ClusterMode.OBSERVE:
+        return report
+    client = KubernetesClient.for_cluster(cluster)
+    try:
+        writes = ClusterWrites(client)
+        classes = PriorityClass.objects.filter(cluster=cluster).order_by("name")
+        queues = with_card_quota(Queue.objects.filter(cluster=cluster)).select_related(
+            "tenant", "project", "business_line"
+        )
+        if not everything:
+            classes = classes.exclude(sync_state=SyncState.IN_STEP)
+            queues = queues.exclude(sync_state=SyncState.IN_STEP)
+        for priority_class in classes:
+            if not _push_class(writes, priority_class, report):
+                return report
+        for queue in queues.order_by("name"):
+            if not _push_queue(writes, queue, report):
+                return report
+    finally:
+        client.close()
+    return report
+
+
+def queue_manifest(queue: Queue) -> dict[str, object]:
+    """What a queue becomes in its cluster; ``queue`` came through ``with_card_quota``."""
+    return manifests.queue(
+        queue.name,
+        service_type=queue.service_type,
+        weight=queue.weight,
+        priority=queue.priority,
+        reclaimable=queue.reclaimable,
+        card_quota=card_quota_of(queue),
+        cpu_milli=queue.cpu_milli,
+        memory_mib=queue.memory_mib,
+        parent=queue.parent,
+        deserved=queue.deserved,
+        guarantee=queue.guarantee,
+        labels={
+            manifests.TENANT: queue.tenant.slug if queue.tenant else "",
+            manifests.PROJECT: queue.project.slug if queue.project else "",
+            manifests.BUSINESS_LINE: queue.business_line.slug if queue.business_line else "",
+        },
+    )
+
+
+def _push_class(writes: ClusterWrites, row: PriorityClass, report: PushReport) -> bool:
+    manifest = manifests.priority_class(
+        row.name,
+        value=row.value,
+        global_default=row.global_default,
+        preemption_policy=row.preemption_policy,
+        description=row.description,
+    )
+    outcome = writes.apply_priority_class(manifest)
+    state = _note(report, f"PriorityClass {row.name}", outcome)
+    PriorityClass.objects.filter(pk=row.pk, version=row.version).update(sync_state=state)
+    return outcome.kind is not OutcomeKind.UNREACHABLE
+
+
+def _push_queue(writes: ClusterWrites, row: Queue, report: PushReport) -> bool:
+    outcome = writes.apply_queue(queue_manifest(row))
+    state = _note(report, f"Queue {row.name}", outcome)
+    changes: dict[str, object] = {"sync_state": state, "sync_error": "" if outcome.done else outcome.message}
+    if outcome.done:
+        status = (outcome.body or {}).get("status") or {}
+        changes |= {
+            "pushed_version": row.version,
+            "pushed_at": timezone.now(),
+            "live_state": status.get("state") or QueueState.OPEN,
+        }
+    if Queue.objects.filter(pk=row.pk, version=row.version).update(**changes) and state != row.sync_state:
+        live.publish("queues", row.pk, row.version, cluster_id=row.cluster_id)
+    return outcome.kind is not OutcomeKind.UNREACHABLE
+
+
+def _note(report: PushReport, what: str, outcome: Outcome) -> SyncState:
+    if outcome.done:
+        report.pushed += 1
+        return SyncState.IN_STEP
+    if outcome.kind is OutcomeKind.UNREACHABLE:
+        report.unreachable = outcome.message or outcome.reason
+        return SyncState.PENDING
+    report.refused[what] = f"{outcome.reason}: {outcome.message}"
+    return SyncState.FAILED
