@@ -42,7 +42,9 @@ def _make() -> Celery:
         worker_prefetch_multiplier=1,
         worker_hijack_root_logger=False,
         worker_send_task_events=False,
+        # No state file; and one entry, since a tick that was missed is made good by the next one.
         beat_scheduler="celery.beat:Scheduler",
+        beat_schedule={"tick": {"task": "tidesched_web.scheduling.tasks.tick", "schedule": 1.0}},
     )
     made.autodiscover_tasks()
     return made
