@@ -281,5 +281,8 @@ LOGGING = {
     "loggers": {
         "django.server": {"handlers": ["console"], "level": "WARNING", "propagate": False},
         "axes": {"level": "WARNING"},
+        # One line for each task that comes and goes would be several a second.
+        "celery.worker.strategy": {"level": "WARNING"},
+        "celery.app.trace": {"level": "WARNING"},
     },
 }
