@@ -83,3 +83,24 @@ def test_without_a_cluster_it_says_so(db, settings):
     settings.SIMCLUSTER_URL = settings.SIMCLUSTER_TOKEN_FILE = ""
     with pytest.raises(CommandError, match="Where is the simulated cluster"):
         call_command("demo_setup", url="", token_file="")
+
+
+def test_the_stored_clock_follows_the_clusters(db, demo_server):
+    import datetime as dt
+
+    from django.utils import timezone
+
+    from tidesched_web.clusters import services as clusters
+
+    setup(demo_server)
+    cluster = Cluster.objects.get(slug="demo")
+    wall = timezone.now()
+    virtual = dt.datetime(2026, 3, 4, 12, 0, tzinfo=dt.UTC)
+    assert clusters.note_clock(cluster=cluster, virtual=virtual, wall=wall, rate=600.0)
+    cluster.refresh_from_db()
+    assert cluster.clock(wall) == virtual
+    later = wall + dt.timedelta(seconds=10)
+    assert not clusters.note_clock(
+        cluster=cluster, virtual=virtual + dt.timedelta(seconds=6010), wall=later, rate=600.0
+    )
+    assert clusters.note_clock(cluster=cluster, virtual=virtual, wall=later, rate=600.0)

@@ -246,6 +246,19 @@ def ensure_card_type(
     return made
 
 
+def note_clock(*, cluster: Cluster, virtual: dt.datetime, wall: dt.datetime, rate: float) -> bool:
+    """Follow a simulated cluster's clock, which stands still while it is down; False where the row told it right.
+
+    A measurement, not an intent: it is not audited and counts no version.
+    """
+    off = abs((cluster.clock(wall) - virtual).total_seconds())
+    if cluster.clock_rate == rate and off <= max(1.0, rate / 2):
+        return False
+    cluster.clock_anchor, cluster.clock_wall_anchor, cluster.clock_rate = virtual, wall, rate
+    Cluster.objects.filter(pk=cluster.pk).update(clock_anchor=virtual, clock_wall_anchor=wall, clock_rate=rate)
+    return True
+
+
 @transaction.atomic
 def rotate_credentials() -> int:
     """Encrypt every stored credential again with the first key; returns how many there were to do."""

@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
 
+from tidesched_web.clusters import services as clusters
 from tidesched_web.clusters.kubernetes.writes import ClusterWrites
 from tidesched_web.clusters.models import Cluster, PolicyRevision
 from tidesched_web.common import live
@@ -272,6 +273,14 @@ def _send(work: _Run) -> None:
     }
 
 
+def _follow_clock(work: _Run) -> None:
+    """Let the pages know what time it is in a simulated cluster."""
+    if work.cluster.simulated:
+        anchor = work.context.clock.anchor()
+        virtual, wall = (dt.datetime.fromtimestamp(at, dt.UTC) for at in (anchor.virtual, anchor.wall_at))
+        clusters.note_clock(cluster=work.cluster, virtual=virtual, wall=wall, rate=anchor.rate)
+
+
 def _6_record_and_announce(work: _Run) -> None:
     since = time.perf_counter()
     session, context, result = work.session, work.context, work.result
@@ -307,6 +316,7 @@ def _6_record_and_announce(work: _Run) -> None:
         raise
     failpoints.reach("session.finished")
     cluster_id = session.cluster_id
+    _follow_clock(work)
     live.publish("sessions", session.pk, session.number, cluster_id=cluster_id)
     for topic, changed in (
         ("gangs", gangs),
