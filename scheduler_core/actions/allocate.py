@@ -28,7 +28,7 @@ class Allocate(Action):
         """Queues and gangs take turns; O(waiting tasks x nodes)."""
         if "enqueue" not in session.policy.actions:
             _promote(session)
-        rotation = Rotation(session, [g for g in range(len(session.gangs)) if is_candidate(session, g)])
+        rotation = Rotation(session, [g for g in session.gangs.with_tasks_to_place() if is_candidate(session, g)])
         while (queue := rotation.best_queue()) is not None:
             if session.hooks.any_true("overused", queue):
                 rotation.drop(queue)
@@ -87,9 +87,6 @@ class Allocate(Action):
 def is_candidate(session: Session, gang: int) -> bool:
     """Admitted, valid, and with a task that waits or holds a promise."""
     if session.phase[gang] is GangPhase.PENDING:
-        return False
-    counts = session.gangs.counts
-    if not counts[TaskStatus.PENDING, gang] and not counts[TaskStatus.PIPELINED, gang]:
         return False
     return session.schedulable(gang) and session.hooks.refusal("job_valid", gang) is None
 

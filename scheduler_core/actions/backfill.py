@@ -21,7 +21,7 @@ class Backfill(Action):
 
     def execute(self, session: Session) -> None:
         """Each gang once, in order."""
-        found = [g for g in range(len(session.gangs)) if is_candidate(session, g) and self._tasks(session, g)]
+        found = [g for g in session.gangs.with_tasks_to_place() if self._tasks(session, g) and is_candidate(session, g)]
         rotation = Rotation(session, found)
         while (queue := rotation.best_queue()) is not None:
             gang = rotation.pop(queue)

@@ -47,7 +47,7 @@ class Reclaim(Action):
         """Queues and gangs take turns; each gang is tried once."""
         self._victims = Victims(session)
         self._hopeless: dict[tuple[int, ServiceType, int], int] = {}
-        starving = (g for g in range(len(session.gangs)) if self._starves(session, g))
+        starving = (g for g in session.gangs.with_tasks_to_place() if self._starves(session, g))
         rotation = Rotation(session, starving)
         while (queue := rotation.best_queue()) is not None:
             if session.hooks.any_true("overused", queue):
@@ -56,9 +56,9 @@ class Reclaim(Action):
             self._reclaim_for(session, rotation.pop(queue))
 
     def _starves(self, session: Session, gang: int) -> bool:
-        if not session.gangs.counts[TaskStatus.PENDING, gang] or not is_candidate(session, gang):
+        if not session.gangs.pending(gang) or session.hooks.refusal("reclaimer", gang) is not None:
             return False
-        if session.hooks.refusal("reclaimer", gang) is not None:
+        if not is_candidate(session, gang):
             return False
         return session.hooks.first_tier_all("job_starving", gang)
 

@@ -52,6 +52,7 @@ class Hooks:
 
     def __init__(self, tiers: Sequence[Sequence[tuple[Plugin, dict[str, bool]]]]) -> None:
         self._tiers: dict[str, list[list[Hook]]] = {}
+        self._flat: dict[str, list[Hook]] = {}
         for point in EXTENSION_POINTS:
             rows: list[list[Hook]] = []
             for tier in tiers:
@@ -62,6 +63,7 @@ class Hooks:
                         row.append((plugin.name, method))
                 rows.append(row)
             self._tiers[point.name] = rows
+            self._flat[point.name] = [hook for row in rows for hook in row]
 
     def tiers(self, point: str) -> list[list[Hook]]:
         """All tiers of a point, empty ones included, so that a tier's number is its place in the policy."""
@@ -69,11 +71,14 @@ class Hooks:
 
     def flat(self, point: str) -> list[Hook]:
         """All registrants in order."""
-        return [hook for tier in self._tiers[point] for hook in tier]
+        return self._flat[point]
 
     def key(self, point: str, *subject: Any) -> tuple[Any, ...]:
         """Sort keys of all registrants, one after the other."""
-        return tuple(part for _, call in self.flat(point) for part in call(*subject))
+        parts: list[Any] = []
+        for _, call in self._flat[point]:
+            parts.extend(call(*subject))
+        return tuple(parts)
 
     def vote(self, point: str, *subject: Any) -> Any | None:
         """None when permitted (also when all abstain), else what the rejecting plugin said.
@@ -94,20 +99,19 @@ class Hooks:
 
     def refusal(self, point: str, *subject: Any) -> Any | None:
         """The first answer that is not None, over all tiers: all must agree by saying None."""
-        for tier in self._tiers[point]:
-            for _, call in tier:
-                answer = call(*subject)
-                if answer is not None:
-                    return answer
+        for _, call in self._flat[point]:
+            answer = call(*subject)
+            if answer is not None:
+                return answer
         return None
 
     def all_true(self, point: str, *subject: Any) -> bool:
         """True when every registrant says so (and when nobody is registered)."""
-        return all(call(*subject) for tier in self._tiers[point] for _, call in tier)
+        return all(call(*subject) for _, call in self._flat[point])
 
     def any_true(self, point: str, *subject: Any) -> bool:
         """True when one registrant says so."""
-        return any(call(*subject) for tier in self._tiers[point] for _, call in tier)
+        return any(call(*subject) for _, call in self._flat[point])
 
     def first_tier_all(self, point: str, *subject: Any) -> bool:
         """The first tier that has a registrant decides, all of it together; False when nobody is registered."""

@@ -34,7 +34,7 @@ class Reasons:
     def all(self) -> tuple[dict[int, Reason], dict[int, int]]:
         """Reason of each gang that still needs something, and its position in its queue."""
         session = self._session
-        waiting = [gang for gang in range(len(session.gangs)) if needs_something(session, gang)]
+        waiting = [gang for gang in session.gangs.in_need() if needs_something(session, gang)]
         positions = self._holders.positions(waiting)
         reasons = {}
         for gang in waiting:

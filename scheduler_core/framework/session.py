@@ -21,9 +21,11 @@ from scheduler_core.model.policy import Policy
 from scheduler_core.model.queue import QueueState
 from scheduler_core.model.snapshot import Snapshot
 from scheduler_core.state.cluster import Cluster
-from scheduler_core.state.status import TaskStatus
+from scheduler_core.state.status import PENDING
 from scheduler_core.state.task_class import TaskClass
 from scheduler_core.state.workspace import Workspace
+
+_RUNNING, _INQUEUE = GangPhase.RUNNING, GangPhase.INQUEUE
 
 Tiers = Sequence[Sequence[tuple[Plugin, dict[str, bool]]]]
 
@@ -64,6 +66,7 @@ class Session:
         self.promised: dict[int, Demand] = {}
         self.reservations: dict[str, Reservation] = {}
         self._problems: dict[int, str | None] = {}
+        self._queue_keys: dict[int, tuple[int, tuple[Any, ...]]] = {}
         self._service: dict[int, ServiceType] = {}
         self._open_queue = [queue.state is QueueState.OPEN and not queue.problem for queue in snapshot.queues]
         self.phase: list[GangPhase] = [self._phase_now(g) for g in range(len(self.gangs))]
@@ -87,7 +90,7 @@ class Session:
 
     def queue_of(self, gang: int) -> int:
         """Position of the gang's queue, -1 when there is none of that name."""
-        return int(self.gangs.queue[gang])
+        return self.gangs.queue_list[gang]
 
     def queue_is_open(self, queue: int) -> bool:
         """True when the queue takes new work."""
@@ -145,12 +148,12 @@ class Session:
     def classes_of(self, gang: int) -> list[TaskClass]:
         """Classes of its members that wait, each once."""
         tasks = self.tasks
-        waiting = {int(tasks.cls[t]): None for t in self.gangs.members(gang) if tasks.status[t] == TaskStatus.PENDING}
+        waiting = {int(tasks.cls[t]): None for t in self.gangs.members(gang) if tasks.status[t] == PENDING}
         return [self.cluster.classes[index] for index in sorted(waiting)]
 
     def needed(self, gang: int) -> int:
         """How many more members it takes to reach minMember, promised ones counted as there."""
-        return max(0, int(self.gangs.min_member[gang]) - self.gangs.ready(gang) - self.gangs.waiting(gang))
+        return max(0, self.gangs.least[gang] - self.gangs.ready(gang) - self.gangs.waiting(gang))
 
     def is_ready(self, gang: int) -> bool:
         """All plugins agree that the gang may run as it is."""
@@ -163,9 +166,14 @@ class Session:
     # Orders ----------------------------------------------------------------------------------------------------
 
     def queue_key(self, queue: int) -> tuple[Any, ...]:
-        """Sort key of a queue; a total order."""
-        spec = self.ledger.queues[queue]
-        return (*self.hooks.key("queue_order", queue), spec.created, spec.name)
+        """Sort key of a queue; a total order. Kept until what the queue uses changes."""
+        version = self.ledger.versions[queue]
+        known = self._queue_keys.get(queue)
+        if known is None or known[0] != version:
+            spec = self.ledger.queues[queue]
+            known = (version, (*self.hooks.key("queue_order", queue), spec.created, spec.name))
+            self._queue_keys[queue] = known
+        return known[1]
 
     def job_key(self, gang: int) -> tuple[Any, ...]:
         """Sort key of a gang inside its queue; a total order."""
@@ -178,9 +186,9 @@ class Session:
         number = int(parts[2]) if len(parts) == 3 and parts[2].isdecimal() else math.inf
         return (*self.hooks.key("task_order", task), number, pod.created, pod.key)
 
-    def pending_tasks(self, gang: int, *statuses: TaskStatus) -> list[int]:
+    def pending_tasks(self, gang: int, *statuses: int) -> list[int]:
         """Its tasks that wait (or are in one of ``statuses``), in task order."""
-        found = self.gangs.with_status(gang, *(statuses or (TaskStatus.PENDING,)))
+        found = self.gangs.with_status(gang, *(statuses or (PENDING,)))
         if len(found) > 1:
             found.sort(key=self.task_key)
         return found
@@ -247,12 +255,11 @@ class Session:
     def _phase_now(self, gang: int) -> GangPhase:
         """The phase that the members bear out: a PodGroup that lost its pods starts again as Pending."""
         phase = self.group(gang).phase
-        enough = self.gangs.scheduled(gang) >= self.gangs.min_member[gang]
-        if phase in (GangPhase.RUNNING, GangPhase.UNKNOWN) and not enough:
-            return GangPhase.PENDING
-        if phase in (GangPhase.PENDING, GangPhase.UNKNOWN) and enough and self.gangs.total(gang):
-            return GangPhase.RUNNING
-        return phase
+        enough = self.gangs.scheduled(gang) >= self.gangs.least[gang]
+        if enough:
+            settled = phase is _RUNNING or phase is _INQUEUE or phase is GangPhase.COMPLETED
+            return phase if settled or not self.gangs.total(gang) else _RUNNING
+        return GangPhase.PENDING if phase is _RUNNING or phase is GangPhase.UNKNOWN else phase
 
 
 def _node_index(workspace: Workspace, snapshot: Snapshot) -> NodeIndex:

@@ -24,7 +24,7 @@ class Gang(Plugin):
     def job_valid(self, gang: int) -> str | None:
         """Enough members exist, in all and of each role."""
         gangs = self.session.gangs
-        least = int(gangs.min_member[gang])
+        least = gangs.least[gang]
         valid = gangs.valid(gang)
         if valid < least:
             return f"{valid} of at least {least} members exist"
@@ -42,7 +42,7 @@ class Gang(Plugin):
         """Enough members are in place; those that ask for nothing count as placed."""
         gangs = self.session.gangs
         ready = gangs.ready(gang)
-        least = int(gangs.min_member[gang])
+        least = gangs.least[gang]
         if ready < least and ready + self._best_effort(gang) < least:
             return False
         return all(self._role_count(gang, role, READY) >= wanted for role, wanted in self._roles(gang).items())
@@ -50,7 +50,7 @@ class Gang(Plugin):
     def job_pipelined(self, gang: int) -> Ballot:
         """Permit when the gang could run once what leaves has left."""
         gangs = self.session.gangs
-        if gangs.ready(gang) + gangs.waiting(gang) + self._best_effort(gang) < gangs.min_member[gang]:
+        if gangs.ready(gang) + gangs.waiting(gang) + self._best_effort(gang) < gangs.least[gang]:
             return Ballot.REJECT
         for role, wanted in self._roles(gang).items():
             promised = self._role_count(gang, role, READY, TaskStatus.PIPELINED)
@@ -60,7 +60,7 @@ class Gang(Plugin):
 
     def job_starving(self, gang: int) -> bool:
         """A member waits and has no promise."""
-        return self.session.gangs.count(gang, TaskStatus.PENDING) > 0
+        return self.session.gangs.pending(gang) > 0
 
     def reclaimable(self, reclaimer: int, candidates: Sequence[int]) -> Opinion:
         """Members above minMember, in the order given; no say where gangs fall whole."""
@@ -78,7 +78,7 @@ class Gang(Plugin):
         for task in candidates:
             gang = int(self.session.tasks.gang[task])
             ready = left.get(gang, gangs.ready(gang))
-            if ready > gangs.min_member[gang]:
+            if ready > gangs.least[gang]:
                 left[gang] = ready - 1
                 allowed.append(task)
             else:
@@ -106,7 +106,7 @@ class Gang(Plugin):
     def _best_effort(self, gang: int) -> int:
         """Waiting members that ask for nothing but a place."""
         gangs = self.session.gangs
-        if not gangs.count(gang, TaskStatus.PENDING):
+        if not gangs.pending(gang):
             return 0
         return sum(1 for task in gangs.with_status(gang, TaskStatus.PENDING) if self._asks_nothing(task))
 

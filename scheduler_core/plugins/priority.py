@@ -11,7 +11,6 @@ from typing import ClassVar
 
 from scheduler_core.framework.combine import Opinion
 from scheduler_core.framework.plugin import Plugin
-from scheduler_core.state.status import TaskStatus
 
 
 class Priority(Plugin):
@@ -29,8 +28,7 @@ class Priority(Plugin):
 
     def job_starving(self, gang: int) -> bool:
         """A gang starves until all its replicas have a place, not only minMember (pitfall 2)."""
-        gangs = self.session.gangs
-        return gangs.count(gang, TaskStatus.PENDING) > 0
+        return self.session.gangs.pending(gang) > 0
 
     def preemptable(self, preemptor: int, candidates: Sequence[int]) -> Opinion:
         """Strictly lower priority: of the gang for another gang's tasks, of the task inside the same gang."""

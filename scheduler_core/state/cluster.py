@@ -104,10 +104,11 @@ class Cluster:
         gang = int(self.tasks.gang[task])
         if gang < 0:
             return
-        self.gangs.counts[status, gang] += sign
-        queue = int(self.gangs.queue[gang])
+        self.gangs.adjust(status, gang, sign)
+        queue = self.gangs.queue_list[gang]
         if queue < 0 or not (promised or CHARGED[status]):
             return
+        self.ledger.versions[queue] += 1
         column = self.ledger.pipelined if promised else self.ledger.allocated
         index = cls.index
         column[CPU, queue] += sign * self.charge[0, index]

@@ -5,8 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler_core.model.podgroup import PodGroup
-from scheduler_core.state.status import READY, SCHEDULED, VALID, Index, Ints, TaskStatus
+from scheduler_core.state.status import (
+    GATED,
+    PENDING,
+    PIPELINED,
+    READY,
+    RELEASING,
+    SCHEDULED,
+    VALID,
+    Index,
+    Ints,
+    TaskStatus,
+)
 from scheduler_core.state.task_table import TaskTable
+
+_READY: list[bool] = READY.tolist()
+_SCHEDULED: list[bool] = SCHEDULED.tolist()
+_VALID: list[bool] = VALID.tolist()
 
 
 class GangTable:
@@ -16,58 +31,102 @@ class GangTable:
         groups: the PodGroups. names: namespace/name.
         queue: int32 (G,), position in the ledger, -1 = the queue does not exist.
         counts: int64 (statuses, G), members by status.
-        min_member: int64 (G,).
+        min_member: int64 (G,). least: the same as a list.
     """
 
     def __init__(
         self, groups: tuple[PodGroup, ...], names: list[str], queue: Index, min_member: Ints, tasks: TaskTable
     ) -> None:
         self.groups, self.names, self.queue, self.min_member = groups, names, queue, min_member
+        self.least: list[int] = min_member.tolist()
+        self.queue_list: list[int] = queue.tolist()
         self._tasks = tasks
         size, statuses = len(groups), len(TaskStatus)
         member = np.flatnonzero(tasks.live & (tasks.gang >= 0))
         gang = tasks.gang[member].astype(np.int64)
         order = np.argsort(gang, kind="stable")
         self._members = member[order]
-        self._offsets = np.searchsorted(gang[order], np.arange(size + 1)).tolist()
+        self._offsets: list[int] = np.searchsorted(gang[order], np.arange(size + 1)).tolist()
         flat = np.bincount(tasks.status[member].astype(np.int64) * size + gang, minlength=statuses * size)
         self.counts: Ints = flat[: statuses * size].reshape(statuses, size).astype(np.int64)
+        # Sums that are asked for one gang at a time, kept beside the columns.
+        self._ready: list[int] = self.counts[READY].sum(axis=0).tolist()
+        self._scheduled: list[int] = self.counts[SCHEDULED].sum(axis=0).tolist()
+        self._valid: list[int] = self.counts[VALID].sum(axis=0).tolist()
+        self._pending: list[int] = self.counts[PENDING].tolist()
+        self._waiting: list[int] = self.counts[PIPELINED].tolist()
 
     def __len__(self) -> int:
         return len(self.groups)
+
+    def adjust(self, status: int, gang: int, by: int) -> None:
+        """Count a member more or less in a status."""
+        self.counts[status, gang] += by
+        if _READY[status]:
+            self._ready[gang] += by
+        if _SCHEDULED[status]:
+            self._scheduled[gang] += by
+        if _VALID[status]:
+            self._valid[gang] += by
+        if status == PENDING:
+            self._pending[gang] += by
+        elif status == PIPELINED:
+            self._waiting[gang] += by
 
     def members(self, gang: int) -> list[int]:
         """Slots of all its pods, in no particular order."""
         found: list[int] = self._members[self._offsets[gang] : self._offsets[gang + 1]].tolist()
         return found
 
-    def with_status(self, gang: int, *statuses: TaskStatus) -> list[int]:
+    def with_status(self, gang: int, *statuses: int) -> list[int]:
         """Its members in one of the statuses, by name."""
-        wanted = {int(status) for status in statuses}
         status, keys = self._tasks.status, self._tasks.keys
-        return sorted((t for t in self.members(gang) if int(status[t]) in wanted), key=keys.__getitem__)
+        if len(statuses) == 1:
+            only = statuses[0]
+            found = [t for t in self.members(gang) if status[t] == only]
+        else:
+            found = [t for t in self.members(gang) if int(status[t]) in statuses]
+        if len(found) > 1:
+            found.sort(key=keys.__getitem__)
+        return found
 
-    def count(self, gang: int, status: TaskStatus) -> int:
+    def with_tasks_to_place(self) -> list[int]:
+        """Gangs with a member that waits or holds a promise."""
+        found: list[int] = np.flatnonzero((self.counts[PENDING] > 0) | (self.counts[PIPELINED] > 0)).tolist()
+        return found
+
+    def in_need(self) -> list[int]:
+        """Gangs with a member that waits, is gated or promised, or with fewer members in place than minMember."""
+        counts = self.counts
+        need = (counts[PENDING] > 0) | (counts[PIPELINED] > 0) | (counts[GATED] > 0)
+        need |= (counts[READY].sum(axis=0) < self.min_member) & (counts[RELEASING] == 0)
+        found: list[int] = np.flatnonzero(need).tolist()
+        return found
+
+    def count(self, gang: int, status: int) -> int:
         """Members in one status."""
         return int(self.counts[status, gang])
 
+    def pending(self, gang: int) -> int:
+        """Members that wait."""
+        return self._pending[gang]
+
     def ready(self, gang: int) -> int:
         """R: bound, running, allocated or succeeded members (semantics 2.2)."""
-        return int(self.counts[READY, gang].sum())
+        return self._ready[gang]
 
     def waiting(self, gang: int) -> int:
         """W: members that are promised room that is still leaving."""
-        return int(self.counts[TaskStatus.PIPELINED, gang])
+        return self._waiting[gang]
 
     def valid(self, gang: int) -> int:
         """Members that are in place or still wanted."""
-        return int(self.counts[VALID, gang].sum())
+        return self._valid[gang]
 
     def scheduled(self, gang: int) -> int:
         """Members with a node or finished, as the phase counts them."""
-        return int(self.counts[SCHEDULED, gang].sum())
+        return self._scheduled[gang]
 
     def total(self, gang: int) -> int:
         """N: all members."""
-        total: int = self._offsets[gang + 1] - self._offsets[gang]
-        return total
+        return self._offsets[gang + 1] - self._offsets[gang]

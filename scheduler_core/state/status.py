@@ -32,6 +32,11 @@ class TaskStatus(enum.IntEnum):
     FOREIGN = 10  # pending under another scheduler
 
 
+# The same as plain integers: looking a member up on its enum costs more than the array access it is used for.
+PENDING, PIPELINED, ALLOCATED, BOUND = 0, 1, 2, 3
+RUNNING, RELEASING, SUCCEEDED, FAILED, GATED = 4, 5, 6, 7, 8
+
+
 def _table(*members: TaskStatus) -> Bools:
     table = np.zeros(len(TaskStatus), dtype=np.bool_)
     table[[int(member) for member in members]] = True
