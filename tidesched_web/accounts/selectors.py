@@ -10,7 +10,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import QuerySet
 
 from tidesched_web.accounts.models import ApiToken, BusinessLine, Membership, Project, Tenant, TenantRole, User
-from tidesched_web.accounts.tokens import token_hash
+from tidesched_web.accounts.tokens import PREFIX_LENGTH, token_hash
 from tidesched_web.common.permissions import Access
 
 
@@ -103,3 +103,16 @@ def visible_tokens(user: User, access: Access) -> QuerySet[ApiToken]:
         return tokens
     tokens = tokens.filter(user=user)
     return tokens if access.scopes is None or access.everything else tokens.filter(tenant_id__in=access.tenant_ids)
+
+
+def all_tokens(user: User | None = None) -> QuerySet[ApiToken]:
+    """Every token, or those of one user, for an operator."""
+    tokens = ApiToken.objects.select_related("user", "tenant").order_by("pk")
+    return tokens if user is None else tokens.filter(user=user)
+
+
+def tokens_like(wanted: str) -> list[ApiToken]:
+    """Tokens of this id, or that begin so; for an operator."""
+    if wanted.isascii() and wanted.isdigit() and len(wanted) < 19:
+        return list(all_tokens().filter(pk=int(wanted)))
+    return list(all_tokens().filter(prefix__startswith=wanted[:PREFIX_LENGTH]))[:5] if len(wanted) > 5 else []

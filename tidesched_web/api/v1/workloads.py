@@ -92,6 +92,7 @@ class Gangs(ReadView):
     @action(detail=True, methods=["get"], filter_backends=[])
     def pods(self, request: Request, pk: int) -> Response:
         """The members of a gang."""
+        self.newest_first = False
         return self.sub_list(pods_of(self.get_object()), PodDocument)
 
     @extend_schema(responses=GangEventDocument(many=True))

@@ -1,0 +1,232 @@
+"""Each list and detail: its fields, and that each reader sees exactly what is theirs."""
+
+import pytest
+
+from tests.api.cast import A100, H200
+from tidesched_web.scheduling.models import Session
+
+READERS = {
+    # list: {reader: what the list shows, by display}
+    "clusters": {
+        "owner": ["East"],
+        "rival": ["East"],
+        "stranger": ["West"],
+        "auditor": ["East", "West"],
+        "admin": ["East", "West"],
+    },
+    "tenants": {
+        "owner": ["acme"],
+        "rival": ["rival"],
+        "stranger": ["far"],
+        "auditor": ["acme", "rival", "far"],
+        "admin": ["acme", "rival", "far"],
+    },
+    "projects": {"teammate": ["acme-chat"], "stranger": ["far-chat"], "admin": ["acme-chat", "rival-chat", "far-chat"]},
+    "queues": {
+        "owner": ["acme-online", "acme-train"],
+        "rival": ["rival-online", "rival-train"],
+        "stranger": ["far-online", "far-train"],
+    },
+    "nodes": {"owner": ["east-0", "east-1"], "stranger": ["west-0", "west-1"]},
+    "card-types": {"owner": [H200, A100], "admin": [H200, A100, H200, A100]},
+    "priority-classes": {"rival": ["pc-high", "pc-medium", "pc-normal", "pc-low"]},
+    "gangs": {
+        "owner": ["acme/fit", "acme/web"],
+        "rival": ["rival/tune"],
+        "stranger": ["far/remote"],
+        "auditor": ["far/remote", "rival/tune", "acme/fit", "acme/web"],
+    },
+    "sessions": {
+        "owner": ["Session 5", "Session 4", "Session 3", "Session 2", "Session 1"],
+        "stranger": [],
+    },
+    "reclaims": {
+        "owner": ["acme/web takes from acme/old, rival/tune"],
+        "rival": ["acme/web takes from acme/old, rival/tune"],
+        "stranger": [],
+    },
+}
+
+
+@pytest.mark.parametrize(("path", "reader"), [(path, reader) for path, row in READERS.items() for reader in row])
+def test_a_list_shows_what_its_reader_may_see(world, path, reader):
+    shown = world.client(reader).read(f"{path}/")
+    assert set(shown) == {"results", "next", "previous"}
+    assert [row["display"] for row in shown["results"]] == READERS[path][reader]
+
+
+def test_a_details_address_is_in_its_list_and_out_of_sight_it_is_a_404(world):
+    for path in ("clusters", "tenants", "projects", "queues", "nodes", "gangs", "reclaims"):
+        row = world.client("owner").read(f"{path}/")["results"][0]
+        assert world.client("owner").get(row["url"]).status_code == 200, path
+        hidden = world.client("stranger").get(row["url"])
+        assert (hidden.status_code, hidden.json()["code"]) == (404, "not_found"), path
+
+
+def test_a_queue_is_as_in_the_contract(world):
+    queue = world.client("owner").read("queues/", name="acme-train")["results"][0]
+    assert set(queue) == {
+        "id", "url", "display", "name", "cluster", "service_type", "tenant", "project", "business_line", "weight",
+        "priority", "reclaimable", "cpu_milli", "memory_bytes", "state", "card_quota", "usage", "version",
+    }  # fmt: skip
+    assert queue["card_quota"] == {H200: 8}
+    assert (queue["cluster"]["slug"], queue["tenant"]["slug"], queue["project"]) == ("east", "acme", None)
+    assert (queue["priority"], queue["reclaimable"], queue["memory_bytes"]) == (20000, True, None)
+    # 10 in training's use, 16 - 12 = 4 its own: 6 borrowed, of which 6/10 by this queue.
+    assert queue["usage"] == {H200: {"quota": 8.0, "allocated": 6.0, "inqueue": 1.0, "elastic": 0.5, "borrowed": 3.6}}
+    online = world.client("owner").read("queues/", name="acme-online")["results"][0]
+    assert online["memory_bytes"] == 2**30
+    assert online["usage"][H200]["borrowed"] == 0
+
+
+def test_queue_and_tenant_carry_a_strong_etag(world):
+    for path, row in (("queues", world.queues["acme-online"]), ("tenants", world.tenants["acme"])):
+        row.refresh_from_db()
+        response = world.client("owner").get(f"/api/v1/{path}/{row.pk}/")
+        assert response.headers["ETag"] == f'"{row.version}"'
+    assert world.tenants["acme"].version == 2
+
+
+def test_a_tenants_quota_is_per_cluster_and_service_type(world):
+    tenant = world.client("owner").read("tenants/", slug="acme")["results"][0]
+    assert tenant["quota"] == [
+        {
+            "cluster": world.clusters["east"].pk,
+            "service_type": "inference",
+            "cards": {A100: 2, H200: 8},
+            "cpu_milli": None,
+            "memory_bytes": None,
+        }
+    ]
+    assert [project["slug"] for project in tenant["projects"]] == ["acme-chat"]
+    assert [line["slug"] for line in tenant["business_lines"]] == ["acme-research"]
+
+
+def test_a_gang_says_why_it_waits_and_keeps_other_tenants_names_to_itself(world):
+    gang = world.client("owner").read("gangs/", name="web")["results"][0]
+    assert {
+        "namespace", "name", "queue", "service_type", "priority", "min_member", "ready", "phase", "cards",
+        "waiting_since", "position", "reason",
+    } <= set(gang)  # fmt: skip
+    assert gang["reason"]["numbers"]["holders"] == [
+        {"gang": None, "queue": None, "amount": 4.0},
+        {"gang": "acme/fit", "queue": "acme-train", "amount": 2.0},
+    ]
+    assert "rival" not in gang["reason"]["message"]
+    seen_by_all = world.client("auditor").read("gangs/", name="web")["results"][0]
+    assert seen_by_all["reason"]["numbers"]["holders"][0]["gang"] == "rival/tune"
+
+
+def test_a_gang_has_pods_and_a_timeline(world):
+    pk = world.gangs["web"].pk
+    pods = world.client("teammate").read(f"gangs/{pk}/pods/")["results"]
+    assert [(pod["name"], pod["card"], pod["cards"]) for pod in pods] == [("web-0", H200, 2.0), ("web-1", H200, 2.0)]
+    steps = world.client("teammate").read(f"gangs/{pk}/timeline/")["results"]
+    assert [step["kind"] for step in steps] == ["submitted", "reason"]
+    assert world.client("rival").get(f"/api/v1/gangs/{pk}/pods/").status_code == 404
+
+
+def test_a_reclaim_shows_of_the_other_side_only_the_name(world):
+    path = f"reclaims/{world.reclaim.pk}/"
+    everything = world.client("auditor").read(path)
+    assert {"reclaimer", "queue", "action", "needed", "freed", "victims", "rule", "votes", "refused"} <= set(everything)
+    assert {"id", "cluster", "session", "at", "source", "audit_entry"} <= set(everything)
+    assert [victim["queue"] for victim in everything["victims"]] == ["acme-train", "rival-train"]
+
+    taker = world.client("owner").read(path)
+    assert taker["queue"] == "acme-online"
+    assert taker["freed"]["cards"] == {H200: 4}
+    own, other = taker["victims"]
+    assert (own["queue"], own["cards"]) == ("acme-train", {H200: 2})
+    assert other == {
+        "gang": "rival/tune", "queue": None, "pods": None, "cards": None, "work_lost_card_seconds": None,
+    }  # fmt: skip
+    assert taker["refused"] == [{"gang": "acme/fit", "rule": "higher priority"}]
+
+    loser = world.client("rival").read(path)
+    assert (loser["reclaimer"], loser["queue"], loser["needed"], loser["freed"]) == ("acme/web", None, None, None)
+    assert (loser["votes"], loser["refused"], loser["work_lost_card_seconds"]) == ([], [], None)
+    assert [victim["queue"] for victim in loser["victims"]] == [None, "rival-train"]
+
+
+def test_reclaims_are_found_by_a_queue_on_either_side(world):
+    client = world.client("admin")
+    for queue in ("acme-online", "rival-train", str(world.queues["rival-train"].pk)):
+        assert len(client.read("reclaims/", queue=queue)["results"]) == 1
+    assert client.read("reclaims/", queue="far-train")["results"] == []
+    assert len(client.read("reclaims/", victim="rival/tune")["results"]) == 1
+
+
+def test_a_members_session_hides_errors_and_other_tenants_decisions(world):
+    path = f"sessions/{world.session.pk}/"
+    assert world.client("owner").read(path)["error"] == ""
+    assert world.client("admin").read(path)["error"] == "rival/tune broke something"
+    assert world.client("owner").read(path)["timings_ms"] == {"reclaim": 1.5}
+    own = world.client("owner").read(f"{path}decisions/")["results"]
+    assert [decision["gang"] for decision in own] == ["acme/web"]
+    assert len(world.client("auditor").read(f"{path}decisions/")["results"]) == 2
+
+
+def test_a_clusters_policy_and_clock_are_shown_and_its_credentials_never(world, caplog):
+    pk = world.clusters["east"].pk
+    policy = world.client("owner").read(f"clusters/{pk}/policy/")
+    assert policy["text"].startswith("actions:")
+    for reader in ("admin", "auditor", "owner"):
+        body = world.client(reader).get(f"/api/v1/clusters/{pk}/").content.decode()
+        assert "the-secret" not in body
+        assert "credential" not in body.lower()
+        assert '"rate":144.0' in body
+    assert "the-secret" not in caplog.text
+
+
+def test_pages_follow_each_other_both_ways_without_gap_or_repetition(world):
+    client = world.client("owner")
+    seen, address = [], "/api/v1/sessions/?limit=2"
+    while address:
+        page = client.get(address).json()
+        seen.append([row["number"] for row in page["results"]])
+        last, address = page, page["next"]
+    assert seen == [[5, 4], [3, 2], [1]]
+    back = client.get(last["previous"]).json()
+    assert [row["number"] for row in back["results"]] == [3, 2]
+    first = client.get(back["previous"]).json()
+    assert ([row["number"] for row in first["results"]], first["previous"]) == ([5, 4], None)
+    Session.objects.filter(number=4).delete()  # a page goes on where it was, whatever went meanwhile
+    assert [row["number"] for row in client.get(first["next"]).json()["results"]] == [3, 2]
+
+
+def test_count_only_when_asked_for(world):
+    assert world.client("admin").read("queues/", count="exact", limit=1)["count"] == 6
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "code"),
+    [
+        ("queues/", "colour=blue", "unknown_parameter"),
+        ("queues/1/", "limit=1", "unknown_parameter"),
+        ("queues/", "limit=0", "invalid"),
+        ("queues/", "limit=1001", "invalid"),
+        ("queues/", "limit=ten", "invalid"),
+        ("queues/", "count=about", "invalid"),
+        ("queues/", "cursor=bm9wZQ", "invalid_cursor"),
+        ("queues/", "service_type=batch", "invalid"),
+        ("queues/", "name=a&name=b", "invalid"),
+        ("sessions/", "number=one", "invalid"),
+        ("usage/", "card=x", "invalid"),
+        ("usage/", "queue=acme-online&from=yesterday", "invalid"),
+        ("usage/", "queue=acme-online&step=never", "invalid"),
+        ("usage/", "queue=acme-online&step=1", "too_many_points"),
+        ("audit/", "format=xml", "invalid"),
+    ],
+)
+def test_a_bad_parameter_is_a_400_that_names_it(world, path, query, code):
+    response = world.client("admin").get(f"/api/v1/{path}?{query}")
+    problem = response.json()
+    assert (response.status_code, problem["code"]) == (400, code)
+    name = query.rpartition("&")[2].partition("=")[0]
+    assert problem["errors"][0]["pointer"] == f"/{'cluster' if query == 'card=x' else name}"
+
+
+def test_an_unknown_parameter_is_answered_with_the_known_ones(world):
+    detail = world.client("owner").get("/api/v1/tenants/?slag=acme").json()["detail"]
+    assert detail == "Unknown parameter 'slag'. Known here: count, cursor, limit, name, slug."

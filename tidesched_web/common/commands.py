@@ -1,0 +1,28 @@
+"""What management commands share: a request that cannot be met is one line on stderr and exit status 2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from tidesched_web.common.errors import DomainError
+
+BAD_INPUT = 2
+# Who acts when an operator runs a command on the machine itself.
+OPERATOR = "operator (command line)"
+
+
+def answers_domain_errors(handle: Callable[..., None]) -> Callable[..., None]:
+    """Wrap a command's ``handle``."""
+
+    @wraps(handle)
+    def run(*args: Any, **options: Any) -> None:
+        try:
+            handle(*args, **options)
+        except DomainError as error:
+            raise CommandError(error.message, returncode=BAD_INPUT) from None
+
+    return run
