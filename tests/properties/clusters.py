@@ -45,7 +45,7 @@ def random_cluster(rng, *, flood=None):
     queues = [_queue(rng, f"q{i}", flood, inference=i % 2 == 0 if flood else None) for i in range(rng.randint(2, 5))]
     objects += queues
     room = Room(nodes)
-    for i in range(rng.randint(2, 8)):
+    for i in range(rng.randint(4, 9) if flood else rng.randint(2, 8)):
         objects += _gang(rng, f"g{i}", [q["metadata"]["name"] for q in queues], nodes, room, flood)
     if rng.random() < 0.2:
         where = rng.choice(sorted(nodes))
@@ -92,16 +92,16 @@ def _queue(rng, name, flood, inference):
     kind = b.INFERENCE if inference else b.TRAINING
     quota = None
     if rng.random() < 0.9:
-        sizes = (2, 4, 8, 16) if flood else (0, 1, 2, 4, 8, 16, 0.5)
+        sizes = (4, 8, 16) if flood else (0, 1, 2, 4, 8, 16, 0.5)
         quota = {card: rng.choice(sizes) for card in CARDS if rng.random() < 0.9}
     extra = {}
-    if rng.random() < 0.3:
+    if rng.random() < (0.1 if flood else 0.3):
         extra["cpu"] = rng.choice((1, 8, 32))
-    if rng.random() < 0.2:
+    if rng.random() < (0.1 if flood else 0.2):
         extra["memory"] = rng.choice(("1Gi", "32Gi"))
     if rng.random() < 0.4:
         extra["service_type"] = "inference" if inference else "training"
-    if rng.random() < 0.1:
+    if rng.random() < 0.07:
         extra["state"] = rng.choice(("Closed", "Closing"))
     return b.queue(name, quota, **kind, created=rng.randint(0, 3), **extra)
 
@@ -112,9 +112,9 @@ def _gang(rng, name, queues, nodes, room, flood):
     if flood and rng.random() < 0.9:
         queues = [q for i, q in enumerate(queues) if (i % 2 == 0) == (service == "inference")] or queues
     wanted = rng.randint(1, 4)
-    least = rng.choice((1, wanted, wanted, rng.randint(1, wanted + 1)))
+    least = rng.choice((1, wanted, wanted, rng.randint(1, wanted + (rng.random() < 0.3))))
     created = rng.randint(0, 2000)
-    request = _request(rng, flood)
+    request = _request(rng, flood, sorted({card for cards in nodes.values() for card in cards}))
     owner = b.owned_by(OWNER_KINDS[service], name)
     said = service if rng.random() < 0.3 and service != "unknown" else ""
     priority = rng.choice(CLASSES)
@@ -142,25 +142,25 @@ def _gang(rng, name, queues, nodes, room, flood):
     return [b.job(name, "x", wanted, evicted=rng.choice(POLICIES), min_available=least), group, *pods]
 
 
-def _request(rng, flood):
-    cpu = rng.choice(("100m", "1", "3"))
-    request = {"cpu": cpu, "memory": rng.choice(("100Mi", "2Gi"))}
-    kinds = ("whole", "choice", "slice", "share", "milli", "cpu", "nothing", "unnamed")
-    kind = rng.choice(("whole", "whole", "whole", "choice", "milli") if flood and rng.random() < 0.85 else kinds)
-    if kind == "whole":
-        request |= {"card": rng.choice((WHOLE, OTHER)), "count": rng.choice((1, 1, 2, 4))}
+def _request(rng, flood, there):
+    """What the members of a gang ask for; mostly cards that the nodes have."""
+    request = {"cpu": rng.choice(("100m", "1", "3")), "memory": rng.choice(("100Mi", "2Gi"))}
+    kinds = ("card", "choice", "milli", "cpu", "nothing", "unnamed", "absent")
+    kind = rng.choice(("card", "card", "card", "choice", "milli") if flood and rng.random() < 0.85 else kinds)
+    whole = [card for card in there if card in (WHOLE, OTHER)]
+    if kind == "card" and there:
+        card = rng.choice(there)
+        request |= {"card": card, "count": rng.choice((1, 1, 2, 4) if card in whole else (1, 2, 3))}
     elif kind == "choice":
         request |= {"card": rng.choice((f"{WHOLE}|{OTHER}", f"{OTHER}|{WHOLE}")), "count": rng.choice((1, 2))}
-    elif kind == "slice":
-        request |= {"card": SLICE, "count": rng.choice((1, 2))}
-    elif kind == "share":
-        request |= {"card": SHARE, "count": rng.choice((1, 3))}
-    elif kind == "milli":
-        request |= {"card": rng.choice((WHOLE, OTHER, f"{OTHER}|{WHOLE}")), "milli": rng.choice((300, 500, 600))}
+    elif kind == "milli" and whole:
+        request |= {"card": rng.choice([*whole, f"{OTHER}|{WHOLE}"]), "milli": rng.choice((300, 500, 600))}
     elif kind == "nothing":
         request = {"cpu": 0, "memory": 0}
     elif kind == "unnamed":
         request["resources"] = {"nvidia.com/gpu": 1}
+    elif kind == "absent":
+        request |= {"card": rng.choice(CARDS), "count": 1}
     return request
 
 

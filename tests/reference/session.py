@@ -312,7 +312,9 @@ def _reclaim_class(world, gang, tasks, changes, taken, placed, backed):
         name
         for name in sorted(world["nodes"])
         if admitted(world, wanted[0], name)
-        and (not wanted[0]["milli"] or any(alone[card] and cards_on(world, name, card) for card in wanted[0]["choices"]))
+        and (
+            not wanted[0]["milli"] or any(alone[card] and cards_on(world, name, card) for card in wanted[0]["choices"])
+        )
     ]
     units = units_near(world, gang, wanted[0], nodes)
     for size in range(len(wanted), 0, -1):

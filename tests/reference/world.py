@@ -295,7 +295,11 @@ def _roles_enough(world, gang, statuses):
 def schedulable(world, gang):
     """Neither suspended nor unusable as written, and its queue takes work."""
     group = world["gangs"][gang]
-    return not group.suspended and not group.problem and queue_open(world, group.queue)
+    if group.suspended or group.problem or not queue_open(world, group.queue):
+        return False
+    # A queue with a quota by card type cannot count cards that nobody names.
+    nameless = any(t["milli"] and not t["named"] for t in members(world, gang, "pending", "pipelined"))
+    return not (nameless and world["queues"][group.queue].card_quota is not None)
 
 
 def queue_open(world, name):
