@@ -7,7 +7,7 @@ from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.views import LoginView, LogoutView
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
 from tidesched_web.accounts import services
@@ -79,13 +79,3 @@ def profile(this: Page) -> HttpResponse:
         messages.success(request, _("Your profile is saved."))
         return redirect("console:profile")
     return this.render("accounts/profile.html", {"form": form}, status=400 if form.errors else 200)
-
-
-def refused(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """403 in the look of the console."""
-    return render(request, "errors/403.html", status=403)
-
-
-def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
-    """404: it is not there, or out of the reader's sight; both look the same on purpose."""
-    return render(request, "errors/404.html", status=404)

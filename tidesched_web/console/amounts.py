@@ -20,8 +20,7 @@ def number(value: float) -> str:
     if float(value).is_integer():
         return number_format(int(value), use_l10n=True, force_grouping=True)
     places = 2 if abs(value) < 1 else 1
-    text = number_format(round(value, places), decimal_pos=places, use_l10n=True, force_grouping=True)
-    return text
+    return number_format(round(value, places), decimal_pos=places, use_l10n=True, force_grouping=True)
 
 
 def cards_text(cards: Mapping[str, float]) -> str:
@@ -34,7 +33,8 @@ def duration(seconds: float) -> str:
     if seconds < 0:
         seconds = 0
     if seconds < 1 and seconds > 0:
-        return _("%(n)s ms") % {"n": number(round(seconds * 1000))}
+        milli = seconds * 1000
+        return _("%(n)s ms") % {"n": number(round(milli) if milli >= 10 else round(milli, 1))}
     whole = round(seconds)
     if whole < MINUTE:
         return _("%(n)s s") % {"n": whole}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,15 +17,16 @@ from tidesched_web.console.export import csv_response
 from tidesched_web.console.forms.filters import GangFilter
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
+from tidesched_web.console.states import look
 from tidesched_web.scheduling.selectors import reclaims_of_gang
 from tidesched_web.workloads.models import Gang
 from tidesched_web.workloads.selectors import (
     newest_gang_id,
     pods_of,
-    timeline_of,
     visible_gang_keys,
     visible_gangs,
     with_reason_counts,
+    with_steps,
 )
 
 
@@ -135,10 +137,15 @@ def why(access: Access, gang: Gang) -> Why:
     )
 
 
+def _step(row: dict[str, Any]) -> dict[str, Any]:
+    """One step of the timeline with its word; the database gives its time as text."""
+    return row | {"at": dt.datetime.fromisoformat(row["at"]), "word": look("step", row["kind"]).word}
+
+
 @page(section="gangs", topics="sessions gangs")
 def gang(this: Page, pk: int) -> HttpResponse:
     """One gang: why it waits, what happened to it, its pods and its object."""
-    found = visible_gangs(this.access).filter(cluster=this.cluster, pk=pk).first()
+    found = with_steps(visible_gangs(this.access).filter(cluster=this.cluster, pk=pk)).first()
     if found is None:
         raise Http404
     return this.render(
@@ -147,7 +154,7 @@ def gang(this: Page, pk: int) -> HttpResponse:
             "gang": found,
             "why": why(this.access, found) if found.needs and found.reason_code else None,
             "pods": list(pods_of(found)),
-            "steps": list(reversed(timeline_of(found))),
+            "steps": [_step(row) for row in found.step_rows],  # type: ignore[attr-defined]
             "reclaims": reclaims_of_gang(this.access, this.cluster, found.key, limit=6) if not found.needs else [],
             "manifest": yaml.safe_dump(found.manifest, sort_keys=False, allow_unicode=True) if found.manifest else "",
         },

@@ -54,6 +54,11 @@ class Slot:
         """Milli-cards in use."""
         return sum(size for _kind, size in self.parts)
 
+    @property
+    def is_training(self) -> bool:
+        """Marked with a stroke, so that colour is not the only sign."""
+        return any(kind == "training" for kind, _size in self.parts)
+
     def pieces(self) -> list[tuple[str, float, float]]:
         """(kind, top, height) in percent, filled from below."""
         found, level = [], 0

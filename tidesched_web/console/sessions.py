@@ -6,7 +6,7 @@ from django.http import Http404, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from tidesched_web.console import amounts, bars
+from tidesched_web.console import amounts, bars, wording
 from tidesched_web.console.chart import Chart, Twin, answer
 from tidesched_web.console.export import csv_response
 from tidesched_web.console.figures import timings as timings_figure
@@ -26,9 +26,18 @@ CHART_SESSIONS = 60
 DECISIONS = 100
 
 
+# The parts of the step "decide", one for each action of the policy.
+PARTS = "engine."
+
+
+def steps_of(timings: dict[str, float], *, parts: bool = False) -> dict[str, float]:
+    """The steps in the order in which they ran, or the parts of one."""
+    return {step: value for step, value in timings.items() if step.startswith(PARTS) is parts}
+
+
 def total_ms(session: Session) -> float:
     """How long a session took: the sum of its steps."""
-    return sum(value for value in session.timings_ms.values() if isinstance(value, int | float))
+    return sum(steps_of(session.timings_ms).values())
 
 
 @page(section="sessions", topics="sessions")
@@ -81,9 +90,7 @@ def timings(this: Page) -> HttpResponseBase:
 
     def series() -> list[timings_figure.TimingRow]:
         return [
-            timings_figure.TimingRow(
-                number, {step: value for step, value in steps.items() if isinstance(value, int | float)}
-            )
+            timings_figure.TimingRow(number, steps_of(steps))
             for number, steps in newest_timings(cluster, CHART_SESSIONS)
         ]
 
@@ -106,8 +113,9 @@ def session(this: Page, number: int) -> HttpResponse:
     found = session_by_number(this.access, this.cluster, number)
     if found is None:
         raise Http404
-    steps = {step: value for step, value in found.timings_ms.items() if isinstance(value, int | float)}
+    steps = steps_of(found.timings_ms)
     longest = max(steps.values(), default=0)
+    parts = steps_of(found.timings_ms, parts=True)
     decisions = paged(
         visible_decisions(this.access, found), ("id",), this.request.GET.get("cursor", ""), size=DECISIONS
     )
@@ -120,6 +128,8 @@ def session(this: Page, number: int) -> HttpResponse:
                 (step, value, bars.amount_bar("inference", value, longest, f"{step}: {amounts.duration(value / 1000)}"))
                 for step, value in steps.items()
             ],
+            "parts": [(step.removeprefix(PARTS), value) for step, value in parts.items()],
+            "held": wording.HOLDS.get(str(found.counts.get("held", "")), ""),
             "page": decisions,
             "reclaims": session_reclaims(this.access, found),
         },

@@ -49,18 +49,26 @@ FIGURES: dict[str, Promise] = {
 }
 
 NODE_REFUSALS: dict[str, Promise] = {
-    "card": gettext_lazy("has no such card"),
-    "cards": gettext_lazy("too few cards free"),
-    "cpu": gettext_lazy("too little CPU free"),
-    "memory": gettext_lazy("too little memory free"),
-    "pods": gettext_lazy("no room for another pod"),
-    "unschedulable": gettext_lazy("closed for new pods"),
-    "selector": gettext_lazy("does not match the selector"),
-    "affinity": gettext_lazy("does not match the affinity"),
-    "taint": gettext_lazy("has a taint that is not tolerated"),
-    "taints": gettext_lazy("has a taint that is not tolerated"),
-    "quota": gettext_lazy("its card is beyond the quota"),
+    "no such card": gettext_lazy("has no such card"),
+    "too small": gettext_lazy("is too small even when empty"),
+    "cpu in use": gettext_lazy("has too little CPU left"),
+    "memory in use": gettext_lazy("has too little memory left"),
+    "too many pods": gettext_lazy("has no room for another pod"),
+    "cards in use or promised": gettext_lazy("has its cards in use or promised"),
 }
+
+# Why a session decides and shows, but sends nothing.
+HOLDS: dict[str, Promise] = {
+    "observe": gettext_lazy("The cluster is in mode observe: decisions are shown, nothing is sent."),
+    "quota": gettext_lazy("The cluster is in mode quota: Volcano schedules, decisions are only shown."),
+    "paused": gettext_lazy("The cluster is paused: decisions are shown, nothing is sent."),
+    "policy_unreleased": gettext_lazy("The policy is new: what it would do is shown, and nothing is sent until it is released."),
+    "guard": gettext_lazy("An alert waits for a person: nothing is sent until it is resolved."),
+    "foreign_scheduler": gettext_lazy("Another scheduler works in this cluster: nothing is sent."),
+    "gangs_per_minute": gettext_lazy("A guard stopped it: too many gangs would have been evicted within a minute."),
+    "cards_per_minute": gettext_lazy("A guard stopped it: too many cards would have been taken back within a minute."),
+    "share_of_training": gettext_lazy("A guard stopped it: too large a share of the training would have been evicted at once."),
+}  # fmt: skip
 
 
 def reason_title(code: str) -> str | Promise:

@@ -114,3 +114,10 @@ def pods_on_nodes(access: Access, cluster: Cluster, nodes: Iterable[str]) -> lis
 
 def _is_in(own: QuerySet[GangPod]) -> Exists:
     return Exists(own.filter(pk=OuterRef("pk")))
+
+
+def with_steps(gangs: QuerySet[Gang]) -> QuerySet[Gang]:
+    """Gangs with their timelines as rows ``[{kind, at, detail, reclaim_id}]``, newest first, in the same query."""
+    steps = GangEvent.objects.filter(gang=OuterRef("pk")).order_by("-at", "-id")
+    row = JSONObject(kind="kind", at="at", detail="detail", reclaim_id="reclaim_id")
+    return gangs.annotate(step_rows=ArraySubquery(steps.values(row=row)[:100]))

@@ -7,11 +7,14 @@ from collections.abc import Mapping
 
 from django import template
 from django.templatetags.static import static
+from django.urls import reverse
 from django.utils import formats, timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.common.permissions import Access
 from tidesched_web.console import amounts
 from tidesched_web.console.card_names import card_label
 from tidesched_web.console.states import look
@@ -172,3 +175,29 @@ def query(context: template.Context, **changes: object) -> str:
             values[name] = str(value)
     text = values.urlencode()
     return f"?{text}" if text else "?"
+
+
+@register.simple_tag(takes_context=True)
+def drop(context: template.Context, name: str) -> str:
+    """This page's address without one parameter."""
+    return query(context, **{name: None})
+
+
+@register.simple_tag
+def gang_url(cluster: Cluster, key: str) -> str:
+    """The address of a gang known by ``namespace/name``."""
+    namespace, _slash, name = key.partition("/")
+    return reverse("console:gang_by_name", args=[cluster.slug, namespace, name])
+
+
+@register.filter
+def milliseconds(value: float | None) -> str | SafeString:
+    """Milliseconds as a duration."""
+    return count(None) if value is None else amounts.duration(value / 1000)
+
+
+@register.filter
+def own_holders(numbers: Mapping[str, object] | None, access: Access) -> Mapping[str, object]:
+    """Numbers without who holds the cards, for a reader who may not see other tenants' gangs."""
+    numbers = numbers or {}
+    return numbers if access.everything else {name: value for name, value in numbers.items() if name != "holders"}

@@ -1,0 +1,50 @@
+"""Every page: who sees it, what it costs, and what it says."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from tests.web.console import world as story
+from tidesched_web.accounts.models import User
+
+PAGES = [
+    "clusters/", "clusters/demo/", "clusters/demo/queues/", "clusters/demo/queues/search-training/", "clusters/demo/gangs/",
+    "clusters/demo/gangs/?order=waiting", "clusters/demo/gangs/{gang}/", "clusters/demo/reclaims/",
+    "clusters/demo/reclaims/{reclaim}/", "clusters/demo/sessions/", "clusters/demo/sessions/1479/", "clusters/demo/nodes/",
+    "clusters/demo/alerts/", "clusters/demo/search/?q=lap2", "profile/", "password/", "help/",
+]  # fmt: skip
+DATA = ["clusters/demo/tide/", "clusters/demo/queues/search-training/usage/?card=NVIDIA-H200", "clusters/demo/sessions/timings/"]
+LISTS = ["queues", "gangs", "reclaims", "sessions", "nodes"]
+MAX_QUERIES = 6
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def world() -> story.World:
+    return story.full()
+
+
+def client_of(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def address(page: str, world: story.World) -> str:
+    return "/" + page.format(gang=world.gangs["search/embed-lap2-012"].pk, reclaim=world.reclaims[2].pk)
+
+
+@pytest.mark.parametrize("who", ["admin", "auditor", "member"])
+def test_pages_open_and_cost_few_queries(world, who, subtests) -> None:
+    client = client_of(getattr(world, who))
+    client.get("/clusters/")
+    for page in [*PAGES, *DATA]:
+        with subtests.test(page), CaptureQueriesContext(connection) as queries:
+            response = client.get(address(page, world))
+            assert response.status_code == 200
+            assert len(queries) <= MAX_QUERIES, [query["sql"][:160] for query in queries]
