@@ -44,9 +44,16 @@ def _make() -> Celery:
         worker_send_task_events=False,
         # No state file; and one entry, since a tick that was missed is made good by the next one.
         beat_scheduler="celery.beat:Scheduler",
-        beat_schedule={"tick": {"task": "tidesched_web.scheduling.tasks.tick", "schedule": 1.0}},
+        beat_schedule={
+            "tick": {
+                "task": "tidesched_web.scheduling.tasks.tick",
+                "schedule": 1.0,
+                "options": {"queue": "sessions", "expires": 1.0},
+            }
+        },
     )
-    made.autodiscover_tasks()
+    if os.environ.get("TIDESCHED_ROLE") != "beat":  # it sends by name, and starts sooner without the tasks' code
+        made.autodiscover_tasks()
     return made
 
 
