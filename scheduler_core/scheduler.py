@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 
 from scheduler_core.actions import ACTIONS
 from scheduler_core.actions.support.admission import count_elastic, renew_promise
-from scheduler_core.actions.support.reservations import apply_reservations, standing
+from scheduler_core.actions.support.reservations import apply_reservations, kept_places, standing
 from scheduler_core.framework.close import close
 from scheduler_core.framework.plugin import Action, Plugin
 from scheduler_core.framework.reasons import Reasons
@@ -98,7 +98,7 @@ def run_session(
     start = clock()
     result = close(session, reasons, positions, timings if timer else {})
     timings["close"] = (clock() - start) * 1000
-    return result, Memory(reservations=standing(session))
+    return result, Memory(reservations=standing(session), submitted=kept_places(session))
 
 
 def _no_clock() -> float:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from scheduler_core.framework.gang_outcomes import gang_outcomes
 from scheduler_core.framework.session import Session
-from scheduler_core.model.decision import Bind, GangOutcome, QueueOutcome, Result
-from scheduler_core.model.podgroup import GangCondition, GangPhase
+from scheduler_core.model.decision import Bind, QueueOutcome, Result
 from scheduler_core.model.reason import Reason
 from scheduler_core.model.resources import Amount
 from scheduler_core.state.queue_ledger import NO_LIMIT
-from scheduler_core.state.status import Ints, TaskStatus
-
-_FINISHED = (TaskStatus.SUCCEEDED, TaskStatus.FAILED)
-_OWN_CONDITIONS = ("Unschedulable", "Scheduled")
+from scheduler_core.state.status import ALLOCATED, PIPELINED
 
 
 def close(session: Session, reasons: dict[int, Reason], positions: dict[int, int], timings: dict[str, float]) -> Result:
@@ -21,10 +18,10 @@ def close(session: Session, reasons: dict[int, Reason], positions: dict[int, int
     trace = session.trace
     return Result(
         now=session.now,
-        binds=_placed(session, TaskStatus.ALLOCATED),
+        binds=_placed(session, ALLOCATED),
         evictions=tuple(sorted(trace.evictions, key=lambda eviction: eviction.pod)),
-        pipelined=_placed(session, TaskStatus.PIPELINED),
-        podgroups=_gangs(session, reasons, positions),
+        pipelined=_placed(session, PIPELINED),
+        podgroups=gang_outcomes(session, reasons, positions),
         queues=_queues(session),
         reclaims=tuple(sorted(trace.reclaims, key=lambda reclaim: (reclaim.reclaimer, reclaim.action))),
         reasons=tuple(sorted(reasons.values(), key=lambda reason: reason.podgroup)),
@@ -33,7 +30,7 @@ def close(session: Session, reasons: dict[int, Reason], positions: dict[int, int
     )
 
 
-def _placed(session: Session, status: TaskStatus) -> tuple[Bind, ...]:
+def _placed(session: Session, status: int) -> tuple[Bind, ...]:
     tasks, axes = session.tasks, session.axes
     found = np.flatnonzero(tasks.live & (tasks.status == status)).tolist()
     binds = (
@@ -46,76 +43,6 @@ def _placed(session: Session, status: TaskStatus) -> tuple[Bind, ...]:
         for t in found
     )
     return tuple(sorted(binds, key=lambda bind: bind.pod))
-
-
-def phase_after(session: Session, gang: int) -> GangPhase:
-    """Phase of a PodGroup once the session's decisions are carried out (semantics 2.7)."""
-    gangs = session.gangs
-    scheduled = gangs.scheduled(gang)
-    if scheduled >= gangs.min_member[gang] and scheduled:
-        finished = sum(gangs.count(gang, status) for status in _FINISHED)
-        return GangPhase.COMPLETED if finished == scheduled else GangPhase.RUNNING
-    if gangs.count(gang, TaskStatus.RUNNING):
-        return GangPhase.UNKNOWN
-    if session.phase[gang] is GangPhase.COMPLETED and not gangs.total(gang):
-        return GangPhase.COMPLETED
-    return GangPhase.INQUEUE if session.phase[gang] is GangPhase.INQUEUE else GangPhase.PENDING
-
-
-def _gangs(session: Session, reasons: dict[int, Reason], positions: dict[int, int]) -> tuple[GangOutcome, ...]:
-    gangs = session.gangs
-    ready = gangs.counts[[TaskStatus.ALLOCATED, TaskStatus.BOUND, TaskStatus.RUNNING, TaskStatus.SUCCEEDED]].sum(axis=0)
-    bound = gangs.counts[[TaskStatus.ALLOCATED, TaskStatus.BOUND, TaskStatus.RUNNING]].sum(axis=0)
-    cards = _cards_by_gang(session)
-    outcomes = []
-    for gang, group in enumerate(gangs.groups):
-        outcomes.append(
-            GangOutcome(
-                name=gangs.names[gang],
-                queue=group.queue,
-                service_type=session.service_type(gang).value,
-                phase=phase_after(session, gang),
-                min_member=group.min_member,
-                ready=int(ready[gang]),
-                bound=int(bound[gang]),
-                conditions=_conditions(group.conditions, reasons.get(gang), int(ready[gang]) >= group.min_member),
-                position=positions.get(gang),
-                cards=cards.get(gang, {}),
-                waiting_since=session.waiting_since(gang),
-                priority=group.priority,
-            )
-        )
-    return tuple(outcomes)
-
-
-def _conditions(old: tuple[GangCondition, ...], reason: Reason | None, ready: bool) -> tuple[GangCondition, ...]:
-    """Conditions of others stay; ours says whether the gang has what it needs to run."""
-    kept = tuple(condition for condition in old if condition.type not in _OWN_CONDITIONS)
-    if ready:
-        return (*kept, GangCondition(type="Scheduled", reason="tasks in gang are ready to be scheduled"))
-    if reason is not None:
-        return (*kept, GangCondition(type="Unschedulable", reason=reason.code.value, message=reason.message))
-    return kept
-
-
-def _cards_by_gang(session: Session) -> dict[int, dict[str, int]]:
-    """Milli-cards by type that each gang's members hold or ask for (a waiting member at its first choice)."""
-    tasks, classes, axes = session.tasks, session.cluster.classes, session.axes
-    milli: Ints = np.array([c.milli for c in classes.classes] or [0], dtype=np.int64)
-    first = np.array([c.cards[0] if c.cards else -1 for c in classes.classes] or [-1], dtype=np.int64)
-    finished = np.isin(tasks.status, [int(status) for status in _FINISHED])
-    at = np.flatnonzero(tasks.live & (tasks.gang >= 0) & ~finished & (milli[tasks.cls] > 0))
-    card = np.where(tasks.card[at] >= 0, tasks.card[at], first[tasks.cls[at]])
-    at, card = at[card >= 0], card[card >= 0]
-    count = len(axes.cards)
-    if not count:
-        return {}
-    sums = np.zeros(len(session.gangs) * count, dtype=np.int64)
-    np.add.at(sums, tasks.gang[at].astype(np.int64) * count + card, milli[tasks.cls[at]])
-    found: dict[int, dict[str, int]] = {}
-    for flat in np.flatnonzero(sums).tolist():
-        found.setdefault(flat // count, {})[axes.cards[flat % count]] = int(sums[flat])
-    return found
 
 
 def _queues(session: Session) -> tuple[QueueOutcome, ...]:

@@ -18,8 +18,7 @@ class Holders:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._known: dict[tuple[int, str, tuple[int, ...]], tuple[Holder, ...]] = {}
-        classes = session.cluster.classes.classes
-        self._amounts: Ints = np.array([(c.cpu_milli, c.memory_mib, c.milli) for c in classes] or [(0, 0, 0)]).T
+        self._amounts = session.cluster.classes.amounts
 
     def of(self, resource: str, cards: tuple[int, ...], queue: int = -1) -> tuple[Holder, ...]:
         """The gangs with the most of a resource, the largest first; of one queue, or of the cluster (-1).

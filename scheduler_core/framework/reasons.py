@@ -102,7 +102,10 @@ class Reasons:
             return refusal.code, self._numbers(refusal, gang, position), ""
         test, shown = self._test_demand(gang), self._demand(gang)
         if session.hooks.first("quota_shortfall", gang, test) is not None:
-            lacks: Shortfall = session.hooks.first("quota_shortfall", gang, shown)
+            lacks = session.hooks.first("quota_shortfall", gang, shown) or session.hooks.first(
+                "quota_shortfall", gang, test
+            )
+            assert lacks is not None
             return ReasonCode.WAITING_FOR_QUOTA, self._numbers(lacks, gang, position), ""
         return None
 

@@ -67,6 +67,7 @@ class Session:
         self.reservations: dict[str, Reservation] = {}
         self._problems: dict[int, str | None] = {}
         self._queue_keys: dict[int, tuple[int, tuple[Any, ...]]] = {}
+        self._service_types: dict[tuple[str, str, str], ServiceType] = {}
         self._service: dict[int, ServiceType] = {}
         self._open_queue = [queue.state is QueueState.OPEN and not queue.problem for queue in snapshot.queues]
         self.phase: list[GangPhase] = [self._phase_now(g) for g in range(len(self.gangs))]
@@ -114,12 +115,17 @@ class Session:
             kind = min((owner.kind for owner in owners if owner is not None), default="")
         queue = self.queue_of(gang)
         bound = self.ledger.queues[queue].service_type if queue >= 0 else ""
-        return service_type(group.service_type, kind, bound, by_owner)
+        key = (group.service_type, kind, bound)
+        known = self._service_types.get(key)
+        if known is None:
+            known = self._service_types[key] = service_type(*key, by_owner)
+        return known
 
     def waiting_since(self, gang: int) -> float:
         """The time that counts for the gang's place in the queue."""
-        group = self.group(gang)
-        return min(group.waiting_since, self.memory.submitted.get(identity(group), math.inf))
+        group, kept = self.gangs.groups[gang], self.memory.submitted
+        since = group.created if group.submitted is None else group.submitted
+        return min(since, kept.get(identity(group), math.inf)) if kept else since
 
     def schedulable(self, gang: int) -> bool:
         """False for a gang that cannot be looked at: suspended, unusable as written, or without an open queue."""

@@ -91,6 +91,7 @@ class CapacityCard(Plugin):
         self._total: Ints = np.concatenate([nodes.allocatable[[CPU, MEMORY]].sum(axis=1), cards])
         self._owners: dict[str, str] = self.values["podOwnerReferenceToServiceType"]
         self._fixed: dict[int, Floats] = {}
+        self._use: dict[bool, tuple[tuple[int, int, bool], Ints]] = {}
 
     # What counts ------------------------------------------------------------------------------------------------
 
@@ -194,10 +195,7 @@ class CapacityCard(Plugin):
         """used + inqueue + minimum <= total x factor; what the gang could take back does not count as used."""
         session, factor = self.session, float(self.values["overCommitFactor"])
         ledger = session.ledger
-        used = self._used()
-        if self.reclaimer(gang) is None and "reclaim" in session.policy.actions:
-            used = used - self._taken_back()
-        used = np.maximum(used, 0)
+        used = self._in_use(back="reclaim" in session.policy.actions and self.reclaimer(gang) is None)
         promised = ledger.inqueue.sum(axis=1)
         bound = np.floor(self._total * factor).astype(np.int64)
         for row, label, asked in ((CPU, "cpu", demand.cpu_milli), (MEMORY, "memory", demand.memory_mib)):
@@ -250,6 +248,16 @@ class CapacityCard(Plugin):
             short=asked - have,
             queue=queue,
         )
+
+    def _in_use(self, *, back: bool) -> Ints:
+        """int64 (D,): used, less what could be taken ``back``; kept until a node or a queue changes."""
+        ledger = self.session.ledger
+        key = (len(self.session.nodes.log), sum(ledger.versions), back)
+        known = self._use.get(back)
+        if known is None or known[0] != key:
+            used = self._used() - self._taken_back() if back else self._used()
+            known = self._use[back] = (key, np.maximum(used, 0))
+        return known[1]
 
     def _used(self) -> Ints:
         """int64 (D,): what pods of every scheduler take of the nodes and is not leaving."""

@@ -46,7 +46,10 @@ class CardTable:
         self.best_future: Ints = self.best_now.copy()
         self.left_now: Ints = self.count.astype(np.int64) * MILLI
         self.left_future: Ints = self.left_now.copy()
-        # Python lists: single look-ups happen far more often than whole-array work on these two.
+        # As Python objects too: single look-ups happen far more often than whole-array work.
+        self.types_on: list[tuple[int, ...]] = [
+            tuple(np.flatnonzero(self.count[:, n]).tolist()) for n in range(shape[1])
+        ]
         self.start_list: list[list[int]] = self.start.tolist()
         self.count_list: list[list[int]] = self.count.tolist()
 
@@ -54,6 +57,7 @@ class CardTable:
         """An independent table; the fixed columns are shared."""
         other = object.__new__(CardTable)
         other.start, other.count = self.start, self.count
+        other.types_on = self.types_on
         other.row_card, other.row_node = self.row_card, self.row_node
         other.start_list, other.count_list = self.start_list, self.count_list
         other.used, other.releasing, other.pipelined = self.used.copy(), self.releasing.copy(), self.pipelined.copy()

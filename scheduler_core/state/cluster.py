@@ -41,9 +41,7 @@ class Cluster:
         least: Ints = np.fromiter((g.min_member for g in groups), dtype=np.int64, count=len(groups))
         self.gangs = GangTable(groups, workspace.group_names, queue, least, self.tasks)
         # int64 (3, classes): cpu, memory and milli-cards that count against the queue.
-        self.charge: Ints = np.array(
-            [(c.cpu_milli, c.memory_mib, c.milli) for c in self.classes.classes] or [(0, 0, 0)], dtype=np.int64
-        ).T.copy()
+        self.charge: Ints = self.classes.amounts.copy()
 
     def load_ledger(self) -> None:
         """Sum the ledger; called once the charges are final."""

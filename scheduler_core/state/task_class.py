@@ -9,7 +9,7 @@ import numpy as np
 from scheduler_core.model.pod import HostPort, NodeSelectorTerm, Pod, PreferredNodeTerm, Toleration
 from scheduler_core.model.resources import MILLI
 from scheduler_core.state.axes import CPU, MEMORY, PODS, Axes
-from scheduler_core.state.status import Ints
+from scheduler_core.state.status import Index, Ints
 
 
 class TaskClass:
@@ -75,10 +75,6 @@ class TaskClass:
         """The card request as it is shown: ``A|B``, the resource where no card is named, or empty."""
         return "|".join(self.names) or self.resource
 
-    def fixed_card(self) -> int:
-        """The only card type that will do, or -1 when there is a choice or none."""
-        return self.cards[0] if len(self.cards) == 1 else -1
-
 
 class ClassTable:
     """Interned task classes; grows while pods are read."""
@@ -87,9 +83,31 @@ class ClassTable:
         self._axes = axes
         self._by_key: dict[Hashable, int] = {}
         self.classes: list[TaskClass] = []
+        self._columns_of = 0
+        self._amounts: Ints = np.zeros((3, 1), dtype=np.int64)
+        self._first_card: Index = np.full(1, -1, dtype=np.int32)
 
     def __len__(self) -> int:
         return len(self.classes)
+
+    @property
+    def amounts(self) -> Ints:
+        """int64 (3, classes): cpu milli, memory MiB, milli-cards of each class; at least one column."""
+        self._bring_up()
+        return self._amounts
+
+    @property
+    def first_card(self) -> Index:
+        """int32 (classes,): the first card type that will do, -1 = none; at least one entry."""
+        self._bring_up()
+        return self._first_card
+
+    def _bring_up(self) -> None:
+        if self._columns_of != len(self.classes):
+            self._columns_of = len(self.classes)
+            rows = [(c.cpu_milli, c.memory_mib, c.milli) for c in self.classes]
+            self._amounts = np.array(rows, dtype=np.int64).T.copy()
+            self._first_card = np.array([c.cards[0] if c.cards else -1 for c in self.classes], dtype=np.int32)
 
     def __getitem__(self, index: int) -> TaskClass:
         return self.classes[index]

@@ -27,6 +27,7 @@ class Workspace:
         nodes, cards, tasks: the base tables; a session works on copies.
         group_names, group_slots: namespace/name of each PodGroup of the snapshot, and its position.
         masks: node masks by what they depend on; dropped when a node changes.
+        outcomes: what the last session said of each gang, see ``framework.gang_outcomes``.
     """
 
     def __init__(self) -> None:
@@ -35,6 +36,7 @@ class Workspace:
         self._nodes: tuple[Node, ...] | None = None
         self._schedulers: tuple[str, ...] = ()
         self._card_types: object = None
+        self.outcomes: dict[str, object] = {}
 
     def load(self, snapshot: Snapshot) -> None:
         """Bring the tables up to ``snapshot``; O(changed pods) Python work plus a set difference over all pods."""
@@ -160,11 +162,10 @@ class Workspace:
     def _place_cards(self, node: int) -> None:
         """Say which cards the pods of one node hold: the known ones first, then the others in the order of names."""
         table, tasks = self.cards, self.tasks
-        for card in range(len(self.axes.cards)):
-            if table.count_list[card][node]:
-                rows = table.rows(card, node)
-                table.used[rows] = 0
-                table.releasing[rows] = 0
+        for card in table.types_on[node]:
+            rows = table.rows(card, node)
+            table.used[rows] = 0
+            table.releasing[rows] = 0
         loose = []
         for slot in sorted(self._on_node[node], key=tasks.keys.__getitem__):
             cls = self.classes[int(tasks.cls[slot])]
@@ -180,7 +181,7 @@ class Workspace:
             loose.append((slot, cls))
         for slot, cls in loose:
             self._place_loose(slot, cls, node)
-        for card in range(len(self.axes.cards)):
+        for card in table.types_on[node]:
             table.refresh(card, node)
 
     def _card_on(self, cls: TaskClass, node: int) -> int:

@@ -8,7 +8,7 @@ from scheduler_core.framework.demand import Demand
 from scheduler_core.framework.session import Session
 from scheduler_core.model.podgroup import GangPhase
 from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
-from scheduler_core.state.status import CHARGED, TaskStatus
+from scheduler_core.state.status import CHARGED, SUCCEEDED, Index, Ints
 
 
 def promise(session: Session, gang: int, demand: Demand, sign: int = 1) -> None:
@@ -31,25 +31,39 @@ def promise(session: Session, gang: int, demand: Demand, sign: int = 1) -> None:
 def count_elastic(session: Session) -> None:
     """Sum what gangs have beyond their minimum: the members that could go without breaking minMember.
 
-    Within a gang the members that count as its minimum are the first by name. O(tasks log tasks).
+    Within a gang the members that count as its minimum are the first by name. O(tasks), and a sort for those gangs
+    only whose members differ.
     """
-    tasks, gangs, ledger, charge = session.tasks, session.gangs, session.ledger, session.cluster.charge
+    tasks, gangs, ledger = session.tasks, session.gangs, session.ledger
     ledger.elastic[:] = 0
-    allocated = gangs.counts[CHARGED].sum(axis=0)
-    surplus = allocated - np.maximum(0, gangs.min_member - gangs.counts[TaskStatus.SUCCEEDED])
-    for gang in np.flatnonzero((surplus > 0) & (gangs.queue >= 0)).tolist():
-        members = [t for t in gangs.members(gang) if CHARGED[tasks.status[t]]]
-        count = int(surplus[gang])
-        if count < len(members):
-            members.sort(key=tasks.keys.__getitem__)
-            members = members[-count:]
-        queue = session.queue_of(gang)
-        for task in members:
-            cls = int(tasks.cls[task])
-            ledger.elastic[CPU, queue] += charge[0, cls]
-            ledger.elastic[MEMORY, queue] += charge[1, cls]
-            if tasks.card[task] >= 0:
-                ledger.elastic[LEDGER_CARDS + tasks.card[task], queue] += charge[2, cls]
+    surplus = gangs.counts[CHARGED].sum(axis=0) - np.maximum(0, gangs.min_member - gangs.counts[SUCCEEDED])
+    surplus = np.where(gangs.queue >= 0, np.maximum(surplus, 0), 0)
+    at = np.flatnonzero(tasks.live & (tasks.gang >= 0) & CHARGED[tasks.status])
+    at = at[surplus[tasks.gang[at]] > 0]
+    if not at.size:
+        return
+    at = at[np.argsort(tasks.gang[at], kind="stable")]
+    gang = tasks.gang[at]
+    first = np.flatnonzero(np.r_[True, gang[1:] != gang[:-1]])
+    # Equal members: class and card as one number that is the same at both ends of every comparison.
+    kind = tasks.cls[at].astype(np.int64) * (len(session.axes.cards) + 1) + tasks.card[at] + 1
+    alike = np.minimum.reduceat(kind, first) == np.maximum.reduceat(kind, first)
+    head, of = at[first][alike], gang[first][alike]
+    _add_elastic(session, head, gangs.queue[of], surplus[of])
+    for other in gang[first][~alike].tolist():
+        members = sorted((t for t in gangs.members(other) if CHARGED[tasks.status[t]]), key=tasks.keys.__getitem__)
+        spare = np.array(members[-int(surplus[other]) :], dtype=np.int64)
+        _add_elastic(session, spare, np.full(spare.size, gangs.queue[other]), np.ones(spare.size, dtype=np.int64))
+
+
+def _add_elastic(session: Session, tasks: Ints, queue: Index, times: Ints) -> None:
+    """Add ``times`` the charge of each task to the elastic part of its queue."""
+    table, elastic, charge = session.tasks, session.ledger.elastic, session.cluster.charge
+    cls, card = table.cls[tasks], table.card[tasks].astype(np.int64)
+    np.add.at(elastic[CPU], queue, charge[0, cls] * times)
+    np.add.at(elastic[MEMORY], queue, charge[1, cls] * times)
+    held = card >= 0
+    np.add.at(elastic, (LEDGER_CARDS + card[held], queue[held]), (charge[2, cls] * times)[held])
 
 
 def renew_promise(session: Session, gang: int) -> None:

@@ -8,10 +8,15 @@ from __future__ import annotations
 from scheduler_core.actions.support.attempt import Attempt
 from scheduler_core.actions.support.placement import allowed_options
 from scheduler_core.framework.candidates import Spot
-from scheduler_core.framework.session import Session
+from scheduler_core.framework.session import Session, identity
 from scheduler_core.framework.statement import Statement
 from scheduler_core.model.memory import Reservation
+from scheduler_core.model.podgroup import EvictedPolicy
 from scheduler_core.state.status import TaskStatus
+
+# Policies after which the job does not come back; and a bound, so that memory cannot grow for ever.
+_ENDS = (EvictedPolicy.ABORT_JOB, EvictedPolicy.TERMINATE_JOB)
+_MOST_PLACES = 10_000
 
 
 def settle_promises(session: Session, statement: Statement, gang: int) -> None:
@@ -57,6 +62,22 @@ def reserve(session: Session, attempt: Attempt, seconds: float) -> None:
 def standing(session: Session) -> tuple[Reservation, ...]:
     """What to remember: promises of pods that do not run yet, by pod."""
     return tuple(reservation for _, reservation in sorted(session.reservations.items()))
+
+
+def kept_places(session: Session) -> dict[str, float]:
+    """Places in the queue of gangs that were evicted and come back under a new PodGroup, until they run again."""
+    gangs = session.gangs
+    places = dict(session.memory.submitted)
+    if places:
+        for gang, group in enumerate(gangs.groups):
+            if gangs.ready(gang) >= gangs.least[gang] > 0:
+                places.pop(identity(group), None)
+    gang_of = {name: gang for gang, name in enumerate(gangs.names)} if session.trace.evictions else {}
+    for name in sorted({eviction.gang for eviction in session.trace.evictions}):
+        group = gangs.groups[gang_of[name]]
+        if group.evicted_policy not in _ENDS:
+            places[identity(group)] = session.waiting_since(gang_of[name])
+    return {name: places[name] for name in sorted(places)[:_MOST_PLACES]}
 
 
 def apply_reservations(session: Session) -> None:

@@ -30,8 +30,10 @@ class Rotation:
             return None
         if len(self._heaps) == 1:
             return next(iter(self._heaps))
-        best: int = min(self._heaps, key=self._session.queue_key)
-        return best
+        return min(self._heaps, key=self._key)
+
+    def _key(self, queue: int) -> tuple[Any, ...]:
+        return self._session.queue_key(queue)
 
     def pop(self, queue: int) -> int:
         """Take the best gang out of a queue."""

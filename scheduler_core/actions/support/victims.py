@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 
 import msgspec
-import numpy as np
 
 from scheduler_core.algorithms.protection import system_rule
 from scheduler_core.algorithms.victims import Freed, Unit
@@ -48,8 +47,7 @@ class Victims:
         tasks = self._session.tasks
         here = tasks.live & (tasks.status == TaskStatus.RUNNING) & (tasks.gang >= 0) & (tasks.node >= 0)
         here &= nodes[tasks.node]
-        found: list[int] = np.unique(tasks.gang[here]).tolist()
-        return found
+        return sorted(set(tasks.gang[here].tolist()))
 
     def rule(self, gang: int, reclaimer_queue: int) -> str | None:
         """The hard rule that protects a gang, or None."""
