@@ -172,7 +172,8 @@ def test_the_second_start_does_nothing_again(installation: Installation) -> None
     installation.start()
     installation.until_ready()
     steps = [line.partition("|")[2].strip() for line in installation.said("prepare")]
-    assert [step.partition(" (")[0] for step in steps] == [
+    done = [step.partition(" (")[0] for step in steps if not step.startswith("partitions")]  # those go by the hour
+    assert done == [
         "catalogues: up to date",
         "static files: up to date",
         "schema: up to date",

@@ -22,6 +22,7 @@ from tidesched_web.accounts import services as accounts
 from tidesched_web.accounts.selectors import user_by_name
 from tidesched_web.common.errors import DomainError
 from tidesched_web.console import build
+from tidesched_web.scheduling.retention import ensure_partitions
 
 ADMIN = "admin"
 ADMIN_FILE = "admin.json"
@@ -40,6 +41,8 @@ class Command(BaseCommand):
         if options["build_only"]:
             return
         self._step("schema", _migrate)
+        # Before the first rows of this hour come: what lies in the default partition cannot be moved.
+        self._step("partitions", lambda: bool(ensure_partitions()))
         self._step("first account", _first_account)
         if settings.DEMO:
             self._step("demo cluster", _demo)
