@@ -2,6 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
+from tidesched_web.api import problem_json
 from tidesched_web.common import health
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -9,4 +10,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("readyz", health.readyz, name="readyz"),
     path("api/v1/", include("tidesched_web.api.urls")),
     path("", include("tidesched_web.console.urls")),
+    # Last: whatever no route below /api/ knows is answered in the API's own form.
+    path("api/<path:rest>", problem_json.unknown_address),
 ]

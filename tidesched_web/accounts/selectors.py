@@ -38,6 +38,7 @@ def access_of(user: User | AnonymousUser, token: ApiToken | None = None) -> Acce
         tenant_ids=frozenset(roles),
         admin_of=frozenset(tenant for tenant, role in roles.items() if role == TenantRole.ADMIN),
         scopes=scopes,
+        limited_to=token.tenant_id if token is not None else None,
     )
 
 
@@ -102,7 +103,7 @@ def visible_tokens(user: User, access: Access) -> QuerySet[ApiToken]:
     if access.administers:
         return tokens
     tokens = tokens.filter(user=user)
-    return tokens if access.scopes is None or access.everything else tokens.filter(tenant_id__in=access.tenant_ids)
+    return tokens if access.limited_to is None else tokens.filter(tenant_id=access.limited_to)
 
 
 def all_tokens(user: User | None = None) -> QuerySet[ApiToken]:

@@ -13,7 +13,7 @@ class Access:
     """The rights of one caller: a user, or a user through a token that may do less.
 
     ``everything`` is the sight of a platform admin or auditor; ``administers`` the right to change the platform.
-    ``scopes`` is None in a browser session: all that the user may.
+    ``scopes`` is None in a browser session: all that the user may. ``limited_to`` is the tenant of a token for one.
     """
 
     actor: str
@@ -22,6 +22,7 @@ class Access:
     tenant_ids: frozenset[int] = frozenset()
     admin_of: frozenset[int] = field(default=frozenset())
     scopes: frozenset[str] | None = None
+    limited_to: int | None = None
 
     def has_scope(self, wanted: Iterable[str]) -> bool:
         """Whether any one of ``wanted`` is granted; scope ``admin`` holds all others."""

@@ -4,28 +4,26 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='StoredAnswer',
+            name="StoredAnswer",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('caller', models.CharField(max_length=80)),
-                ('key', models.CharField(max_length=200)),
-                ('request_hash', models.CharField(max_length=64)),
-                ('started_at', models.DateTimeField()),
-                ('status', models.PositiveSmallIntegerField(null=True)),
-                ('body', models.BinaryField(default=b'')),
-                ('body_key_id', models.CharField(blank=True, max_length=32)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("caller", models.CharField(max_length=80)),
+                ("key", models.CharField(max_length=200)),
+                ("request_hash", models.CharField(max_length=64)),
+                ("started_at", models.DateTimeField()),
+                ("status", models.PositiveSmallIntegerField(null=True)),
+                ("body", models.BinaryField(default=b"")),
+                ("body_key_id", models.CharField(blank=True, max_length=32)),
             ],
             options={
-                'indexes': [models.Index(fields=['started_at'], name='answer_age')],
-                'constraints': [models.UniqueConstraint(fields=('caller', 'key'), name='one_answer_per_key')],
+                "indexes": [models.Index(fields=["started_at"], name="answer_age")],
+                "constraints": [models.UniqueConstraint(fields=("caller", "key"), name="one_answer_per_key")],
             },
         ),
     ]

@@ -1,0 +1,166 @@
+"""The authority matrix: every route of the API × everybody of the cast. A route that is not listed here fails."""
+
+import pytest
+from django.urls import get_resolver
+from django.urls.resolvers import URLPattern, URLResolver
+
+CAST = ("anonymous", "owner", "teammate", "stranger", "rival", "auditor", "admin")
+TOKENS = (
+    "token:cluster:read", "token:quota:read", "token:reclaim:read", "token:audit:read", "token:metrics:read",
+    "token:quota:write", "token:admin",
+)  # fmt: skip
+
+PUBLIC = dict.fromkeys(CAST, 200)
+# A list is open to everybody who is signed in and shows each what is theirs; a detail out of sight is a 404.
+LIST = {name: 401 if name == "anonymous" else 200 for name in CAST}
+OF_ACME = LIST | {"stranger": 404, "rival": 404}
+OF_EAST = LIST | {"stranger": 404}
+TOKEN_LIST = LIST
+OF_OWNER = LIST | {"teammate": 404, "stranger": 404, "rival": 404, "auditor": 404}
+ACT = OF_EAST | {"owner": 403, "teammate": 403, "rival": 403, "auditor": 403}
+OF_ADMINS = LIST | {"owner": 404, "teammate": 404, "stranger": 404, "rival": 404}
+
+# (route, method) → (who may, scopes of which one lets a token of the owner do what the owner may)
+MATRIX = {
+    ("schema", "get"): (PUBLIC, None),
+    ("schema-docs", "get"): (PUBLIC, None),
+    ("clusters-list", "get"): (LIST, ("cluster:read", "quota:read")),
+    ("clusters-detail", "get"): (OF_EAST, ("cluster:read", "quota:read")),
+    ("clusters-policy", "get"): (OF_EAST, ("cluster:read", "quota:read")),
+    ("clusters-pause", "post"): (ACT, ("cluster:read", "quota:read")),
+    ("clusters-resume", "post"): (ACT | {"admin": 409}, ("cluster:read", "quota:read")),
+    ("tenants-list", "get"): (LIST, ("quota:read",)),
+    ("tenants-detail", "get"): (OF_ACME, ("quota:read",)),
+    ("projects-list", "get"): (LIST, ("quota:read",)),
+    ("projects-detail", "get"): (OF_ACME, ("quota:read",)),
+    ("queues-list", "get"): (LIST, ("quota:read",)),
+    ("queues-detail", "get"): (OF_ACME, ("quota:read",)),
+    ("card-types-list", "get"): (LIST, ("cluster:read", "quota:read")),
+    ("card-types-detail", "get"): (OF_EAST, ("cluster:read", "quota:read")),
+    ("priority-classes-list", "get"): (LIST, ("quota:read",)),
+    ("priority-classes-detail", "get"): (OF_EAST, ("quota:read",)),
+    ("gangs-list", "get"): (LIST, ("cluster:read", "quota:read")),
+    ("gangs-detail", "get"): (OF_ACME, ("cluster:read", "quota:read")),
+    ("gangs-pods", "get"): (OF_ACME, ("cluster:read", "quota:read")),
+    ("gangs-timeline", "get"): (OF_ACME, ("cluster:read", "quota:read")),
+    ("reclaims-list", "get"): (LIST, ("reclaim:read",)),
+    ("reclaims-detail", "get"): (OF_EAST, ("reclaim:read",)),
+    ("sessions-list", "get"): (LIST, ("cluster:read", "reclaim:read")),
+    ("sessions-detail", "get"): (OF_EAST, ("cluster:read", "reclaim:read")),
+    ("sessions-decisions", "get"): (OF_EAST, ("cluster:read", "reclaim:read")),
+    ("nodes-list", "get"): (LIST, ("cluster:read",)),
+    ("nodes-detail", "get"): (OF_EAST, ("cluster:read",)),
+    ("usage", "get"): (OF_ACME, ("metrics:read", "quota:read")),
+    ("audit-list", "get"): (LIST, ("audit:read",)),
+    ("audit-detail", "get"): (OF_ACME, ("audit:read",)),
+    ("members-list", "get"): (LIST, ("quota:read",)),
+    ("members-detail", "get"): (OF_ACME, ("quota:read",)),
+    ("tokens-list", "get"): (TOKEN_LIST, ()),
+    ("tokens-list", "post"): ({name: 401 if name == "anonymous" else 201 for name in CAST}, ()),
+    ("tokens-detail", "get"): (OF_OWNER, ()),
+    ("tokens-detail", "delete"): (OF_OWNER | {"owner": 204, "admin": 204}, ()),
+}
+
+
+def routes():
+    """(name, method) of everything below /api/v1/, from the resolver itself."""
+    found = set()
+
+    def walk(patterns):
+        for pattern in patterns:
+            if isinstance(pattern, URLResolver):
+                walk(pattern.url_patterns)
+            elif isinstance(pattern, URLPattern):
+                actions = getattr(pattern.callback, "actions", None)
+                view = getattr(pattern.callback, "cls", None) or pattern.callback.view_class
+                methods = actions or [name for name in ("get", "post", "put", "patch", "delete") if hasattr(view, name)]
+                found.update((pattern.name, method) for method in methods if method != "head")  # goes with GET
+
+    for resolver in get_resolver().url_patterns:
+        if isinstance(resolver, URLResolver) and resolver.namespace == "api":
+            walk(resolver.url_patterns)
+    return found
+
+
+def test_every_route_is_in_the_matrix_and_nothing_else_is():
+    assert routes() == set(MATRIX)
+
+
+def address(world, name):
+    """The address of the object of acme (or of cluster east) that the matrix is about."""
+    acme, east, web = world.tenants["acme"], world.clusters["east"], world.gangs["web"]
+    pk = {
+        "clusters": east.pk,
+        "tenants": acme.pk,
+        "projects": acme.projects.get().pk,
+        "queues": world.queues["acme-online"].pk,
+        "card-types": east.card_types.first().pk,
+        "priority-classes": east.priority_classes.first().pk,
+        "gangs": web.pk,
+        "reclaims": world.reclaim.pk,
+        "sessions": world.session.pk,
+        "nodes": east.nodes.first().pk,
+        "members": acme.memberships.first().pk,
+    }
+    if name == "usage":
+        return f"/api/v1/usage/?queue={world.queues['acme-online'].pk}"
+    if name.startswith("schema"):
+        return "/api/v1/schema/" + ("docs/" if name == "schema-docs" else "")
+    resource, _, act = name.rpartition("-")
+    if act == "list":
+        return f"/api/v1/{resource}/"
+    if resource == "audit":
+        found = world.client("admin").read("audit/", object_type="project", action="project.create")["results"]
+        return next(row["url"] for row in found if row["object_label"] == "acme/acme-chat")
+    if resource == "tokens":
+        world.token("owner", "quota:read")
+        return world.client("admin").read("tokens/", user="owner")["results"][0]["url"]
+    return f"/api/v1/{resource}/{pk[resource]}/" + ("" if act == "detail" else f"{act}/")
+
+
+def call(world, caller, name, method):
+    client, url = world.client(caller), address(world, name)
+    if method == "get":
+        return client.get(url).status_code
+    if method == "delete":
+        return client.delete(url).status_code
+    body = {"scopes": ["quota:read"]} if name == "tokens-list" else {"reason": "drill"}
+    return client.send(url.removeprefix("/api/v1/"), body).status_code
+
+
+@pytest.mark.parametrize("caller", CAST)
+@pytest.mark.parametrize(("name", "method"), sorted(MATRIX))
+def test_the_matrix_holds_for_people(world, caller, name, method):
+    assert call(world, caller, name, method) == MATRIX[name, method][0][caller]
+
+
+@pytest.mark.parametrize("caller", TOKENS)
+def test_the_matrix_holds_for_scoped_tokens(world, caller):
+    """A token of the owner may with the right scope what the owner may, and without it nothing (403)."""
+    scope = caller.removeprefix("token:")
+    for (name, method), (people, scopes) in sorted(MATRIX.items()):
+        allowed = scopes is None or scope == "admin" or scope in scopes
+        assert call(world, caller, name, method) == (people["owner"] if allowed else 403), (name, method)
+
+
+def test_a_token_for_one_tenant_sees_nothing_else_even_of_an_admin(world):
+    from tests.api.cast import ApiClient
+
+    client = ApiClient(token=world.token("admin", "admin", tenant="rival"))
+    assert [row["slug"] for row in client.read("tenants/")["results"]] == ["rival"]
+    assert [row["slug"] for row in client.read("clusters/")["results"]] == ["east"]
+    assert client.get(f"/api/v1/queues/{world.queues['acme-online'].pk}/").status_code == 404
+    assert client.send(f"clusters/{world.clusters['east'].pk}/pause/", {"reason": "drill"}).status_code == 403
+    made = client.send("tokens/", {"scopes": ["admin"]})
+    assert made.json()["tenant"]["slug"] == "rival"  # a limited token makes only tokens of its own limit
+    assert client.send("tokens/", {"scopes": ["admin"], "tenant": "acme"}).status_code == 400
+
+
+def test_a_token_never_makes_one_that_may_more(world):
+    from tests.api.cast import ApiClient
+
+    client = ApiClient(token=world.token("teammate", "admin"))
+    made = client.send("tokens/", {"scopes": ["admin"]}).json()["token"]
+    assert (
+        ApiClient(token=made).send(f"clusters/{world.clusters['east'].pk}/pause/", {"reason": "x"}).status_code == 403
+    )

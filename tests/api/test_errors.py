@@ -1,0 +1,105 @@
+"""Every error is a problem document, also where no view was reached."""
+
+import pytest
+from django.core.cache import cache
+
+from tests.api.cast import ApiClient
+from tidesched_web.api.v1 import quota as queues_view
+
+MEMBERS = {"type", "title", "status", "code", "detail", "instance", "request_id"}
+
+
+def problem(response, status, code):
+    assert response.headers["Content-Type"] == "application/problem+json"
+    body = response.json()
+    assert set(body) >= MEMBERS
+    assert (response.status_code, body["status"], body["code"]) == (status, status, code)
+    assert body["request_id"] == response.headers["X-Request-ID"]
+    return body
+
+
+def test_not_signed_in(world):
+    response = world.client("anonymous").get("/api/v1/queues/")
+    problem(response, 401, "not_authenticated")
+    assert response.headers["WWW-Authenticate"] == "Bearer"
+
+
+def test_an_unknown_token(world):
+    problem(ApiClient(token="tide_unknown").get("/api/v1/queues/"), 401, "invalid_token")
+
+
+def test_a_missing_scope_names_the_needed_one(world):
+    body = problem(world.client("token:quota:read").get("/api/v1/reclaims/"), 403, "missing_scope")
+    assert body["required_scopes"] == ["reclaim:read"]
+
+
+@pytest.mark.parametrize(
+    "path", ["queues/999999/", "queues/99999999999999999999999/", "nothing/", "queues", "queues/x/"]
+)
+def test_not_found(world, path):
+    problem(world.client("admin").get(f"/api/v1/{path}"), 404, "not_found")
+
+
+def test_method_not_allowed(world):
+    for method in ("post", "put", "patch", "delete"):
+        problem(getattr(world.client("admin"), method)("/api/v1/queues/"), 405, "method_not_allowed")
+    problem(world.client("admin").delete("/api/v1/usage/"), 405, "method_not_allowed")
+
+
+def test_a_session_needs_its_csrf_token_to_write(world):
+    from django.test import Client
+
+    client = Client(enforce_csrf_checks=True, raise_request_exception=False)
+    client.force_login(world.users["admin"])
+    address = f"/api/v1/clusters/{world.clusters['east'].pk}/pause/"
+    problem(client.post(address, {"reason": "x"}, content_type="application/json"), 403, "csrf_failed")
+    assert client.get("/api/v1/queues/").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status", "code"),
+    [
+        (b"{", "application/json", 400, "malformed_body"),
+        (b"[]", "application/json", 400, "malformed_body"),
+        (b"a=b", "application/x-www-form-urlencoded", 415, "unsupported_media_type"),
+        (b'{"scopes": []}', "application/json", 400, "invalid"),
+        (b'{"scopes": ["everything"]}', "application/json", 400, "unknown_scope"),
+        (b'{"scopes": ["admin"], "power": 9}', "application/json", 400, "invalid"),
+        (b'{"scopes": ["admin"], "expires": "soon"}', "application/json", 400, "invalid"),
+        (b'{"scopes": ["admin"], "tenant": "nowhere"}', "application/json", 400, "unknown_tenant"),
+    ],
+)
+def test_a_bad_body(world, body, kind, status, code):
+    response = world.client("owner").post("/api/v1/tokens/", body, content_type=kind)
+    problem(response, status, code)
+
+
+def test_an_unforeseen_exception_says_nothing_of_itself(world, monkeypatch, caplog):
+    def broken(_):
+        raise RuntimeError("the password is swordfish")
+
+    monkeypatch.setattr(queues_view, "usage_now", broken)
+    response = world.client("owner").get("/api/v1/queues/")
+    body = problem(response, 500, "internal_error")
+    assert "swordfish" not in response.content.decode()
+    assert body["request_id"]
+    assert "swordfish" in caplog.text
+
+
+def test_too_many_requests(world, settings):
+    cache.clear()
+    settings.API_REQUESTS_PER_MINUTE = 2
+    client = world.client("owner")
+    answers = [client.get("/api/v1/tenants/") for _ in range(5)]
+    throttled = [answer for answer in answers if answer.status_code == 429]
+    assert throttled  # a window may turn in between
+    problem(throttled[0], 429, "throttled")
+    assert 1 <= int(throttled[0].headers["Retry-After"]) <= 60
+
+
+def test_a_request_id_of_the_caller_is_kept_and_a_strange_one_is_not(world):
+    client = world.client("owner")
+    kept = client.get("/api/v1/tenants/", headers={"X-Request-ID": "deploy-2026-11-20.7"})
+    assert kept.headers["X-Request-ID"] == "deploy-2026-11-20.7"
+    replaced = client.get("/api/v1/tenants/", headers={"X-Request-ID": "a b\x7f"})
+    assert len(replaced.headers["X-Request-ID"]) == 24
