@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from django.db import IntegrityError, connection, migrations, transaction
+from django.db import connection, migrations, transaction
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.state import ProjectState
 from django.utils import timezone
@@ -79,17 +79,41 @@ def ensure(table: str, *, hours: int, ahead: int = 2, now: dt.datetime | None = 
         name = f"{table}_p{lower:%Y%m%d%H}"
         if name in have:
             continue
-        try:
-            with transaction.atomic(), connection.cursor() as cursor:
-                cursor.execute("SET LOCAL lock_timeout = '2s'")
-                cursor.execute(
-                    f'CREATE TABLE IF NOT EXISTS "{name}" PARTITION OF "{table}" FOR VALUES FROM (%s) TO (%s)',
-                    [lower, upper],
-                )
-        except IntegrityError:
-            continue  # rows of this span came before its partition: they stay in the default one
+        _create(table, name, lower, upper)
         made.append(name)
     return made
+
+
+def _create(table: str, name: str, lower: dt.datetime, upper: dt.datetime) -> None:
+    """Make one partition; rows of its span that the default partition caught meanwhile move into it."""
+    rest, key = f"{table}_rest", _key(table)
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL lock_timeout = '2s'")
+        # Two makers at once: the second waits here and then finds the partition there.
+        cursor.execute(f'LOCK TABLE "{rest}" IN ACCESS EXCLUSIVE MODE')
+        cursor.execute("SELECT to_regclass(%s) IS NOT NULL", [name])
+        if cursor.fetchone() == (True,):
+            return
+        span, values = f'"{key}" >= %s AND "{key}" < %s', [lower, upper]
+        cursor.execute(f'SELECT EXISTS (SELECT FROM "{rest}" WHERE {span})', values)
+        caught = cursor.fetchone() == (True,)
+        if caught:
+            cursor.execute(f'ALTER TABLE "{table}" DETACH PARTITION "{rest}"')
+        cursor.execute(f'CREATE TABLE "{name}" PARTITION OF "{table}" FOR VALUES FROM (%s) TO (%s)', values)
+        if caught:
+            cursor.execute(f'INSERT INTO "{table}" SELECT * FROM "{rest}" WHERE {span}', values)
+            cursor.execute(f'DELETE FROM "{rest}" WHERE {span}', values)
+            cursor.execute(f'ALTER TABLE "{table}" ATTACH PARTITION "{rest}" DEFAULT')
+
+
+def _key(table: str) -> str:
+    """The column by which ``table`` is partitioned."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_get_partkeydef(%s::regclass)", [table])
+        row = cursor.fetchone()
+    if not row or not row[0]:
+        raise ValueError(f"{table} is not partitioned")
+    return str(row[0]).removeprefix("RANGE (").removesuffix(")").strip('"')
 
 
 def size_bytes(name: str) -> int:
