@@ -12,6 +12,7 @@ from django.db import connection, migrations, transaction
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.state import ProjectState
 from django.utils import timezone
+from psycopg import sql
 
 
 class CreatePartitionedModel(migrations.CreateModel):
@@ -94,16 +95,23 @@ def _create(table: str, name: str, lower: dt.datetime, upper: dt.datetime) -> No
         cursor.execute("SELECT to_regclass(%s) IS NOT NULL", [name])
         if cursor.fetchone() == (True,):
             return
-        span, values = f'"{key}" >= %s AND "{key}" < %s', [lower, upper]
-        cursor.execute(f'SELECT EXISTS (SELECT FROM "{rest}" WHERE {span})', values)
+        parts = {"table": sql.Identifier(table), "rest": sql.Identifier(rest), "name": sql.Identifier(name)}
+        span = sql.SQL("{key} >= {lower} AND {key} < {upper}").format(
+            key=sql.Identifier(key), lower=sql.Literal(lower), upper=sql.Literal(upper)
+        )
+
+        def run(statement: str) -> None:
+            cursor.execute(sql.SQL(statement).format(**parts, span=span, lower=lower, upper=upper))
+
+        run("SELECT EXISTS (SELECT FROM {rest} WHERE {span})")
         caught = cursor.fetchone() == (True,)
         if caught:
-            cursor.execute(f'ALTER TABLE "{table}" DETACH PARTITION "{rest}"')
-        cursor.execute(f'CREATE TABLE "{name}" PARTITION OF "{table}" FOR VALUES FROM (%s) TO (%s)', values)
+            run("ALTER TABLE {table} DETACH PARTITION {rest}")
+        run("CREATE TABLE {name} PARTITION OF {table} FOR VALUES FROM ({lower}) TO ({upper})")
         if caught:
-            cursor.execute(f'INSERT INTO "{table}" SELECT * FROM "{rest}" WHERE {span}', values)
-            cursor.execute(f'DELETE FROM "{rest}" WHERE {span}', values)
-            cursor.execute(f'ALTER TABLE "{table}" ATTACH PARTITION "{rest}" DEFAULT')
+            run("INSERT INTO {table} SELECT * FROM {rest} WHERE {span}")
+            run("DELETE FROM {rest} WHERE {span}")
+            run("ALTER TABLE {table} ATTACH PARTITION {rest} DEFAULT")
 
 
 def _key(table: str) -> str:
