@@ -7,16 +7,16 @@ import pytest
 
 from tests.architecture import sources
 
-# The session pipeline is one service in a folder; partitions and locks are what services are made of.
-ASKING = {"selectors", "services", "models", "migrations", "pipeline", "partitions", "locking"}
-MANAGERS = {"objects", "_base_manager", "_default_manager"}
+# The session pipeline is one service in a folder; partitions, locks and retention are what services are made of.
+ASKING = {"selectors", "services", "models", "migrations", "pipeline", "partitions", "locking", "retention"}
+MANAGERS = {"objects", "_default_manager"}
 WRITES = {"save", "bulk_create", "bulk_update", "update_or_create", "get_or_create"}
 CHAINED = {"filter", "exclude", "all"}
 
 
 def may_ask(path: Path) -> bool:
     parts = path.relative_to(sources.ROOT).with_suffix("").parts
-    return any(part in ASKING for part in parts)
+    return any(part in ASKING or part.endswith(("_selectors", "_services")) for part in parts)
 
 
 def queries(tree: ast.Module) -> list[ast.Attribute]:
