@@ -208,6 +208,11 @@ def decisions_of_reclaim(reclaim: Reclaim, *, limit: int = 200) -> list[Decision
     return list(decisions.order_by("id")[:limit])
 
 
+def session_to_replay(session_id: int) -> Session | None:
+    """A session with what its replay needs, for an operator on the machine itself."""
+    return Session.objects.select_related("policy", "cluster").filter(pk=session_id).first()
+
+
 def session_reclaims(access: Access, session: Session, *, limit: int = 50) -> list[Reclaim]:
     """The reclaims of a visible session that the caller sees. One query."""
     reclaims = visible_reclaims(access).filter(session_id=session.pk)

@@ -10,8 +10,8 @@ from django.core.management.base import BaseCommand, CommandError
 
 from tidesched_web.engine.bridge import result_document
 from tidesched_web.engine.model import BadInput
-from tidesched_web.scheduling.models import Session
 from tidesched_web.scheduling.pipeline import inputs
+from tidesched_web.scheduling.selectors import session_to_replay
 
 
 class Command(BaseCommand):
@@ -24,7 +24,7 @@ class Command(BaseCommand):
         parser.add_argument("--result", action="store_true", help="with json: the whole result document too")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        session = Session.objects.select_related("policy", "cluster").filter(pk=options["id"]).first()
+        session = session_to_replay(options["id"])
         if session is None:
             raise CommandError(f"There is no session {options['id']}.", returncode=2)
         try:
