@@ -9,7 +9,8 @@
     return `${el.dataset.figure}?${query}`;
   };
 
-  const note = (el, text) => {
+  const note = (el, text, state) => {
+    el.dataset.state = state;
     if (shown.has(el.id)) window.Plotly.purge(el);
     shown.delete(el.id);
     const div = document.createElement("div");
@@ -23,12 +24,13 @@
       const answer = await fetch(address(el), { headers: { Accept: "application/json" }, credentials: "same-origin" });
       if (!answer.ok) throw new Error(String(answer.status));
       const figure = await answer.json();
-      if (!figure.data.length) { note(el, el.dataset.empty); return; }
+      if (!figure.data.length) { note(el, el.dataset.empty, "empty"); return; }
       if (!shown.has(el.id)) el.replaceChildren();
       shown.set(el.id, true);
       await window.Plotly.react(el, figure.data, figure.layout, { displayModeBar: false, responsive: true, locale: "en" });
+      el.dataset.state = "drawn";
     } catch (error) {
-      if (!shown.has(el.id)) note(el, el.dataset.failed);
+      if (!shown.has(el.id)) note(el, el.dataset.failed, "failed");
     }
   };
 

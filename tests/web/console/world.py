@@ -466,3 +466,9 @@ def _usage(world: World, now: dt.datetime, wall: dt.datetime, draw: random.Rando
                 )
             )  # fmt: skip
     UsageChange.objects.bulk_create(changes)
+
+
+def bare() -> None:
+    """An installation that has just been made: accounts and a cluster without a session."""
+    people()
+    empty_cluster()

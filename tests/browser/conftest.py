@@ -1,0 +1,160 @@
+"""A real Chromium. A page passes only without console errors, policy violations and accessibility violations."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from tests.browser import servers
+from tests.web.console.world import PASSWORD
+
+ROOT = servers.ROOT
+SCREENS = ROOT / "test-results" / "screens"
+AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+# Told to the page before its own scripts run.
+WATCH = """
+window.violations = [];
+document.addEventListener("securitypolicyviolation", (event) => {
+  window.violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber} ${event.sample}`);
+});
+"""
+
+
+def chromium() -> str | None:
+    """The browser that `CHROMIUM` names, else the system's."""
+    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Say in one line what is missing, and skip; under CI it fails instead."""
+    missing = None
+    if chromium() is None:
+        missing = "no Chromium: set CHROMIUM or install one"
+    elif not AXE.exists():
+        missing = "axe-core is not installed: run make check once"
+    for item in items:
+        if Path(item.fspath).is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.browser)
+            item.add_marker(pytest.mark.timeout(600))
+            if missing and not os.environ.get("CI"):
+                item.add_marker(pytest.mark.skip(reason=missing))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One browser for all tests."""
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(
+            executable_path=chromium(), args=["--no-sandbox", "--disable-dev-shm-usage", "--font-render-hinting=none"]
+        )
+        yield found
+        found.close()
+
+
+def _served(tmp_path_factory: pytest.TempPathFactory, story: str, number: int) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp(f"web-{story}")
+    redis = servers.with_redis_number(os.environ["REDIS_URL"], number)
+    with servers.database(os.environ["DATABASE_URL"]) as url:
+        environment = {"DATABASE_URL": url, "REDIS_URL": redis}
+        with servers.web(environment, folder, story=story) as address:
+            yield address
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A console in full tide."""
+    yield from _served(tmp_path_factory, "full", 3)
+
+
+@pytest.fixture(scope="session")
+def bare_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A console whose cluster no session has looked at."""
+    yield from _served(tmp_path_factory, "bare", 4)
+
+
+class Watched:
+    """A page whose errors count."""
+
+    def __init__(self, page: Page, address: str) -> None:
+        self.page, self.address = page, address
+        self.errors: list[str] = []
+        page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("requestfailed", self._failed)
+
+    def _failed(self, request: object) -> None:
+        failure = getattr(request, "failure", "") or ""
+        # A page that is left breaks off what it was fetching; that is no error.
+        if "ERR_ABORTED" not in failure:
+            self.errors.append(f"{getattr(request, 'url', '')}: {failure}")
+
+    def open(self, path: str) -> None:
+        """Go to a page and wait until its figures are drawn."""
+        self.page.goto(f"{self.address}{path}", wait_until="load")
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until every figure of the page is drawn (or says why not)."""
+        self.page.locator("[data-figure]:not([data-state])").first.wait_for(state="detached")
+
+    def check(self) -> None:
+        """No console error, no policy violation, no accessibility violation, no sideways scrolling."""
+        violations = self.page.evaluate("window.violations")
+        assert violations == [], f"content security policy: {violations}"
+        assert self.errors == []
+        self.page.evaluate(AXE.read_text(encoding="utf-8"))
+        found = self.page.evaluate(
+            "axe.run(document, {resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice']})"
+            ".then((result) => result.violations.map((rule) => `${rule.id}: ${rule.help}: "
+            "${rule.nodes.slice(0, 3).map((node) => node.target.join(' ') + ' ' + (node.any[0]?.message || '')).join(' | ')}`))"
+        )
+        assert found == [], "\n".join(found)
+        overflow = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        assert overflow <= 0, f"the page is {overflow} px wider than the window"
+
+    def picture(self, name: str) -> None:
+        """Write the whole page as a picture."""
+        SCREENS.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=SCREENS / f"{name}.png", full_page=True)
+
+
+Opener = Callable[..., Watched]
+
+
+@pytest.fixture
+def open_browser(browser: Browser) -> Iterator[Opener]:
+    """Open a page as somebody, in a theme, a width and a language."""
+    contexts: list[BrowserContext] = []
+
+    def opener(
+        address: str, *, user: str | None = "admin", theme: str = "light", width: int = 1440, language: str = "en",
+        password: str = PASSWORD,
+    ) -> Watched:  # fmt: skip
+        context = browser.new_context(
+            viewport={"width": width, "height": 900},
+            color_scheme="dark" if theme == "dark" else "light",
+            locale="zh-CN" if language == "zh-hans" else "en-GB",
+            timezone_id="Asia/Shanghai",
+            reduced_motion="reduce",
+        )
+        contexts.append(context)
+        context.add_init_script(WATCH)
+        context.set_default_timeout(20_000)
+        watched = Watched(context.new_page(), address)
+        if user is not None:
+            watched.page.goto(f"{address}/sign-in/")
+            watched.page.get_by_role("textbox").first.fill(user)
+            watched.page.locator("input[type=password]").fill(password)
+            watched.page.locator("button[type=submit]").click()
+            watched.page.wait_for_url(lambda url: "/sign-in/" not in url)
+        return watched
+
+    yield opener
+    for context in contexts:
+        context.close()

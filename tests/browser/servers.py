@@ -1,0 +1,96 @@
+"""A web process of its own over a database of its own, filled with the story of `tests.web.console.world`.
+
+`python -m tests.browser.servers fill` is run by the fixture under that database's address.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.error import URLError
+from urllib.parse import urlsplit, urlunsplit
+from urllib.request import urlopen
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def with_database(url: str, name: str) -> str:
+    """The same server, another database."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(path=f"/{name}"))
+
+
+def with_redis_number(url: str, number: int) -> str:
+    """The same server, another numbered database."""
+    return f"{url.partition('?')[0]}?db={number}"
+
+
+@contextlib.contextmanager
+def database(url: str) -> Iterator[str]:
+    """A fresh database on the server of `url`; it is dropped afterwards."""
+    import psycopg
+
+    name = f"browser_{secrets.token_hex(4)}"
+    with psycopg.connect(with_database(url, "postgres"), autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"')
+    try:
+        yield with_database(url, name)
+    finally:
+        with psycopg.connect(with_database(url, "postgres"), autocommit=True) as connection:
+            connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+@contextlib.contextmanager
+def web(environment: dict[str, str], folder: Path, *, story: str) -> Iterator[str]:
+    """Migrate, fill with a story and serve; yields the address."""
+    env = os.environ | environment
+    run = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
+    subprocess.run(run, cwd=ROOT, env=env, check=True, timeout=120)
+    subprocess.run([sys.executable, "-m", "tests.browser.servers", story], cwd=ROOT, env=env, check=True, timeout=120)
+    port = free_port()
+    command = [sys.executable, "-m", "uvicorn", "tidesched_web.asgi:application", "--port", str(port), "--no-access-log"]
+    with (folder / f"web-{port}.log").open("wb") as log:
+        process = subprocess.Popen(
+            [*command, "--timeout-graceful-shutdown", "2"], cwd=ROOT, env=env, stdout=log, stderr=subprocess.STDOUT
+        )
+    try:
+        address = f"http://127.0.0.1:{port}"
+        deadline = time.monotonic() + 60
+        while True:
+            with contextlib.suppress(URLError, OSError), urlopen(f"{address}/healthz", timeout=2):
+                break
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"the web process did not start: {(folder / f'web-{port}.log').read_text()[-3000:]}")
+            time.sleep(0.1)
+        yield address
+    finally:
+        process.terminate()
+        try:
+            process.wait(15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(5)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tidesched_web.settings")
+    import django
+
+    django.setup()
+    from tests.web.console import world
+
+    world.full() if sys.argv[1] == "full" else world.bare()

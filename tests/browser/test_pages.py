@@ -1,0 +1,86 @@
+"""Every page, light and dark, wide and narrow, English and Chinese: no errors, and a picture of each."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.browser.conftest import Opener, Watched
+
+PAGES = {
+    "overview": "/clusters/demo/",
+    "queues": "/clusters/demo/queues/",
+    "queue": "/clusters/demo/queues/search-training/",
+    "gangs": "/clusters/demo/gangs/?order=waiting",
+    "gangs-filtered": "/clusters/demo/gangs/?state=running&service_type=inference",
+    "reclaims": "/clusters/demo/reclaims/",
+    "sessions": "/clusters/demo/sessions/",
+    "session": "/clusters/demo/sessions/1479/",
+    "nodes": "/clusters/demo/nodes/",
+    "alerts": "/clusters/demo/alerts/",
+    "clusters": "/clusters/",
+    "pause": "/clusters/demo/pause/",
+    "search": "/clusters/demo/search/?q=lap2",
+    "profile": "/profile/",
+    "password": "/password/",
+    "help": "/help/",
+    "not-found": "/nothing/",
+}
+EMPTY = ["overview", "queues", "gangs", "reclaims", "sessions", "nodes", "alerts"]
+LOOKS = [("light", 1440), ("light", 390), ("dark", 1440), ("dark", 390)]
+
+
+def visit(watched: Watched, name: str, path: str, mark: str) -> None:
+    watched.errors.clear()
+    watched.open(path)
+    if name == "not-found":  # the browser itself reports the status of the page as an error
+        watched.errors.clear()
+    watched.picture(f"{name}-{mark}")
+    watched.check()
+
+
+@pytest.mark.parametrize(("theme", "width"), LOOKS)
+def test_every_page(site: str, open_browser: Opener, theme: str, width: int, subtests: pytest.Subtests) -> None:
+    mark = f"{theme}-{width}"
+    with subtests.test("sign-in"):
+        visit(open_browser(site, user=None, theme=theme, width=width), "sign-in", "/sign-in/", mark)
+    watched = open_browser(site, theme=theme, width=width)
+    for name, path in PAGES.items():
+        with subtests.test(name):
+            visit(watched, name, path, mark)
+    for name, start in (("gang", "/clusters/demo/gangs/demo"), ("reclaim", "/clusters/demo/reclaims/")):
+        with subtests.test(name):
+            if name == "gang":
+                path = "/clusters/demo/gangs/search/embed-lap2-012/"
+            else:
+                watched.open(start)
+                path = str(watched.page.locator("tbody th a").nth(2).get_attribute("href"))
+            visit(watched, name, path, mark)
+
+
+@pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("dark", 390)])
+def test_every_page_in_chinese(site: str, open_browser: Opener, theme: str, width: int, subtests: pytest.Subtests) -> None:
+    watched = open_browser(site, theme=theme, width=width, language="zh-hans")
+    for name in ("overview", "queues", "queue", "gangs", "reclaims", "session", "nodes", "help"):
+        with subtests.test(name):
+            visit(watched, name, PAGES[name], f"zh-{theme}-{width}")
+    assert watched.page.locator("html").get_attribute("lang") == "zh-hans"
+
+
+@pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("dark", 390)])
+def test_empty_pages_say_what_comes_next(
+    bare_site: str, open_browser: Opener, theme: str, width: int, subtests: pytest.Subtests
+) -> None:
+    watched = open_browser(bare_site, theme=theme, width=width)
+    for name in EMPTY:
+        with subtests.test(name):
+            visit(watched, f"empty-{name}", PAGES[name].partition("?")[0], f"{theme}-{width}")
+            assert watched.page.locator(".empty-state h3").first.is_visible()
+
+
+def test_a_member_sees_the_same_pages_with_less(site: str, open_browser: Opener, subtests: pytest.Subtests) -> None:
+    watched = open_browser(site, user="mei")
+    for name in ("overview", "queues", "gangs", "reclaims", "session", "nodes"):
+        with subtests.test(name):
+            visit(watched, name, PAGES[name], "member-light-1440")
+    with subtests.test("newcomer"):
+        visit(open_browser(site, user="newcomer"), "newcomer", "/", "light-1440")
