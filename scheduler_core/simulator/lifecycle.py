@@ -165,10 +165,13 @@ class Controllers:
         state = self._live(key, token)
         if state is None or state.phase not in (WorkloadPhase.RUNNING, WorkloadPhase.PENDING):
             return
+        if state.workload.owner_kind is OwnerKind.JOB and state.running < state.workload.min_member:
+            # Members are leaving: what they would have finished is lost with them.
+            return
         world = self._world
         for pod_key in list(state.pods):
             pod = world.pods[pod_key]
-            if pod.phase is PodPhase.RUNNING:
+            if pod.phase is PodPhase.RUNNING and pod.deleted is None:
                 world.finish_pod(pod_key)
                 state.succeeded += 1
             elif not pod.node:

@@ -11,7 +11,7 @@ from scheduler_core.model.decision import Result
 from scheduler_core.model.pod import Pod
 from scheduler_core.simulator.changes import Cause, Change
 from scheduler_core.simulator.usage import Usage
-from scheduler_core.simulator.workload import OwnerKind, WorkloadState
+from scheduler_core.simulator.workload import OwnerKind
 from scheduler_core.simulator.world import World
 
 SATURATED_SHARE = 0.95
@@ -58,6 +58,7 @@ class Metrics:
         self._stretch = self._longest = 0
         self._sums = dict.fromkeys(self._usage.capacity, 0)
         self._peaks = dict.fromkeys(self._usage.capacity, 0)
+        self._full_steps = dict.fromkeys(self._usage.capacity, 0)
         # Gang -> how many of its pods are bound and not leaving; only gangs of more than one.
         self._standing: dict[str, int] = {}
         self._partial: set[str] = set()
@@ -86,7 +87,9 @@ class Metrics:
             taken = usage.taken[card]
             self._sums[card] += taken
             self._peaks[card] = max(self._peaks[card], taken)
-            full += taken >= SATURATED_SHARE * capacity
+            if taken >= SATURATED_SHARE * capacity:
+                self._full_steps[card] += 1
+                full += 1
         self._stretch = self._stretch + 1 if full >= SATURATED_TYPES else 0
         self._saturated += full >= SATURATED_TYPES
         self._longest = max(self._longest, self._stretch)
@@ -100,9 +103,9 @@ class Metrics:
     def _heard(self, change: Change) -> None:
         if change.kind == "Pod":
             self._pod(change)
-        elif change.cause is Cause.SUBMITTED and isinstance(change.value, WorkloadState):
+        elif change.cause is Cause.SUBMITTED and change.kind == "Job":
             self._arrived[change.key] = self._world.t
-        elif change.verb == "delete" and isinstance(change.value, WorkloadState):
+        elif change.verb == "delete" and change.kind == "Job":
             self._arrived.pop(change.key, None)
 
     def _pod(self, change: Change) -> None:
@@ -119,7 +122,7 @@ class Metrics:
         elif cause is Cause.STARTED:
             if pod.key in self._unstarted:
                 self._unstarted.discard(pod.key)
-                self._note(self._waited, pod.group_key)
+                self._note(self._waited, pod)
         elif cause in (Cause.EVICTED, Cause.KILLED) and pod.node:
             if cause is Cause.EVICTED:
                 kind = self._service_type(pod.group_key)
@@ -136,10 +139,13 @@ class Metrics:
     def _promise(self, pod: str) -> None:
         if pod in self._unpromised:
             self._unpromised.discard(pod)
-            self._note(self._promised, self._world.pods[pod].group_key)
+            self._note(self._promised, self._world.pods[pod])
 
-    def _note(self, samples: dict[str, list[float]], gang: str) -> None:
-        samples.setdefault(self._service_type(gang), []).append(self._world.t - self._arrived[gang])
+    def _note(self, samples: dict[str, list[float]], pod: Pod) -> None:
+        gang = pod.group_key
+        # The pods of a Job are made late, when it is admitted; it arrived with its submission.
+        arrived = self._arrived.get(gang, pod.created)
+        samples.setdefault(self._service_type(gang), []).append(self._world.t - arrived)
 
     def _service_type(self, gang: str) -> str:
         state = self._world.workloads.get(gang)
@@ -186,6 +192,7 @@ class Metrics:
                 card: {
                     "mean": round(self._sums[card] / max(1, self._steps) / milli, 4),
                     "max": round(self._peaks[card] / milli, 4),
+                    "saturated_hours": round(self._full_steps[card] * step_hours, 3),
                 }
                 for card, milli in sorted(usage.capacity.items())
             },

@@ -32,9 +32,9 @@ def report_table(report: Report) -> str:
         *((f"wait to running, {kind}", _seconds(values)) for kind, values in report.wait_s.items()),
     ):
         numbers.add_row(what, value)
-    cards = Table("card", "allocated (mean)", "allocated (max)")
+    cards = Table("card", "allocated (mean)", "allocated (max)", "hours at 95 % or more")
     for card, share in report.allocation.items():
-        cards.add_row(card, f"{share['mean']:.1%}", f"{share['max']:.1%}")
+        cards.add_row(card, f"{share['mean']:.1%}", f"{share['max']:.1%}", f"{share['saturated_hours']:.2f}")
     console = Console(file=StringIO(), width=_WIDTH, color_system=None)
     console.print(numbers)
     console.print(cards)

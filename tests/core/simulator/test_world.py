@@ -128,6 +128,19 @@ def test_one_evicted_member_restarts_the_whole_job_with_its_place_kept():
     assert w.workloads["lab/train-1"].phase is WorkloadPhase.RUNNING
 
 
+def test_a_job_whose_members_are_leaving_does_not_finish():
+    w = world()
+    w.submit(job(duration=20.0))
+    run_job(w)
+    w.advance(w.workloads["lab/train-1"].started + 10)
+    for key in list(w.pods):
+        w.evict(key)
+    w.advance(w.t + 15)
+    assert w.workloads["lab/train-1"].phase is WorkloadPhase.RUNNING
+    w.advance(w.t + 20)
+    assert w.workloads["lab/train-1"].version == 1
+
+
 def test_an_aborted_job_ends_and_loses_its_gang():
     w = world()
     w.submit(job(policy=EvictedPolicy.ABORT_JOB, ttl=None))
