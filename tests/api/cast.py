@@ -1,7 +1,8 @@
 """The cast of the API tests and the world that they look at.
 
 Tenant *acme* (its admin is the owner, the teammate a member) and tenant *rival* share cluster *east*; tenant *far*,
-where the stranger belongs, has cluster *west* alone. One of acme's inference gangs reclaims from rival and from acme itself.
+where the stranger belongs, has cluster *west* alone. One of acme's inference gangs reclaims from
+rival and from acme itself.
 """
 
 from __future__ import annotations

@@ -33,9 +33,7 @@ def test_a_missing_scope_names_the_needed_one(world):
     assert body["required_scopes"] == ["reclaim:read"]
 
 
-@pytest.mark.parametrize(
-    "path", ["queues/999999/", "queues/99999999999999999999999/", "nothing/", "queues", "queues/x/"]
-)
+@pytest.mark.parametrize("path", ["queues/999999/", f"queues/{10**23}/", "nothing/", "queues", "queues/x/"])
 def test_not_found(world, path):
     problem(world.client("admin").get(f"/api/v1/{path}"), 404, "not_found")
 

@@ -1,0 +1,71 @@
+"""The OpenAPI document is committed, complete and without warnings; its page loads nothing from elsewhere."""
+
+import io
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from django.core.management import call_command
+from jsonschema import Draft202012Validator
+
+from tests.api.test_authority import MATRIX, address
+
+COMMITTED = Path(__file__).parents[2] / "openapi.yaml"
+REGENERATE = "python manage.py spectacular --fail-on-warn --validate --file openapi.yaml"
+
+
+@pytest.fixture(scope="module")
+def document():
+    return yaml.safe_load(COMMITTED.read_text(encoding="utf-8"))
+
+
+def test_the_committed_document_is_the_generated_one():
+    out = io.StringIO()
+    call_command("spectacular", "--fail-on-warn", "--validate", stdout=out)
+    assert out.getvalue().strip() == COMMITTED.read_text(encoding="utf-8").strip(), f"run: {REGENERATE}"
+
+
+def test_it_is_openapi_3_1_and_every_operation_may_answer_with_a_problem(document):
+    assert document["openapi"].startswith("3.1")
+    for path in document["paths"].values():
+        for operation in path.values():
+            assert "application/problem+json" in operation["responses"]["default"]["content"]
+
+
+def schema_of(document, url):
+    """The response schema of the GET at ``url``, found by matching the templates of the paths."""
+    path = url.partition("?")[0].replace("http://testserver", "")
+    for template, operations in document["paths"].items():
+        if re.fullmatch(re.sub(r"\{\w+\}", r"[^/]+", template), path):
+            return operations["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+    raise AssertionError(f"{path} is not in the document")
+
+
+@pytest.mark.parametrize(
+    "name", sorted(name for name, method in MATRIX if method == "get" and not name.startswith("schema"))
+)
+def test_what_is_answered_is_what_the_document_says(world, document, name):
+    """Every read, as an admin and as a member (who gets nulls where a row is partly out of sight)."""
+    for caller in ("admin", "owner", "rival"):
+        url = address(world, name)
+        response = world.client(caller).get(url)
+        if response.status_code == 404:
+            continue
+        root = schema_of(document, url) | {"components": document["components"]}
+        Draft202012Validator(root).validate(response.json())
+
+
+def test_the_page_needs_no_other_host_and_no_inline_script(world):
+    response = world.client("anonymous").get("/api/v1/schema/docs/")
+    page = response.content.decode()
+    assert not re.search(r"(src|href)=\"(https?:)?//", page)
+    assert not re.search(r"<script>|<style>|\son\w+=", page)
+    assert "script-src 'self'" in response.headers["Content-Security-Policy"]
+    script = re.findall(r'src="([^"]+script[^"]*)"', page)[-1]
+    assert "/api/v1/schema/" in world.client("anonymous").get(script).content.decode()
+
+
+def test_the_document_is_served_to_everybody(world):
+    served = world.client("anonymous").get("/api/v1/schema/", headers={"Accept": "application/vnd.oai.openapi"})
+    assert yaml.safe_load(served.content)["info"]["title"] == "TideSched"
