@@ -117,7 +117,8 @@ class Reclaim(Action):
         while count:
             chosen = puzzle.solve(count)
             if chosen is None:
-                return
+                count -= 1
+                continue
             point = attempt.statement.checkpoint()
             self._evict(session, attempt, chosen)
             placed = []
