@@ -59,7 +59,7 @@ def test_the_world_goes_on_as_if_nothing_had_been(own_server: SimulatedServer) -
     client = own_server.client()
     writes = ClusterWrites(client)
     fill(client)
-    assert client.send("POST", JOB.path("a"), job("train", pods=2, run_seconds=900)).done
+    assert client.send("POST", JOB.path("a"), job("train", pods=2, run_seconds=300)).done
     uid = client.get(POD_GROUP.path("a", "train"))["metadata"]["uid"]
     assert writes.patch_podgroup_status("a", "train", uid=uid, phase="Inqueue").done
     own_server.kill()
@@ -162,7 +162,7 @@ def test_what_is_kept_is_bounded(small_server: SimulatedServer) -> None:
     client = small_server.client()
     client.send("POST", "/api/v1/namespaces", {"metadata": {"name": "a"}})
     version = client.get(POD.path())["metadata"]["resourceVersion"]
-    for index in range(300):
+    for index in range(170):
         client.send("POST", POD.path("a"), {"metadata": {"name": f"p{index}"}, "spec": {"containers": []}})
 
     def expired() -> bool:

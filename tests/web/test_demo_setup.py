@@ -104,3 +104,31 @@ def test_the_stored_clock_follows_the_clusters(db, demo_server):
         cluster=cluster, virtual=virtual + dt.timedelta(seconds=6010), wall=later, rate=600.0
     )
     assert clusters.note_clock(cluster=cluster, virtual=virtual, wall=later, rate=600.0)
+
+
+def test_what_is_edited_later_goes_with_the_next_push(db, demo_server):
+    from tidesched_web.quota import services as quota
+    from tidesched_web.quota.tasks import push_pending
+
+    setup(demo_server)
+    client = demo_server.client()
+    queue = Queue.objects.get(name="borealis-chat")
+    quota.set_card_quota(cluster=queue.cluster, owner=queue, cards={"NVIDIA-H200": 40}, actor="root")
+    queue.refresh_from_db()
+    assert queue.sync_state == "pending"
+    push_pending()
+    queue.refresh_from_db()
+    assert (queue.sync_state, queue.live_state, queue.pushed_version) == ("in_step", "Open", queue.version)
+    live = client.get(QUEUE.path(name="borealis-chat"))
+    assert live["metadata"]["annotations"]["volcano.sh/card.quota"] == '{"NVIDIA-H200":40}'
+
+    demo_server.kill()
+    quota.set_card_quota(cluster=queue.cluster, owner=queue, cards={"NVIDIA-H200": 41}, actor="root")
+    push_pending()
+    queue.refresh_from_db()
+    assert queue.sync_state == "pending"
+    assert "refused" in queue.sync_error
+    demo_server.start()
+    push_pending()
+    queue.refresh_from_db()
+    assert queue.sync_state == "in_step"

@@ -6,23 +6,16 @@ import logging
 
 from celery import shared_task
 
-from tidesched_web.clusters.models import Cluster, ClusterMode
-from tidesched_web.quota.models import Queue, SyncState
-from tidesched_web.quota.services.push import push_cluster
+from tidesched_web.quota.services import push
 
 log = logging.getLogger(__name__)
 
 
 @shared_task(name="quota.push_pending", queue="work", expires=30)
-def push_pending() -> int:
-    """Push what waits in every cluster that takes pushes; how many objects went."""
-    waiting = Queue.objects.filter(sync_state=SyncState.PENDING).values("cluster_id")
-    pushed = 0
-    for cluster in Cluster.objects.exclude(mode=ClusterMode.OBSERVE).filter(pk__in=waiting):
-        report = push_cluster(cluster=cluster)
-        pushed += report.pushed
+def push_pending() -> None:
+    """Push what waits in every cluster."""
+    for slug, report in push.push_pending().items():
         if report.unreachable:
-            log.warning("%s cannot be reached for the push of its queues: %s", cluster.slug, report.unreachable)
+            log.warning("%s cannot be reached for the push of its queues: %s", slug, report.unreachable)
         for what, why in report.refused.items():
-            log.warning("%s refused %s: %s", cluster.slug, what, why)
-    return pushed
+            log.warning("%s refused %s: %s", slug, what, why)

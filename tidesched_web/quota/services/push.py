@@ -55,6 +55,13 @@ def push_cluster(*, cluster: Cluster, everything: bool = False) -> PushReport:
     return report
 
 
+def push_pending() -> dict[str, PushReport]:
+    """Push what waits in every cluster that takes pushes; the reports by the cluster's slug."""
+    waiting = Queue.objects.filter(sync_state=SyncState.PENDING).values("cluster_id")
+    clusters = Cluster.objects.exclude(mode=ClusterMode.OBSERVE).filter(pk__in=waiting)
+    return {cluster.slug: push_cluster(cluster=cluster) for cluster in clusters.order_by("slug")}
+
+
 def queue_manifest(queue: Queue) -> dict[str, object]:
     """What a queue becomes in its cluster; ``queue`` came through ``with_card_quota``."""
     return manifests.queue(

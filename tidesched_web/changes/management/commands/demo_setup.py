@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from tidesched_web.changes import demo
+from tidesched_web.changes.services import demo
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.quota.services.push import PushReport, push_cluster
 

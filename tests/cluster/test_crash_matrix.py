@@ -1,0 +1,282 @@
+"""Crash and pause matrix: whatever happens to the process that holds a cluster, the cluster sees each effect once.
+
+Real PostgreSQL, Valkey, Celery workers and the simulated cluster, each a process of its own. What is asserted is asserted
+on the simulated cluster's own log of the writes that it received. ``TIDESCHED_CRASH_MATRIX=full`` runs every failpoint
+with every action; without it a representative part runs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import Error as DatabaseError
+from django.db import connection
+
+from tests.cluster.servers import SimulatedServer, eventually
+from tests.cluster.workers import Broker, Worker
+from tests.web.pipeline.stage import Stage
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.scheduling.models import ClusterLease, Decision, Reclaim, ReclaimState
+from tidesched_web.scheduling.pipeline.failpoints import NAMES
+
+pytestmark = [pytest.mark.crash, pytest.mark.slow, pytest.mark.timeout(120)]
+
+FULL = os.environ.get("TIDESCHED_CRASH_MATRIX", "") == "full"
+GANG = 12
+# Reached before anything of the kind is decided, or only while settling: tested by the others' second process.
+_EVERYWHERE = [name for name in NAMES if not name.startswith(("settle.", "lease."))]
+_BIND = [name for name in _EVERYWHERE if not name.startswith("evict.")]
+_EVICT = [name for name in _EVERYWHERE if not name.startswith("bind.")]
+
+if FULL:
+    _CASES = [(kind, name, action) for kind, names in (("bind", _BIND), ("evict", _EVICT)) for name in names
+              for action in ("kill9", "pause")]  # fmt: skip
+    _DISTURBED = [(kind, name, what) for kind, name in (
+        ("bind", "send.before_batch"), ("bind", "bind.between_members"), ("bind", "bind.sent"),
+        ("evict", "evict.dry_run_done"), ("evict", "evict.between_members"), ("evict", "evict.sent"),
+    ) for what in ("broker", "database", "connections")]  # fmt: skip
+else:
+    _CASES = [
+        ("bind", "session.before_commit", "kill9"),
+        ("bind", "session.committed", "kill9"),
+        ("bind", "bind.between_members", "kill9"),
+        ("bind", "bind.sent", "kill9"),
+        ("bind", "session.before_commit", "pause"),
+        ("bind", "bind.between_members", "pause"),
+        ("evict", "evict.dry_run_done", "kill9"),
+        ("evict", "evict.between_members", "kill9"),
+        ("evict", "evict.sent", "kill9"),
+        ("evict", "evict.between_members", "pause"),
+    ]
+    _DISTURBED = [
+        ("bind", "bind.between_members", "broker"),
+        ("bind", "bind.sent", "database"),
+        ("evict", "evict.between_members", "database"),
+        ("evict", "evict.sent", "connections"),
+    ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _say_what_runs() -> None:
+    if not FULL:
+        sys.stderr.write(
+            f"\nA part of the crash matrix runs ({len(_CASES) + len(_DISTURBED)} cases); "
+            "TIDESCHED_CRASH_MATRIX=full runs all of it.\n"
+        )
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    made = Broker(tmp_path_factory.mktemp("broker"))
+    yield made
+    made.stop()
+
+
+class Scene:
+    """A stage with the workers of one case."""
+
+    def __init__(self, stage: Stage, folder: Path, broker: Broker) -> None:
+        self.stage, self._folder, self.broker = stage, folder, broker
+        self.workers: list[Worker] = []
+
+    def worker(self, name: str, failpoints: str = "") -> Worker:
+        made = Worker(f"sessions-{name}", self._folder, self.broker, failpoints=failpoints)
+        self.workers.append(made)
+        return made
+
+    def beat(self) -> None:
+        self.workers.append(Worker("beat", self._folder, self.broker, role="beat"))
+
+    def end(self) -> None:
+        for worker in self.workers:
+            worker.kill()
+
+    def story(self) -> str:
+        return "\n".join(f"--- {worker.name}\n{worker.said()}" for worker in self.workers)
+
+
+@pytest.fixture
+def scene(tmp_path: Path, broker: Broker, transactional_db: None) -> Iterator[Scene]:
+    server = SimulatedServer(tmp_path, rate=30.0)
+    server.start()
+    stage = Stage(server, nodes=2, period=0.3)
+    made = Scene(stage, tmp_path, broker)
+    yield made
+    made.end()
+    stage.close()
+    server.kill()
+
+
+def prepare(scene: Scene, kind: str) -> None:
+    """For evictions: a whole gang on the cards, bound by sessions of this process."""
+    if kind == "evict":
+        scene.stage.open("setup")
+        scene.stage.train("victim", pods=GANG)
+        scene.stage.sessions_until(lambda: scene.stage.running("victim") == GANG)
+        scene.stage.leave()
+
+
+def ask(scene: Scene, kind: str) -> None:
+    if kind == "bind":
+        scene.stage.train("job", pods=GANG)
+    else:
+        scene.stage.serve("web", replicas=8)
+
+
+def settled(scene: Scene, kind: str) -> bool:
+    """The gang runs whole, or the service runs on the cards of the gang that fell; and nothing is open."""
+    stage = scene.stage
+    there = stage.running("job") == GANG if kind == "bind" else stage.running("web") == 8
+    try:
+        open_ones = Decision.objects.filter(state__in=["decided", "sending"]).exists()
+        done = kind == "bind" or Reclaim.objects.filter(state=ReclaimState.DONE).exists()
+    except DatabaseError:  # the database is just coming back
+        connection.close()
+        return False
+    return there and not open_ones and done
+
+
+def eventually_settled(scene: Scene, kind: str) -> None:
+    try:
+        eventually(lambda: settled(scene, kind), 40)
+    except AssertionError:
+        pytest.fail(f"not settled:\n{scene.story()}\n{list(Decision.objects.values_list('kind', 'target', 'state'))}")
+
+
+def effects(scene: Scene) -> list[dict[str, Any]]:
+    """The writes of sessions that had an effect, in the order in which the cluster received them."""
+    return [
+        row
+        for row in scene.stage.server.writes()
+        if row["epoch"] not in (None, "") and 200 <= row["code"] < 300 and not row["dry_run"]
+    ]
+
+
+def check(scene: Scene, kind: str) -> None:
+    """Each effect once, no gang half bound, and no old epoch after a newer one."""
+    rows = effects(scene)
+    of_kind = {"bind": "pods/binding", "evict": "pods/eviction"}
+    for resource in of_kind.values():
+        times = Counter((row["key"], row["uid"]) for row in rows if row["resource"].endswith(resource))
+        assert not {key: n for key, n in times.items() if n > 1}, "an effect came twice"
+    epochs = [int(row["epoch"]) for row in rows]
+    assert epochs == sorted(epochs), "an old epoch wrote after a newer one"
+    # Every effect was a decision first, and every decision that is called done had its effect.
+    for name, resource in of_kind.items():
+        logged = {row["key"] for row in rows if row["resource"].endswith(resource)}
+        done = set(Decision.objects.filter(kind=name, state="done").values_list("target", flat=True))
+        assert logged <= set(Decision.objects.filter(kind=name).values_list("target", flat=True))
+        assert done <= logged
+    assert scene.stage.bound("victim") in (0, GANG), "a gang is half bound"
+    if kind == "evict":
+        evicted = {row["key"] for row in rows if row["resource"].endswith("pods/eviction")}
+        assert len(evicted) == GANG, "the gang did not fall whole"
+        assert Reclaim.objects.exclude(state=ReclaimState.CANCELLED).count() == 1
+
+
+@pytest.mark.parametrize(("kind", "name", "action"), _CASES)
+def test_a_session_that_dies_or_sleeps_is_taken_over(scene: Scene, kind: str, name: str, action: str) -> None:
+    prepare(scene, kind)
+    first = scene.worker("first", failpoints=f"{name}={action}:@{_times(scene, kind, name)}")
+    eventually(lambda: ClusterLease.objects.filter(holder__contains=f":{first.process.pid}:").exists(), 30)
+    ask(scene, kind)
+    caught = (lambda: first.ended) if action == "kill9" else (lambda: first.stopped)
+    try:
+        eventually(caught, 30)
+    except AssertionError:
+        pytest.fail(f"the failpoint was not reached:\n{scene.story()}")
+    before = ClusterLease.objects.get().epoch
+    scene.worker("second")
+    eventually_settled(scene, kind)
+    assert ClusterLease.objects.get().epoch > before
+    if action == "pause":
+        seen = len(effects(scene))
+        first.go_on()
+        eventually(lambda: first.ended, 20)
+        assert len([row for row in effects(scene)[seen:] if int(row["epoch"]) <= before]) == 0
+    check(scene, kind)
+
+
+def _times(scene: Scene, kind: str, name: str) -> int:
+    """The how-manieth time the failpoint is reached in the session that matters, as far as that is known."""
+    return 3 if name.endswith(".between_members") else 1
+
+
+def _restart_broker(scene: Scene) -> None:
+    scene.broker.restart()
+
+
+def _crash_database(scene: Scene) -> None:
+    """kill -9 of one server process: PostgreSQL ends all connections and goes through recovery."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        (victim, *_) = cursor.fetchone()
+    os.kill(victim, 9)
+    connection.close()
+    eventually(_database_answers, 20)
+
+
+def _database_answers() -> bool:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError:
+        connection.close()
+        return False
+    return True
+
+
+def _cut_connections(scene: Scene) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
+_DISTURBANCES: dict[str, Callable[[Scene], None]] = {
+    "broker": _restart_broker,
+    "database": _crash_database,
+    "connections": _cut_connections,
+}
+
+
+@pytest.mark.parametrize(("kind", "name", "what"), _DISTURBED)
+def test_a_session_outlives_its_servers(scene: Scene, kind: str, name: str, what: str) -> None:
+    prepare(scene, kind)
+    first = scene.worker("first", failpoints=f"{name}=sleep:2")
+    eventually(lambda: ClusterLease.objects.filter(holder__contains=f":{first.process.pid}:").exists(), 30)
+    ask(scene, kind)
+    reached = "pods/binding" if name.startswith(("bind", "send")) else "pods/eviction"
+    eventually(lambda: any(row["resource"].endswith(reached) for row in scene.stage.server.writes()), 30)
+    _DISTURBANCES[what](scene)
+    eventually_settled(scene, kind)
+    check(scene, kind)
+
+
+def test_two_beats_and_two_workers_make_one_session_at_a_time(scene: Scene) -> None:
+    scene.beat()
+    scene.beat()
+    scene.worker("first")
+    scene.worker("second")
+    ask(scene, "bind")
+    eventually_settled(scene, "bind")
+    Cluster.objects.update(session_period_seconds=0.2)
+    triggers = eventually(lambda: set(_triggers()) >= {"period"}, 20)
+    assert triggers
+    check(scene, "bind")
+    assert ClusterLease.objects.get().epoch == 1, "the lease moved without need"
+
+
+def _triggers() -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT DISTINCT trigger FROM scheduling_session")
+        return [row[0] for row in cursor.fetchall()]

@@ -1,0 +1,1 @@
+"""Make and carry out changes of intent."""
