@@ -82,7 +82,7 @@ def test_once_a_tenant_has_one_card_row_an_absent_card_is_zero(cluster):
 
 
 def test_lowering_a_parent_below_its_children_names_it(cluster):
-    tenant, project, _ = owners()
+    _, project, _ = owners()
     quota.set_card_quota(
         cluster=cluster, owner=project, service_type="inference", cards={"NVIDIA-H200": 8}, actor="root"
     )
@@ -157,10 +157,8 @@ def test_a_malformed_queue_is_refused_with_its_field(cluster, fields, pointer):
 
 def test_ensure_functions_may_run_twice(cluster):
     for _ in range(2):
-        tenant, project, _line = owners()
-        queue = quota.ensure_queue(
-            cluster=cluster, name="q", service_type="inference", project=project, actor="root"
-        )
+        _, project, _ = owners()
+        queue = quota.ensure_queue(cluster=cluster, name="q", service_type="inference", project=project, actor="root")
         quota.ensure_default_priority_classes(cluster=cluster, actor="root")
         quota.ensure_grant(queue=queue, namespace="chat", actor="root")
     assert cluster.priority_classes.count() == 4
