@@ -17,7 +17,6 @@ from django.db import connection
 from django.db.models import Model
 
 _M = TypeVar("_M", bound=Model)
-_IDLE_SECONDS = 15
 
 
 class NotInTransaction(RuntimeError):
@@ -53,16 +52,18 @@ def lock_row(model: type[_M], pk: int) -> _M:
     return model._base_manager.select_for_update(no_key=True).get(pk=pk)
 
 
-def lock_lease(cluster_id: int, epoch: int) -> bool:
+def lock_lease(cluster_id: int, epoch: int, *, idle_seconds: float) -> bool:
     """Hold the lease row against a new holder until the transaction ends; False when ``epoch`` has passed already.
 
     The renewal updates the row too and must not wait: it touches no key, so ``FOR KEY SHARE`` lets it pass; takers
     lock ``FOR UPDATE`` first, which conflicts. A process that is stopped in the middle would keep takers out for ever,
-    so the server ends its connection when the transaction idles for longer than a lease lasts.
+    so the server ends its connection when the transaction idles for ``idle_seconds``: as long as a lease lasts.
     """
     require_transaction()
     with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('idle_in_transaction_session_timeout', %s, true)", [f"{_IDLE_SECONDS}s"])
+        cursor.execute(
+            "SELECT set_config('idle_in_transaction_session_timeout', %s, true)", [f"{int(idle_seconds * 1000)}ms"]
+        )
         cursor.execute(
             "SELECT epoch = %s AND expires_at > clock_timestamp() FROM scheduling_clusterlease "
             "WHERE cluster_id = %s FOR KEY SHARE",

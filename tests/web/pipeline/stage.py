@@ -150,6 +150,14 @@ class Stage:
 
         return eventually(step, seconds)
 
+    def leave(self) -> None:
+        """Give the lease back and forget what is warm: another process may go on."""
+        assert self.context is not None
+        assert self._cache is not None
+        lease.release(self.context.lease)
+        self._cache.stop()
+        self.context, self._cache = None, None
+
     def close(self) -> None:
         if self.context is not None:
             lease.release(self.context.lease)

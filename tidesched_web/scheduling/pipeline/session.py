@@ -38,6 +38,7 @@ from tidesched_web.scheduling.pipeline import (
     reclaims,
     settling,
     statuses,
+    timing,
 )
 from tidesched_web.scheduling.pipeline.context import ClusterContext
 from tidesched_web.scheduling.pipeline.guards import Breach, Hold
@@ -179,9 +180,7 @@ def _5_write_then_send(work: _Run) -> None:
     events = work.context.events.new(work.result.events) if work.hold is None else []
     work.plan = planning.make(work.result, work.snapshot, new_events=events)
     with transaction.atomic():
-        if not lock_lease(work.cluster.pk, work.context.lease.epoch):
-            work.context.lease.lose()
-            raise LeaseLost(f"the lease of cluster {work.cluster.pk} was taken by somebody else")
+        _hold_row(work.context)
         _write(work)
         failpoints.reach("session.before_commit")
     work.timed("write", since)
@@ -190,6 +189,14 @@ def _5_write_then_send(work: _Run) -> None:
         since = time.perf_counter()
         _send(work)
         work.timed("send", since)
+
+
+def _hold_row(context: ClusterContext) -> None:
+    """Keep the lease row against takers until the transaction ends."""
+    held = context.lease
+    if not lock_lease(held.cluster_id, held.epoch, idle_seconds=timing.LEASE_SECONDS):
+        held.lose()
+        raise LeaseLost(f"the lease of cluster {held.cluster_id} was taken by somebody else")
 
 
 def _write(work: _Run) -> None:
@@ -289,9 +296,7 @@ def _6_record_and_announce(work: _Run) -> None:
     wall = timezone.now()
     try:
         with transaction.atomic():
-            if not lock_lease(session.cluster_id, context.lease.epoch):
-                context.lease.lose()
-                raise LeaseLost(f"the lease of cluster {session.cluster_id} was taken by somebody else")
+            _hold_row(context)
             gangs = context.gangs.record(
                 snapshot=work.snapshot,
                 result=result,

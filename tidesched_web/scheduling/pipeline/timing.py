@@ -14,7 +14,7 @@ RENEW_SECONDS = LEASE_SECONDS / 5
 SKEW_SECONDS = min(1.0, LEASE_SECONDS / 10)
 REQUEST_SECONDS = min(5.0, LEASE_SECONDS / 3)
 # Without Celery, PostgreSQL rows alone are swept this often.
-SWEEP_SECONDS = min(5.0, LEASE_SECONDS)
+SWEEP_SECONDS = min(5.0, LEASE_SECONDS / 3)
 
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
