@@ -7,11 +7,16 @@ makes it faster.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
+
+import msgspec
 
 from scheduler_core.actions import ACTIONS
 from scheduler_core.actions.support.admission import count_elastic, renew_promise
 from scheduler_core.actions.support.reservations import apply_reservations, kept_places, standing
+from scheduler_core.framework import remedies
 from scheduler_core.framework.close import close
+from scheduler_core.framework.events import quota_events
 from scheduler_core.framework.plugin import Action, Plugin
 from scheduler_core.framework.reasons import Reasons
 from scheduler_core.framework.registry import with_entry_points
@@ -21,8 +26,10 @@ from scheduler_core.model.errors import BadInput
 from scheduler_core.model.memory import Memory
 from scheduler_core.model.podgroup import GangPhase
 from scheduler_core.model.policy import Policy
+from scheduler_core.model.reason import Reason
 from scheduler_core.model.snapshot import Snapshot
 from scheduler_core.plugins import PLUGINS
+from scheduler_core.state import invariants
 from scheduler_core.state.workspace import Workspace
 
 _tables: tuple[dict[str, type[Plugin]], dict[str, type[Action]]] | None = None
@@ -68,7 +75,6 @@ def run_session(
         BadInput: the policy names an action or a plugin that does not exist.
         BrokenInvariant: the tables do not add up (a bug).
     """
-    del explain, check
     plugins, actions = registered()
     tiers = [
         [(_lookup(plugins, "plugin", option.name)(option.arguments), option.switches) for option in tier]
@@ -88,17 +94,40 @@ def run_session(
         start = clock()
         step.execute(session)
         timings[step.name] = (clock() - start) * 1000
+        if check:
+            invariants.check(session.cluster, step.name)
     start = clock()
     count_elastic(session)
     for gang, phase in enumerate(session.phase):
         if phase is GangPhase.INQUEUE:
             renew_promise(session, gang)
     reasons, positions = Reasons(session).all()
+    if explain:
+        wanted = None if explain is True else set(explain)
+        inner = partial(_decide, policy=policy, now=now, seed=seed, memory=memory, workspace=Workspace())
+        _explain(session, reasons, wanted, inner)
+    events, told = quota_events(session, reasons)
+    session.trace.events += events
     timings["reasons"] = (clock() - start) * 1000
     start = clock()
     result = close(session, reasons, positions, timings if timer else {})
     timings["close"] = (clock() - start) * 1000
-    return result, Memory(reservations=standing(session), submitted=kept_places(session))
+    return result, Memory(reservations=standing(session), submitted=kept_places(session), told=told)
+
+
+def _decide(
+    snapshot: Snapshot, *, policy: Policy, now: float, seed: int, memory: Memory | None, workspace: Workspace
+) -> Result:
+    return run_session(snapshot, policy, now=now, seed=seed, memory=memory, workspace=workspace)[0]
+
+
+def _explain(session: Session, reasons: dict[int, Reason], wanted: set[str] | None, run: remedies.Run) -> None:
+    """Look for remedies of the wanted gangs (None = of all, the first by name), a bounded number of them."""
+    chosen = [gang for gang in sorted(reasons) if wanted is None or reasons[gang].podgroup in wanted]
+    for gang in chosen[: remedies.MOST_GANGS]:
+        remedy = remedies.find(session.snapshot, reasons[gang], run)
+        if remedy is not None:
+            reasons[gang] = msgspec.structs.replace(reasons[gang], remedy=remedy)
 
 
 def _no_clock() -> float:

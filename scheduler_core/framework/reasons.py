@@ -16,7 +16,7 @@ from scheduler_core.model.queue import QueueState
 from scheduler_core.model.reason import Reason, ReasonCode, ReasonNumbers
 from scheduler_core.model.resources import MIB, MILLI
 from scheduler_core.state.axes import CPU, MEMORY
-from scheduler_core.state.status import TaskStatus
+from scheduler_core.state.status import PIPELINED, TaskStatus
 
 _ROWS = {"cpu": CPU, "memory": MEMORY}
 
@@ -91,7 +91,10 @@ class Reasons:
         promised = [r for r in self._reservations(gang) if r.victims]
         if promised:
             leaving = sorted({pod for reservation in promised for pod in reservation.victims})
-            return ReasonCode.WAITING_FOR_RECLAIM, place, f"{len(leaving)} pods leave for it"
+            tasks = session.gangs.with_status(gang, PIPELINED)
+            resource, requested, _ = self._room.asked(tasks)
+            numbers = ReasonNumbers(resource=resource, requested=requested, position=place.position)
+            return ReasonCode.WAITING_FOR_RECLAIM, numbers, f"{len(leaving)} pods leave for it"
         return None
 
     def _of_quota(self, gang: int, position: int) -> Finding | None:
@@ -102,10 +105,8 @@ class Reasons:
             return refusal.code, self._numbers(refusal, gang, position), ""
         test, shown = self._test_demand(gang), self._demand(gang)
         if session.hooks.first("quota_shortfall", gang, test) is not None:
-            lacks = session.hooks.first("quota_shortfall", gang, shown) or session.hooks.first(
-                "quota_shortfall", gang, test
-            )
-            assert lacks is not None
+            lacks = session.hooks.first("quota_shortfall", gang, shown)
+            assert lacks is not None, "what one task lacks, all of them lack"
             return ReasonCode.WAITING_FOR_QUOTA, self._numbers(lacks, gang, position), ""
         return None
 

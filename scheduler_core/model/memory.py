@@ -32,8 +32,10 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
         reservations: by pod.
         submitted: gang -> the time it was first seen waiting, seconds since the epoch; keeps the place of a gang
             that was restarted under a new PodGroup.
+        told: gang -> what its last event said, so that it is said once.
     """
 
     version: int = MEMORY_VERSION
     reservations: tuple[Reservation, ...] = ()
     submitted: dict[str, float] = {}
+    told: dict[str, str] = {}

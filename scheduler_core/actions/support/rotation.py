@@ -28,9 +28,8 @@ class Rotation:
         """The queue whose turn it is, None when nothing is left."""
         if not self._heaps:
             return None
-        if len(self._heaps) == 1:
-            return next(iter(self._heaps))
-        return min(self._heaps, key=self._key)
+        queues: list[int] = list(self._heaps)
+        return queues[0] if len(queues) == 1 else min(queues, key=self._key)
 
     def _key(self, queue: int) -> tuple[Any, ...]:
         return self._session.queue_key(queue)

@@ -35,11 +35,12 @@ class Victims:
         self._session = session
         self._rules: dict[int, str | None] = {}
         self._holdings: dict[int, Holding] = {}
-        self._work: dict[int, int] = {}
+        self._units: dict[int, dict[tuple[int, tuple[int, ...]], Unit]] = {}
 
     def forget(self, gang: int) -> None:
         """The gang has changed."""
         self._rules.pop(gang, None)
+        self._units.pop(gang, None)
         self._holdings.pop(gang, None)
 
     def near(self, nodes: Bools) -> list[int]:
@@ -112,6 +113,13 @@ class Victims:
         return found
 
     def _unit(self, gang: int, cls: TaskClass, members: tuple[int, ...], spare: int) -> Unit:
+        known = self._units.setdefault(gang, {})
+        key = (cls.index, members)
+        if key not in known:
+            known[key] = self._make_unit(gang, cls, members, spare)
+        return known[key]
+
+    def _make_unit(self, gang: int, cls: TaskClass, members: tuple[int, ...], spare: int) -> Unit:
         session = self._session
         tasks, name = session.tasks, session.gangs.names[gang]
         frees: dict[int, Freed] = {}

@@ -1,0 +1,88 @@
+"""The smallest single change that would help a waiting gang, shown by a session that has it.
+
+Source: contracts 1 (``remedy``). Nothing is promised that a session did not show: the change is made to the snapshot,
+the policy runs, and only if the gang then gets what it needs the change is offered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from scheduler_core.model.decision import Result
+from scheduler_core.model.podgroup import GangPhase
+from scheduler_core.model.reason import Reason, ReasonCode, Remedy
+from scheduler_core.model.resources import MIB, MILLI
+from scheduler_core.model.snapshot import Snapshot
+
+# Bounds by count, never by time: gangs that are explained at all, and sessions that are tried for one.
+MOST_GANGS = 20
+_MOST_TRIES = 4
+
+Run = Callable[[Snapshot], Result]
+
+_QUOTA = (ReasonCode.WAITING_FOR_QUOTA, ReasonCode.EXCEEDS_MAX_QUOTA)
+_ROOM = (ReasonCode.WAITING_FOR_CARDS, ReasonCode.FRAGMENTED, ReasonCode.OVER_COMMITTED, ReasonCode.WAITING_FOR_QUOTA)
+
+
+def find(snapshot: Snapshot, reason: Reason, run: Run) -> Remedy | None:
+    """A remedy for one gang, or None when none of the few that are tried helps."""
+    for _, (remedy, changed) in zip(range(_MOST_TRIES), _candidates(snapshot, reason), strict=False):
+        if _helped(snapshot, run(changed), reason.podgroup):
+            return remedy
+    return None
+
+
+def _helped(snapshot: Snapshot, result: Result, gang: str) -> bool:
+    """True when the gang lacks nothing more, or all of it is promised; for a Job without pods, when it is admitted."""
+    left = {reason.podgroup: reason.code for reason in result.reasons}
+    if gang not in left or left[gang] is ReasonCode.WAITING_FOR_RECLAIM:
+        return True
+    group = next(group for group in snapshot.pod_groups if group.key == gang)
+    outcome = next(outcome for outcome in result.podgroups if outcome.name == gang)
+    has_pods = any(pod.group_key == gang for pod in snapshot.pods)
+    return group.waits_for_admission and not has_pods and outcome.phase is GangPhase.INQUEUE
+
+
+def _candidates(snapshot: Snapshot, reason: Reason) -> Iterator[tuple[Remedy, Snapshot]]:
+    numbers = reason.numbers
+    if reason.code in _QUOTA and numbers.resource and numbers.short:
+        yield from _more_quota(snapshot, reason.podgroup, numbers.resource, numbers.short)
+    if reason.code in _ROOM:
+        for holder in numbers.holders or ():
+            if holder.gang != reason.podgroup:
+                yield Remedy(change="gang_ends", gang=holder.gang), _without(snapshot, holder.gang)
+    if reason.code is ReasonCode.BEHIND_HIGHER_PRIORITY:
+        top = max(group.priority for group in snapshot.pod_groups)
+        groups = tuple(
+            msgspec.structs.replace(group, priority=top + 1) if group.key == reason.podgroup else group
+            for group in snapshot.pod_groups
+        )
+        yield Remedy(change="priority", above=top), msgspec.structs.replace(snapshot, pod_groups=groups)
+
+
+def _more_quota(snapshot: Snapshot, gang: str, resource: str, short: float) -> Iterator[tuple[Remedy, Snapshot]]:
+    """The queue's quota of the resource raised by what is short; of each card type in turn for a choice."""
+    name = next(group.queue for group in snapshot.pod_groups if group.key == gang)
+    queue = next(queue for queue in snapshot.queues if queue.name == name)
+    for card in resource.split("|"):
+        if card == "cpu":
+            more = msgspec.structs.replace(queue, cpu_milli=(queue.cpu_milli or 0) + int(short))
+        elif card == "memory":
+            more = msgspec.structs.replace(queue, memory_mib=(queue.memory_mib or 0) + int(short) // MIB)
+        else:
+            quota = dict(queue.card_quota or {})
+            quota[card] = quota.get(card, 0) + round(short * MILLI)
+            more = msgspec.structs.replace(queue, card_quota=quota)
+        queues = tuple(more if other.name == name else other for other in snapshot.queues)
+        remedy = Remedy(change="quota", queue=name, card=card, by=short)
+        yield remedy, msgspec.structs.replace(snapshot, queues=queues)
+
+
+def _without(snapshot: Snapshot, gang: str) -> Snapshot:
+    return msgspec.structs.replace(
+        snapshot,
+        pods=tuple(pod for pod in snapshot.pods if pod.group_key != gang),
+        pod_groups=tuple(group for group in snapshot.pod_groups if group.key != gang),
+    )
