@@ -50,7 +50,7 @@ def live_token(plain: str) -> ApiToken | None:
 
 def active_user(pk: int | None) -> User | None:
     """The account with this id, unless it is switched off."""
-    return User.objects.filter(pk=pk, is_active=True).first()
+    return None if pk is None else User.objects.filter(pk=pk, is_active=True).first()
 
 
 def user_by_name(username: str) -> User | None:

@@ -33,7 +33,7 @@ class BearerAuthentication(BaseAuthentication):
 
 
 class _CsrfCheck(CsrfViewMiddleware):
-    def _reject(self, request: Any, reason: str) -> str:  # type: ignore[override]
+    def _reject(self, request: Any, reason: str) -> str:
         return reason
 
 
@@ -45,7 +45,7 @@ class BrowserAuthentication(BaseAuthentication):
         user = getattr(browser, "user", None)
         if user is None or not user.is_authenticated or not user.is_active:
             return None
-        check = _CsrfCheck(lambda _: None)  # type: ignore[arg-type,return-value]
+        check = _CsrfCheck(lambda _: None)  # type: ignore[arg-type]
         check.process_request(browser)
         reason = check.process_view(browser, None, (), {})  # type: ignore[arg-type]
         if reason:
@@ -53,7 +53,7 @@ class BrowserAuthentication(BaseAuthentication):
         return user, None
 
 
-class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+class BearerScheme(OpenApiAuthenticationExtension):
     """How the OpenAPI document tells of tokens."""
 
     target_class = BearerAuthentication
@@ -63,7 +63,7 @@ class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-c
         return {"type": "http", "scheme": "bearer", "description": "`manage.py token create`, or `POST /tokens/`."}
 
 
-class BrowserScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+class BrowserScheme(OpenApiAuthenticationExtension):
     """How the OpenAPI document tells of the browser's session."""
 
     target_class = BrowserAuthentication

@@ -71,13 +71,11 @@ def handle(exception: Exception, context: dict[str, Any]) -> Response:
         _log.error("%s %s failed", request.method, request.path, exc_info=exception)
         error = DomainError("internal_error", "Something went wrong here. The log has it under this request id.")
     response = Response(document(error, request.path), status=int(error.status), content_type=CONTENT_TYPE)
-    if isinstance(exception, exceptions.APIException):
-        if getattr(exception, "auth_header", None):
-            response["WWW-Authenticate"] = exception.auth_header
-        if isinstance(exception, exceptions.Throttled) and exception.wait is not None:
-            response["Retry-After"] = str(math.ceil(exception.wait))
-    elif error.status == HTTPStatus.UNAUTHORIZED:
+    if error.status == HTTPStatus.UNAUTHORIZED:
         response["WWW-Authenticate"] = "Bearer"
+    wait = getattr(exception, "wait", None)
+    if wait is not None:
+        response["Retry-After"] = str(math.ceil(wait))
     return response
 
 

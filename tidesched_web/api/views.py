@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias, cast
 
 from django.db.models import Model, QuerySet
 from rest_framework import mixins, viewsets
@@ -11,11 +11,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from tidesched_web.accounts.models import ApiToken
+from tidesched_web.accounts.models import ApiToken, User
 from tidesched_web.accounts.selectors import access_of
 from tidesched_web.api import pagination
 from tidesched_web.api.filters import StrictBackend, refuse_unknown
 from tidesched_web.common.permissions import Access, require_scope
+
+# Named here, since the views have a method `list`.
+Rows: TypeAlias = list[Any]
+Documents: TypeAlias = list[dict[str, Any]]
 
 
 class ScopedView(APIView):
@@ -23,13 +27,15 @@ class ScopedView(APIView):
 
     scopes: ClassVar[tuple[str, ...]]
     access: Access
+    caller: User
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         if getattr(self, "action", "") is None:  # before the sign-in: an address says what it can do to anybody
             raise MethodNotAllowed(str(request.method))
         super().initial(request, *args, **kwargs)
         token = request.auth if isinstance(request.auth, ApiToken) else None
-        self.access = access_of(request.user, token)
+        self.caller = cast("User", request.user)  # the permission classes let nobody else come this far
+        self.access = access_of(self.caller, token)
         require_scope(self.access, *self.scopes)
         refuse_unknown(request, self.known_parameters())
 
@@ -42,10 +48,10 @@ class ReadView(ScopedView, mixins.ListModelMixin, mixins.RetrieveModelMixin, vie
     """List and detail of what `visible` returns; an object out of sight is a 404."""
 
     model: ClassVar[type[Model]]
-    newest_first: ClassVar[bool] = False
+    newest_first: bool = False
     etag: ClassVar[bool] = False
     pagination_class = pagination.KeysetPagination
-    filter_backends: ClassVar[list[type[StrictBackend]]] = [StrictBackend]
+    filter_backends = (StrictBackend,)
     lookup_value_converter = "int"
 
     def visible(self) -> QuerySet[Any]:
@@ -71,7 +77,7 @@ class ReadView(ScopedView, mixins.ListModelMixin, mixins.RetrieveModelMixin, vie
         # Filters belong to lists; a detail is found by its id alone.
         return super().filter_queryset(queryset) if self.action == "list" else queryset
 
-    def rows_context(self, rows: list[Any]) -> dict[str, Any]:
+    def rows_context(self, rows: Rows) -> dict[str, Any]:
         """What the serializer needs beside the rows, read once for the whole page."""
         return {}
 
@@ -84,18 +90,17 @@ class ReadView(ScopedView, mixins.ListModelMixin, mixins.RetrieveModelMixin, vie
         headers = {"ETag": f'"{row.version}"'} if self.etag else {}
         return Response(self.documents([row])[0], headers=headers)
 
-    def documents(self, rows: list[Any]) -> list[dict[str, Any]]:
+    def documents(self, rows: Rows) -> Documents:
         """Rows as the API shows them."""
         context = self.get_serializer_context() | self.rows_context(rows)
-        return self.get_serializer_class()(rows, many=True, context=context).data  # type: ignore[return-value]
+        return self.get_serializer_class()(rows, many=True, context=context).data
 
     def sub_list(self, queryset: QuerySet[Any], serializer: type[Any]) -> Response:
-        """A page of a sub-resource, such as the pods of a gang."""
+        """A page of a sub-resource, such as the pods of a gang: in the order in which its rows were written."""
+        self.newest_first = False
         rows = self.paginate_queryset(queryset) or []
         return self.get_paginated_response(serializer(rows, many=True, context=self.get_serializer_context()).data)
 
     def get_serializer_context(self) -> dict[str, Any]:
-        context = super().get_serializer_context()
-        context["base"] = self.request.build_absolute_uri("/api/v1/") if self.request else "/api/v1/"
-        context["access"] = getattr(self, "access", None)
-        return context
+        base = self.request.build_absolute_uri("/api/v1/") if self.request else "/api/v1/"
+        return {**super().get_serializer_context(), "base": base, "access": getattr(self, "access", None)}

@@ -18,7 +18,7 @@ def visible_clusters(access: Access) -> QuerySet[Cluster]:
     if access.everything:
         return clusters
     # By the reverse name: the quota context stands above this one.
-    queues = Cluster._meta.get_field("queues").related_model._base_manager  # type: ignore[union-attr]
+    queues = Cluster._meta.get_field("queues").related_model._base_manager
     return clusters.filter(Exists(queues.filter(cluster=OuterRef("pk"), tenant_id__in=access.tenant_ids)))
 
 

@@ -63,7 +63,7 @@ def middleware(
         async def answer_async(request: HttpRequest) -> HttpResponseBase:
             context = _context_of(request)
             with carried(context):
-                response: HttpResponseBase = await get_response(request)  # type: ignore[misc]
+                response: HttpResponseBase = await get_response(request)
             response.headers["X-Request-ID"] = context.request_id
             return response
 

@@ -53,7 +53,7 @@ def with_limits(holders: QuerySet[Any], owner: str) -> QuerySet[Any]:
     """Tenants or projects (``owner`` says which) with their quota rows, read in the same query (`limits_of`)."""
     cards = CardQuota.objects.filter(**{owner: OuterRef("pk")}).order_by("cluster", "service_type", "card_type__name")
     compute = ComputeQuota.objects.filter(**{owner: OuterRef("pk")}).order_by("cluster", "service_type")
-    return holders.annotate(
+    found: QuerySet[Any] = holders.annotate(
         card_rows=ArraySubquery(
             cards.values(
                 row=JSONObject(cluster="cluster_id", service_type="service_type", card="card_type__name", cards="cards")
@@ -67,6 +67,7 @@ def with_limits(holders: QuerySet[Any], owner: str) -> QuerySet[Any]:
             )
         ),
     )
+    return found
 
 
 def limits_of(holder: Any) -> list[dict[str, Any]]:

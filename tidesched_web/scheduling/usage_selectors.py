@@ -84,4 +84,4 @@ def usage_changes(
     if card is not None:
         rows = rows.filter(card=card)
     found = rows.order_by("at", "id").values_list("queue_id", "card", "at", "quota", "allocated", "inqueue", "elastic")
-    return [UsageRow((queue, name), *rest) for queue, name, *rest in found[:limit]]
+    return [UsageRow((row[0], row[1]), *row[2:]) for row in found[:limit]]

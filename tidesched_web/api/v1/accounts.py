@@ -123,7 +123,7 @@ class Tokens(ReadView):
     newest_first = True
 
     def visible(self) -> QuerySet[ApiToken]:
-        return visible_tokens(self.request.user, self.access)
+        return visible_tokens(self.caller, self.access)
 
     @extend_schema(request=TokenInput, responses={201: NewTokenDocument}, parameters=[IDEMPOTENCY])
     @idempotent
@@ -131,7 +131,7 @@ class Tokens(ReadView):
         """Make a token for oneself. Its text is in this answer and nowhere else."""
         wanted = checked_body(TokenInput, request)
         token, plain = services.create_token(
-            user=request.user,
+            user=self.caller,
             name=wanted["name"],
             scopes=wanted["scopes"],
             expires_at=timezone.now() + parse_lifetime(wanted["expires"]) if wanted["expires"] else None,

@@ -20,7 +20,7 @@ from rest_framework.response import Response
 from tidesched_web.accounts.models import Scope
 from tidesched_web.api.filters import TextFilter
 from tidesched_web.api.v1.serializers.audit import AuditEntryDocument
-from tidesched_web.api.views import ReadView
+from tidesched_web.api.views import Documents, ReadView
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.audit.selectors import visible_entries
 from tidesched_web.common.errors import DomainError
@@ -87,11 +87,11 @@ class Audit(ReadView):
         response.headers["Content-Disposition"] = f'attachment; filename="audit.{wanted}"'
         return response
 
-    async def _pages(self, entries: QuerySet[AuditEntry]) -> AsyncIterator[list[dict[str, Any]]]:
+    async def _pages(self, entries: QuerySet[AuditEntry]) -> AsyncIterator[Documents]:
         """The export page by page, so that a long log is never in memory as a whole."""
 
-        def page(after: int) -> tuple[list[dict[str, Any]], int]:
-            rows = list(entries.filter(pk__gt=after).order_by("id")[:EXPORT_PAGE])
+        def page(after: int) -> tuple[Documents, int]:
+            rows = [*entries.filter(pk__gt=after).order_by("id")[:EXPORT_PAGE]]
             return self.documents(rows), rows[-1].pk if rows else 0
 
         last = 0

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from tidesched_web.accounts.models import Scope
 from tidesched_web.api.filters import ReferenceFilter, TextFilter
 from tidesched_web.api.v1.serializers.quota import PriorityClassDocument, QueueDocument
-from tidesched_web.api.views import ReadView
+from tidesched_web.api.views import ReadView, Rows
 from tidesched_web.common.models import ServiceType
 from tidesched_web.quota.models import PriorityClass, Queue, QueueState
 from tidesched_web.quota.selectors import visible_priority_classes, visible_queues, with_card_quota
@@ -41,7 +41,7 @@ class Queues(ReadView):
     def visible(self) -> QuerySet[Queue]:
         return with_card_quota(visible_queues(self.access))
 
-    def rows_context(self, rows: list[Any]) -> dict[str, Any]:
+    def rows_context(self, rows: Rows) -> dict[str, Any]:
         return {"usage": usage_now(rows)}
 
 

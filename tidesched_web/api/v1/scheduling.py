@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import Any
 
 import django_filters
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -23,7 +22,7 @@ from tidesched_web.api.v1.serializers.scheduling import (
     SessionDocument,
     UsagePointDocument,
 )
-from tidesched_web.api.views import ReadView, ScopedView
+from tidesched_web.api.views import Documents, ReadView, Rows, ScopedView
 from tidesched_web.common.errors import DomainError
 from tidesched_web.quota.models import Queue
 from tidesched_web.quota.selectors import visible_queues
@@ -67,7 +66,6 @@ class Sessions(ReadView):
     @action(detail=True, methods=["get"], filter_backends=[])
     def decisions(self, request: Request, pk: int) -> Response:
         """What a session decided and what came of it; a member sees the decisions about gangs of their tenants."""
-        self.newest_first = False
         return self.sub_list(visible_decisions(self.access, self.get_object()), DecisionDocument)
 
 
@@ -87,7 +85,7 @@ class ReclaimFilters(django_filters.FilterSet):
         """Reclaims that this queue made or suffered."""
         by_id = value.isascii() and value.isdigit() and len(value) < 19
         column, wanted = ("queue_id", int(value)) if by_id else ("queue_name", value)
-        fell = Reclaim._meta.get_field("victims").related_model._base_manager  # type: ignore[union-attr]
+        fell = Reclaim._meta.get_field("victims").related_model._base_manager
         return queryset.filter(Q(**{column: wanted}) | Exists(fell.filter(reclaim=OuterRef("pk"), **{column: wanted})))
 
 
@@ -107,8 +105,9 @@ class Reclaims(ReadView):
     def visible(self) -> QuerySet[Reclaim]:
         return visible_reclaims(self.access)
 
-    def documents(self, rows: list[Any]) -> list[dict[str, Any]]:
-        own_queues, own_gangs = None, set()
+    def documents(self, rows: Rows) -> Documents:
+        own_queues: frozenset[int] | None = None
+        own_gangs: set[tuple[int, str]] = set()
         if not self.access.everything:
             own_queues = own_queue_ids(self.access)
             refused = {item["gang"] for row in rows if row.queue_id in own_queues for item in row.refused}

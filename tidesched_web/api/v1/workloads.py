@@ -21,7 +21,7 @@ from tidesched_web.api.v1.serializers.workloads import (
     GangEventDocument,
     PodDocument,
 )
-from tidesched_web.api.views import ReadView
+from tidesched_web.api.views import ReadView, Rows
 from tidesched_web.quota.selectors import visible_queues
 from tidesched_web.workloads.models import Gang, GangState
 from tidesched_web.workloads.selectors import pods_of, timeline_of, visible_gangs
@@ -73,7 +73,7 @@ class Gangs(ReadView):
     def get_serializer_class(self) -> Any:
         return GangDocument if self.action == "list" else GangDetailDocument
 
-    def rows_context(self, rows: list[Any]) -> dict[str, Any]:
+    def rows_context(self, rows: Rows) -> dict[str, Any]:
         """Names of the caller's queues by cluster, read only where a reason names holders."""
         if self.access.everything:
             return {"queue_names": {row.cluster_id: None for row in rows}}
@@ -92,12 +92,10 @@ class Gangs(ReadView):
     @action(detail=True, methods=["get"], filter_backends=[])
     def pods(self, request: Request, pk: int) -> Response:
         """The members of a gang."""
-        self.newest_first = False
         return self.sub_list(pods_of(self.get_object()), PodDocument)
 
     @extend_schema(responses=GangEventDocument(many=True))
     @action(detail=True, methods=["get"], filter_backends=[])
     def timeline(self, request: Request, pk: int) -> Response:
         """What happened to a gang, the first event first."""
-        self.newest_first = False
         return self.sub_list(timeline_of(self.get_object()), GangEventDocument)

@@ -44,7 +44,7 @@ def card_rows_of(cluster: Cluster, owner: Owner, service_type: str) -> dict[str,
 def write_card_rows(cluster: Cluster, owner: Owner, service_type: str, cards: Mapping[str, int]) -> None:
     """Make the rows of ``owner`` say ``cards`` and nothing else. Under the tree lock."""
     known = card_types_of(cluster, cards)
-    key = {"cluster": cluster, "service_type": service_type, _column(owner): owner}
+    key: dict[str, Any] = {"cluster": cluster, "service_type": service_type, _column(owner): owner}
     CardQuota.objects.filter(**key).exclude(card_type__name__in=list(cards)).delete()
     for name, count in sorted(cards.items()):
         CardQuota.objects.update_or_create(**key, card_type=known[name], defaults={"cards": count})
@@ -127,7 +127,7 @@ def set_compute_quota(
     for name, figure in after.items():
         if figure is not None and figure < 0:
             raise DomainError.for_field(f"/{name}", f"{figure} is negative.")
-    key = {"cluster": cluster, "service_type": service_type, _column(owner): owner}
+    key: dict[str, Any] = {"cluster": cluster, "service_type": service_type, _column(owner): owner}
     with quota_write(cluster) as write:
         row = ComputeQuota.objects.filter(**key).first()
         before = {"cpu_milli": row.cpu_milli, "memory_mib": row.memory_mib} if row else dict.fromkeys(after)

@@ -136,7 +136,7 @@ class CardTypeDocument(serializers.Serializer[Any]):
     cluster = BriefCluster()
     resource = serializers.CharField()
     kind = serializers.ChoiceField(choices=CardKind.choices)
-    parent = serializers.CharField(source="parent.name", default=None, allow_null=True)
+    parent = serializers.CharField(source="parent.name", default=None, allow_null=True)  # type: ignore[assignment]
     hardware = serializers.IntegerField()
     inference_quota = serializers.IntegerField()
     training_quota = serializers.IntegerField()

@@ -107,7 +107,7 @@ class ReclaimDocument(serializers.Serializer[Any]):
     session = BriefSession(allow_null=True)
     at = serializers.DateTimeField(help_text="The cluster's clock.")
     wall_at = serializers.DateTimeField()
-    source = serializers.ChoiceField(choices=ReclaimSource.choices)
+    source = serializers.ChoiceField(choices=ReclaimSource.choices)  # type: ignore[assignment]
     state = serializers.ChoiceField(choices=ReclaimState.choices)
     action = serializers.CharField()
     reclaimer = serializers.CharField()
