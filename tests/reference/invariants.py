@@ -186,7 +186,7 @@ def _reasons_are_given(world, result):
 
 
 def _over(world, gang):
-    """All its members have finished or are on their way out: nothing is asked for any more."""
-    return not members(world, gang, "pending", "pipelined", "gated") and bool(
-        members(world, gang, "succeeded", "failed", "releasing")
+    """It is done or on its way out: nothing is asked for any more."""
+    return world["gangs"][gang].phase.value == "Completed" or bool(
+        members(world, gang, "failed", "releasing", "unknown")
     )
