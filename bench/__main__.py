@@ -1,0 +1,77 @@
+"""`python -m bench [--only A1-S,A7-M] [--output table|json]`: each benchmark with its target and the ratio to it."""
+
+import argparse
+import json
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from bench.scenarios import SCENARIOS, Scenario
+
+SCALE = {"ms": 1e3, "us": 1e6}
+LEAST_RUNS, MOST_RUNS, SECONDS = 3, 50, 5.0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run what is asked for and print it; return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--only", default="", help="ids, or their beginnings, separated by commas")
+    parser.add_argument("--output", choices=["table", "json"], default="table")
+    options = parser.parse_args(arguments)
+    wanted = tuple(word for word in options.only.split(",") if word)
+    chosen = [scenario for scenario in SCENARIOS if not wanted or scenario.id.startswith(wanted)]
+    if not chosen:
+        print(
+            f"error: no benchmark begins with {options.only!r}: {', '.join(s.id for s in SCENARIOS)}", file=sys.stderr
+        )
+        return 2
+    rows = []
+    for scenario in chosen:
+        print(f"  ...  {scenario.id}", file=sys.stderr, flush=True)
+        rows.append(run(scenario))
+    if options.output == "json":
+        print(json.dumps(rows, indent=2, sort_keys=True))
+    else:
+        print(f"{'id':10}{'p50':>12}{'p95':>12}{'target':>12}{'ratio':>8}{'n':>5}")
+        for row in rows:
+            unit = row["unit"]
+            print(
+                f"{row['id']:10}{row['value']:>9.2f} {unit}{row['p95']:>9.2f} {unit}"
+                f"{row['target']:>9.2f} {unit}{row['ratio']:>8.2f}{row['n']:>5}"
+            )
+    return 0
+
+
+def run(scenario: Scenario) -> dict[str, object]:
+    """Measure until the time or the runs are used up; the first run warms up and does not count."""
+    measure = scenario.prepare()
+    measure()
+    taken: list[float] = []
+    end = time.perf_counter() + SECONDS
+    while len(taken) < LEAST_RUNS or (len(taken) < MOST_RUNS and time.perf_counter() < end):
+        taken.append(measure() * SCALE[scenario.unit])
+    p50 = statistics.median(taken)
+    return {
+        "id": scenario.id,
+        "value": round(p50, 3),
+        "unit": scenario.unit,
+        "target": scenario.target,
+        "ratio": round(p50 / scenario.target, 3),
+        "p95": round(statistics.quantiles(taken, n=20, method="inclusive")[-1], 3),
+        "n": len(taken),
+        "machine": f"{platform.machine()}, Python {platform.python_version()}",
+        "commit": _commit(),
+    }
+
+
+def _commit() -> str:
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
