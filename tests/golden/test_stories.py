@@ -1,0 +1,107 @@
+"""Golden stories: a cluster and a policy in, hand-written binds, evictions and reasons out, then rest.
+
+Each ``<story>.yaml`` holds ``cases``: a cluster written with the builders of ``tests/builders.py`` (or as plain
+Kubernetes objects), what the session must decide, optionally what the sessions after it must decide, and then five more
+rounds in which nothing may move (not with ``once``: there the pods are made by the reader and cannot be bound for good).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from scheduler_core import run_session
+from scheduler_core.serde.policy import parse_policy
+from tests import builders as b
+from tests.reference.aftermath import carry_out
+from tests.reference.invariants import broken
+from tests.reference.session import FOUNDING, decide
+
+STEP = 40
+CALM_ROUNDS = 5
+KINDS = {
+    "queue": {"inference": b.INFERENCE, "training": b.TRAINING, "": {}},
+}
+
+
+def cases():
+    for file in sorted(Path(__file__).parent.glob("*.yaml")):
+        for name, case in yaml.safe_load(file.read_text())["cases"].items():
+            yield pytest.param(case, id=f"{file.stem}: {name}")
+
+
+def built(entry):
+    """One entry of ``cluster``: ``{node: {...}}`` calls a builder, anything with a ``kind`` is an object as it is."""
+    if "kind" in entry:
+        return [entry]
+    ((what, given),) = entry.items()
+    given = dict(given)
+    if what == "queue":
+        given = {**KINDS["queue"][given.pop("for", "")], **given}
+    made = getattr(b, what)(**given)
+    return [made] if isinstance(made, dict) else made
+
+
+def told(result):
+    """The parts of a result that a story speaks of; namespaces other than ``default`` are kept."""
+
+    def short(name):
+        return name.removeprefix("default/")
+
+    return {
+        "binds": {short(bind.pod): bind.node for bind in result.binds},
+        "cards": {short(bind.pod): f"{bind.card} {list(bind.card_indices)}" for bind in result.binds if bind.card},
+        "evictions": [short(eviction.pod) for eviction in result.evictions],
+        "pipelined": {short(bind.pod): bind.node for bind in result.pipelined},
+        "reasons": {short(reason.podgroup): reason.code.value for reason in result.reasons},
+        "phases": {short(gang.name): gang.phase.value for gang in result.podgroups},
+        "refused": {short(no.gang): no.rule for reclaim in result.reclaims for no in reclaim.refused},
+        "roles": {short(eviction.pod): eviction.role.value for eviction in result.evictions},
+        "numbers": {
+            short(reason.podgroup): {
+                name: getattr(reason.numbers, name)
+                for name in ("resource", "requested", "limit", "allocated", "free", "short")
+                if getattr(reason.numbers, name) is not None
+            }
+            for reason in result.reasons
+        },
+    }
+
+
+def check(found, expected, where):
+    for part in ("binds", "evictions", "pipelined"):
+        assert found[part] == expected.get(part, type(found[part])()), f"{where}: {part}"
+    for part in set(expected) - {"binds", "evictions", "pipelined"}:
+        for name, value in expected[part].items():
+            assert name in found[part], f"{where}: {part} has no {name}, only {found[part]}"
+            actual = found[part][name]
+            if part == "numbers":
+                actual = {key: actual.get(key) for key in value}
+            assert actual == value, f"{where}: {part} of {name}"
+
+
+@pytest.mark.parametrize("case", list(cases()))
+def test_story(case):
+    options = case.get("options", {})
+    policy = parse_policy(case["policy"]) if "policy" in case else b.founding_policy(**options)
+    objects = [*b.priority_classes()] if case.get("classes", True) else []
+    for entry in case["cluster"]:
+        objects += built(entry)
+    seconds, memory = case.get("now", 10_000), None
+    rounds = [case["expect"], *case.get("later", [])]
+    calm = 0 if case.get("once") else CALM_ROUNDS
+    for number in range(len(rounds) + calm):
+        moment = seconds + number * STEP
+        taken = b.snapshot(objects)
+        before = memory
+        result, memory = run_session(taken, policy, now=b.now(moment), memory=memory, check=True)
+        expected = rounds[number] if number < len(rounds) else {}
+        check(told(result), expected, f"round {number + 1}")
+        if "policy" not in case:
+            assert broken(taken, result, {**FOUNDING, **options}, b.now(moment)) == []
+            theirs = decide(taken, now=b.now(moment), options=options, memory=before)
+            assert theirs["binds"].keys() == {bind.pod for bind in result.binds}
+            assert theirs["evictions"] == sorted((e.pod, e.reclaimer) for e in result.evictions)
+        objects = carry_out(objects, result, moment)
