@@ -34,7 +34,6 @@ from tidesched_web.workloads.models import Gang, GangEvent, GangPod
 H200, A100 = "NVIDIA-H200", "NVIDIA-A100"
 NOON = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
 CREDENTIALS = "the-secret-token-of-east"
-PASSWORD = "correct horse battery staple"
 
 
 class ApiClient(Client):

@@ -3,7 +3,10 @@
 import hashlib
 import io
 import json
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 import rfc8785
@@ -183,3 +186,25 @@ def test_an_export_holds_every_entry_in_order(readers, form, monkeypatch):
     else:
         assert lines[0].startswith("id,url,chain,seq,at,actor")
         assert len(lines) == 4
+
+
+def test_the_outsiders_check_in_the_docs_accepts_an_export_and_refuses_a_forged_one(readers):
+    page = (Path(__file__).parents[2] / "docs" / "audit.md").read_text(encoding="utf-8")
+    program = page.partition("```python\n")[2].partition("```")[0]
+
+    @async_to_sync
+    async def export():
+        client = AsyncClient()
+        await client.aforce_login(readers["auditor"])
+        response = await client.get("/api/v1/audit/", {"format": "ndjson"})
+        return b"".join([chunk async for chunk in response.streaming_content]).decode()
+
+    def check(text):
+        return subprocess.run(
+            [sys.executable, "-c", program], input=text, capture_output=True, text=True, check=False
+        ).returncode
+
+    lines = export().splitlines(keepends=True)
+    assert check("".join(lines)) == 0
+    assert check("".join(lines[:3] + lines[4:])) == 1
+    assert check("".join(lines).replace("own", "won")) == 1
