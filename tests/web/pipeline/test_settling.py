@@ -1,0 +1,161 @@
+"""What a session leaves half done is settled by the next one, gang by gang; refusals in the middle are recorded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.web.pipeline.stage import NAMESPACE_NAME, Stage
+from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
+from tidesched_web.clusters.kubernetes.paths import DISRUPTION_BUDGET
+from tidesched_web.clusters.kubernetes.writes import ClusterWrites
+from tidesched_web.scheduling.models import Alert, Decision, Reclaim, ReclaimState
+from tidesched_web.scheduling.pipeline import failpoints, memory
+from tidesched_web.scheduling.pipeline.failpoints import FailpointRaised
+
+
+@pytest.fixture
+def fail_at(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def arm(text: str) -> None:
+        monkeypatch.setattr(failpoints, "_active", failpoints.parse(text))
+
+    return arm
+
+
+def interrupted(stage: Stage) -> None:
+    """Run sessions until the failpoint is hit."""
+    for _ in range(30):
+        try:
+            stage.session()
+        except FailpointRaised:
+            return
+    pytest.fail("the failpoint was not reached")
+
+
+def open_decisions() -> int:
+    return Decision.objects.filter(state__in=["decided", "sending"]).count()
+
+
+def refusing(monkeypatch: pytest.MonkeyPatch, method: str, when: Any) -> None:
+    """Let the API server refuse some writes."""
+    original = getattr(ClusterWrites, method)
+
+    def patched(self: ClusterWrites, namespace: str, name: str, **arguments: Any) -> Outcome:
+        if when(name, arguments):
+            return Outcome(OutcomeKind.REFUSED, "Forbidden", "an admission webhook says no")
+        return original(self, namespace, name, **arguments)
+
+    monkeypatch.setattr(ClusterWrites, method, patched)
+
+
+def test_a_half_bound_gang_is_finished(stage: Stage, fail_at: Any) -> None:
+    stage.train("job", pods=12)
+    fail_at("bind.between_members=raise:@2")
+    interrupted(stage)
+    assert Decision.objects.filter(kind="bind", state="sending").count() == 12
+    done = stage.session()
+    assert done.counts["settled"] >= 12
+    assert open_decisions() == 0
+    assert stage.bound("job") == 12
+    stage.sessions_until(lambda: stage.running("job") == 12)
+    binds = [row["key"] for row in stage.server.writes() if row["resource"] == "pods/binding" and row["code"] < 300]
+    assert len(binds) == len(set(binds)) == 12
+
+
+def test_a_gang_of_which_nothing_was_bound_is_decided_anew(stage: Stage, fail_at: Any) -> None:
+    stage.train("job", pods=4)
+    fail_at("session.committed=raise:@2")  # the first one only admits
+    interrupted(stage)
+    assert Decision.objects.filter(kind="bind", state="decided").count() == 4
+    stage.session()
+    assert Decision.objects.filter(kind="bind", state="superseded").count() == 4
+    stage.sessions_until(lambda: stage.running("job") == 4)
+
+
+def test_a_gang_that_cannot_be_completed_is_taken_back_as_a_recorded_act(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.train("job", pods=4)
+    refused = True
+    refusing(monkeypatch, "bind_pod", lambda name, _: refused and name.endswith("-3"))
+    done = (
+        stage.sessions_until(lambda: Decision.objects.filter(detail__action="take_back").exists()) and stage.session()
+    )
+    assert done
+    acts = Decision.objects.filter(detail__action="take_back")
+    assert set(acts.values_list("kind", "state")) == {("evict", "done")}
+    assert acts.count() >= 3
+    assert all(act.detail["takes_back"] for act in acts)
+    refused = False
+    stage.sessions_until(lambda: stage.running("job") == 4, 30)
+
+
+def test_evictions_that_were_not_begun_are_cancelled_and_their_promise_forgotten(stage: Stage, fail_at: Any) -> None:
+    stage.train("victim", pods=16)
+    stage.sessions_until(lambda: stage.running("victim") == 16)
+    stage.serve("web", replicas=2)
+    fail_at("evict.dry_run_done=raise")
+    interrupted(stage)
+    first = Reclaim.objects.get()
+    kept = memory.load(stage.cluster.pk)
+    assert kept is not None
+    assert any(one.victims for one in kept.reservations)
+    stage.sessions_until(lambda: stage.running("web") == 2)
+    first.refresh_from_db()
+    assert first.state == ReclaimState.CANCELLED
+    stage.sessions_until(lambda: Reclaim.objects.filter(state=ReclaimState.DONE).count() == 1)
+
+
+def test_a_half_evicted_gang_is_finished(stage: Stage, fail_at: Any) -> None:
+    stage.train("victim", pods=16)
+    stage.sessions_until(lambda: stage.running("victim") == 16)
+    stage.serve("web", replicas=2)
+    fail_at("evict.between_members=raise:@3")
+    interrupted(stage)
+    stage.sessions_until(lambda: stage.running("web") == 2)
+    assert open_decisions() == 0
+    assert Decision.objects.filter(kind="evict", state="done").count() == 16
+    stage.sessions_until(lambda: Reclaim.objects.get().state == ReclaimState.DONE)
+
+
+def test_a_disruption_budget_stops_the_reclaim_before_anybody_has_lost_anything(stage: Stage) -> None:
+    stage.train("victim", pods=16)
+    stage.sessions_until(lambda: stage.running("victim") == 16)
+    stage.send(
+        DISRUPTION_BUDGET.path(NAMESPACE_NAME),
+        {"metadata": {"name": "all"}, "spec": {"minAvailable": 16, "selector": {}}},
+    )
+    stage.serve("web", replicas=2)
+    stage.sessions_until(Reclaim.objects.exists)
+    reclaim = Reclaim.objects.first()
+    assert reclaim is not None
+    assert reclaim.state == ReclaimState.CANCELLED
+    assert stage.running("victim") == 16
+    decision = Decision.objects.filter(kind="evict", state="failed").first()
+    assert decision is not None
+    assert "Dry run" in decision.outcome
+    kept = memory.load(stage.cluster.pk)
+    assert kept is not None
+    assert not any(one.victims for one in kept.reservations)
+    evictions = [row for row in stage.server.writes() if row["resource"] == "pods/eviction"]
+    assert evictions
+    assert all(row["dry_run"] for row in evictions)
+
+
+def test_a_refusal_in_the_middle_is_a_partial_reclaim_with_an_alert(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.train("victim", pods=16)
+    stage.sessions_until(lambda: stage.running("victim") == 16)
+    refusing(
+        monkeypatch, "evict_pod", lambda name, arguments: name.endswith("-7") and not arguments.get("dry_run", False)
+    )
+    stage.serve("web", replicas=2)
+    stage.sessions_until(Reclaim.objects.exists)
+    assert Reclaim.objects.get().state == ReclaimState.PARTIAL
+    alert = Alert.objects.get(code="partial_reclaim")
+    assert alert.numbers["stayed"] == ["work/victim-worker-7"]
+    # Its controller ends the rest of the gang, so the reclaimer gets its cards all the same.
+    stage.sessions_until(lambda: stage.running("web") == 2)
+    stage.sessions_until(lambda: Reclaim.objects.get().state == ReclaimState.DONE)
