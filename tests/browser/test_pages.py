@@ -74,7 +74,7 @@ def test_empty_pages_say_what_comes_next(
     for name in EMPTY:
         with subtests.test(name):
             visit(watched, f"empty-{name}", PAGES[name].partition("?")[0], f"{theme}-{width}")
-            assert watched.page.locator(".empty-state h3").first.is_visible()
+            assert watched.page.locator(".empty-state h2").first.is_visible()
 
 
 def test_a_member_sees_the_same_pages_with_less(site: str, open_browser: Opener, subtests: pytest.Subtests) -> None:

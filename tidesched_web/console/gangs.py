@@ -137,6 +137,13 @@ def why(access: Access, gang: Gang) -> Why:
     )
 
 
+def _yaml(manifest: dict[str, Any]) -> str:
+    """The object as a person writes it; the database does not keep the order of keys."""
+    usual = ("apiVersion", "kind", "metadata", "spec", "status")
+    ordered = {key: manifest[key] for key in usual if key in manifest} | manifest
+    return yaml.safe_dump(ordered, sort_keys=False, allow_unicode=True) if ordered else ""
+
+
 def _step(row: dict[str, Any]) -> dict[str, Any]:
     """One step of the timeline with its word; the database gives its time as text."""
     return row | {"at": dt.datetime.fromisoformat(row["at"]), "word": look("step", row["kind"]).word}
@@ -156,7 +163,7 @@ def gang(this: Page, pk: int) -> HttpResponse:
             "pods": list(pods_of(found)),
             "steps": [_step(row) for row in found.step_rows],  # type: ignore[attr-defined]
             "reclaims": reclaims_of_gang(this.access, this.cluster, found.key, limit=6) if not found.needs else [],
-            "manifest": yaml.safe_dump(found.manifest, sort_keys=False, allow_unicode=True) if found.manifest else "",
+            "manifest": _yaml(found.manifest),
         },
     )
 

@@ -134,7 +134,7 @@ def nodes(this: Page) -> HttpResponseBase:
                 for node in found.order_by("name")
             ),
         )
-    part = paged(found, ("id",), this.request.GET.get("cursor", ""), size=ROWS)
+    part = paged(found, ("name", "id"), this.request.GET.get("cursor", ""), size=ROWS)
     rows = node_rows(part.rows, pods_on_nodes(this.access, cluster, [node.name for node in part.rows]))
     used = sum(used for row in rows for _card, _cells, used in row.cards)
     all_cards = sum(len(cells) for row in rows for _card, cells, _used in row.cards)

@@ -64,7 +64,7 @@ def _after(order: Sequence[str], values: Sequence[Any]) -> Q:
 
 def _write(direction: str, row: Model, order: Sequence[str]) -> str:
     values = [getattr(row, name.lstrip("-")) for name in order]
-    plain = [value.isoformat() if isinstance(value, dt.datetime) else value for value in values]
+    plain = [{"at": value.isoformat()} if isinstance(value, dt.datetime) else value for value in values]
     return base64.urlsafe_b64encode(orjson.dumps([direction, plain])).decode().rstrip("=")
 
 
@@ -79,3 +79,12 @@ def _read(cursor: str, order: Sequence[str]) -> tuple[str, list[Any]] | None:
         ]
     except (binascii.Error, orjson.JSONDecodeError, ValueError, TypeError):
         return None
+
+
+def _value(value: Any) -> Any:
+    """A number, a text, or a moment as `_write` wrote it; anything else was not written here."""
+    if isinstance(value, dict):
+        return dt.datetime.fromisoformat(value["at"])
+    if isinstance(value, int | str):
+        return value
+    raise ValueError

@@ -26,13 +26,32 @@ CHART_SESSIONS = 60
 DECISIONS = 100
 
 
+# As they follow each other; the database does not keep the order of keys.
+ORDER = ("settle", "snapshot", "decide", "write", "send", "record")
+ACTIONS = (
+    "enqueue",
+    "allocate",
+    "backfill",
+    "preempt",
+    "reclaim",
+    "gangpreempt",
+    "gangreclaim",
+    "elect",
+    "reserve",
+    "shuffle",
+)
 # The parts of the step "decide", one for each action of the policy.
 PARTS = "engine."
 
 
 def steps_of(timings: dict[str, float], *, parts: bool = False) -> dict[str, float]:
     """The steps in the order in which they ran, or the parts of one."""
-    return {step: value for step, value in timings.items() if step.startswith(PARTS) is parts}
+    known = [f"{PARTS}{action}" for action in ACTIONS] if parts else list(ORDER)
+    steps = [step for step in timings if step.startswith(PARTS) is parts]
+    return {
+        step: timings[step]
+        for step in sorted(steps, key=lambda step: (known.index(step) if step in known else 99, step))
+    }
 
 
 def total_ms(session: Session) -> float:

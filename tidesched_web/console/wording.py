@@ -117,7 +117,6 @@ def _figures(numbers: Numbers) -> dict[str, str]:
     if numbers.get("nodes"):
         figures["nodes"] = amounts.number(sum(numbers["nodes"].values()))
     if holders := numbers.get("holders"):
-        figures["holders"] = amounts.number(len(holders))
         figures["holder"] = holders[0]["gang"]
         figures["held"] = resource_amount(resource, holders[0].get("amount"))
     return figures
@@ -146,7 +145,6 @@ _SENTENCES: dict[str, tuple[tuple[tuple[str, ...], Promise], ...]] = {
         ((), gettext_lazy("Fewer pods exist than the gang needs to start.")),
     ),
     "WaitingForReclaim": (
-        (("requested", "card", "holders"), gettext_lazy("Cards are being taken back for it: %(requested)s × %(card)s, from %(holders)s gangs.")),
         (("requested", "card"), gettext_lazy("Cards are being taken back for it: %(requested)s × %(card)s.")),
         ((), gettext_lazy("Cards are being taken back for it; their pods are still leaving.")),
     ),
@@ -233,7 +231,7 @@ def waiting_line(total: int, top_code: str, top_count: int) -> str:
     if not total:
         return _("No gang waits.")
     line = ngettext("%(n)s gang waits", "%(n)s gangs wait", total) % {"n": amounts.number(total)}
-    if not top_code:
+    if not top_code or top_count < 2:
         return f"{line}."
     return _("%(line)s; %(n)s of them: %(reason)s.") % {
         "line": line,

@@ -233,6 +233,15 @@ def _gangs(world: World, nodes: list[Node], draw: random.Random, now: dt.datetim
         for card, number in node.cards.items():
             free.setdefault(card, []).extend((node.name, place) for place in range(int(number)))
 
+    def take(card: str, number: int) -> list[tuple[str, int]]:
+        """Cells of one node: the first that has enough of them."""
+        for node in dict.fromkeys(name for name, _place in free[card]):
+            cells = [cell for cell in free[card] if cell[0] == node][:number]
+            if len(cells) == number:
+                free[card] = [cell for cell in free[card] if cell not in cells]
+                return cells
+        return []
+
     def gang(key: str, queue: str, card: str, pods: int, per_pod: int, state: GangState, **more: object) -> Gang:
         namespace, name = key.split("/")
         owner = world.queues[queue]
@@ -262,7 +271,7 @@ def _gangs(world: World, nodes: list[Node], draw: random.Random, now: dt.datetim
             step(gang=row, kind=GangEventKind.RUNNING, at=submitted + dt.timedelta(minutes=6), wall_at=wall)
         members = []
         for number in range(pods):
-            cells = [free[card].pop(0) for _each in range(per_pod)] if runs and len(free[card]) >= per_pod else []
+            cells = take(card, per_pod) if runs else []
             members.append(
                 GangPod(
                     gang=row, name=f"{name}-{number}", uid=f"{key}-{number}", phase="Running" if cells else "Pending",
@@ -359,8 +368,8 @@ def _reclaims(world: World, draw: random.Random, now: dt.datetime, wall: dt.date
         ("search/rank-v7", "search-rank-inference", [("foundation/base-lap1-009", "foundation-training", 8)], 8, "partial"),
         ("shop/ads-bid", "shop-ads-inference", [("research/llm-sft-lap1-004", "research-training", 8)], 5, "cancelled"),
     ]  # fmt: skip
-    for number, (reclaimer, queue, victims, needed, state) in enumerate(stories):
-        session = world.sessions[-2 - 7 * number]
+    for number, (reclaimer, queue, victims, needed, state) in enumerate(reversed(stories)):
+        session = world.sessions[-2 - 7 * (len(stories) - 1 - number)]
         freed = sum(cards for _gang, _queue, cards in victims)
         done = state == ReclaimState.DONE
         row = Reclaim.objects.create(

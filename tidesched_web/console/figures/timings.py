@@ -29,10 +29,9 @@ def top_steps(series: Sequence[TimingRow]) -> list[str]:
     for row in series:
         for step, value in row.steps.items():
             sums[step] = sums.get(step, 0) + value
-    ordered = sorted(sums, key=lambda step: (-sums[step], step))
-    return sorted(
-        ordered[: MAX_STEPS - 1] if len(ordered) > MAX_STEPS else ordered, key=lambda step: (-sums[step], step)
-    )
+    largest = sorted(sums, key=lambda step: (-sums[step], step))
+    kept = set(largest[: MAX_STEPS - 1] if len(largest) > MAX_STEPS else largest)
+    return [step for step in sums if step in kept]
 
 
 def figure(series: Sequence[TimingRow], theme: str) -> go.Figure:
@@ -60,7 +59,13 @@ def figure(series: Sequence[TimingRow], theme: str) -> go.Figure:
                 name=step,
                 marker={
                     "color": shades[place],
-                    "pattern": {"shape": _SHAPES[place], "fgcolor": colours.surface, "size": 5},
+                    "pattern": {
+                        "shape": _SHAPES[place],
+                        "fillmode": "overlay",
+                        "fgcolor": colours.surface,
+                        "size": 6,
+                        "solidity": 0.2,
+                    },
                 },
                 hovertemplate="%{y:,.1f}",
             )
