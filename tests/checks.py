@@ -32,7 +32,7 @@ def main(arguments: list[str]) -> int:
         servers.start()
         try:
             environment = _environment(folder, servers)
-            wrong = [] if write else _missing_migrations(environment)
+            wrong = [] if write else [*_missing_migrations(environment), *_deployment_warnings(environment)]
             for file, command in GENERATED.items():
                 wrong += _generate(file, command, environment, write=write)
         finally:
@@ -55,6 +55,12 @@ def _environment(folder: Path, servers: DisposableServers) -> dict[str, str]:
 def _missing_migrations(environment: dict[str, str]) -> list[str]:
     done = _python(["manage.py", "makemigrations", "--check", "--dry-run"], environment)
     return [] if done.returncode == 0 else [f"the models have changes without a migration:\n{done.stdout}{done.stderr}"]
+
+
+def _deployment_warnings(environment: dict[str, str]) -> list[str]:
+    behind_https = environment | {"PUBLIC_URL": "https://tidesched.example", "TIDESCHED_EMBEDDED": "0"}
+    done = _python(["manage.py", "check", "--deploy", "--fail-level", "WARNING"], behind_https)
+    return [] if done.returncode == 0 else [f"Django's deployment checks warn:\n{done.stderr}"]
 
 
 def _generate(file: str, command: list[str], environment: dict[str, str], *, write: bool) -> list[str]:

@@ -127,6 +127,7 @@ _DATABASE: dict[str, Any] = dict(dj_database_url.parse(DATABASE_URL))
 _DATABASE["CONN_MAX_AGE"] = 0
 _DATABASE["ATOMIC_REQUESTS"] = False  # services own their transactions
 if _POOL:
+    _DATABASE["CONN_HEALTH_CHECKS"] = True  # a connection that a restart of PostgreSQL has cut is not handed out
     _DATABASE["OPTIONS"] = _DATABASE.get("OPTIONS", {}) | {"pool": {"min_size": 2, "max_size": _POOL, "timeout": 10}}
 DATABASES = {"default": _DATABASE}
 

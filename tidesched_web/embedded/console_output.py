@@ -52,29 +52,30 @@ class Output:
     def say(self, text: str) -> None:
         """Write one line of the supervisor's own."""
         self._file.info("%s", text)
-        self._show(text)
+        self._show(text, patience=1.0)
 
     def plainly(self, text: str) -> None:
         """Write one line to the terminal alone: a password has no place in a log file."""
-        self._show(text)
+        self._show(text, patience=1.0)
 
     def step(self, title: str) -> "Step":
         """Return a context that says what is being done and how long it took."""
         return Step(self, title)
 
-    def _show(self, text: str) -> None:
-        if self._left_out and self._writable():
-            missed, self._left_out = self._left_out, 0
-            self._write(f"({missed} lines left out here, see the log file)\n")
-        if self._writable():
-            self._write(text[:2000] + "\n")
-        else:
+    def _show(self, text: str, patience: float = 0.0) -> None:
+        if not self._writable(patience):
             self._left_out += 1
+            return
+        if self._left_out:
+            text = f"({self._left_out} lines left out here, see the log file)\n{text}"
+            self._left_out = 0
+        # A pipe that is writable takes 4096 bytes at once, and a character has at most four.
+        self._write(text[:1000] + "\n")
 
     @staticmethod
-    def _writable() -> bool:
+    def _writable(patience: float) -> bool:
         try:
-            return bool(select.select([], [1], [], 0)[1])
+            return bool(select.select([], [1], [], patience)[1])
         except (OSError, ValueError):
             return False
 

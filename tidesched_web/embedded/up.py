@@ -66,7 +66,8 @@ class _Installation:
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            loop.add_signal_handler(number, self.supervisor.request_stop)
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup means it
+                loop.add_signal_handler(number, self.supervisor.request_stop)
         try:
             await self._start()
             await self.supervisor.stopping.wait()
