@@ -14,6 +14,7 @@ import msgspec
 from django.db import connection
 from psycopg.types.json import Jsonb
 
+from tidesched_web.common.locking import require_transaction
 from tidesched_web.scheduling.models import Decision, DecisionKind, DecisionState
 
 
@@ -61,11 +62,16 @@ def insert(
     state: DecisionState = DecisionState.DECIDED,
     outcome: str = "",
 ) -> None:
-    """Write all rows by binary COPY and give each draft its id. O(rows), in the caller's transaction."""
+    """Write all rows by binary COPY and give each draft its id. O(rows), in the caller's transaction.
+
+    Its commit waits for the disk whatever the server is set to: what is sent must not be forgotten in a crash.
+    """
     if not drafts:
         return
+    require_transaction()
     settled = at if state not in (DecisionState.DECIDED, DecisionState.SENDING) else None
     with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL synchronous_commit = on")
         cursor.execute("SELECT nextval('scheduling_decision_id_seq') FROM generate_series(1, %s)", [len(drafts)])
         ids = [row[0] for row in cursor.fetchall()]
         with cursor.copy(f"COPY scheduling_decision ({', '.join(_COLUMNS)}) FROM STDIN (FORMAT BINARY)") as copy:

@@ -81,6 +81,8 @@ def take(cluster_id: int, holder: str, *, above: int = 0) -> Lease | None:
             [cluster_id],
         )
         with transaction.atomic():
+            # An epoch that a crash of the server forgets would be given out twice.
+            cursor.execute("SET LOCAL synchronous_commit = on")
             cursor.execute(
                 _TAKE,
                 {"cluster": cluster_id, "holder": holder, "seconds": timing.LEASE_SECONDS, "above": above},
