@@ -149,7 +149,9 @@ def snapshot(nodes: Sequence[Node], queues: Sequence[Queue], *gangs: Gang, pods:
     )
 
 
-def decide(given: Snapshot, rules: Policy | None = None, *, now: float = 1000.0, memory: Memory | None = None) -> Result:
+def decide(
+    given: Snapshot, rules: Policy | None = None, *, now: float = 1000.0, memory: Memory | None = None
+) -> Result:
     """One session with all books checked."""
     return run_session(given, rules or policy(), now=now, memory=memory, check=True)[0]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from scheduler_core.model.podgroup import EvictedPolicy
 from tests.core.small_cluster import (
     H,
     World,
@@ -18,8 +19,6 @@ from tests.core.small_cluster import (
     snapshot,
     training,
 )
-
-from scheduler_core.model.podgroup import EvictedPolicy
 
 QUEUES = [inference(), training()]
 
@@ -107,9 +106,7 @@ def test_one_gang_that_frees_enough_is_better_than_two():
 
 def test_free_room_is_used_before_anybody_leaves():
     result = decide(
-        snapshot(
-            [node("n1", 4), node("n2", 4)], QUEUES, gang("job", 1, 4, "training", on=["n1"]), service("svc", 1, 4)
-        )
+        snapshot([node("n1", 4), node("n2", 4)], QUEUES, gang("job", 1, 4, "training", on=["n1"]), service("svc", 1, 4))
     )
     assert not result.evictions
     assert binds(result) == {"svc-0": "n2"}
@@ -156,9 +153,7 @@ def test_a_service_takes_back_for_all_its_replicas():
 
 
 def test_the_surplus_goes_alone_where_no_policy_fells_the_gang():
-    surplus = gang(
-        "elastic", 3, 2, "training", on=["n1", "n1", "n1"], least=1, policy=EvictedPolicy.NONE, started=500
-    )
+    surplus = gang("elastic", 3, 2, "training", on=["n1", "n1", "n1"], least=1, policy=EvictedPolicy.NONE, started=500)
     result = decide(snapshot([node("n1", 6)], QUEUES, surplus, service("svc", 1, 2)))
     assert len(result.evictions) == 1
 

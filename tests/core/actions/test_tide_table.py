@@ -83,7 +83,7 @@ def test_the_protected_are_never_taken(protection):
     more = dict(protection)
     if "namespace" in more:
         more["group"] = {"namespace": "kube-system", "owner_kind": "Job"}
-        group, pods = gang("holder", 1, 4, "rich", on=["n1"], group=more.pop("group"), **{"namespace": "kube-system"})
+        group, pods = gang("holder", 1, 4, "rich", on=["n1"], group=more.pop("group"), namespace="kube-system")
         holder = (group, pods)
     else:
         holder = gang("holder", 1, 4, "rich", on=["n1"], **more)
