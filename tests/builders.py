@@ -49,7 +49,7 @@ def node(
     created: float = 0,
     extended: Mapping[str, int] | None = None,
 ) -> Object:
-    """A node with ``count`` whole cards of type ``card``, or with MIG slices by profile, or with MPS ``shares`` of it."""
+    """A node with ``count`` whole cards of type ``card``, or MIG slices by profile, or MPS ``shares`` of it."""
     allocatable: Object = {"cpu": cpu, "memory": memory, "pods": pods, **(extended or {})}
     marks: dict[str, str] = {"kubernetes.io/hostname": name}
     if card:

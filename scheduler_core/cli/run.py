@@ -18,6 +18,9 @@ from scheduler_core.serde.kubernetes import read_snapshot
 from scheduler_core.serde.kubernetes.builder import DEFAULT_SCHEDULERS
 from scheduler_core.serde.policy import parse_policy
 
+# A remedy is shown by sessions of its own, up to a few dozen: worth seconds, not minutes.
+EXPLAINED_PODS = 5_000
+
 
 def main(options: argparse.Namespace) -> int:
     """Decide, and write the result to stdout."""
@@ -37,6 +40,7 @@ def main(options: argparse.Namespace) -> int:
         # The engine has no clock of its own.
         timer=time.perf_counter if options.timings else None,
         check=True,
+        explain=len(snapshot.pods) <= EXPLAINED_PODS,
     )
     if options.memory_out:
         write_bytes(options.memory_out, dump_memory(after))

@@ -1,8 +1,8 @@
 """Golden stories: a cluster and a policy in, hand-written binds, evictions and reasons out, then rest.
 
 Each ``<story>.yaml`` holds ``cases``: a cluster written with the builders of ``tests/builders.py`` (or as plain
-Kubernetes objects), what the session must decide, optionally what the sessions after it must decide, and then five more
-rounds in which nothing may move (not with ``once``: there the pods are made by the reader and cannot be bound for good).
+Kubernetes objects), what the session must decide, optionally what the sessions after it must decide, and then five
+more rounds in which nothing may move (not with ``once``: there the reader makes the pods, and nobody can bind them for good).
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ def carry_out(objects, result, seconds):
         if o["kind"] == "PodGroup" and o["metadata"].get("ownerReferences")
     }
     falls = {gang: policies.get(owners.get(gang, ""), "") for gang in evicted.values()}
+    aborted = {owners.get(gang) for gang, policy in falls.items() if policy == "AbortJob"}
     after = []
     for original in objects:
         body = copy.deepcopy(original)
@@ -30,8 +31,8 @@ def carry_out(objects, result, seconds):
         if body["kind"] == "PodGroup":
             body["status"]["phase"] = phases[key]
         elif body["kind"] == "Pod":
-            gang = f"{body['metadata'].get('namespace', 'default')}/{body['metadata']['annotations'].get('scheduling.k8s.io/group-name')}"
-            policy = falls.get(gang, "") if body["spec"].get("nodeName") or gang in falls else ""
+            name = body["metadata"]["annotations"].get("scheduling.k8s.io/group-name")
+            policy = falls.get(f"{body['metadata'].get('namespace', 'default')}/{name}", "")
             if key in bound:
                 _run(body, bound[key], seconds)
             elif policy in ("AbortJob", "TerminateJob"):
@@ -40,9 +41,8 @@ def carry_out(objects, result, seconds):
                 _pending_again(body, seconds)
             elif body["metadata"].get("deletionTimestamp"):
                 continue
-        elif body["kind"] == "Job" and any(owners.get(gang) == key for gang in falls):
-            if policies[key] == "AbortJob":
-                body["status"] = {"state": {"phase": "Aborted"}}
+        elif key in aborted and body["kind"] == "Job":
+            body["status"] = {"state": {"phase": "Aborted"}}
         after.append(body)
     return after
 

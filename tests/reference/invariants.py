@@ -8,7 +8,26 @@ from tests.reference.placement import admitted
 from tests.reference.reclaim import SYSTEM_CLASSES
 from tests.reference.world import CHARGED, HOLDING, READY, capacity, members, open_world, put, service_type
 
-CODES = ["Suspended", "Misconfigured", "TimedOut", "NoMatchingCard", "QueueClosed", "ExceedsMaxQuota", "GangIncomplete", "WaitingForReclaim", "NotAllowedInQueue", "WaitingForQuota", "OverCommitted", "WaitingForCards", "NoNodeMatches", "Fragmented", "BehindHigherPriority", "ReclaimForbidden", "BackingOff", "PendingEvaluation"]
+CODES = (
+    "Suspended",
+    "Misconfigured",
+    "TimedOut",
+    "NoMatchingCard",
+    "QueueClosed",
+    "ExceedsMaxQuota",
+    "GangIncomplete",
+    "WaitingForReclaim",
+    "NotAllowedInQueue",
+    "WaitingForQuota",
+    "OverCommitted",
+    "WaitingForCards",
+    "NoNodeMatches",
+    "Fragmented",
+    "BehindHigherPriority",
+    "ReclaimForbidden",
+    "BackingOff",
+    "PendingEvaluation",
+)
 
 
 def broken(snapshot, result, options, now):

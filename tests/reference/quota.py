@@ -6,8 +6,8 @@ from itertools import combinations
 
 from tests.reference.world import (
     CHARGED,
-    READY,
     count,
+    free_cards,
     in_task_order,
     members,
     missing,
@@ -67,7 +67,7 @@ def allows(world, task, card):
     return True
 
 
-# --- admission ---------------------------------------------------------------------------------------------------------
+# --- admission -------------------------------------------------------------------------------------------------------
 
 
 def demand(world, tasks):
@@ -194,8 +194,6 @@ def _within_over_commit(world, gang, asked):
 
 
 def _free_in_all(world, card):
-    from tests.reference.world import free_cards
-
     return sum(max(0, milli) for node in world["nodes"] for milli in free_cards(world, node, card, future=True))
 
 
@@ -238,6 +236,3 @@ def _connected(start, others):
             union |= choice
             rest.remove(choice)
     return frozenset(union)
-
-
-__all__ = ["READY", "admits", "allows", "elastic", "renew", "share"]

@@ -9,7 +9,6 @@ from tests.reference.placement import admitted, on, place, take
 from tests.reference.quota import admits, allows, elastic, renew, share
 from tests.reference.reclaim import choose_victims, units_near
 from tests.reference.world import (
-    READY,
     SCHEDULED,
     cards_on,
     count,
@@ -74,7 +73,7 @@ def _phase_after(world, gang):
     return "Inqueue" if world["phase"][gang] == "Inqueue" else "Pending"
 
 
-# --- turns -------------------------------------------------------------------------------------------------------------
+# --- turns -----------------------------------------------------------------------------------------------------------
 
 
 def _queue_order(world, name):
@@ -119,7 +118,7 @@ def _candidate(world, gang):
     )
 
 
-# --- promises of earlier sessions ----------------------------------------------------------------------------------------
+# --- promises of earlier sessions ------------------------------------------------------------------------------------
 
 
 def _apply_reservations(world, memory):
@@ -149,7 +148,7 @@ def _apply_reservations(world, memory):
         put(task, "pipelined", held.node, card, indices)
 
 
-# --- actions -------------------------------------------------------------------------------------------------------------
+# --- actions ---------------------------------------------------------------------------------------------------------
 
 
 def _enqueue(world):
@@ -352,6 +351,3 @@ def _quota_room(world, task, most):
 
     options = task["choices"] or [None]
     return fill(options), {card: fill([card]) for card in options}
-
-
-__all__ = ["FOUNDING", "READY", "decide"]

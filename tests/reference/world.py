@@ -116,7 +116,7 @@ def _phase_now(world, gang):
     return phase
 
 
-# --- cards of a node ---------------------------------------------------------------------------------------------------
+# --- cards of a node -------------------------------------------------------------------------------------------------
 
 
 def cards_on(world, node, card):
@@ -182,7 +182,7 @@ def choose(free, task):
     return tuple(whole) if len(whole) == task["whole"] else None
 
 
-# --- room on nodes -----------------------------------------------------------------------------------------------------
+# --- room on nodes ---------------------------------------------------------------------------------------------------
 
 
 def capacity(node, resource):
@@ -220,7 +220,7 @@ def fits(world, task, node, card, *, future):
     return choose(free_cards(world, node, card, future=future), task) is not None
 
 
-# --- gangs -------------------------------------------------------------------------------------------------------------
+# --- gangs -----------------------------------------------------------------------------------------------------------
 
 
 def members(world, gang, *statuses):
@@ -333,7 +333,7 @@ def waiting_since(world, gang):
     return min(group.waiting_since, world["submitted"].get(name, math.inf))
 
 
-# --- changes -----------------------------------------------------------------------------------------------------------
+# --- changes ---------------------------------------------------------------------------------------------------------
 
 
 def put(task, status, node=None, card=None, indices=()):

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -44,7 +45,7 @@ def run(folder, *arguments, stdin=None, hash_seed="0"):
         cwd=folder,
         input=stdin,
         capture_output=True,
-        env={**os.environ, "PYTHONPATH": os.getcwd(), "PYTHONHASHSEED": hash_seed},
+        env={**os.environ, "PYTHONPATH": str(Path.cwd()), "PYTHONHASHSEED": hash_seed},
         check=False,
         timeout=60,
     )
@@ -234,7 +235,7 @@ def test_a_reader_that_goes_away_is_no_error_of_ours(folder):
         ["/bin/sh", "-c", command],
         cwd=folder,
         capture_output=True,
-        env={**os.environ, "PYTHONPATH": os.getcwd()},
+        env={**os.environ, "PYTHONPATH": str(Path.cwd())},
         check=False,
     )
     assert b"Traceback" not in done.stderr

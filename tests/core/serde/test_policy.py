@@ -57,7 +57,11 @@ class TestFounding:
             pytest.skip(f"{file} is not there; TIDESCHED_DATA names the folder of the shared data")
         ours = parse_policy(FOUNDING_POLICY)
         theirs = parse_policy(file.read_text())
-        assert (theirs.actions, theirs.tiers, theirs.action_arguments) == (ours.actions, ours.tiers, ours.action_arguments)
+        assert (theirs.actions, theirs.tiers, theirs.action_arguments) == (
+            ours.actions,
+            ours.tiers,
+            ours.action_arguments,
+        )
 
     def test_inside_a_config_map(self):
         document = {
@@ -89,9 +93,21 @@ class TestNames:
             ("- name: gang", "- name: gagn", "unknown_plugin", 5, "did you mean 'gang'?"),
             ("- name: gang", "- name: binpack", "not_built", 5, None),
             ("- name: gang", "- name: priority", "duplicate_plugin", 5, None),
-            ("- name: gang", "- {name: gang, enableReclaimble: false}", "unknown_switch", 5, "did you mean 'enableReclaimable'?"),
+            (
+                "- name: gang",
+                "- {name: gang, enableReclaimble: false}",
+                "unknown_switch",
+                5,
+                "did you mean 'enableReclaimable'?",
+            ),
             ("- name: gang", "- {name: gang, enableReclaimable: 'no way'}", "bad_value", 5, "true or false"),
-            ("- name: gang", "- {name: gang, arguments: {x: 1}}", "unknown_argument", 5, "plugin 'gang' takes no arguments"),
+            (
+                "- name: gang",
+                "- {name: gang, arguments: {x: 1}}",
+                "unknown_argument",
+                5,
+                "plugin 'gang' takes no arguments",
+            ),
             ("- name: gang", "- {nam: gang}", "malformed_policy", 5, None),
             ("- name: gang", "- gang", "malformed_policy", 5, None),
             ("tiers:", "teirs:", "unknown_key", 2, "did you mean 'tiers'?"),
