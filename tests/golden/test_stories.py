@@ -2,7 +2,8 @@
 
 Each ``<story>.yaml`` holds ``cases``: a cluster written with the builders of ``tests/builders.py`` (or as plain
 Kubernetes objects), what the session must decide, optionally what the sessions after it must decide, and then five
-more rounds in which nothing may move (not with ``once``: there the reader makes the pods, and nobody can bind them for good).
+more rounds in which nothing may move (not with ``once``: there the reader makes the pods, and nobody can bind them
+for good).
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def _number(argument: Argument, value: object) -> int | float:
     wanted = int if argument.type == "int" else int | float
     if isinstance(value, bool) or not isinstance(value, wanted):
         raise ValueError(f"{argument.name} is {_WORDS[argument.type]}, not {value!r}")
-    number: int | float = value if argument.type == "int" else float(value)  # type: ignore[arg-type,assignment]
+    number: int | float = value if argument.type == "int" else float(value)
     low, high = argument.minimum, argument.maximum
     # Written so that NaN, which compares false with everything, is refused as well.
     if (low is not None and not number >= low) or (high is not None and not number <= high) or number != number:

@@ -82,7 +82,7 @@ def _field(node: yaml.Node, path: str, first_line: int, source: Source, construc
     if node.tag == "tag:yaml.org,2002:timestamp":
         return Field(node.value, line, path)
     try:
-        value = constructor.construct_object(node)  # type: ignore[no-untyped-call]
+        value = constructor.construct_object(node)
     except (yaml.YAMLError, ValueError) as error:
         raise BadInput("malformed_yaml", f"not YAML: {error}", file=source.file, path=path, line=line) from None
     return Field(value, line, path, block=getattr(node, "style", None) in ("|", ">"))
