@@ -1,6 +1,5 @@
 """Django's settings, all of them from the environment (docs/operations.md lists the variables)."""
 
-from pathlib import Path
 from typing import Any
 
 import dj_database_url
@@ -8,7 +7,7 @@ from csp.constants import NONCE, NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
 from tidesched_web import env
-from tidesched_web.embedded import sockets
+from tidesched_web.embedded import prepared, sockets
 
 BASE_DIR = env.BASE_DIR
 DATA_DIR = env.data_dir()
@@ -188,7 +187,7 @@ TIME_ZONE = "UTC"
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-STATIC_ROOT = Path(env.text("STATIC_ROOT", str(BASE_DIR / "staticfiles")))
+STATIC_ROOT = prepared.static_root()
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
@@ -199,7 +198,7 @@ WHITENOISE_KEEP_ONLY_HASHED_FILES = False
 
 REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_RENDERER_CLASSES": ["tidesched_web.api.renderers.JsonRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "tidesched_web.api.authentication.BearerAuthentication",

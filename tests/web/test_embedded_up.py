@@ -63,7 +63,7 @@ class Installation:
         self.supervisor.send_signal(signal.SIGTERM)
         return self.supervisor.wait(20)
 
-    def until(self, condition: Callable[[], object], seconds: float = 60.0) -> None:
+    def until(self, condition: Callable[[], object], seconds: float = 120.0) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, "waited too long:\n" + "\n".join(self.lines[-60:])

@@ -1,13 +1,10 @@
 """What is made from the sources and never committed: compiled catalogues and collected static files."""
 
-import hashlib
-from pathlib import Path
-
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
-from django.conf import settings
-from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
+
+from tidesched_web.embedded import prepared
 
 
 def compile_catalogues() -> bool:
@@ -15,37 +12,22 @@ def compile_catalogues() -> bool:
 
     Babel does it, since a bare machine has no `msgfmt`.
     """
-    changed = False
-    for source in sorted(Path(settings.LOCALE_PATHS[0]).glob("*/LC_MESSAGES/*.po")):
-        target = source.with_suffix(".mo")
-        if target.exists() and target.stat().st_mtime >= source.stat().st_mtime:
-            continue
+    stale = prepared.stale_catalogues()
+    for source in stale:
         with source.open("rb") as text:
             catalogue = read_po(text)
-        fresh = target.with_suffix(".new")
+        fresh = source.with_suffix(".new")
         with fresh.open("wb") as compiled:
             write_mo(compiled, catalogue)
-        fresh.replace(target)
-        changed = True
-    return changed
+        fresh.replace(source.with_suffix(".mo"))
+    return bool(stale)
 
 
 def collect_static() -> bool:
     """Collect, hash and compress the static files when one of them has changed; return whether one had."""
-    root = Path(settings.STATIC_ROOT)
-    stamp = root.parent / f"{root.name}.stamp"
-    wanted = _fingerprint()
-    if root.is_dir() and stamp.exists() and stamp.read_text() == wanted:
+    if prepared.static_is_current():
         return False
+    wanted = prepared.static_fingerprint()
     call_command("collectstatic", interactive=False, verbosity=0, clear=True)
-    stamp.write_text(wanted)
+    prepared.static_stamp().write_text(wanted, encoding="ascii")
     return True
-
-
-def _fingerprint() -> str:
-    total = hashlib.sha256()
-    for finder in get_finders():
-        for name, storage in finder.list([]):
-            found = Path(storage.path(name)).stat()
-            total.update(f"{name} {found.st_size} {found.st_mtime_ns}\n".encode())
-    return total.hexdigest()

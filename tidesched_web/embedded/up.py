@@ -16,6 +16,7 @@ from tidesched_web.embedded.data_folder import DataFolder
 from tidesched_web.embedded.errors import StartError
 from tidesched_web.embedded.options import Options, check_port, child_environment, free_port, read_options
 from tidesched_web.embedded.postgres import Postgres
+from tidesched_web.embedded.prepared import is_prepared
 from tidesched_web.embedded.processes import SERVERS, ProcessSpec, applications, simulated_cluster
 from tidesched_web.embedded.supervisor import Supervisor
 from tidesched_web.embedded.valkey import Valkey
@@ -87,9 +88,12 @@ class _Installation:
         environment = self._environment()
         if self.options.demo:
             environment = self._start_simulated_cluster(environment)
+        early = is_prepared(self.runtime.database_url)
+        if early:
+            self._keep_applications(environment)
         await self._prepare(environment)
-        for spec in applications(self.options, environment):
-            self.supervisor.keep(spec)
+        if not early:
+            self._keep_applications(environment)
         with self.output.step("web, workers and beat"):
             await self._until_ready()
         self._announce(admin_file, first=first)
@@ -157,6 +161,10 @@ class _Installation:
             "SIMCLUSTER_URL": self.runtime.simcluster_url,
             "SIMCLUSTER_TOKEN_FILE": self.runtime.simcluster_token_file,
         }
+
+    def _keep_applications(self, environment: dict[str, str]) -> None:
+        for spec in applications(self.options, environment):
+            self.supervisor.keep(spec)
 
     async def _prepare(self, environment: dict[str, str]) -> None:
         password = os.environ.get("ADMIN_PASSWORD", "")

@@ -1,0 +1,67 @@
+"""What is made from the sources and the schema: is it up to date? Asked without Django, so that a start can go ahead.
+
+Where all of it is, the processes are started beside `manage.py prepare` instead of after it.
+"""
+
+import hashlib
+from pathlib import Path
+
+import psycopg
+
+from tidesched_web.env import BASE_DIR, text
+
+
+def static_root() -> Path:
+    """Return where the collected static files are."""
+    return Path(text("STATIC_ROOT", str(BASE_DIR / "staticfiles")))
+
+
+def static_stamp() -> Path:
+    """Return the file that holds the fingerprint of what was collected."""
+    root = static_root()
+    return root.with_name(f"{root.name}.stamp")
+
+
+def static_fingerprint() -> str:
+    """Return a hash over our static files and the lock, which stands for those of the installed packages."""
+    total = hashlib.sha256((BASE_DIR / "requirements" / "base.txt").read_bytes())
+    for path in sorted((BASE_DIR / "static").rglob("*")):
+        if path.is_file():
+            found = path.stat()
+            total.update(f"{path.relative_to(BASE_DIR)} {found.st_size} {found.st_mtime_ns}\n".encode())
+    return total.hexdigest()
+
+
+def static_is_current() -> bool:
+    """Tell whether the static files were collected from what is there now."""
+    stamp = static_stamp()
+    return static_root().is_dir() and stamp.exists() and stamp.read_text(encoding="ascii") == static_fingerprint()
+
+
+def stale_catalogues() -> list[Path]:
+    """Return the message catalogues that are newer than what was compiled from them."""
+    return [
+        source
+        for source in sorted((BASE_DIR / "locale").glob("*/LC_MESSAGES/*.po"))
+        if not (compiled := source.with_suffix(".mo")).exists() or compiled.stat().st_mtime < source.stat().st_mtime
+    ]
+
+
+def schema_is_current(database_url: str) -> bool:
+    """Tell whether the database has exactly the migrations of this code."""
+    ours = {
+        (path.parent.parent.name, path.stem) for path in (BASE_DIR / "tidesched_web").glob("*/migrations/[0-9]*.py")
+    }
+    try:
+        with psycopg.connect(database_url, connect_timeout=5) as connection:
+            applied = connection.execute(
+                "SELECT app, name FROM django_migrations WHERE app = ANY(%s)", [sorted({app for app, _name in ours})]
+            )
+            return set(applied.fetchall()) == ours
+    except psycopg.Error:
+        return False
+
+
+def is_prepared(database_url: str) -> bool:
+    """Tell whether the processes can be started at once."""
+    return schema_is_current(database_url) and static_is_current() and not stale_catalogues()
