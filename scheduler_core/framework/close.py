@@ -67,11 +67,11 @@ def _queues(session: Session) -> tuple[QueueOutcome, ...]:
 
 
 def _inqueue_amounts(session: Session) -> list[Amount]:
-    """Promised to admitted gangs and not in use yet; choices under the name ``A|B``."""
+    """Promised to gangs and not in use yet, places that wait for room included; choices under the name ``A|B``."""
     ledger, axes = session.ledger, session.axes
     amounts = []
     for q in range(len(ledger)):
-        amount = ledger.amount(np.maximum(ledger.inqueue[:, q], 0))
+        amount = ledger.amount(np.maximum(ledger.inqueue[:, q] + ledger.pipelined[:, q], 0))
         for choice, milli in sorted(ledger.inqueue_choices[q].items()):
             amount = amount + Amount.of_cards({"|".join(axes.cards[card] for card in choice): milli})
         amounts.append(amount)

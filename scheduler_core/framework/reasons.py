@@ -11,6 +11,7 @@ from scheduler_core.framework.messages import sentence
 from scheduler_core.framework.room import Room
 from scheduler_core.framework.session import Session
 from scheduler_core.model.memory import Reservation
+from scheduler_core.model.pod import ServiceType
 from scheduler_core.model.podgroup import GangPhase
 from scheduler_core.model.queue import QueueState
 from scheduler_core.model.reason import Reason, ReasonCode, ReasonNumbers
@@ -30,6 +31,7 @@ class Reasons:
         self._session = session
         self._holders = Holders(session)
         self._room = Room(session)
+        self._keys: set[str] | None = None
 
     def all(self) -> tuple[dict[int, Reason], dict[int, int]]:
         """Reason of each gang that still needs something, and its position in its queue."""
@@ -88,9 +90,9 @@ class Reasons:
         invalid = session.hooks.refusal("job_valid", gang)
         if invalid is not None and not waits:
             return ReasonCode.GANG_INCOMPLETE, place, invalid
-        promised = [r for r in self._reservations(gang) if r.victims]
-        if promised:
-            leaving = sorted({pod for reservation in promised for pod in reservation.victims})
+        victims = {pod for reservation in self._reservations(gang) for pod in reservation.victims}
+        leaving = victims & self._present() if victims else victims
+        if leaving:
             tasks = session.gangs.with_status(gang, PIPELINED)
             resource, requested, _ = self._room.asked(tasks)
             numbers = ReasonNumbers(resource=resource, requested=requested, position=place.position)
@@ -138,20 +140,25 @@ class Reasons:
             return ReasonCode.NO_NODE_MATCHES, numbers, ""
         if not room.fits_unpromised(tasks):
             return ReasonCode.FRAGMENTED, numbers, ""
-        if bool(session.nodes.pipelined.any()):
+        if room.promised_to_others(tasks):
             return ReasonCode.BEHIND_HIGHER_PRIORITY, numbers, ""
         rule = session.hooks.refusal("reclaimer", gang)
-        if rule is not None:
+        if rule is not None and session.service_type(gang) is ServiceType.UNKNOWN:
             return ReasonCode.RECLAIM_FORBIDDEN, numbers, rule
-        return None
+        if session.phase[gang] is GangPhase.PENDING:
+            return None
+        # It was looked at and did not fit although each class of its tasks alone would: not all of them together.
+        return ReasonCode.FRAGMENTED, numbers, ""
 
     # What the gang still needs ---------------------------------------------------------------------------------
 
     def _tasks(self, gang: int) -> list[int]:
         """The tasks it still needs: up to minMember, or all that wait once it runs."""
-        tasks = self._session.pending_tasks(gang)
-        needed = self._session.needed(gang)
-        return tasks[:needed] if needed else tasks
+        session = self._session
+        tasks = session.pending_tasks(gang)
+        needed = session.needed(gang)
+        # A gang whose tasks all have a promise waits for what was promised.
+        return tasks[:needed] if needed else tasks or session.pending_tasks(gang, PIPELINED)
 
     def _demand(self, gang: int) -> Demand:
         session = self._session
@@ -178,6 +185,12 @@ class Reasons:
         if not have:
             return session.minimum(gang)
         return session.demand_of([*have, *session.pending_tasks(gang)[:needed]])
+
+    def _present(self) -> set[str]:
+        """Pods that are still there."""
+        if self._keys is None:
+            self._keys = set(self._session.tasks.keys)
+        return self._keys
 
     def _reservations(self, gang: int) -> list[Reservation]:
         session = self._session

@@ -29,6 +29,7 @@ KNOWN_PLUGINS_NOT_BUILT: frozenset[str] = frozenset(
         "extender",
         "cdp",
         "task-topology",
+        "numa-aware",
         "numaaware",
         "usage",
         "rescheduling",

@@ -105,6 +105,12 @@ class Room:
             counts[index] = counts.get(index, 0) + 1
         return all(self._idle_places(self._session.cluster.classes[index]) >= n for index, n in counts.items())
 
+    def promised_to_others(self, tasks: list[int]) -> bool:
+        """True when something is promised on a node that could hold one of the tasks."""
+        classes = {cls.index: cls for cls in map(self._session.cluster.class_of, tasks)}
+        promised = self._session.nodes.pipelined.any(axis=0)
+        return any(bool((promised & self._could_hold(cls)).any()) for cls in classes.values())
+
     def _free(self, cards: tuple[int, ...], *, share: bool) -> int:
         known = self._free_any if share else self._free_whole
         if cards not in known:

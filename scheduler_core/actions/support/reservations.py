@@ -47,6 +47,8 @@ def reserve(session: Session, attempt: Attempt, seconds: float) -> None:
             leaving.setdefault(int(session.tasks.node[task]), []).append(session.tasks.keys[task])
     for task in session.gangs.with_status(attempt.gang, TaskStatus.PIPELINED):
         place, pod = session.cluster.place_of(task), session.tasks.keys[task]
+        if pod in session.reservations:
+            continue
         session.reservations[pod] = Reservation(
             pod=pod,
             gang=session.gangs.names[attempt.gang],

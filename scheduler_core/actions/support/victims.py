@@ -14,7 +14,7 @@ from scheduler_core.algorithms.protection import system_rule
 from scheduler_core.algorithms.victims import Freed, Unit
 from scheduler_core.framework.session import Session
 from scheduler_core.model.podgroup import EvictedPolicy
-from scheduler_core.state.status import CHARGED, Bools, TaskStatus
+from scheduler_core.state.status import ALLOCATED, CHARGED, RUNNING, Bools
 from scheduler_core.state.task_class import TaskClass
 
 
@@ -46,7 +46,7 @@ class Victims:
     def near(self, nodes: Bools) -> list[int]:
         """Gangs with a running member on one of the nodes, in order of name. O(tasks)."""
         tasks = self._session.tasks
-        here = tasks.live & (tasks.status == TaskStatus.RUNNING) & (tasks.gang >= 0) & (tasks.node >= 0)
+        here = tasks.live & (tasks.status == RUNNING) & (tasks.gang >= 0) & (tasks.node >= 0)
         here &= nodes[tasks.node]
         return sorted(set(tasks.gang[here].tolist()))
 
@@ -63,6 +63,8 @@ class Victims:
         queue = session.queue_of(gang)
         if queue < 0 or not session.ledger.queues[queue].reclaimable:
             return "queue is not reclaimable"
+        if session.gangs.count(gang, ALLOCATED):
+            return "was given room in this session"
         if session.group(gang).preemptable is False:
             return 'PodGroup says volcano.sh/preemptable: "false"'
         for task in self.holding(gang).members:
@@ -81,15 +83,13 @@ class Victims:
             return known
         session = self._session
         tasks, gangs = session.tasks, session.gangs
-        members = [
-            t for t in gangs.members(gang) if CHARGED[tasks.status[t]] and tasks.status[t] != TaskStatus.ALLOCATED
-        ]
+        members = [t for t in gangs.members(gang) if CHARGED[tasks.status[t]]]
         members.sort(key=tasks.keys.__getitem__)
         free = [t for t in members if not tasks.protected[t]]
         spare = 0
         if session.group(gang).evicted_policy is EvictedPolicy.NONE:
             spare = max(0, gangs.ready(gang) - int(gangs.min_member[gang]))
-        singles = tuple(t for t in free if tasks.status[t] == TaskStatus.RUNNING) if spare else ()
+        singles = tuple(t for t in free if tasks.status[t] == RUNNING) if spare else ()
         known = Holding(gang, tuple(members), singles, spare, whole=bool(members) and len(free) == len(members))
         self._holdings[gang] = known
         return known
