@@ -97,6 +97,7 @@ class SnapshotBuilder:
         # Pods whose cards and priority are settled; they stay so until card types or classes change.
         self._settled: dict[str, tuple[PodRecord, Pod, str]] = {}
         self._settled_for: object = None
+        self._groups_before: dict[str, PodGroup] = {}
         self._keys: dict[str, list[str]] = {}
         self._places: dict[tuple[str, str], tuple[str, str | None]] = {}
 
@@ -271,6 +272,13 @@ class SnapshotBuilder:
         for key, problem in problems.items():
             if not groups[key].problem:
                 groups[key] = msgspec.structs.replace(groups[key], problem=problem)
+        # A gang that is as it was stays the very same object: readers tell by that what changed.
+        before = self._groups_before
+        for key, group in groups.items():
+            known = before.get(key)
+            if known is not None and known == group:
+                groups[key] = known
+        self._groups_before = groups
         return tuple(groups[key] for key in sorted(groups))
 
     @staticmethod

@@ -58,6 +58,18 @@ def test_a_card_type_that_appears_later_settles_the_pods_again():
     assert builder.build().pods[0].card is None
 
 
+def test_what_did_not_change_is_the_same_object_in_the_next_snapshot():
+    builder = SnapshotBuilder()
+    for body in CLUSTER:
+        builder.upsert(body)
+    first = builder.build()
+    builder.upsert(pod("t-0", "t", node="n1", card="NVIDIA-H200", count=4, labels={"new": "label"}))
+    second = builder.build()
+    changed = [one.key for one, two in zip(first.pods, second.pods, strict=True) if one is not two]
+    assert changed == ["default/t-0"]
+    assert all(one is two for one, two in zip(first.pod_groups, second.pod_groups, strict=True))
+
+
 def test_an_object_that_cannot_be_used_leaves_the_one_before():
     builder = SnapshotBuilder()
     builder.upsert(queue("q", {"A": 1}))
