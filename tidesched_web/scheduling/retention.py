@@ -29,6 +29,8 @@ PARTITIONED = {
 }
 # Audit entries go only after their segment was sealed and exported: their partitions are made here, not dropped.
 MADE_ONLY = ("audit_auditentry",)
+# The one of now, the one before, and those that were made ahead.
+KEPT_PARTITIONS = 4
 CHUNK = 2000
 
 
@@ -62,7 +64,7 @@ def _step(done: dict[str, int], name: str, function: Callable[[], int]) -> None:
 
 
 def _drop(table: str, column: str, keep_bytes: int) -> int:
-    dropped = partitions.drop_oldest(table, keep_bytes=keep_bytes)
+    dropped = partitions.drop_oldest(table, keep_bytes=keep_bytes, keep_partitions=KEPT_PARTITIONS)
     present = partitions.names(table)
     if dropped and present:
         oldest = dt.datetime.strptime(present[0][-10:], "%Y%m%d%H").replace(tzinfo=dt.UTC)

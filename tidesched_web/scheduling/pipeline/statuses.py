@@ -12,11 +12,13 @@ from typing import Any
 from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer
 from tidesched_web.engine.model import MIB, Event, QueueOutcome, Result
 from tidesched_web.scheduling.models import Decision, DecisionKind, DecisionState
-from tidesched_web.scheduling.pipeline import planning
+from tidesched_web.scheduling.pipeline import planning, timing
 from tidesched_web.scheduling.pipeline.decisions import Draft, Outcome
 from tidesched_web.scheduling.pipeline.sending import BATCH, Route, outcome_of, split_name
 
 MOST_EVENTS = 200
+# Figures of a queue move in every session; nobody watches them that closely.
+FIGURES_SECONDS = 5.0
 
 
 def send(drafts: Sequence[Draft], route: Route) -> int:
@@ -85,10 +87,11 @@ class EventBook:
 
 
 class QueueStatusBook:
-    """Writes ``status`` of the cluster's queues where it moved."""
+    """Writes ``status`` of the cluster's queues where it moved: a new state at once, figures every few seconds."""
 
     def __init__(self) -> None:
         self._told: dict[str, dict[str, Any]] = {}
+        self._told_at = float("-inf")
 
     def send(self, result: Result, route: Route) -> int:
         """Bring the queues' statuses to what the session saw; returns how many were written.
@@ -100,7 +103,14 @@ class QueueStatusBook:
         for gang in result.podgroups:
             phases.setdefault(gang.queue, Counter())[str(gang.phase).lower()] += 1
         wanted = {queue.name: _queue_status(queue, phases.get(queue.name, Counter())) for queue in result.queues}
-        moved = [name for name, status in wanted.items() if self._told.get(name) != status]
+        due = timing.monotonic() - self._told_at >= FIGURES_SECONDS
+        moved = [
+            name
+            for name, status in wanted.items()
+            if self._told.get(name, {}).get("state") != status["state"] or (due and self._told[name] != status)
+        ]
+        if due:
+            self._told_at = timing.monotonic()
         answers = route.send([_patch(route, name, wanted[name]) for name in moved])
         for name, answer in zip(moved, answers, strict=True):
             if answer.done:
