@@ -14,6 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import uvicorn
 
 from tidesched_web.simcluster.database import NewerData, open_database
@@ -63,8 +64,10 @@ def main(arguments: list[str] | None = None) -> int:
     except NewerData as error:
         return _refuse(str(error))
     store = Store(connection, ring_size=options.ring)
-    stage = demo_stage(options.seed) if options.stage == "demo" else empty_stage(options.seed, options.start)
-    machine = Machine.start(store, rate=options.rate, stage=stage)
+    try:
+        machine = _start(store, options)
+    except msgspec.MsgspecError as error:
+        return _refuse(f"{options.data_dir}: the stored world is of another version and cannot be read: {error}")
     cluster = ClusterServer(machine, WriteLog(connection, rows=options.write_log_rows), token=token)
     config = uvicorn.Config(
         cluster.app(),
@@ -78,6 +81,11 @@ def main(arguments: list[str] | None = None) -> int:
     asyncio.run(server.serve([config.bind_socket()]))
     connection.close()
     return 0
+
+
+def _start(store: Store, options: argparse.Namespace) -> Machine:
+    stage = demo_stage(options.seed) if options.stage == "demo" else empty_stage(options.seed, options.start)
+    return Machine.start(store, rate=options.rate, stage=stage)
 
 
 def _end(_number: int, _frame: object) -> None:

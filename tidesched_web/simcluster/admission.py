@@ -7,12 +7,14 @@ from typing import Any
 
 from tidesched_web.simcluster.errors import ApiError, bad_request, invalid
 from tidesched_web.simcluster.resources import (
+    DEPLOYMENTS,
     NAMESPACES,
     NODES,
     POD_GROUPS,
     PODS,
     PRIORITY_CLASSES,
     QUEUES,
+    REPLICA_SETS,
     ResourceType,
 )
 from tidesched_web.simcluster.store import Store
@@ -93,6 +95,10 @@ def validate(kind: ResourceType, obj: Object, old: Object | None) -> None:
         _validate_queue(obj, name)
     elif kind is POD_GROUPS:
         _one_of(kind, name, "status.phase", obj.get("status", {}).get("phase", "Pending"), _POD_GROUP_PHASES)
+    elif kind in (DEPLOYMENTS, REPLICA_SETS):
+        replicas = (obj.get("spec") or {}).get("replicas", 1)
+        if isinstance(replicas, bool) or not isinstance(replicas, int) or replicas < 0:
+            raise invalid(kind, name, "spec.replicas", f"Invalid value: {replicas!r}: a whole number is needed")
     elif kind is PODS and old is not None and _node_of(obj) != _node_of(old):
         raise invalid(kind, name, "spec.nodeName", "may not be changed by an update; a pod is bound by its binding")
 

@@ -83,8 +83,8 @@ def _service(obj: Object) -> Workload:
         service_type=annotations.get(_SERVICE_TYPE, "inference"),
         owner_kind=OwnerKind.REPLICA_SET,
         template=_template(DEPLOYMENTS, metadata["name"], template),
-        replicas=int(spec.get("replicas", 1)),
-        min_member=int(annotations.get(_MIN_MEMBER, "1")),
+        replicas=spec.get("replicas", 1),
+        min_member=_min_member(metadata["name"], annotations),
         priority_class=_priority_class(template),
         evicted_policy=EvictedPolicy.NONE,
         duration=_run_seconds(DEPLOYMENTS, metadata["name"], annotations),
@@ -127,6 +127,13 @@ def _run_seconds(kind: ResourceType, name: str, annotations: dict[str, str]) -> 
     except ValueError:
         why = f"{text!r} is not a number of seconds"
         raise invalid(kind, name, f"metadata.annotations[{RUN_SECONDS}]", why) from None
+
+
+def _min_member(name: str, annotations: dict[str, str]) -> int:
+    text = annotations.get(_MIN_MEMBER, "1")
+    if not text.isdigit():
+        raise invalid(DEPLOYMENTS, name, f"metadata.annotations[{_MIN_MEMBER}]", f"{text!r} is not a whole number")
+    return int(text)
 
 
 def _ttl(obj: Object) -> float | None:

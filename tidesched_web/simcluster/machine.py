@@ -11,9 +11,10 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
+from scheduler_core.model.pod import Pod
 from scheduler_core.simulator.changes import Change
 from scheduler_core.simulator.manifests import to_kubernetes
 from scheduler_core.simulator.scenario import Scenario
@@ -102,13 +103,13 @@ class Machine:
         """Do ``step`` at the present moment and store what changes by it; inside :meth:`writing`.
 
         Raises:
-            WorldError: refused; nothing has changed.
+            WorldError, BadStep: refused; nothing has changed.
         """
-        at = self.world.t
-        step.run(self.world, self._scenario)
+        at, written = self.world.t, write_step(step)
+        read_step(written).run(self.world, self._scenario)
         self.steps += 1
         self._undumped += 1
-        self.store.connection.execute("INSERT INTO redo (at, step) VALUES (?, ?)", (at, write_step(step)))
+        self.store.connection.execute("INSERT INTO redo (at, step) VALUES (?, ?)", (at, written))
         self._flush()
 
     def catch_up(self) -> None:
@@ -156,13 +157,18 @@ class Machine:
     def owns(self, kind: ResourceType, namespace: str, name: str) -> bool:
         """True when the object is the world's, not one that a client made."""
         key = f"{namespace}/{name}" if kind.namespaced else name
-        return kind in WORLD_KINDS and key in self._keys(kind)
+        return kind in WORLD_KINDS and self._has(kind, key)
 
     # -- from the world to the store ---------------------------------------------------------------------------
 
     def _note(self, change: Change) -> None:
         self._changed.pop((change.kind, change.key), None)  # the latest comes last
         self._changed[change.kind, change.key] = change.verb
+        if isinstance(change.value, Pod) and change.value.owner is not None:
+            # The world tells of the pod alone; the counts of its owner and its gang have changed as well.
+            pod, owner = change.value, change.value.owner
+            self._changed.setdefault((owner.kind, f"{pod.namespace}/{owner.name}"), "upsert")
+            self._changed.setdefault((POD_GROUPS.kind, pod.group_key), "upsert")
 
     def _flush(self) -> None:
         changed, self._changed = self._changed, {}
@@ -172,10 +178,10 @@ class Machine:
             for shown in (kind, DEPLOYMENTS) if kind is REPLICA_SETS else (kind,):
                 if shown not in WORLD_KINDS:
                     continue
-                if verb == "delete":
-                    self.store.remove(shown, *_split(shown, key))
-                else:
+                if verb == "upsert" and self._has(shown, key):
                     self._put(shown, key)
+                elif verb == "delete":
+                    self.store.remove(shown, *_split(shown, key))
 
     def refresh(self, kind: ResourceType, key: str) -> None:
         """Show the object as the world has it, whatever a client wrote over it."""
@@ -199,8 +205,8 @@ class Machine:
         """After a restart: store and world must agree; where they do not, the world is right and it is said."""
         before = self.store.version
         for kind in WORLD_KINDS:
-            held = self._keys(kind)
-            for key in held:
+            held = set(self._keys(kind))
+            for key in sorted(held):
                 self._put(kind, key)
             for namespace, name in self.store.simulated_names(kind):
                 if (f"{namespace}/{name}" if kind.namespaced else name) not in held:
@@ -208,17 +214,25 @@ class Machine:
         if self.store.version != before:
             log.warning("%d objects differed from the world after the restart", self.store.version - before)
 
-    def _keys(self, kind: ResourceType) -> Collection[str]:
-        world = self.world
+    def _has(self, kind: ResourceType, key: str) -> bool:
+        held = self._held(kind)
         if kind in (NODES, PODS, POD_GROUPS):
-            held: dict[ResourceType, Collection[str]] = {
-                NODES: world.nodes,
-                PODS: world.pods,
-                POD_GROUPS: world.pod_groups,
-            }
-            return held[kind]
-        owner = OwnerKind.JOB if kind is JOBS else OwnerKind.REPLICA_SET
-        return [key for key, state in world.workloads.items() if state.workload.owner_kind is owner]
+            return key in held
+        state = self.world.workloads.get(key)
+        return state is not None and (state.workload.owner_kind is OwnerKind.JOB) == (kind is JOBS)
+
+    def _keys(self, kind: ResourceType) -> list[str]:
+        return [key for key in self._held(kind) if self._has(kind, key)]
+
+    def _held(self, kind: ResourceType) -> Mapping[str, object]:
+        """What the world keeps ``kind`` in; the workloads of all kinds are kept together."""
+        world = self.world
+        apart: dict[ResourceType, Mapping[str, object]] = {
+            NODES: world.nodes,
+            PODS: world.pods,
+            POD_GROUPS: world.pod_groups,
+        }
+        return apart.get(kind, world.workloads)
 
     def _dump(self) -> None:
         self.store.put_state("world", self.world.dump())

@@ -29,6 +29,9 @@ def read_object(body: bytes, content_type: str) -> dict[str, Any]:
         obj = _read_yaml(body)
     if not isinstance(obj, dict):
         raise bad_request("the body of the request is not an object")
+    for field in ("metadata", "spec", "status"):
+        if not isinstance(obj.get(field, {}), dict | None):
+            raise bad_request(f"{field} is not an object")
     return obj
 
 

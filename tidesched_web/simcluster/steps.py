@@ -128,11 +128,22 @@ Step = (
 _DECODER = msgspec.json.Decoder(Step)
 
 
+class BadStep(ValueError):
+    """A step that could not be read back from the data file, so it must not be done."""
+
+
 def write_step(step: Step) -> str:
     """As it stands in the data file."""
     return msgspec.json.encode(step).decode()
 
 
 def read_step(text: str) -> Step:
-    """The step that :func:`write_step` wrote."""
-    return _DECODER.decode(text)
+    """The step that :func:`write_step` wrote.
+
+    Raises:
+        BadStep: a field has another type than it should.
+    """
+    try:
+        return _DECODER.decode(text)
+    except msgspec.ValidationError as error:
+        raise BadStep(str(error)) from None

@@ -30,6 +30,7 @@ from tidesched_web.simcluster.resources import (
     REPLICA_SETS,
 )
 from tidesched_web.simcluster.steps import (
+    BadStep,
     Cordon,
     DeleteWorkload,
     PutPriorityClass,
@@ -60,10 +61,11 @@ def carry_out(machine: Machine, log: WriteLog, write: Write) -> Answer:
         try:
             with machine.store.attempt(keep=not write.dry_run):
                 answer, detail = _do(machine, write)
-        except ApiError as error:
+        except (ApiError, WorldError, BadStep) as error:
             if machine.steps != steps:
                 raise RuntimeError("a request was refused after the world had moved") from error
-            answer, detail = Answer(error.code, error.to_status()), ""
+            refusal = error if isinstance(error, ApiError) else bad_request(str(error))
+            answer, detail = Answer(refusal.code, refusal.to_status()), ""
         metadata = answer.body.get("metadata") or {}
         details = answer.body.get("details") or {}
         log.append(

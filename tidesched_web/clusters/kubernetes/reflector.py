@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 PAGE = 500
 # A watch is asked to end after about so long, so that a silent one is never trusted for longer.
 _WATCH_SECONDS = 30
-_FIRST_DELAY, _LONGEST_DELAY = 0.2, 15.0
+_FIRST_DELAY, _LONGEST_DELAY = 0.2, 5.0
 
 
 class Sink(Protocol):
