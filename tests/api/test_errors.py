@@ -39,7 +39,7 @@ def test_not_found(world, path):
 
 
 def test_method_not_allowed(world):
-    for method in ("post", "put", "patch", "delete"):
+    for method in ("post", "put", "patch", "delete", "options"):
         problem(getattr(world.client("admin"), method)("/api/v1/queues/"), 405, "method_not_allowed")
     problem(world.client("admin").delete("/api/v1/usage/"), 405, "method_not_allowed")
 
@@ -70,6 +70,12 @@ def test_a_session_needs_its_csrf_token_to_write(world):
 def test_a_bad_body(world, body, kind, status, code):
     response = world.client("owner").post("/api/v1/tokens/", body, content_type=kind)
     problem(response, status, code)
+
+
+def test_a_first_password_has_to_be_changed_before(world):
+    world.users["owner"].must_change_password = True
+    world.users["owner"].save()
+    problem(world.client("owner").get("/api/v1/tenants/"), 403, "permission_denied")
 
 
 def test_an_unforeseen_exception_says_nothing_of_itself(world, monkeypatch, caplog):

@@ -45,6 +45,8 @@ class BrowserAuthentication(BaseAuthentication):
         user = getattr(browser, "user", None)
         if user is None or not user.is_authenticated or not user.is_active:
             return None
+        if user.must_change_password:
+            raise PermissionDenied("Change your first password in the console before you use the API.")
         check = _CsrfCheck(lambda _: None)  # type: ignore[arg-type]
         check.process_request(browser)
         reason = check.process_view(browser, None, (), {})  # type: ignore[arg-type]

@@ -26,6 +26,7 @@ class ScopedView(APIView):
     """A view that knows its caller's rights. ``scopes``: any one of these lets a token in."""
 
     scopes: ClassVar[tuple[str, ...]]
+    metadata_class = None  # OPTIONS has nothing to say that the OpenAPI document does not
     access: Access
     caller: User
 

@@ -25,6 +25,8 @@ def usage_now(queues: Sequence[Queue]) -> dict[int, dict[str, dict[str, float]]]
     trains = {queue.cluster_id for queue in queues if queue.service_type == ServiceType.TRAINING}
     totals = _card_totals(trains) if trains else {}
     for row in rows:
+        if not (row.quota or row.allocated or row.inqueue or row.elastic):
+            continue  # a choice of cards that was asked for once leaves such a row behind
         queue = by_id[row.queue_id]
         total = totals.get((queue.cluster_id, row.card))
         lent = borrowed(row.allocated, total) if total and queue.service_type == ServiceType.TRAINING else 0

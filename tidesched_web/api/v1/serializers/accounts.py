@@ -30,15 +30,13 @@ class LimitDocument(serializers.Serializer[Any]):
     memory_bytes = serializers.IntegerField(allow_null=True)
 
 
-class _Limited(serializers.Serializer[Any]):
-    quota = serializers.SerializerMethodField()
-
+class _Limited:
     @extend_schema_field(LimitDocument(many=True))
     def get_quota(self, holder: Any) -> Any:
         return limits_of(holder)
 
 
-class TenantDocument(_Limited):
+class TenantDocument(_Limited, serializers.Serializer[Any]):
     """A tenant with its projects and business lines. A service type without a row in ``quota`` has no limit."""
 
     id = serializers.IntegerField()
@@ -49,10 +47,11 @@ class TenantDocument(_Limited):
     description = serializers.CharField()
     projects = BriefProject(many=True, source="projects.all")
     business_lines = BriefBusinessLine(many=True, source="business_lines.all")
+    quota = serializers.SerializerMethodField()
     version = serializers.IntegerField()
 
 
-class ProjectDocument(_Limited):
+class ProjectDocument(_Limited, serializers.Serializer[Any]):
     """A project of a tenant. A service type without a row in ``quota`` has no limit of its own."""
 
     id = serializers.IntegerField()
@@ -61,6 +60,7 @@ class ProjectDocument(_Limited):
     slug = serializers.CharField()
     name = serializers.CharField()
     tenant = BriefTenant()
+    quota = serializers.SerializerMethodField()
     version = serializers.IntegerField()
 
 
