@@ -12,66 +12,88 @@ import numpy as np
 from scheduler_core.framework.session import Session
 from scheduler_core.model.decision import GangOutcome
 from scheduler_core.model.podgroup import GangCondition, GangPhase, PodGroup
+from scheduler_core.model.policy import Policy
+from scheduler_core.model.queue import Queue
 from scheduler_core.model.reason import Reason
-from scheduler_core.state.status import ALLOCATED, BOUND, FAILED, RUNNING, SUCCEEDED, Ints
+from scheduler_core.state.status import ALLOCATED, BOUND, FAILED, READY, RUNNING, SCHEDULED, SUCCEEDED, Ints
 
 _OWN_CONDITIONS = ("Unschedulable", "Scheduled")
 _READY = GangCondition(type="Scheduled", reason="tasks in gang are ready to be scheduled")
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """An outcome and what it was made of."""
+    """An outcome and what it was made of: the PodGroup, its queue, the policy, counts, cards."""
 
     group: PodGroup
+    queue: Queue | None
+    policy: Policy
     facts: tuple[object, ...]
+    cards: dict[str, int]
     outcome: GangOutcome
 
 
 def gang_outcomes(session: Session, reasons: dict[int, Reason], positions: dict[int, int]) -> tuple[GangOutcome, ...]:
     """Outcome of every gang, in the order of names. O(tasks + gangs)."""
-    gangs, kept = session.gangs, session.cluster.workspace.outcomes
-    counts = gangs.counts
-    all_bound: list[int] = counts[[ALLOCATED, BOUND, RUNNING]].sum(axis=0).tolist()
-    finished: list[int] = counts[[SUCCEEDED, FAILED]].sum(axis=0).tolist()
-    running: list[int] = counts[RUNNING].tolist()
-    cards, least = cards_by_gang(session), gangs.least
+    gangs, policy, queues = session.gangs, session.policy, session.ledger.queues
+    kept, fresh = session.cluster.workspace.outcomes, dict[str, object]()
+    counts, cards = gangs.counts, cards_by_gang(session)
+    columns = zip(
+        gangs.groups,
+        gangs.names,
+        gangs.queue_list,
+        session.phase,
+        counts[READY].sum(axis=0).tolist(),
+        counts[SCHEDULED].sum(axis=0).tolist(),
+        counts[[SUCCEEDED, FAILED]].sum(axis=0).tolist(),
+        counts[RUNNING].tolist(),
+        strict=True,
+    )
     outcomes = []
-    fresh: dict[str, object] = {}
-    for gang, group in enumerate(gangs.groups):
-        name, reason, ready, bound = gangs.names[gang], reasons.get(gang), gangs.ready(gang), all_bound[gang]
-        phase = _phase_after(session, gang, least[gang], finished[gang], running[gang])
-        since, kind, own = session.waiting_since(gang), session.service_type(gang), cards.get(gang, {})
-        facts = (phase, ready, bound, since, kind, own)
+    nothing: dict[str, int] = {}
+    for gang, (group, name, q, phase, ready, scheduled, finished, running) in enumerate(columns):
+        queue = queues[q] if q >= 0 else None
+        own = cards.get(gang, nothing)
+        facts = (phase, ready, scheduled, finished, running)
         old = kept.get(name)
-        if reason is None and isinstance(old, Kept) and old.group is group and old.facts == facts:
+        if (
+            isinstance(old, Kept)
+            and old.group is group
+            and gang not in reasons
+            and old.queue is queue
+            and old.policy is policy
+            and old.facts == facts
+            and old.cards == own
+        ):
             outcomes.append(old.outcome)
             fresh[name] = old
             continue
+        reason = reasons.get(gang)
         outcome = GangOutcome(
             name=name,
             queue=group.queue,
-            service_type=kind.value,
-            phase=phase,
+            service_type=session.service_type(gang).value,
+            phase=_phase_after(session, gang, finished, running),
             min_member=group.min_member,
             ready=ready,
-            bound=bound,
-            conditions=_conditions(group.conditions, reason, ready >= least[gang]),
+            bound=int(counts[[ALLOCATED, BOUND, RUNNING], gang].sum()),
+            conditions=_conditions(group.conditions, reason, ready >= group.min_member),
             position=positions.get(gang),
             cards=own,
-            waiting_since=since,
+            waiting_since=session.waiting_since(gang),
             priority=group.priority,
         )
         outcomes.append(outcome)
-        if reason is None:
-            fresh[name] = Kept(group, facts, outcome)
+        # What depends on the pods' owners or on an earlier eviction is looked at anew each time.
+        if reason is None and group.owner_kind and outcome.waiting_since == group.waiting_since:
+            fresh[name] = Kept(group, queue, policy, facts, own, outcome)
     session.cluster.workspace.outcomes = fresh
     return tuple(outcomes)
 
 
-def _phase_after(session: Session, gang: int, least: int, finished: int, running: int) -> GangPhase:
+def _phase_after(session: Session, gang: int, finished: int, running: int) -> GangPhase:
     """Phase of a PodGroup once the session's decisions are carried out (semantics 2.7)."""
     scheduled, phase = session.gangs.scheduled(gang), session.phase[gang]
-    if scheduled >= least and scheduled:
+    if scheduled >= session.gangs.least[gang] and scheduled:
         return GangPhase.COMPLETED if finished == scheduled else GangPhase.RUNNING
     if running:
         return GangPhase.UNKNOWN

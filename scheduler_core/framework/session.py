@@ -125,7 +125,7 @@ class Session:
         """The time that counts for the gang's place in the queue."""
         group, kept = self.gangs.groups[gang], self.memory.submitted
         since = group.created if group.submitted is None else group.submitted
-        return min(since, kept.get(identity(group), math.inf)) if kept else since
+        return min(since, kept.get(self.cluster.workspace.lasting_names[gang], math.inf)) if kept else since
 
     def schedulable(self, gang: int) -> bool:
         """False for a gang that cannot be looked at: suspended, unusable as written, or without an open queue."""
@@ -275,10 +275,3 @@ def _node_index(workspace: Workspace, snapshot: Snapshot) -> NodeIndex:
         index = NodeIndex(snapshot.nodes)
         workspace.masks["node_index"] = index
     return index
-
-
-def identity(group: PodGroup) -> str:
-    """Name that stays the same when a controller makes the PodGroup anew: its owner's, else its own."""
-    if group.owner_kind and group.owner_name:
-        return f"{group.namespace}/{group.owner_kind}/{group.owner_name}"
-    return group.key

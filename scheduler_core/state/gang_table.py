@@ -130,3 +130,10 @@ class GangTable:
     def total(self, gang: int) -> int:
         """N: all members."""
         return self._offsets[gang + 1] - self._offsets[gang]
+
+
+def lasting_name(group: PodGroup) -> str:
+    """Name that stays the same when a controller makes the PodGroup anew: its owner's, else its own."""
+    if group.owner_kind and group.owner_name:
+        return f"{group.namespace}/{group.owner_kind}/{group.owner_name}"
+    return f"{group.namespace}/{group.name}"

@@ -7,16 +7,32 @@ depends on what the workspace has seen before.
 
 from __future__ import annotations
 
+import msgspec
+import numpy as np
+
 from scheduler_core.model.node import Node
 from scheduler_core.model.pod import Pod, PodPhase
 from scheduler_core.model.podgroup import PodGroup
 from scheduler_core.model.snapshot import Snapshot
 from scheduler_core.state.axes import Axes
 from scheduler_core.state.card_table import CardTable, choose_cards
+from scheduler_core.state.gang_table import lasting_name
 from scheduler_core.state.node_table import NodeTable
-from scheduler_core.state.status import HOLDS, TaskStatus
+from scheduler_core.state.status import HOLDS, Index, Ints, TaskStatus
 from scheduler_core.state.task_class import ClassTable, TaskClass
 from scheduler_core.state.task_table import TaskTable
+
+# Names of gangs that may be remembered beyond those that exist, before everything is built anew.
+_MOST_FORGOTTEN = 100_000
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """What is kept of a PodGroup: its name, its lasting name, and the number that its tasks refer to."""
+
+    group: PodGroup
+    name: str
+    lasting: str
+    number: int
 
 
 class Workspace:
@@ -25,7 +41,8 @@ class Workspace:
     Attributes:
         axes, classes: names of rows, interned task classes.
         nodes, cards, tasks: the base tables; a session works on copies.
-        group_names, group_slots: namespace/name of each PodGroup of the snapshot, and its position.
+        group_names, lasting_names: namespace/name of each PodGroup of the snapshot, and the name that a PodGroup made
+            anew would have too.
         masks: node masks by what they depend on; dropped when a node changes.
         outcomes: what the last session said of each gang, see ``framework.gang_outcomes``.
     """
@@ -40,18 +57,20 @@ class Workspace:
 
     def load(self, snapshot: Snapshot) -> None:
         """Bring the tables up to ``snapshot``; O(changed pods) Python work plus a set difference over all pods."""
-        groups_changed = self._groups is not snapshot.pod_groups
         if (
             self._nodes is None
+            or len(self._numbers) > _MOST_FORGOTTEN + 4 * len(snapshot.pod_groups)
             or self._schedulers != snapshot.schedulers
             or self._card_types != snapshot.card_types
             or not _same(self._nodes, snapshot.nodes)
         ):
             self._start(snapshot)
-        if groups_changed or not hasattr(self, "group_names"):
+        elif self._groups is not snapshot.pod_groups:
             self._load_groups(snapshot.pod_groups)
         self._load_pods(snapshot.pods)
         self._groups = snapshot.pod_groups
+        # The last entry of the positions is -1, which is where "no gang" points.
+        self.tasks.gang[:] = self._position[self._gang_number]
 
     def _start(self, snapshot: Snapshot) -> None:
         self.axes = Axes(snapshot)
@@ -66,25 +85,37 @@ class Workspace:
         self._dirty: dict[int, None] = {}
         self._nodes, self._schedulers = snapshot.nodes, snapshot.schedulers
         self._card_types = snapshot.card_types
-        self.group_names: list[str] = []
-        self.group_slots: dict[str, int] = {}
-        self._members: dict[str, dict[int, None]] = {}
+        self._entries: dict[int, Entry] = {}
+        self._numbers: dict[str, int] = {}
+        self._gang_number: Ints = np.full(len(self.tasks), -1, dtype=np.int64)
         self._load_groups(snapshot.pod_groups)
 
     def _load_groups(self, groups: tuple[PodGroup, ...]) -> None:
-        """Gang rows are positions in the snapshot: when the list of names changes, so do the rows of the tasks."""
-        names = [f"{group.namespace}/{group.name}" for group in groups]
-        if names == self.group_names:
-            return
-        slots = {name: g for g, name in enumerate(names)}
-        old = self.group_slots
-        gang = self.tasks.gang
-        for name, members in self._members.items():
-            slot = slots.get(name, -1)
-            if slot != old.get(name, -1):
-                for task in members:
-                    gang[task] = slot
-        self.group_names, self.group_slots = names, slots
+        """Names and positions of the gangs; a gang keeps its number while positions move. O(gangs)."""
+        known, numbers = self._entries, self._numbers
+        entries: dict[int, Entry] = {}
+        for group in groups:
+            entry = known.get(id(group))
+            if entry is None:
+                name = f"{group.namespace}/{group.name}"
+                number = numbers.setdefault(name, len(numbers))
+                entry = Entry(group, name, lasting_name(group), number)
+            entries[id(group)] = entry
+        self._entries = entries
+        self.group_names = [entry.name for entry in entries.values()]
+        self.lasting_names = [entry.lasting for entry in entries.values()]
+        order = np.fromiter((entry.number for entry in entries.values()), dtype=np.int64, count=len(entries))
+        self._position: Index = np.full(len(numbers) + 1, -1, dtype=np.int32)
+        self._position[order] = np.arange(len(entries), dtype=np.int32)
+
+    def _number_of(self, key: str) -> int:
+        """Number of a gang by name, given out when it is first heard of."""
+        number = self._numbers.setdefault(key, len(self._numbers))
+        if number >= len(self._position) - 1:
+            grown = np.full(2 * len(self._numbers) + 1, -1, dtype=np.int32)
+            grown[: len(self._position) - 1] = self._position[:-1]
+            self._position = grown
+        return number
 
     def _load_pods(self, pods: tuple[Pod, ...]) -> None:
         known = self._pods
@@ -105,25 +136,21 @@ class Workspace:
 
     def _remove(self, slot: int) -> None:
         tasks = self.tasks
-        pod = tasks.pod(slot)
         node = int(tasks.node[slot])
         if node >= 0:
             self._take(slot, node, -1)
             del self._on_node[node][slot]
-        members = self._members.get(pod.group_key)
-        if members is not None and slot in members:
-            del members[slot]
-            if not members:
-                del self._members[pod.group_key]
+        self._gang_number[slot] = -1
         tasks.pods[slot], tasks.keys[slot], tasks.indices[slot] = None, "", ()
         tasks.live[slot] = False
-        tasks.gang[slot] = tasks.node[slot] = tasks.card[slot] = -1
+        tasks.node[slot] = tasks.card[slot] = -1
         self._free.append(slot)
 
     def _add(self, pod: Pod) -> int:
         if not self._free:
             size = len(self.tasks)
             self.tasks.grow()
+            self._gang_number = np.concatenate([self._gang_number, np.full(size, -1, dtype=np.int64)])
             self._free = list(range(len(self.tasks) - 1, size - 1, -1))
         tasks, slot = self.tasks, self._free.pop()
         ours = pod.scheduler in self._schedulers
@@ -135,11 +162,7 @@ class Workspace:
         tasks.priority[slot] = pod.priority
         tasks.started[slot] = float("nan") if pod.started is None else pod.started
         tasks.protected[slot] = pod.preemptable is False
-        tasks.gang[slot] = -1
-        if pod.group and ours:
-            key = pod.group_key
-            self._members.setdefault(key, {})[slot] = None
-            tasks.gang[slot] = self.group_slots.get(key, -1)
+        self._gang_number[slot] = self._number_of(f"{pod.namespace}/{pod.group}") if pod.group and ours else -1
         node = self.axes.node_index.get(pod.node, -1) if pod.node and HOLDS[status] else -1
         tasks.node[slot] = node
         if node >= 0:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from scheduler_core.actions.support.attempt import Attempt
 from scheduler_core.actions.support.placement import allowed_options
 from scheduler_core.framework.candidates import Spot
-from scheduler_core.framework.session import Session, identity
+from scheduler_core.framework.session import Session
 from scheduler_core.framework.statement import Statement
 from scheduler_core.model.memory import Reservation
 from scheduler_core.model.podgroup import EvictedPolicy
@@ -68,17 +68,17 @@ def standing(session: Session) -> tuple[Reservation, ...]:
 
 def kept_places(session: Session) -> dict[str, float]:
     """Places in the queue of gangs that were evicted and come back under a new PodGroup, until they run again."""
-    gangs = session.gangs
+    gangs, lasting = session.gangs, session.cluster.workspace.lasting_names
     places = dict(session.memory.submitted)
     if places:
-        for gang, group in enumerate(gangs.groups):
-            if gangs.ready(gang) >= gangs.least[gang] > 0:
-                places.pop(identity(group), None)
-    gang_of = {name: gang for gang, name in enumerate(gangs.names)} if session.trace.evictions else {}
-    for name in sorted({eviction.gang for eviction in session.trace.evictions}):
-        group = gangs.groups[gang_of[name]]
-        if group.evicted_policy not in _ENDS:
-            places[identity(group)] = session.waiting_since(gang_of[name])
+        for gang, name in enumerate(lasting):
+            if name in places and gangs.ready(gang) >= gangs.least[gang] > 0:
+                del places[name]
+    fallen = {eviction.gang for eviction in session.trace.evictions}
+    if fallen:
+        for gang, name in enumerate(gangs.names):
+            if name in fallen and gangs.groups[gang].evicted_policy not in _ENDS:
+                places[lasting[gang]] = session.waiting_since(gang)
     return {name: places[name] for name in sorted(places)[:_MOST_PLACES]}
 
 
