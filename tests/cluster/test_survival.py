@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from typing import Any
 
 import orjson
@@ -12,6 +13,7 @@ import pytest
 from tests.cluster.objects import deployment, job, node
 from tests.cluster.servers import SimulatedServer, eventually
 from tidesched_web.clusters.kubernetes.client import ApiFailure, Json, KubernetesClient
+from tidesched_web.clusters.kubernetes.cluster_clock import ClusterClock
 from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
 from tidesched_web.clusters.kubernetes.paths import DEPLOYMENT, JOB, NODE, POD, POD_GROUP, WATCHED
 from tidesched_web.clusters.kubernetes.writes import ClusterWrites
@@ -186,3 +188,15 @@ def test_a_second_process_on_the_same_data_is_refused(own_server: SimulatedServe
     assert second.process.wait(10) == 2
     assert second.process.stdout is not None
     second.process.stdout.close()
+
+
+def test_a_clients_clock_stands_still_with_the_cluster(own_server: SimulatedServer) -> None:
+    clock = ClusterClock(own_server.client(), simulated=True)
+    first = clock.now()
+    assert eventually(lambda: clock.now() > first + 5)
+    own_server.kill()
+    stopped = eventually(lambda: clock.now() == (time.sleep(0.2) or clock.now()) and clock.now(), 15)
+    own_server.start()
+    assert eventually(lambda: clock.now() > stopped, 15)
+    # it did not run away from the cluster while that was down: a second of wall time is a hundred here
+    assert clock.now() < stopped + 1000

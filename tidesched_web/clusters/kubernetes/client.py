@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,7 @@ FIELD_MANAGER = "tidesched"
 MERGE_PATCH = "application/merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
 _POOL_SIZE = 32
+_DISCOVERY_SECONDS = 300.0
 
 Json = dict[str, Any]
 
@@ -60,7 +62,7 @@ class KubernetesClient:
         headers: dict[str, str] = {"User-Agent": FIELD_MANAGER, "Accept": "application/json"}
         self._api.update_params_for_auth(headers, [], ["BearerToken"], "", "GET", None)
         self._headers = headers
-        self._resources: dict[str, frozenset[str]] = {}
+        self._resources: dict[str, tuple[float, frozenset[str]]] = {}
 
     @classmethod
     def for_cluster(cls, cluster: Cluster) -> KubernetesClient:
@@ -118,12 +120,13 @@ class KubernetesClient:
     def serves(self, group_version: str, resource: str) -> bool:
         """True when the server has ``resource`` (``queues``, ``podgroups/status``) in that group and version.
 
-        Asked once for each group version.
+        Asked again after some minutes: kinds may come to a cluster later.
 
         Raises:
             ApiFailure, Unreachable: as :meth:`get`; a group that is not there is no failure.
         """
-        if group_version not in self._resources:
+        asked, resources = self._resources.get(group_version, (float("-inf"), frozenset()))
+        if time.monotonic() - asked > _DISCOVERY_SECONDS:
             prefix = "/apis" if "/" in group_version else "/api"
             try:
                 listed = self.get(f"{prefix}/{group_version}")["resources"]
@@ -131,8 +134,9 @@ class KubernetesClient:
                 if error.code != 404:
                     raise
                 listed = []
-            self._resources[group_version] = frozenset(entry["name"] for entry in listed)
-        return resource in self._resources[group_version]
+            resources = frozenset(entry["name"] for entry in listed)
+            self._resources[group_version] = (time.monotonic(), resources)
+        return resource in resources
 
     @contextlib.contextmanager
     def stream(self, path: str, query: Mapping[str, Any], *, read_timeout: float) -> Iterator[urllib3.HTTPResponse]:

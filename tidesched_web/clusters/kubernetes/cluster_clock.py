@@ -9,9 +9,7 @@ from datetime import datetime
 
 from tidesched_web.clusters.kubernetes.client import ApiFailure, KubernetesClient, Unreachable
 
-_SYNC_SECONDS = 5.0
-# Without an answer for so long the clock stands still: a simulated cluster that is down does.
-_LONGEST_SECONDS = 15.0
+_SYNC_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -34,9 +32,12 @@ class ClusterClock:
         self._asked = float("-inf")
         self._synced = 0.0
         self._latest = 0.0
+        self._answers = False
 
     def now(self) -> float:
-        """Seconds since the epoch by the cluster's clock; never earlier than the last answer.
+        """Seconds since the epoch by the cluster's clock; never earlier than what it said before.
+
+        While a simulated cluster does not answer, its clock is taken to stand still, as it does when it is down.
 
         Raises:
             ApiFailure, Unreachable: a simulated cluster could not be asked the first time.
@@ -45,8 +46,9 @@ class ClusterClock:
             return time.time()
         with self._lock:
             anchor = self._current()
-            elapsed = min(time.monotonic() - self._synced, _LONGEST_SECONDS)
-            self._latest = max(self._latest, anchor.virtual + elapsed * anchor.rate)
+            if self._answers:
+                elapsed = time.monotonic() - self._synced
+                self._latest = max(self._latest, anchor.virtual + elapsed * anchor.rate)
             return self._latest
 
     def anchor(self) -> Anchor:
@@ -61,7 +63,9 @@ class ClusterClock:
             self._asked = time.monotonic()
             try:
                 self._sync()
+                self._answers = True
             except (ApiFailure, Unreachable):
+                self._answers = False
                 if self._anchor is None:
                     raise
         assert self._anchor is not None
