@@ -62,7 +62,15 @@ def web(environment: dict[str, str], folder: Path, *, story: str) -> Iterator[st
     subprocess.run(run, cwd=ROOT, env=env, check=True, timeout=120)
     subprocess.run([sys.executable, "-m", "tests.browser.servers", story], cwd=ROOT, env=env, check=True, timeout=120)
     port = free_port()
-    command = [sys.executable, "-m", "uvicorn", "tidesched_web.asgi:application", "--port", str(port), "--no-access-log"]
+    command = [
+        sys.executable,
+        "-m",
+        "uvicorn",
+        "tidesched_web.asgi:application",
+        "--port",
+        str(port),
+        "--no-access-log",
+    ]
     with (folder / f"web-{port}.log").open("wb") as log:
         process = subprocess.Popen(
             [*command, "--timeout-graceful-shutdown", "2"], cwd=ROOT, env=env, stdout=log, stderr=subprocess.STDOUT

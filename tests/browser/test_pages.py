@@ -58,7 +58,9 @@ def test_every_page(site: str, open_browser: Opener, theme: str, width: int, sub
 
 
 @pytest.mark.parametrize(("theme", "width"), [("light", 1440), ("dark", 390)])
-def test_every_page_in_chinese(site: str, open_browser: Opener, theme: str, width: int, subtests: pytest.Subtests) -> None:
+def test_every_page_in_chinese(
+    site: str, open_browser: Opener, theme: str, width: int, subtests: pytest.Subtests
+) -> None:
     watched = open_browser(site, theme=theme, width=width, language="zh-hans")
     for name in ("overview", "queues", "queue", "gangs", "reclaims", "session", "nodes", "help"):
         with subtests.test(name):

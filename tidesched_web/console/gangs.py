@@ -10,7 +10,6 @@ import yaml
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 
-from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.permissions import Access
 from tidesched_web.console import wording
 from tidesched_web.console.export import csv_response
@@ -41,7 +40,7 @@ def gangs(this: Page) -> HttpResponseBase:
         rows = rows.filter(waiting_since__isnull=False, needs=True)
     order = ("waiting_since", "id") if waiting_first else ("-submitted_at", "-id")
     if this.request.GET.get("format") == "csv":
-        return _export(cluster, rows.order_by(*order))
+        return _export(this, rows.order_by(*order))
     found = paged(with_reason_counts(rows, this.access, cluster), order, this.request.GET.get("cursor", ""))
     counts = found.rows[0].reason_counts if found.rows else []
     total = sum(entry["n"] for entry in counts)
@@ -57,11 +56,11 @@ def gangs(this: Page) -> HttpResponseBase:
     )
 
 
-def _export(cluster: Cluster, rows: Any) -> HttpResponseBase:
+def _export(this: Page, rows: Any) -> HttpResponseBase:
     header = ["namespace", "name", "queue", "service_type", "state", "priority", "min_member", "ready"]
     header += ["cards", "submitted_at", "waiting_since", "reason", "message"]
     return csv_response(
-        f"gangs-{cluster.slug}",
+        f"gangs-{this.cluster.slug}",
         header,
         (
             (
@@ -77,7 +76,10 @@ def _export(cluster: Cluster, rows: Any) -> HttpResponseBase:
             + (" ".join(f"{name}={count:g}" for name, count in sorted(row.cards.items())),)
             + (row.submitted_at.isoformat(), row.waiting_since.isoformat() if row.waiting_since else "")
             + (
-                (row.reason_code, wording.reason_sentence(row.reason_code, row.reason_numbers))
+                (
+                    row.reason_code,
+                    wording.reason_sentence(row.reason_code, wording.own_numbers(this.access, row.reason_numbers)),
+                )
                 if row.needs
                 else ("", "")
             )
@@ -127,7 +129,7 @@ def why(access: Access, gang: Gang) -> Why:
     ]
     if seen is not None and holders and not holders[0].gang:
         # The sentence may name the largest holder: not to somebody who may not see it.
-        numbers = {name: value for name, value in numbers.items() if name != "holders"}
+        numbers = wording.own_numbers(access, numbers)
     return Why(
         wording.reason_sentence(gang.reason_code, numbers),
         figures,

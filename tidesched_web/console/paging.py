@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
+from django.core.exceptions import ValidationError
 from django.db.models import Model, Q, QuerySet
 
 ROWS = 50
@@ -33,7 +34,10 @@ def paged(rows: QuerySet, order: Sequence[str], cursor: str, *, size: int = ROWS
     back = bool(place) and place[0] == "p"
     wanted = [_turned(name) for name in order] if back else list(order)
     if place:
-        rows = rows.filter(_after(wanted, place[1]))
+        try:
+            rows = rows.filter(_after(wanted, place[1]))
+        except (ValueError, TypeError, ValidationError):  # values of another list's cursor
+            place, back, wanted = None, False, list(order)
     found = list(rows.order_by(*wanted)[: size + 1])
     more = len(found) > size
     found = found[:size]
@@ -73,11 +77,8 @@ def _read(cursor: str, order: Sequence[str]) -> tuple[str, list[Any]] | None:
         direction, values = orjson.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
         if direction not in ("n", "p") or len(values) != len(order):
             return None
-        # A moment is written as text, a number stays one; anything else was not written here.
-        return direction, [
-            dt.datetime.fromisoformat(value) if isinstance(value, str) else int(value) for value in values
-        ]
-    except (binascii.Error, orjson.JSONDecodeError, ValueError, TypeError):
+        return direction, [_value(value) for value in values]
+    except (binascii.Error, orjson.JSONDecodeError, ValueError, TypeError, KeyError):
         return None
 
 

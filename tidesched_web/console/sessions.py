@@ -144,7 +144,7 @@ def session(this: Page, number: int) -> HttpResponse:
             "session": found,
             "total_ms": total_ms(found),
             "steps": [
-                (step, value, bars.amount_bar("inference", value, longest, f"{step}: {amounts.duration(value / 1000)}"))
+                (step, value, bars.amount_bar("plain", value, longest, f"{step}: {amounts.duration(value / 1000)}"))
                 for step, value in steps.items()
             ],
             "parts": [(step.removeprefix(PARTS), value) for step, value in parts.items()],

@@ -12,6 +12,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from tidesched_web.common.permissions import Access
 from tidesched_web.console import amounts
 from tidesched_web.console.card_names import card_label
 
@@ -105,6 +106,12 @@ def reason_sentence(code: str, numbers: Numbers) -> str:
     return str(reason_title(code))
 
 
+def own_numbers(access: Access, numbers: Numbers | None) -> Numbers:
+    """The numbers of a reason without who holds the cards, for a reader who may not see other tenants' gangs."""
+    numbers = numbers or {}
+    return numbers if access.everything else {name: value for name, value in numbers.items() if name != "holders"}
+
+
 def _figures(numbers: Numbers) -> dict[str, str]:
     """The numbers that are there, written for a person."""
     resource = numbers.get("resource")
@@ -112,6 +119,9 @@ def _figures(numbers: Numbers) -> dict[str, str]:
     for name in ("requested", "limit", "allocated", "inqueue", "free", "short"):
         if numbers.get(name) is not None:
             figures[name] = resource_amount(resource, numbers[name])
+    if resource and "requested" in figures:
+        sign = " " if resource in ("cpu", "memory") else " × "
+        figures["what"] = f"{figures['requested']}{sign}{figures['card']}"
     if numbers.get("position"):
         figures["position"] = amounts.number(numbers["position"])
     if numbers.get("nodes"):
@@ -136,7 +146,7 @@ _SENTENCES: dict[str, tuple[tuple[tuple[str, ...], Promise], ...]] = {
     ),
     "QueueClosed": (((), gettext_lazy("Its queue is closed and takes no new work.")),),
     "ExceedsMaxQuota": (
-        (("requested", "limit", "card"), gettext_lazy("Needs %(requested)s × %(card)s, but the quota is %(limit)s: it can never fit.")),
+        (("what", "limit"), gettext_lazy("Needs %(what)s, but the quota is %(limit)s: it can never fit.")),
         ((), gettext_lazy("Needs more than the quota of its queue: it can never fit.")),
     ),
     "GangIncomplete": (
@@ -145,35 +155,35 @@ _SENTENCES: dict[str, tuple[tuple[tuple[str, ...], Promise], ...]] = {
         ((), gettext_lazy("Fewer pods exist than the gang needs to start.")),
     ),
     "WaitingForReclaim": (
-        (("requested", "card"), gettext_lazy("Cards are being taken back for it: %(requested)s × %(card)s.")),
+        (("what",), gettext_lazy("Cards are being taken back for it: %(what)s.")),
         ((), gettext_lazy("Cards are being taken back for it; their pods are still leaving.")),
     ),
     "NotAllowedInQueue": (((), gettext_lazy("Its namespace may not use this queue.")),),
     "WaitingForQuota": (
         (
-            ("requested", "card", "limit", "allocated", "inqueue"),
-            gettext_lazy("Needs %(requested)s × %(card)s; of the quota of %(limit)s, %(allocated)s are in use and %(inqueue)s promised."),
+            ("what", "limit", "allocated", "inqueue"),
+            gettext_lazy("Needs %(what)s; of the quota of %(limit)s, %(allocated)s are in use and %(inqueue)s promised."),
         ),
         (
-            ("requested", "card", "limit", "allocated"),
-            gettext_lazy("Needs %(requested)s × %(card)s; of the quota of %(limit)s, %(allocated)s are in use."),
+            ("what", "limit", "allocated"),
+            gettext_lazy("Needs %(what)s; of the quota of %(limit)s, %(allocated)s are in use."),
         ),
-        (("requested", "card", "free"), gettext_lazy("Needs %(requested)s × %(card)s; %(free)s are free within the quota.")),
+        (("what", "free"), gettext_lazy("Needs %(what)s; %(free)s are free within the quota.")),
         ((), gettext_lazy("The quota of its queue is in use.")),
     ),
     "OverCommitted": (
         (
-            ("requested", "card", "limit"),
-            gettext_lazy("Needs %(requested)s × %(card)s, but all %(limit)s that the cluster may promise are promised."),
+            ("what", "limit"),
+            gettext_lazy("Needs %(what)s, but all %(limit)s that the cluster may promise are promised."),
         ),
         ((), gettext_lazy("The cluster has promised all that it may promise.")),
     ),
     "WaitingForCards": (
         (
-            ("requested", "card", "free", "holder", "held"),
-            gettext_lazy("Needs %(requested)s × %(card)s, %(free)s are free; the most, %(held)s, are held by %(holder)s."),
+            ("what", "free", "holder", "held"),
+            gettext_lazy("Needs %(what)s, %(free)s are free; the most, %(held)s, are held by %(holder)s."),
         ),
-        (("requested", "card", "free"), gettext_lazy("Needs %(requested)s × %(card)s, but only %(free)s are free in the cluster.")),
+        (("what", "free"), gettext_lazy("Needs %(what)s, but only %(free)s are free in the cluster.")),
         ((), gettext_lazy("Too few cards are free in the cluster.")),
     ),
     "NoNodeMatches": (
@@ -193,8 +203,8 @@ _SENTENCES: dict[str, tuple[tuple[tuple[str, ...], Promise], ...]] = {
     ),
     "ReclaimForbidden": (
         (
-            ("requested", "card", "free"),
-            gettext_lazy("Needs %(requested)s × %(card)s, %(free)s are free, and the rules let it take nothing from those who hold the rest."),
+            ("what", "free"),
+            gettext_lazy("Needs %(what)s, %(free)s are free, and the rules let it take nothing from those who hold the rest."),
         ),
         ((), gettext_lazy("The rules let it take no cards from those who hold them.")),
     ),

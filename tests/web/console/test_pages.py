@@ -6,7 +6,6 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.urls import reverse
 
 from tests.web.console import world as story
 from tidesched_web.accounts.models import User
@@ -17,7 +16,11 @@ PAGES = [
     "clusters/demo/reclaims/{reclaim}/", "clusters/demo/sessions/", "clusters/demo/sessions/1479/", "clusters/demo/nodes/",
     "clusters/demo/alerts/", "clusters/demo/search/?q=lap2", "profile/", "password/", "help/",
 ]  # fmt: skip
-DATA = ["clusters/demo/tide/", "clusters/demo/queues/search-training/usage/?card=NVIDIA-H200", "clusters/demo/sessions/timings/"]
+DATA = [
+    "clusters/demo/tide/",
+    "clusters/demo/queues/search-training/usage/?card=NVIDIA-H200",
+    "clusters/demo/sessions/timings/",
+]
 LISTS = ["queues", "gangs", "reclaims", "sessions", "nodes"]
 MAX_QUERIES = 6
 

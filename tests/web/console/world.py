@@ -10,7 +10,9 @@ import datetime as dt
 import math
 import random
 from dataclasses import dataclass, field
+from functools import cache
 
+from django.contrib.auth.hashers import make_password
 from django.utils import timezone
 
 from tidesched_web.accounts.models import BusinessLine, Membership, PlatformRole, Project, Tenant, User
@@ -60,14 +62,23 @@ class World:
 
 def people() -> tuple[User, User, User, User, User]:
     """Admin, auditor, a member of Search, a member of Research only, and one who belongs nowhere."""
-    make = User.objects.create_user
+
+    def make(username: str, **more: str) -> User:
+        return User.objects.create(username=username, password=_hashed(), **more)
+
     return (
-        make("admin", password=PASSWORD, platform_role=PlatformRole.ADMIN),
-        make("auditor", password=PASSWORD, platform_role=PlatformRole.AUDITOR),
-        make("mei", password=PASSWORD),
-        make("stranger", password=PASSWORD),
-        make("newcomer", password=PASSWORD),
+        make("admin", platform_role=PlatformRole.ADMIN),
+        make("auditor", platform_role=PlatformRole.AUDITOR),
+        make("mei"),
+        make("stranger"),
+        make("newcomer"),
     )
+
+
+@cache
+def _hashed() -> str:
+    """Hashing is slow on purpose; once is enough for all tests."""
+    return make_password(PASSWORD)
 
 
 def empty_cluster(name: str = "demo", **more: object) -> Cluster:
@@ -147,10 +158,24 @@ def _nodes(cluster: Cluster, wall: dt.datetime) -> list[Node]:
                 )
             )  # fmt: skip
     rows.append(
-        Node(cluster=cluster, name="h200-mig-01", cpu_milli=128_000, memory_mib=1024 * 1024, cards={MIG: 14}, last_seen_at=wall)
+        Node(
+            cluster=cluster,
+            name="h200-mig-01",
+            cpu_milli=128_000,
+            memory_mib=1024 * 1024,
+            cards={MIG: 14},
+            last_seen_at=wall,
+        )
     )
     rows.append(
-        Node(cluster=cluster, name="l40s-mps-01", cpu_milli=64_000, memory_mib=512 * 1024, cards={MPS: 8}, last_seen_at=wall)
+        Node(
+            cluster=cluster,
+            name="l40s-mps-01",
+            cpu_milli=64_000,
+            memory_mib=512 * 1024,
+            cards={MPS: 8},
+            last_seen_at=wall,
+        )
     )
     return Node.objects.bulk_create(rows)
 
@@ -220,7 +245,11 @@ def _manifest(namespace: str, name: str, queue: str, members: int) -> dict[str, 
     return {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "PodGroup",
-        "metadata": {"namespace": namespace, "name": name, "annotations": {"volcano.sh/card.request": '{"NVIDIA-H200":8}'}},
+        "metadata": {
+            "namespace": namespace,
+            "name": name,
+            "annotations": {"volcano.sh/card.request": '{"NVIDIA-H200":8}'},
+        },
         "spec": {"minMember": members, "queue": queue, "priorityClassName": "pc-low"},
         "status": {"phase": "Running"},
     }
@@ -304,7 +333,8 @@ def _gangs(world: World, nodes: list[Node], draw: random.Random, now: dt.datetim
 
     def holders(*keys: str) -> list[dict[str, object]]:
         return [
-            {"gang": key, "queue": world.gangs[key].queue_name, "amount": sum(world.gangs[key].cards.values())} for key in keys
+            {"gang": key, "queue": world.gangs[key].queue_name, "amount": sum(world.gangs[key].cards.values())}
+            for key in keys
         ]
 
     waiting: list[tuple[str, str, str, int, int, str, dict[str, object], dict[str, object] | None]] = [
@@ -425,7 +455,14 @@ def _tide(cluster: Cluster, now: dt.datetime, wall: dt.datetime, draw: random.Ra
     rows = []
     for step in range(48 * 4 + 1):
         at = now - dt.timedelta(minutes=15 * (48 * 4 - step))
-        for card, total, share in ((H200, 48, 0.58), (A100, 64, 0.44), (L40S, 40, 0.75), (RTX, 24, 0.7), (MIG, 14, 0.6), (MPS, 8, 0.5)):
+        for card, total, share in (
+            (H200, 48, 0.58),
+            (A100, 64, 0.44),
+            (L40S, 40, 0.75),
+            (RTX, 24, 0.7),
+            (MIG, 14, 0.6),
+            (MPS, 8, 0.5),
+        ):
             quota = round(total * share)
             inference = min(quota, round(quota * (0.25 + 0.75 * _curve(at)) + draw.uniform(-0.6, 0.6)))
             room = total - inference - (2 if card == A100 else 0)

@@ -20,6 +20,8 @@ class Palette:
     text: str
     grid: str
     surface: str
+    # Steps of one thing that mean no service type: told apart by lightness and pattern.
+    steps: tuple[str, ...]
 
 
 LIGHT = Palette(
@@ -34,6 +36,7 @@ LIGHT = Palette(
     text="#46505e",
     grid="#e3e7ec",
     surface="#ffffff",
+    steps=("#1f2a38", "#8895a7", "#46566b", "#b3bdca", "#64748b", "#d3dae2"),
 )
 DARK = Palette(
     inference="#4aa3dc",
@@ -47,6 +50,7 @@ DARK = Palette(
     text="#c3cbd7",
     grid="#2b3848",
     surface="#182433",
+    steps=("#e2e8f0", "#64748b", "#b3bfce", "#46566b", "#8c9bb0", "#33425a"),
 )
 
 

@@ -40,15 +40,6 @@ def figure(series: Sequence[TimingRow], theme: str) -> go.Figure:
     if not series:
         return go.Figure()
     steps = top_steps(series)
-    shades = (
-        colours.inference,
-        colours.training,
-        colours.waiting,
-        colours.foreign,
-        colours.reclaimed,
-        colours.idle,
-        colours.text,
-    )
     x = [str(row.number) for row in series]
     traces = []
     for place, step in enumerate(steps):
@@ -58,7 +49,7 @@ def figure(series: Sequence[TimingRow], theme: str) -> go.Figure:
                 y=[row.steps.get(step, 0) for row in series],
                 name=step,
                 marker={
-                    "color": shades[place],
+                    "color": colours.steps[place],
                     "pattern": {
                         "shape": _SHAPES[place],
                         "fillmode": "overlay",

@@ -18,7 +18,7 @@ from tidesched_web.common.permissions import Access
 from tidesched_web.console import amounts
 from tidesched_web.console.card_names import card_label
 from tidesched_web.console.states import look
-from tidesched_web.console.wording import reason_sentence, reason_title, remedy_sentence
+from tidesched_web.console.wording import own_numbers, reason_sentence, reason_title, remedy_sentence
 
 register = template.Library()
 
@@ -199,5 +199,4 @@ def milliseconds(value: float | None) -> str | SafeString:
 @register.filter
 def own_holders(numbers: Mapping[str, object] | None, access: Access) -> Mapping[str, object]:
     """Numbers without who holds the cards, for a reader who may not see other tenants' gangs."""
-    numbers = numbers or {}
-    return numbers if access.everything else {name: value for name, value in numbers.items() if name != "holders"}
+    return own_numbers(access, numbers)

@@ -20,6 +20,7 @@ from django.db.migrations.loader import MigrationLoader
 
 from tidesched_web.accounts import services as accounts
 from tidesched_web.accounts.selectors import user_by_name
+from tidesched_web.clusters import services as clusters
 from tidesched_web.common.errors import DomainError
 from tidesched_web.console import build
 from tidesched_web.scheduling.retention import ensure_partitions
@@ -43,6 +44,7 @@ class Command(BaseCommand):
         self._step("schema", _migrate)
         # Before the first rows of this hour come: what lies in the default partition cannot be moved.
         self._step("partitions", lambda: bool(ensure_partitions()))
+        self._step("encryption keys", _known_keys)
         self._step("first account", _first_account)
         if settings.DEMO:
             self._step("demo cluster", _demo)
@@ -76,6 +78,12 @@ def _migrate() -> bool:
         return False
     call_command("migrate", interactive=False, verbosity=0)
     return True
+
+
+def _known_keys() -> bool:
+    """Refuse to start with keys that cannot read what is stored."""
+    clusters.refuse_foreign_keys()
+    return False
 
 
 def _first_account() -> bool:

@@ -1,0 +1,168 @@
+"""Who sees and does what: owner, colleague of another tenant, auditor, newcomer, nobody."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from tests.web.console import world as story
+from tests.web.console.test_pages import client_of
+from tidesched_web.audit.models import AuditEntry
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.console import urls
+from tidesched_web.scheduling.models import Alert
+
+pytestmark = pytest.mark.django_db
+
+OPEN = {"sign_in"}
+NO_PAGE = {"sign_out", "stream"}
+SAMPLES = {
+    "overview": "", "password": "password/", "profile": "profile/", "help": "help/", "clusters": "clusters/",
+    "cluster_overview": "clusters/demo/", "tide": "clusters/demo/tide/", "pause": "clusters/demo/pause/",
+    "search": "clusters/demo/search/", "queues": "clusters/demo/queues/", "queue": "clusters/demo/queues/research-training/",
+    "queue_usage": "clusters/demo/queues/research-training/usage/", "gangs": "clusters/demo/gangs/",
+    "gang": "clusters/demo/gangs/{foreign}/", "gang_by_name": "clusters/demo/gangs/research/llm-sft-lap2-021/",
+    "reclaims": "clusters/demo/reclaims/", "reclaim": "clusters/demo/reclaims/{foreign_reclaim}/",
+    "sessions": "clusters/demo/sessions/", "session_timings": "clusters/demo/sessions/timings/",
+    "session": "clusters/demo/sessions/1479/", "nodes": "clusters/demo/nodes/", "alerts": "clusters/demo/alerts/",
+    "resolve_alert": "clusters/demo/alerts/{alert}/resolve/",
+}  # fmt: skip
+# Objects of tenant Research, or of the platform: not there for a member of Search.
+FOREIGN = {"queue", "queue_usage", "gang", "gang_by_name", "reclaim"}
+
+
+@pytest.fixture
+def world() -> story.World:
+    return story.full()
+
+
+def sample(name: str, world: story.World) -> str:
+    return "/" + SAMPLES[name].format(
+        foreign=world.gangs["research/llm-sft-lap2-021"].pk,
+        # The reclaims that the story lists are made from the oldest to the newest.
+        foreign_reclaim=next(row.pk for row in world.reclaims if row.reclaimer == "shop/ads-bid"),
+        alert=Alert.objects.filter(resolved_at__isnull=True).values_list("pk", flat=True).first(),
+    )
+
+
+def test_every_address_has_its_sample() -> None:
+    names = {pattern.name for pattern in urls.urlpatterns}
+    assert names == set(SAMPLES) | OPEN | NO_PAGE
+    assert any(isinstance(entry, URLPattern | URLResolver) for entry in get_resolver().url_patterns)
+
+
+def test_a_stranger_is_asked_to_sign_in(world, subtests) -> None:
+    for name in SAMPLES:
+        with subtests.test(name):
+            path = sample(name, world)
+            response = Client().post(path) if name == "resolve_alert" else Client().get(path)
+            assert response.status_code == 302
+            assert response["Location"].startswith("/sign-in/?next=")
+
+
+def test_a_fragment_of_a_stranger_reloads_the_page(world) -> None:
+    response = Client().get("/clusters/demo/", headers={"HX-Request": "true", "HX-Target": "live"})
+    assert response.status_code == 204
+    assert response["HX-Refresh"] == "true"
+
+
+def test_another_tenants_objects_are_not_there(world, subtests) -> None:
+    client = client_of(world.member)
+    for name in FOREIGN:
+        with subtests.test(name):
+            assert client.get(sample(name, world)).status_code == 404
+
+
+def test_a_newcomer_sees_no_cluster(world, subtests) -> None:
+    client = client_of(world.newcomer)
+    assert "Ask a platform admin" in client.get("/").content.decode()
+    for name, path in SAMPLES.items():
+        if path.startswith("clusters/demo"):
+            with subtests.test(name):
+                target = sample(name, world)
+                response = client.post(target) if name == "resolve_alert" else client.get(target)
+                assert response.status_code == 404
+
+
+def test_lists_hold_only_what_is_ones_own(world) -> None:
+    client = client_of(world.member)
+    gangs = client.get("/clusters/demo/gangs/").content.decode()
+    assert "search/rank-v7" in gangs
+    assert "research/" not in gangs
+    queues = client.get("/clusters/demo/queues/").content.decode()
+    assert "search-training" in queues
+    assert "research-training" not in queues
+    found = client.get("/clusters/demo/search/?q=llm").content.decode()
+    assert "llm-pretrain" not in found
+    export = b"".join(client.get("/clusters/demo/gangs/?format=csv")).decode()
+    assert ",rank-v7," in export
+    assert "research" not in export
+
+
+def test_who_holds_cards_is_not_told_to_strangers(world) -> None:
+    path = f"/clusters/demo/gangs/{world.gangs['search/embed-lap2-012'].pk}/"
+    told = client_of(world.admin).get(path).content.decode()
+    assert "research/llm-pretrain-lap2-004" in told
+    hidden = client_of(world.member).get(path).content.decode()
+    assert "Needs 16 × H200" in hidden
+    assert "research-training" not in hidden
+    assert "a gang of another tenant" in hidden
+    overview = client_of(world.member).get("/clusters/demo/").content.decode()
+    assert "held by" not in overview
+
+
+def test_nodes_do_not_tell_whose_a_card_is(world) -> None:
+    page = client_of(world.member).get("/clusters/demo/nodes/").content.decode()
+    assert "search/rank-v7" in page
+    assert "research/llm-pretrain" not in page
+
+
+def test_a_reclaim_tells_its_other_side_by_name_only(world) -> None:
+    mine = next(row for row in world.reclaims if row.reclaimer == "search/rank-v8")
+    page = client_of(world.member).get(f"/clusters/demo/reclaims/{mine.pk}/").content.decode()
+    assert "research/llm-pretrain-lap2-003" in page
+    assert "research-training" not in page
+    assert "foundation/base-lap2-001" not in page
+    victim = client_of(world.stranger).get(f"/clusters/demo/reclaims/{mine.pk}/").content.decode()
+    assert "search/rank-v8" in victim
+    assert "search-rank-inference" not in victim
+
+
+@pytest.mark.parametrize("who", ["auditor", "member"])
+def test_only_admins_pause_and_resolve(world, who) -> None:
+    client = client_of(getattr(world, who))
+    assert client.get("/clusters/demo/pause/").status_code == 403
+    assert client.post("/clusters/demo/pause/", {"reason": "x", "confirm": "on"}).status_code == 403
+    assert client.post(sample("resolve_alert", world)).status_code == 403
+    assert Cluster.objects.get().paused_at is None
+    assert "/pause/" not in client.get("/clusters/demo/").content.decode()
+
+
+def test_pause_and_resume_with_a_reason(world) -> None:
+    client = client_of(world.admin)
+    refused = client.post("/clusters/demo/pause/", {"reason": " ", "confirm": "on"})
+    assert refused.status_code == 400
+    assert "the reason goes into the audit log" in refused.content.decode()
+    assert client.post("/clusters/demo/pause/", {"reason": "drill"}).status_code == 400
+    assert Cluster.objects.get().paused_at is None
+    done = client.post("/clusters/demo/pause/", {"reason": "drill", "confirm": "on"}, follow=True)
+    assert "demo is paused." in done.content.decode()
+    assert "“drill”" in done.content.decode()
+    assert Cluster.objects.get().paused_by == "admin"
+    assert client.post("/clusters/demo/pause/", {"reason": "over", "confirm": "on"}).status_code == 302
+    assert Cluster.objects.get().paused_at is None
+    assert list(AuditEntry.objects.order_by("id").values_list("action", "actor", "reason")) == [
+        ("cluster.pause", "admin", "drill"), ("cluster.resume", "admin", "over")
+    ]  # fmt: skip
+
+
+def test_resolving_an_alert_is_audited(world) -> None:
+    client = client_of(world.admin)
+    path = sample("resolve_alert", world)
+    assert client.get(path).status_code == 405
+    assert client.post(path).status_code == 302
+    assert not Alert.objects.filter(resolved_at__isnull=True).exists()
+    assert AuditEntry.objects.get().action == "alert.resolve"
+    assert client.post(path).status_code == 302
+    assert AuditEntry.objects.count() == 1

@@ -1,0 +1,150 @@
+"""Filters, pages by cursor, exports, figures and fragments."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+
+import pytest
+from django.test import Client
+
+from tests.web.console import world as story
+from tests.web.console.test_pages import LISTS, client_of
+
+pytestmark = pytest.mark.django_db
+BASE = "/clusters/demo/"
+
+
+@pytest.fixture
+def world() -> story.World:
+    return story.full()
+
+
+def names(page: str) -> list[str]:
+    return re.findall(r'<a class="key" href="/clusters/demo/gangs/\d+/">([^<]+)</a></th>', page)
+
+
+def test_pages_by_cursor_show_each_row_once(world) -> None:
+    client = client_of(world.admin)
+    seen: list[str] = []
+    path = f"{BASE}gangs/?service_type=training"
+    while path:
+        page = client.get(path).content.decode()
+        seen += names(page)
+        following = re.search(r'<a class="btn" href="(\?[^"]*cursor=[^"]+)">Next', page)
+        path = f"{BASE}gangs/{following[1].replace('&amp;', '&')}" if following else ""
+        if path:
+            back = client.get(path).content.decode()
+            previous = re.search(r'href="(\?[^"]*cursor=[^"]+)">Previous', back)
+            assert previous is not None, (path, re.findall(r"<a class=.btn.*", back), names(back)[:3])
+            first = client.get(f"{BASE}gangs/{previous[1].replace('&amp;', '&')}").content.decode()
+            assert names(first) == seen[-len(names(first)) :]
+    assert len(seen) == len(set(seen)) == sum(gang.service_type == "training" for gang in world.gangs.values())
+
+
+@pytest.mark.parametrize("cursor", ["x", "W10", "WyJuIixbImEiLCJiIl1d", "WyJuIiwgW11d", "WyJuIixbeyJhdCI6IjEifSwxXV0", "%00"])
+def test_a_broken_cursor_is_the_first_page(world, cursor) -> None:
+    client = client_of(world.admin)
+    first = client.get(f"{BASE}gangs/").content.decode()
+    assert names(client.get(f"{BASE}gangs/?cursor={cursor}").content.decode()) == names(first)
+
+
+def test_filters_live_in_the_address_and_show_as_chips(world, subtests) -> None:
+    client = client_of(world.admin)
+    for path, wanted in {
+        "gangs/?state=waiting&queue=search-training": {"search/embed-lap2-012", "search/rank-lap2-013"},
+        "gangs/?reason=Fragmented": {"vision/segment-lap2-017"},
+        "gangs/?card=NVIDIA-L40S/mps-24g*1/2": {"search/suggest-lite"},
+        "gangs/?q=OCR": {"vision/ocr", "vision/ocr-small"},
+        "gangs/?order=waiting&service_type=inference": {"search/rank-v8"},
+    }.items():
+        with subtests.test(path):
+            page = client.get(BASE + path).content.decode()
+            assert set(names(page)) == wanted
+            assert page.count('class="chip"><span>') == path.count("=")
+    assert "No gang matches" in client.get(f"{BASE}gangs/?q=nothing-has-this-name").content.decode()
+
+
+def test_an_unknown_choice_filters_nothing(world) -> None:
+    page = client_of(world.admin).get(f"{BASE}queues/?state=Nonsense").content.decode()
+    assert "search-training" in page
+
+
+def test_lists_export_what_the_filters_leave(world, subtests) -> None:
+    client = client_of(world.admin)
+    for name in LISTS:
+        with subtests.test(name):
+            answer = client.get(f"{BASE}{name}/?format=csv")
+            assert answer["Content-Type"].startswith("text/csv")
+            assert f'filename="{name}-demo.csv"' in answer["Content-Disposition"]
+            rows = list(csv.reader(io.StringIO(b"".join(answer).decode("utf-8-sig"))))
+            assert len(rows) > 3
+            assert {len(row) for row in rows} == {len(rows[0])}
+    some = b"".join(client.get(f"{BASE}gangs/?format=csv&state=running")).decode()
+    assert "running" in some
+    assert ",waiting," not in some
+
+
+def test_a_cell_is_no_formula() -> None:
+    from tidesched_web.console.export import csv_response
+
+    text = b"".join(csv_response("x", ["a"], [["=1+1"], ["-2"], [-2], ["plain"]])).decode("utf-8-sig")
+    assert text.split() == ["a", "'=1+1", "'-2", "-2", "plain"]
+
+
+def figure(client: Client, path: str) -> dict:
+    answer = client.get(BASE + path)
+    assert answer["Content-Type"] == "application/json"
+    return json.loads(answer.content)
+
+
+def test_the_tide_adds_up_to_the_hardware(world) -> None:
+    client = client_of(world.admin)
+    table = client.get(f"{BASE}tide/?format=csv")
+    rows = list(csv.DictReader(io.StringIO(b"".join(table).decode("utf-8-sig"))))
+    assert len(rows) > 200
+    for row in rows:
+        parts = sum(float(row[name]) for name in ("inference", "training", "borrowed", "foreign", "idle"))
+        assert parts == float(row["hardware"])
+    drawn = figure(client, "tide/")
+    assert [trace["name"] for trace in drawn["data"]] == ["Inference", "Training", "Borrowed", "Foreign", "Hardware", "Waiting"]
+    assert figure(client, "tide/?card=NVIDIA-H200")["data"][-2]["y"] != drawn["data"][-2]["y"]
+    assert figure(client, "tide/?theme=dark")["data"][0]["fillcolor"] == "#4aa3dc"
+    assert figure(client, "tide/?card=unknown")["data"] == []
+    assert "<table" in client.get(f"{BASE}tide/?format=table").content.decode()
+
+
+def test_usage_and_timings_are_drawn(world) -> None:
+    client = client_of(world.admin)
+    use = figure(client, "queues/search-training/usage/?card=NVIDIA-H200")
+    assert [trace["name"] for trace in use["data"]] == ["In use", "Promised", "Quota"]
+    assert figure(client, "queues/search-training/usage/?card=none")["data"] == []
+    steps = figure(client, "sessions/timings/")
+    assert [trace["name"] for trace in steps["data"]] == ["settle", "snapshot", "decide", "write", "send", "record"]
+
+
+def test_a_fragment_is_only_the_changing_part(world) -> None:
+    client = client_of(world.admin)
+    fragment = client.get(BASE, headers={"HX-Request": "true", "HX-Target": "live"}).content.decode()
+    whole = client.get(BASE).content.decode()
+    assert fragment.lstrip().startswith('<div id="live" data-live="sessions alerts clusters"')
+    assert "<html" not in fragment
+    assert len(fragment) < len(whole)
+
+
+def test_a_name_leads_to_the_newest_gang_of_that_name(world) -> None:
+    client = client_of(world.admin)
+    gang = world.gangs["vision/ocr"]
+    assert client.get(f"{BASE}gangs/vision/ocr/")["Location"] == f"{BASE}gangs/{gang.pk}/"
+    assert client.get(f"{BASE}search/?q=vision/ocr-small").status_code == 302
+    assert client.get(f"{BASE}search/?q=sandbox")["Location"] == f"{BASE}queues/sandbox-training/"
+
+
+def test_pages_are_not_kept_by_anybody(world) -> None:
+    answer = client_of(world.admin).get(BASE)
+    assert "no-store" in answer["Cache-Control"]
+    policy = answer["Content-Security-Policy"]
+    assert "unsafe" not in policy
+    assert "style-src-attr 'none'" in policy

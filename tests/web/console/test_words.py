@@ -1,0 +1,128 @@
+"""Texts, numbers, colours and icons: complete in every language, the same in style sheet and figures."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.utils import translation
+
+from scheduler_core.model.reason import ReasonCode
+from tidesched_web.console import amounts, assets, catalogue, wording
+from tidesched_web.console.card_names import card_label
+from tidesched_web.console.figures import palette
+from tidesched_web.console.states import LOOKS
+
+BASE = Path(settings.BASE_DIR)
+
+
+@pytest.mark.parametrize("language", catalogue.LANGUAGES)
+def test_every_text_is_translated(language: str) -> None:
+    there = catalogue.read(language)
+    ids = {message.id for message in catalogue.extracted() if message.id}
+    known = {message.id for message in there if message.id}
+    assert sorted(map(str, ids - known)) == [], "run manage.py messages and translate what it lists"
+    assert sorted(map(str, known - ids)) == [], "run manage.py messages: these are gone"
+    assert catalogue.untranslated(there) == []
+
+
+@pytest.mark.parametrize("language", catalogue.LANGUAGES)
+def test_a_translation_names_the_same_figures(language: str) -> None:
+    names = re.compile(r"%\((\w+)\)s|%s")
+    for message in catalogue.read(language):
+        if not message.id:
+            continue
+        ids = message.id if isinstance(message.id, tuple) else (message.id,)
+        texts = message.string if isinstance(message.string, tuple) else (message.string,)
+        allowed = {found[0] for text in ids for found in names.finditer(text)}
+        for text in texts:
+            assert {found[0] for found in names.finditer(text)} <= allowed, message.id
+
+
+def test_the_chinese_console_speaks_chinese() -> None:
+    with translation.override("zh-hans"):
+        assert amounts.duration(3 * 3600 + 12 * 60) == "3 小时 12 分"
+        text = wording.reason_sentence("WaitingForCards", {"resource": "NVIDIA-H200", "requested": 8, "free": 5})
+        assert text == "需要 8 × H200,但集群中仅有 5 空闲。"
+
+
+def test_each_reason_code_has_a_name_and_a_sentence() -> None:
+    assert set(wording.TITLES) == {code.value for code in ReasonCode}
+    for code in ReasonCode:
+        assert wording.reason_sentence(code, {}) not in ("", str(code)), code
+
+
+@pytest.mark.parametrize(
+    ("code", "numbers", "text"),
+    [
+        (
+            "WaitingForCards",
+            {"resource": "NVIDIA-H200", "requested": 16, "free": 10, "holders": [{"gang": "a/b", "amount": 6}]},
+            "Needs 16 × H200, 10 are free; the most, 6, are held by a/b.",
+        ),
+        ("WaitingForCards", {"resource": "A|B", "requested": 2, "free": 0}, "Needs 2 × A or B, but only 0 are free in the cluster."),
+        ("ExceedsMaxQuota", {"resource": "memory", "requested": 2**37, "limit": 2**36}, "Needs 128 GiB memory, but the quota is 64 GiB: it can never fit."),
+        ("BehindHigherPriority", {"position": 3}, "Place 3 in its queue: more important or older gangs come first."),
+    ],
+)  # fmt: skip
+def test_sentences_carry_their_numbers(code: str, numbers: dict[str, object], text: str) -> None:
+    assert wording.reason_sentence(code, numbers) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0 s"), (0.0042, "4.2 ms"), (0.137, "137 ms"), (59.4, "59 s"), (61, "1 min 1 s"), (600, "10 min"),
+        (3600, "1 h"), (11_520, "3 h 12 min"), (86_400, "1 d"), (100_000, "1 d 3 h"), (-5, "0 s"),
+    ],
+)  # fmt: skip
+def test_durations(seconds: float, text: str) -> None:
+    assert amounts.duration(seconds) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [(0, "0"), (12_345, "12,345"), (0.46, "0.46"), (8.25, "8.2"), (3.0, "3")])
+def test_numbers(value: float, text: str) -> None:
+    assert amounts.number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("NVIDIA-H200", "H200"),
+        ("NVIDIA-GeForce-RTX-4090", "RTX-4090"),
+        ("NVIDIA-H200/mig-1g.18gb-mixed", "H200 MIG 1g.18gb"),
+        ("Tesla-V100/mps-32g*1/4", "V100 MPS 1/4"),
+        ("NVIDIA-A100|NVIDIA-H200", "A100 or H200"),
+    ],
+)
+def test_card_labels(name: str, label: str) -> None:
+    assert card_label(name) == label
+
+
+def tokens(selector: str) -> dict[str, str]:
+    css = (BASE / "static/css/console.css").read_text()
+    block = re.search(re.escape(selector) + r" \{(.*?)\n\}", css, re.DOTALL)
+    assert block is not None
+    return dict(re.findall(r"--ts-([\w-]+): (#[0-9a-f]{6});", block[1]))
+
+
+@pytest.mark.parametrize(("selector", "colours"), [(":root", palette.LIGHT), ('[data-bs-theme="dark"]', palette.DARK)])
+def test_figures_have_the_colours_of_the_style_sheet(selector: str, colours: palette.Palette) -> None:
+    found = tokens(selector)
+    for name in ("inference", "training", "idle", "foreign", "waiting", "reclaimed", "tick"):
+        assert found[name] == getattr(colours, name), name
+
+
+def test_each_icon_in_use_is_in_the_sprite() -> None:
+    used = {look.icon for looks in LOOKS.values() for look in looks.values()}
+    for template in (BASE / "templates").rglob("*.html"):
+        text = template.read_text()
+        used |= set(re.findall(r'\{% icon "([\w-]+)"', text)) | set(re.findall(r'symbol="([\w-]+)"', text))
+    assert used <= set(assets.ICONS)
+
+
+def test_no_template_styles_or_acts_inline() -> None:
+    for template in (BASE / "templates").rglob("*.html"):
+        assert not re.search(r'\s(style|on\w+)="', template.read_text()), template

@@ -1,0 +1,59 @@
+"""Reads the texts of Django templates for Babel (`locale/babel.cfg` names it), which knows no such format by itself."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import IO, Any
+
+from django.template.base import Lexer, TokenType
+
+# (line, function, message or (singular, plural), comments), as Babel wants it.
+Found = tuple[int, str, Any, list[str]]
+
+_TEXT = r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
+_TRANSLATE = re.compile(rf"^(?:trans|translate)\s+{_TEXT}", re.DOTALL)
+_BLOCK = re.compile(r"^blocktrans(?:late)?\b")
+_END = re.compile(r"^endblocktrans(?:late)?$")
+_CALL = re.compile(rf"(?<!\w)_\({_TEXT}\)")
+
+
+def extract_django(
+    fileobj: IO[bytes], keywords: Mapping[str, Any], comment_tags: Collection[str], options: Mapping[str, str]
+) -> Iterator[Found]:
+    """Yield each ``translate``, ``blocktranslate`` and ``_("…")`` of a template."""
+    del keywords, comment_tags
+    text = fileobj.read().decode(options.get("encoding", "utf-8"))
+    start, singular, plural = 0, None, None
+    for token in Lexer(text).tokenize():
+        if singular is not None:
+            if token.token_type is TokenType.BLOCK and _END.match(token.contents):
+                if plural is None:
+                    yield start, "gettext", singular, []
+                else:
+                    yield start, "ngettext", (singular, plural), []
+                singular = plural = None
+            elif token.token_type is TokenType.BLOCK and token.contents == "plural":
+                plural = ""
+            elif plural is None:
+                singular += _inside(token.token_type, token.contents)
+            else:
+                plural += _inside(token.token_type, token.contents)
+            continue
+        if token.token_type is TokenType.BLOCK:
+            if _BLOCK.match(token.contents):
+                start, singular = token.lineno, ""
+                continue
+            if found := _TRANSLATE.match(token.contents):
+                yield token.lineno, "gettext", ast.literal_eval(found[1]), []
+        if token.token_type in (TokenType.BLOCK, TokenType.VAR):
+            for call in _CALL.finditer(token.contents):
+                yield token.lineno, "gettext", ast.literal_eval(call[1]), []
+
+
+def _inside(kind: TokenType, contents: str) -> str:
+    """A piece of a blocktranslate, as Django makes its message of it."""
+    if kind is TokenType.VAR:
+        return f"%({contents})s"
+    return contents.replace("%", "%%")
