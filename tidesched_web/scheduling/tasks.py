@@ -8,6 +8,7 @@ from typing import Any
 from celery import shared_task
 from celery.signals import celeryd_after_setup, worker_ready, worker_shutdown, worker_shutting_down
 from django.core.cache import cache
+from django.db import Error as DatabaseError
 
 from tidesched_web.celery import app
 from tidesched_web.scheduling import retention
@@ -27,7 +28,12 @@ _hostname = ""
 @shared_task(queue=SESSIONS_QUEUE, expires=TICK_SECONDS)
 def tick() -> None:
     """Wake the holder of each cluster that is due; where nobody holds it, ask the session workers to."""
-    for cluster_id, held in requests.due_clusters():
+    try:
+        due = requests.due_clusters()
+    except DatabaseError as error:
+        _log.warning("no tick: %s", str(error).strip().split("\n")[0])
+        return
+    for cluster_id, held in due:
         if held:
             wake_holder(cluster_id)
         else:

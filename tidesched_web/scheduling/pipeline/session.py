@@ -268,7 +268,7 @@ def _send(work: _Run) -> None:
         evicted = evictions.send(evictions.units(plan.evictions), route)
         bound = binds.send(binds.gangs(plan.binds), route)
         failed = statuses.send([*plan.statuses, *plan.events], route)
-        work.context.queue_statuses.send(work.result, route)
+        work.context.queue_statuses.send(work.result, work.snapshot, route)
     except Paused:
         # What stands half-way is settled by the session after the pause; the rest is not sent at all.
         work.counts["held"] = str(Hold.PAUSED)

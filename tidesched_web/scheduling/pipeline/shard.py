@@ -13,6 +13,7 @@ from django.utils import timezone
 from tidesched_web.clusters.kubernetes.cache import ClusterCache
 from tidesched_web.clusters.kubernetes.client import ApiFailure, KubernetesClient, Unreachable
 from tidesched_web.clusters.kubernetes.installation_lease import hold_lease, release_lease
+from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.engine.model import BadInput, BrokenInvariant
 from tidesched_web.scheduling.models import AlertSeverity
@@ -157,6 +158,8 @@ class ClusterShard(threading.Thread):
         answer = hold_lease(
             context.client, installation=installation_id(), wall=time.time(), seconds=timing.LEASE_SECONDS
         )
+        if answer.outcome.kind is OutcomeKind.UNREACHABLE:
+            raise Unreachable(answer.outcome.message, maybe_done=answer.outcome.maybe_done)
         self._lease_object_at = time.monotonic()
         if answer.held:
             if context.foreign_holder:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer
-from tidesched_web.engine.model import MIB, Event, QueueOutcome, Result
+from tidesched_web.engine.model import MIB, Event, QueueOutcome, Result, Snapshot
 from tidesched_web.scheduling.models import Decision, DecisionKind, DecisionState
 from tidesched_web.scheduling.pipeline import planning, timing
 from tidesched_web.scheduling.pipeline.decisions import Draft, Outcome
@@ -93,7 +93,7 @@ class QueueStatusBook:
         self._told: dict[str, dict[str, Any]] = {}
         self._told_at = float("-inf")
 
-    def send(self, result: Result, route: Route) -> int:
+    def send(self, result: Result, snapshot: Snapshot, route: Route) -> int:
         """Bring the queues' statuses to what the session saw; returns how many were written.
 
         Raises:
@@ -102,7 +102,12 @@ class QueueStatusBook:
         phases: dict[str, Counter[str]] = {}
         for gang in result.podgroups:
             phases.setdefault(gang.queue, Counter())[str(gang.phase).lower()] += 1
-        wanted = {queue.name: _queue_status(queue, phases.get(queue.name, Counter())) for queue in result.queues}
+        there = {queue.name for queue in snapshot.queues if not queue.made}
+        wanted = {
+            queue.name: _queue_status(queue, phases.get(queue.name, Counter()))
+            for queue in result.queues
+            if queue.name in there
+        }
         due = timing.monotonic() - self._told_at >= FIGURES_SECONDS
         moved = [
             name
