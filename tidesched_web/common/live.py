@@ -10,6 +10,7 @@ import logging
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import redis
 import redis.asyncio
@@ -57,16 +58,17 @@ def publish(topic: str, id: int | str, version: int | str = 0, *, cluster_id: in
 
 
 async def events(topics: Iterable[str], *, after: str = "$", idle_seconds: float = 15.0) -> AsyncIterator[Event | None]:
-    """Yield the events of `topics` after stream position `after` ("$" = from now on), and None when idle for so long."""
+    """Yield the events of `topics` after stream position `after` ("$" = from now on), and None when idle."""
     wanted = frozenset(topics)
     client = redis.asyncio.Redis.from_url(settings.REDIS_URL, socket_timeout=idle_seconds + 5)
     position = after
     try:
         if position == "$":
-            newest = await client.xrevrange(STREAM, count=1)
+            # redis-py types its answers for both protocols and both decodings at once
+            newest: Any = await client.xrevrange(STREAM, count=1)
             position = newest[0][0].decode() if newest else "0-0"
         while True:
-            answer = await client.xread({STREAM: position}, count=200, block=int(idle_seconds * 1000))
+            answer: Any = await client.xread({STREAM: position}, count=200, block=int(idle_seconds * 1000))
             if not answer:
                 yield None
                 continue
