@@ -1,15 +1,19 @@
 """Clusters: credentials are secret, the pause switch is decided by the database, policies are numbered."""
 
+import io
 import logging
 import threading
 
 import pytest
 from cryptography.fernet import Fernet
+from django.core.management import call_command
+from django.core.management.base import CommandError
 from django.db import connections
 
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters import credentials, selectors
 from tidesched_web.clusters import services as clusters
+from tidesched_web.clusters.addresses import checked_address
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.encryption import key_id
 from tidesched_web.common.errors import DomainError
@@ -53,6 +57,52 @@ def test_keys_are_rotated_and_foreign_ones_noticed(settings):
     settings.TIDESCHED_KEYS = []
     with pytest.raises(DomainError, match="set TIDESCHED_KEYS"):
         credentials.bearer_token(Cluster.objects.get())
+
+
+@pytest.mark.django_db
+def test_the_commands_rotate_and_refuse_foreign_keys(settings):
+    old, new = settings.TIDESCHED_KEYS[0], Fernet.generate_key().decode()
+    make()
+    settings.TIDESCHED_KEYS = [new, old]
+    out = io.StringIO()
+    call_command("credentials", "rotate", stdout=out)
+    call_command("credentials", "check", stdout=out)
+    assert out.getvalue() == "1 credentials were encrypted anew\nevery stored credential can be read\n"
+    settings.TIDESCHED_KEYS = [old]
+    with pytest.raises(CommandError, match=key_id(new)) as refused:
+        call_command("credentials", "check")
+    assert refused.value.returncode == 2
+
+
+@pytest.mark.parametrize(
+    "address", ["https://10.0.0.1:6443", "http://127.0.0.1:8001", "http://[::1]:8001", "http://localhost"]
+)
+def test_addresses_of_clusters(address):
+    assert checked_address(address + "/", simulated=False) == address
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://10.0.0.1",
+        "ftp://east",
+        "east",
+        "",
+        "https://",
+        "https://ann:pw@east",
+        "https://east?x=1",
+        "https://a:b:c",
+    ],
+)
+def test_addresses_that_no_cluster_has(address):
+    with pytest.raises(DomainError) as refused:
+        checked_address(address, simulated=False)
+    assert refused.value.extra["errors"][0]["pointer"] == "/api_url"
+    assert "pw" not in refused.value.message
+
+
+def test_the_simulated_cluster_may_be_another_host_of_the_same_network():
+    assert checked_address("http://simcluster:8001", simulated=True) == "http://simcluster:8001"
 
 
 @pytest.mark.django_db

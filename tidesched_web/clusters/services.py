@@ -11,8 +11,10 @@ from django.utils import timezone
 from django.utils.text import slugify
 
 from tidesched_web.audit import services as audit
+from tidesched_web.clusters.addresses import checked_address
 from tidesched_web.clusters.credentials import bearer_token, seal
 from tidesched_web.clusters.models import CardKind, CardType, Cluster, ClusterMode, PolicyRevision
+from tidesched_web.clusters.selectors import foreign_key_ids
 from tidesched_web.common import live
 from tidesched_web.common.encryption import known_key_ids
 from tidesched_web.common.errors import DomainError
@@ -58,7 +60,7 @@ def create(
         name=name,
         slug=slug or slugify(name)[:63],
         mode=mode,
-        api_url=api_url.rstrip("/"),
+        api_url=checked_address(api_url, simulated=simulated),
         ca_certificate=ca_certificate,
         simulated=simulated,
         clock_rate=clock_rate,
@@ -89,7 +91,8 @@ def create(
 def set_connection(*, cluster: Cluster, api_url: str, token: str | None, actor: str, reason: str = "") -> Cluster:
     """Change address and credentials (None keeps them). The entry says that a secret changed, never the secret."""
     cluster = lock_row(Cluster, cluster.pk)
-    address, secret_changes = api_url.rstrip("/"), token is not None and token != bearer_token(cluster)
+    address = checked_address(api_url, simulated=cluster.simulated)
+    secret_changes = token is not None and token != bearer_token(cluster)
     if cluster.api_url == address and not secret_changes:
         return cluster
     before = {"api_url": cluster.api_url}
@@ -257,6 +260,17 @@ def note_clock(*, cluster: Cluster, virtual: dt.datetime, wall: dt.datetime, rat
     cluster.clock_anchor, cluster.clock_wall_anchor, cluster.clock_rate = virtual, wall, rate
     Cluster.objects.filter(pk=cluster.pk).update(clock_anchor=virtual, clock_wall_anchor=wall, clock_rate=rate)
     return True
+
+
+def refuse_foreign_keys() -> None:
+    """Stop a start that could not read the stored credentials: a session would find out much later."""
+    foreign = foreign_key_ids()
+    if foreign:
+        raise DomainError(
+            "undecryptable",
+            f"Credentials in this database were encrypted with keys that TIDESCHED_KEYS does not have "
+            f"({', '.join(foreign)}). Add those keys behind the first one, or set the clusters' credentials anew.",
+        )
 
 
 @transaction.atomic
