@@ -35,7 +35,7 @@ class Victims:
         self._session = session
         self._rules: dict[int, str | None] = {}
         self._holdings: dict[int, Holding] = {}
-        self._units: dict[int, dict[tuple[int, tuple[int, ...]], Unit]] = {}
+        self._units: dict[int, dict[tuple[tuple[int, ...], ...], Unit]] = {}
 
     def forget(self, gang: int) -> None:
         """The gang has changed."""
@@ -114,7 +114,8 @@ class Victims:
 
     def _unit(self, gang: int, cls: TaskClass, members: tuple[int, ...], spare: int) -> Unit:
         known = self._units.setdefault(gang, {})
-        key = (cls.index, members)
+        # What it frees is told by resource row and card type: classes that ask for the same of them share the answer.
+        key = (cls.rows, cls.cards, members)
         if key not in known:
             known[key] = self._make_unit(gang, cls, members, spare)
         return known[key]
