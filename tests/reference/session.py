@@ -259,7 +259,8 @@ def _reclaim_turn(world, gang):
     if not placed or not pipelined(world, gang) or missing(world, gang):
         undo(changes)
         return
-    _hold_back(world, gang)
+    if not ready(world, gang):
+        _hold_back(world, gang)
     renew(world, gang)
     for unit in taken:
         world["evictions"] += [(task["key"], gang) for task in unit["tasks"]]
