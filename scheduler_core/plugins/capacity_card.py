@@ -18,13 +18,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from scheduler_core.algorithms.card_quota import first_excess
 from scheduler_core.algorithms.tide import may_reclaim, refusal
 from scheduler_core.framework.combine import Ballot, Opinion
 from scheduler_core.framework.demand import Demand, Shortfall
 from scheduler_core.framework.plugin import Argument, Plugin
+from scheduler_core.framework.quota import Book
 from scheduler_core.framework.session import Session
 from scheduler_core.model.pod import ServiceType
+from scheduler_core.model.queue import Queue
 from scheduler_core.model.reason import ReasonCode
 from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
 from scheduler_core.state.queue_ledger import NO_LIMIT
@@ -149,105 +150,41 @@ class CapacityCard(Plugin):
     def _over_quota(self, queue: int, demand: Demand, *, admission: bool, empty: bool = False) -> Shortfall | None:
         """Admission counts promises to others and lets what goes beyond minimums pass; placing does neither."""
         ledger = self.session.ledger
-        name = ledger.queues[queue].name
+        spec = ledger.queues[queue]
         column = ledger.allocated[:, queue] + ledger.pipelined[:, queue]
-        choices = ledger.inqueue_choices[queue] if admission else {}
         if admission:
             column = column - ledger.elastic[:, queue]
-        used = [0] * len(column) if empty else column.tolist()
-        promised = ledger.inqueue[:, queue].tolist() if admission else [0] * len(column)
-        limits = ledger.capability[:, queue].tolist()
-        for row, label, asked in ((CPU, "cpu", demand.cpu_milli), (MEMORY, "memory", demand.memory_mib)):
-            over = asked + used[row] + promised[row] - limits[row]
-            if asked > 0 and over > 0:
-                return Shortfall(
-                    code=ReasonCode.WAITING_FOR_QUOTA,
-                    resource=label,
-                    requested=asked,
-                    limit=limits[row],
-                    allocated=used[row],
-                    inqueue=promised[row],
-                    short=over,
-                    queue=name,
-                )
-        for key, milli in sorted(demand.unknown.items()):
-            limit = sum((ledger.queues[queue].card_quota or {}).get(part, 0) for part in key.split("|"))
-            if milli > limit:
-                return Shortfall(
-                    code=ReasonCode.WAITING_FOR_QUOTA,
-                    resource=key,
-                    requested=milli,
-                    limit=limit,
-                    short=milli - limit,
-                    queue=name,
-                )
-        if not demand.cards:
-            return None
-        left = [
-            limit - in_use - soon
-            for limit, in_use, soon in zip(
-                limits[LEDGER_CARDS:], used[LEDGER_CARDS:], promised[LEDGER_CARDS:], strict=True
-            )
-        ]
-        return self._excess(ReasonCode.WAITING_FOR_QUOTA, name, demand.cards, choices, left, limits, used)
+        rows = len(column)
+        book = Book(
+            ReasonCode.WAITING_FOR_QUOTA,
+            ledger.axes.cards,
+            limits=ledger.capability[:, queue].tolist(),
+            used=[0] * rows if empty else column.tolist(),
+            promised=ledger.inqueue[:, queue].tolist() if admission else [0] * rows,
+            choices=ledger.inqueue_choices[queue] if admission else {},
+            queue=spec.name,
+        )
+        short = book.shortfall(demand.cpu_milli, demand.memory_mib, demand.cards)
+        return short or _unknown_card(spec, demand)
 
     def _over_committed(self, gang: int, demand: Demand) -> Shortfall | None:
         """used + inqueue + minimum <= total x factor; what the gang could take back does not count as used."""
         session, factor = self.session, float(self.values["overCommitFactor"])
         ledger = session.ledger
-        used = self._in_use(back="reclaim" in session.policy.actions and self.reclaimer(gang) is None)
-        promised = ledger.inqueue.sum(axis=1)
-        bound = np.floor(self._total * factor).astype(np.int64)
-        for row, label, asked in ((CPU, "cpu", demand.cpu_milli), (MEMORY, "memory", demand.memory_mib)):
-            over = int(asked + used[row] + promised[row] - bound[row])
-            if asked > 0 and over > 0:
-                return Shortfall(
-                    code=ReasonCode.OVER_COMMITTED,
-                    resource=label,
-                    requested=asked,
-                    limit=int(bound[row]),
-                    allocated=int(used[row]),
-                    inqueue=int(promised[row]),
-                    short=over,
-                )
-        asked_cards = demand.all_cards()
-        if not asked_cards:
-            return None
         choices: dict[tuple[int, ...], int] = {}
         for of_queue in ledger.inqueue_choices:
             for choice, milli in of_queue.items():
                 choices[choice] = choices.get(choice, 0) + milli
-        left = (bound - used - promised)[LEDGER_CARDS:].tolist()
-        return self._excess(ReasonCode.OVER_COMMITTED, "", asked_cards, choices, left, bound.tolist(), used.tolist())
-
-    def _excess(
-        self,
-        code: ReasonCode,
-        queue: str,
-        demand: dict[tuple[int, ...], int],
-        promised: dict[tuple[int, ...], int],
-        left: list[int],
-        limits: list[int],
-        used: list[int],
-    ) -> Shortfall | None:
-        excess = first_excess(demand, promised, left)
-        if excess is None:
-            return None
-        cards, asked, have = excess
-        names = self.session.axes.cards
-        requested = sum(milli for choice, milli in demand.items() if frozenset(choice) <= cards)
-        limit = sum(limits[LEDGER_CARDS + card] for card in cards)
-        allocated = sum(used[LEDGER_CARDS + card] for card in cards)
-        return Shortfall(
-            code=code,
-            resource="|".join(names[card] for card in sorted(cards)),
-            requested=requested,
-            limit=limit,
-            allocated=allocated,
-            inqueue=limit - allocated - have + asked - requested,
-            short=asked - have,
-            queue=queue,
+        back = "reclaim" in session.policy.actions and self.reclaimer(gang) is None
+        book = Book(
+            ReasonCode.OVER_COMMITTED,
+            ledger.axes.cards,
+            limits=np.floor(self._total * factor).astype(np.int64).tolist(),
+            used=self._in_use(back=back).tolist(),
+            promised=ledger.inqueue.sum(axis=1).tolist(),
+            choices=choices,
         )
+        return book.shortfall(demand.cpu_milli, demand.memory_mib, demand.all_cards())
 
     def _in_use(self, *, back: bool) -> Ints:
         """int64 (D,): used, less what could be taken ``back``; kept until a node or a queue changes."""
@@ -353,3 +290,20 @@ class CapacityCard(Plugin):
     def preemptable(self, preemptor: int, candidates: Sequence[int]) -> Opinion:
         """The tide table where ``tidePreempt`` asks for it, else no opinion."""
         return self.reclaimable(preemptor, candidates) if self.values["tidePreempt"] else Opinion(None)
+
+
+def _unknown_card(queue: Queue, demand: Demand) -> Shortfall | None:
+    """Cards that no node has, against the quota as it is written."""
+    quota = queue.card_quota or {}
+    for key, milli in sorted(demand.unknown.items()):
+        limit = sum(quota.get(part, 0) for part in key.split("|"))
+        if milli > limit:
+            return Shortfall(
+                code=ReasonCode.WAITING_FOR_QUOTA,
+                resource=key,
+                requested=milli,
+                limit=limit,
+                short=milli - limit,
+                queue=queue.name,
+            )
+    return None

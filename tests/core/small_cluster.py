@@ -193,13 +193,11 @@ class World:
             if pod.deleted is not None:
                 continue
             bind = placed.get(pod.key)
+            changes: dict[str, Any] = {"deleted": self.now} if pod.key in leaving else {}
             if bind is not None:
-                pod = msgspec.structs.replace(
-                    pod, node=bind.node, card_indices=bind.card_indices, phase=PodPhase.RUNNING, started=self.now
-                )
-            if pod.key in leaving:
-                pod = msgspec.structs.replace(pod, deleted=self.now)
-            pods.append(pod)
+                changes |= {"node": bind.node, "card_indices": bind.card_indices}
+                changes |= {"phase": PodPhase.RUNNING, "started": self.now}
+            pods.append(msgspec.structs.replace(pod, **changes) if changes else pod)
         groups = tuple(msgspec.structs.replace(g, phase=phases[g.key]) for g in self.snapshot.pod_groups)
         self.snapshot = msgspec.structs.replace(self.snapshot, pods=tuple(pods), pod_groups=groups)
         self.now += seconds
