@@ -37,7 +37,7 @@ def protected(world, reclaimer, gang, held):
     group, queue = world["gangs"][gang], world["queues"].get(world["gangs"][gang].queue)
     if queue is None or not queue.reclaimable or group.queue == world["gangs"][reclaimer].queue:
         return True
-    if group.preemptable is False:
+    if group.preemptable is False or count(world, gang, ("allocated",)):
         return True
     if any(t["pod"].namespace == "kube-system" or t["pod"].priority_class in SYSTEM_CLASSES for t in held):
         return True
