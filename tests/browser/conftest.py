@@ -78,6 +78,12 @@ def bare_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     yield from _served(tmp_path_factory, "bare", 4)
 
 
+@pytest.fixture(scope="session")
+def site_redis() -> str:
+    """Where the process of `site` listens for events."""
+    return servers.with_redis_number(os.environ["REDIS_URL"], 3)
+
+
 class Watched:
     """A page whose errors count."""
 
