@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -53,6 +54,8 @@ class AuditEntry(models.Model):
             models.Index(fields=["cluster_id", "-id"], name="audit_cluster"),
             models.Index(fields=["object_type", "object_id"], name="audit_object"),
             models.Index(fields=["request_id"], name="audit_request"),
+            # A member's log: the few entries that touch their tenants.
+            GinIndex(OpClass("tenant_ids", name="jsonb_path_ops"), name="audit_tenants"),
         ]
 
     def __str__(self) -> str:
