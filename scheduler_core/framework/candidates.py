@@ -18,7 +18,7 @@ from scheduler_core.state.task_class import TaskClass
 _REPAIR_SHARE = 4
 
 
-class Spot(msgspec.Struct, frozen=True):
+class Spot(msgspec.Struct, frozen=True, gc=False):
     """A place for one task; ``now`` is False when it must wait for what is leaving."""
 
     node: int

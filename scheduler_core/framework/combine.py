@@ -25,7 +25,7 @@ class Ballot(enum.IntEnum):
     PERMIT = 1
 
 
-class Opinion(msgspec.Struct, frozen=True):
+class Opinion(msgspec.Struct, frozen=True, gc=False):
     """A plugin's answer about victims: the gangs' tasks it allows (None = abstains) and why it refuses the others.
 
     Attributes:
@@ -36,7 +36,7 @@ class Opinion(msgspec.Struct, frozen=True):
     refused: dict[int, str] = {}
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class Verdict(msgspec.Struct, frozen=True, gc=False):
     """The combined answer about victims."""
 
     allowed: frozenset[int]

@@ -7,7 +7,7 @@ import msgspec
 from scheduler_core.model.reason import ReasonCode
 
 
-class Demand(msgspec.Struct, frozen=True):
+class Demand(msgspec.Struct, frozen=True, gc=False):
     """CPU, memory and cards of several tasks together, as they count against a quota.
 
     Attributes:
@@ -31,7 +31,7 @@ class Demand(msgspec.Struct, frozen=True):
         return cards
 
 
-class Shortfall(msgspec.Struct, frozen=True, kw_only=True):
+class Shortfall(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A refusal because of an amount; all numbers in the canonical unit of ``resource``.
 
     Attributes:

@@ -27,7 +27,7 @@ class Combine(enum.StrEnum):
     FIRST = "first"  # the first registrant's answer
 
 
-class ExtensionPoint(msgspec.Struct, frozen=True):
+class ExtensionPoint(msgspec.Struct, frozen=True, gc=False):
     """One hook.
 
     Attributes:

@@ -21,7 +21,7 @@ _OWN_CONDITIONS = ("Unschedulable", "Scheduled")
 _READY = GangCondition(type="Scheduled", reason="tasks in gang are ready to be scheduled")
 
 
-class Kept(msgspec.Struct, frozen=True):
+class Kept(msgspec.Struct, frozen=True, gc=False):
     """An outcome and what it was made of: the PodGroup, its queue, the policy, counts, cards."""
 
     group: PodGroup

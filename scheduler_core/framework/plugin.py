@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from scheduler_core.framework.session import Session
 
 
-class Argument(msgspec.Struct, frozen=True, kw_only=True):
+class Argument(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One argument of a plugin or an action.
 
     Attributes:

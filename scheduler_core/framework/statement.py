@@ -14,7 +14,7 @@ from scheduler_core.state.cluster import Cluster, Place
 from scheduler_core.state.status import CHARGED, TaskStatus
 
 
-class Operation(msgspec.Struct, frozen=True):
+class Operation(msgspec.Struct, frozen=True, gc=False):
     """One change: the task, where it was and where it went."""
 
     task: int

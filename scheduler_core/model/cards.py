@@ -15,7 +15,7 @@ class CardKind(enum.StrEnum):
     MPS = "mps"
 
 
-class CardType(msgspec.Struct, frozen=True, kw_only=True):
+class CardType(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One kind of accelerator, or of slice of one, under its canonical name.
 
     Attributes:
@@ -31,7 +31,7 @@ class CardType(msgspec.Struct, frozen=True, kw_only=True):
     parent: str | None = None
 
 
-class NodeCards(msgspec.Struct, frozen=True):
+class NodeCards(msgspec.Struct, frozen=True, gc=False):
     """The cards of one type on one node; each of the ``count`` is a row of the card table (1000 milli-cards)."""
 
     card: str
@@ -39,7 +39,7 @@ class NodeCards(msgspec.Struct, frozen=True):
     count: int
 
 
-class CardRequest(msgspec.Struct, frozen=True):
+class CardRequest(msgspec.Struct, frozen=True, gc=False):
     """What one pod asks of cards.
 
     Attributes:

@@ -20,7 +20,7 @@ class VictimRole(enum.StrEnum):
     SIBLING = "sibling"
 
 
-class Bind(msgspec.Struct, frozen=True):
+class Bind(msgspec.Struct, frozen=True, gc=False):
     """``pod`` (namespace/name) goes to ``node``; ``card`` is the type it takes there, ``card_indices`` which ones."""
 
     pod: str
@@ -29,7 +29,7 @@ class Bind(msgspec.Struct, frozen=True):
     card_indices: tuple[int, ...] = ()
 
 
-class Eviction(msgspec.Struct, frozen=True, kw_only=True):
+class Eviction(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """``pod`` leaves ``node`` so that ``reclaimer`` (a gang) can run."""
 
     pod: str
@@ -41,7 +41,7 @@ class Eviction(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
-class GangOutcome(msgspec.Struct, frozen=True, kw_only=True):
+class GangOutcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A PodGroup as after the session."""
 
     name: str
@@ -59,7 +59,7 @@ class GangOutcome(msgspec.Struct, frozen=True, kw_only=True):
     priority: int = 0
 
 
-class QueueOutcome(msgspec.Struct, frozen=True, kw_only=True):
+class QueueOutcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A queue as after the session; ``quota`` holds its capability and card quota."""
 
     name: str
@@ -72,7 +72,7 @@ class QueueOutcome(msgspec.Struct, frozen=True, kw_only=True):
     share: float
 
 
-class ReclaimVictimGang(msgspec.Struct, frozen=True, kw_only=True):
+class ReclaimVictimGang(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A gang that falls; ``cards`` in milli-cards by type, work lost in card-seconds."""
 
     gang: str
@@ -82,7 +82,7 @@ class ReclaimVictimGang(msgspec.Struct, frozen=True, kw_only=True):
     work_lost_card_seconds: float
 
 
-class Vote(msgspec.Struct, frozen=True):
+class Vote(msgspec.Struct, frozen=True, gc=False):
     """What one plugin said of the victims: permit, abstain or reject."""
 
     tier: int
@@ -90,14 +90,14 @@ class Vote(msgspec.Struct, frozen=True):
     vote: str
 
 
-class Refusal(msgspec.Struct, frozen=True):
+class Refusal(msgspec.Struct, frozen=True, gc=False):
     """A candidate gang that was not taken, and the rule that said so."""
 
     gang: str
     rule: str
 
 
-class Reclaim(msgspec.Struct, frozen=True, kw_only=True):
+class Reclaim(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Who needed what, who fell, and why that was allowed."""
 
     reclaimer: str
@@ -111,7 +111,7 @@ class Reclaim(msgspec.Struct, frozen=True, kw_only=True):
     refused: tuple[Refusal, ...] = ()
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True):
+class Event(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A Kubernetes event that is to be written; ``kind`` Pod or PodGroup, ``type`` Normal or Warning."""
 
     kind: str
@@ -121,7 +121,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True):
+class Result(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """All that one session decided; every list is sorted by name."""
 
     now: float

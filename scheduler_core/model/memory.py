@@ -7,7 +7,7 @@ import msgspec
 MEMORY_VERSION = 1
 
 
-class Reservation(msgspec.Struct, frozen=True, kw_only=True):
+class Reservation(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Room on a node that is promised to a pod until ``expires``: what eviction freed is not given to others.
 
     Attributes:
@@ -25,7 +25,7 @@ class Reservation(msgspec.Struct, frozen=True, kw_only=True):
     expires: float = 0.0
 
 
-class Memory(msgspec.Struct, frozen=True, kw_only=True):
+class Memory(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Carried from session to session; stored with the session row, so it survives a crash.
 
     Attributes:

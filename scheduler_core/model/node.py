@@ -7,7 +7,7 @@ import msgspec
 from scheduler_core.model.cards import NodeCards
 
 
-class Taint(msgspec.Struct, frozen=True):
+class Taint(msgspec.Struct, frozen=True, gc=False):
     """As in ``spec.taints``."""
 
     key: str
@@ -15,7 +15,7 @@ class Taint(msgspec.Struct, frozen=True):
     effect: str = "NoSchedule"
 
 
-class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """One node, immutable.
 
     Attributes:

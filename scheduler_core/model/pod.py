@@ -28,7 +28,7 @@ class PodPhase(enum.StrEnum):
     UNKNOWN = "Unknown"
 
 
-class Toleration(msgspec.Struct, frozen=True, omit_defaults=True):
+class Toleration(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """As in ``spec.tolerations``; an empty key with ``Exists`` tolerates everything."""
 
     key: str = ""
@@ -37,7 +37,7 @@ class Toleration(msgspec.Struct, frozen=True, omit_defaults=True):
     effect: str = ""
 
 
-class NodeSelectorRequirement(msgspec.Struct, frozen=True):
+class NodeSelectorRequirement(msgspec.Struct, frozen=True, gc=False):
     """One line of a node selector term: ``key operator values``."""
 
     key: str
@@ -49,14 +49,14 @@ class NodeSelectorRequirement(msgspec.Struct, frozen=True):
 NodeSelectorTerm = tuple[NodeSelectorRequirement, ...]
 
 
-class PreferredNodeTerm(msgspec.Struct, frozen=True):
+class PreferredNodeTerm(msgspec.Struct, frozen=True, gc=False):
     """``preferredDuringSchedulingIgnoredDuringExecution`` of node affinity."""
 
     weight: int
     term: NodeSelectorTerm
 
 
-class HostPort(msgspec.Struct, frozen=True):
+class HostPort(msgspec.Struct, frozen=True, gc=False):
     """A port that the pod takes on its node."""
 
     port: int
@@ -64,7 +64,7 @@ class HostPort(msgspec.Struct, frozen=True):
     host_ip: str = "0.0.0.0"
 
 
-class OwnerReference(msgspec.Struct, frozen=True):
+class OwnerReference(msgspec.Struct, frozen=True, gc=False):
     """Who made the pod."""
 
     kind: str
@@ -72,7 +72,7 @@ class OwnerReference(msgspec.Struct, frozen=True):
     uid: str = ""
 
 
-class Pod(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """One pod, immutable.
 
     Attributes:

@@ -35,7 +35,7 @@ class EvictedPolicy(enum.StrEnum):
         return self in (EvictedPolicy.ABORT_JOB, EvictedPolicy.RESTART_JOB, EvictedPolicy.TERMINATE_JOB)
 
 
-class GangCondition(msgspec.Struct, frozen=True, kw_only=True):
+class GangCondition(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One entry of ``status.conditions``."""
 
     type: str
@@ -44,7 +44,7 @@ class GangCondition(msgspec.Struct, frozen=True, kw_only=True):
     message: str = ""
 
 
-class PodGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class PodGroup(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """One gang, immutable.
 
     Attributes:

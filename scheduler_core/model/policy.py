@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 
-class PluginOption(msgspec.Struct, frozen=True, kw_only=True):
+class PluginOption(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One plugin of a tier.
 
     Attributes:
@@ -20,7 +20,7 @@ class PluginOption(msgspec.Struct, frozen=True, kw_only=True):
     arguments: dict[str, Any] = {}
 
 
-class Policy(msgspec.Struct, frozen=True, kw_only=True):
+class Policy(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A parsed ``volcano-scheduler.conf``.
 
     Attributes:

@@ -16,7 +16,7 @@ class QueueState(enum.StrEnum):
     UNKNOWN = "Unknown"
 
 
-class Queue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Queue(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """One queue, immutable.
 
     Attributes:
@@ -51,7 +51,7 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     annotations: dict[str, str] = {}
 
 
-class PriorityClass(msgspec.Struct, frozen=True, kw_only=True):
+class PriorityClass(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A named pod priority."""
 
     name: str

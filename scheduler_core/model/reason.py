@@ -30,7 +30,7 @@ class ReasonCode(enum.StrEnum):
     PENDING_EVALUATION = "PendingEvaluation"
 
 
-class Holder(msgspec.Struct, frozen=True):
+class Holder(msgspec.Struct, frozen=True, gc=False):
     """A gang that holds some of what is asked for; ``amount`` in the unit of the reason's resource."""
 
     gang: str
@@ -38,7 +38,7 @@ class Holder(msgspec.Struct, frozen=True):
     amount: float
 
 
-class ReasonNumbers(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ReasonNumbers(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """The figures behind a reason. Cards as counts, cpu in milli-cores, memory in bytes.
 
     Attributes:
@@ -61,7 +61,7 @@ class ReasonNumbers(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     nodes: dict[str, int] | None = None
 
 
-class Remedy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Remedy(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """The smallest single change that a session has shown to admit the gang."""
 
     change: str
@@ -73,7 +73,7 @@ class Remedy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     verified: bool = True
 
 
-class Reason(msgspec.Struct, frozen=True, kw_only=True):
+class Reason(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Why ``podgroup`` (namespace/name) still needs something."""
 
     podgroup: str

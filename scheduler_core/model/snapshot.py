@@ -11,7 +11,7 @@ from scheduler_core.model.podgroup import PodGroup
 from scheduler_core.model.queue import PriorityClass, Queue
 
 
-class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+class Snapshot(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A cluster at one moment. Every list is sorted by its key (name, or namespace/name).
 
     Attributes:

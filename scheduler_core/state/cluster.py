@@ -14,7 +14,7 @@ from scheduler_core.state.task_class import TaskClass
 from scheduler_core.state.workspace import Workspace
 
 
-class Place(msgspec.Struct, frozen=True):
+class Place(msgspec.Struct, frozen=True, gc=False):
     """Status of a task and where it is: enough to put it back exactly."""
 
     status: TaskStatus

@@ -26,7 +26,7 @@ from scheduler_core.state.task_table import TaskTable
 _MOST_FORGOTTEN = 100_000
 
 
-class Entry(msgspec.Struct, frozen=True):
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """What is kept of a PodGroup: its name, its lasting name, and the number that its tasks refer to."""
 
     group: PodGroup

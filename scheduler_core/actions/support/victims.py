@@ -18,7 +18,7 @@ from scheduler_core.state.status import ALLOCATED, CHARGED, RUNNING, Bools
 from scheduler_core.state.task_class import TaskClass
 
 
-class Holding(msgspec.Struct, frozen=True):
+class Holding(msgspec.Struct, frozen=True, gc=False):
     """A gang that could be taken: all its members in place, those that may go alone, and how many of them."""
 
     gang: int
