@@ -95,7 +95,7 @@ def cards_to_json(milli: int) -> int | float:
     return milli // MILLI if milli % MILLI == 0 else milli / MILLI
 
 
-class Amount(msgspec.Struct, frozen=True):
+class Amount(msgspec.Struct, frozen=True, gc=False):
     """CPU, memory and cards by card type.
 
     Attributes:
@@ -136,9 +136,7 @@ class Amount(msgspec.Struct, frozen=True):
 
     def clamped(self) -> Amount:
         """Negative parts as zero."""
-        return Amount(
-            max(0, self.cpu_milli), max(0, self.memory_mib), {n: m for n, m in self.cards.items() if m > 0}
-        )
+        return Amount(max(0, self.cpu_milli), max(0, self.memory_mib), {n: m for n, m in self.cards.items() if m > 0})
 
     def items(self) -> Iterator[tuple[str, int]]:
         """``("cpu", milli)``, ``("memory", MiB)``, then each card by name."""
