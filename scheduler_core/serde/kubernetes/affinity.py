@@ -11,6 +11,7 @@ from scheduler_core.model.pod import (
     PreferredNodeTerm,
     Toleration,
 )
+from scheduler_core.serde.kubernetes.decode import Int32
 
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 
@@ -39,7 +40,7 @@ class RawRequired(msgspec.Struct, rename="camel"):
 class RawPreferred(msgspec.Struct):
     """One entry of ``preferredDuringSchedulingIgnoredDuringExecution``."""
 
-    weight: int
+    weight: Int32
     preference: RawTerm
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
 from scheduler_core.model.errors import BadInput
 
 T = TypeVar("T")
+# Kubernetes' integers; anything larger is a slip that the tables could not count.
+Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 
 _AT = re.compile(r"^(?P<what>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")

@@ -12,7 +12,7 @@ import msgspec
 
 from scheduler_core.model.errors import BadInput
 from scheduler_core.serde.kubernetes import annotations as keys
-from scheduler_core.serde.kubernetes.decode import decode
+from scheduler_core.serde.kubernetes.decode import Int32, decode
 from scheduler_core.serde.kubernetes.metadata import RawMeta, namespace_of, texts
 from scheduler_core.serde.kubernetes.pod import PodRecord, RawRequirements, read_pod
 from scheduler_core.serde.kubernetes.podgroup import PodGroupRecord, at_least, read_pod_group
@@ -25,16 +25,16 @@ _MIB = 1024 * 1024
 class RawBatchGroup(msgspec.Struct, rename="camel"):
     """``spec.podGroup`` of a BatchProcess."""
 
-    replicas: int | None = None
-    min_available: int | None = None
+    replicas: Int32 | None = None
+    min_available: Int32 | None = None
     timeout_seconds: int | float | None = None
 
 
 class RawSimpleProcess(msgspec.Struct, rename="camel"):
     """One type of process of a BatchProcess."""
 
-    replicas: int | None = None
-    min_available: int | None = None
+    replicas: Int32 | None = None
+    min_available: Int32 | None = None
     resources: RawRequirements | None = None
 
 
@@ -55,7 +55,7 @@ class RawBatchProcess(msgspec.Struct):
 class RawReplicaSpec(msgspec.Struct):
     """One role of a TFJob."""
 
-    replicas: int | None = None
+    replicas: Int32 | None = None
     template: dict[str, Any] | None = None
 
 
@@ -137,7 +137,7 @@ def min_available(text: str, path: str) -> int:
         BadInput: ``bad_value``.
     """
     try:
-        return at_least(0, int(text), path)
+        return min(at_least(0, int(text), path), 2**31 - 1)
     except BadInput:
         raise
     except ValueError:

@@ -12,7 +12,7 @@ from typing import Protocol
 import msgspec
 
 from scheduler_core.model.podgroup import PodGroup
-from scheduler_core.model.resources import Amount
+from scheduler_core.model.resources import MAX_COUNT, MAX_CPU_MILLI, MAX_MEMORY_MIB, MILLI, Amount
 from scheduler_core.serde.kubernetes import annotations as keys
 from scheduler_core.serde.kubernetes.catalogue import Catalogue
 from scheduler_core.serde.kubernetes.job import JobRecord, TaskRecord
@@ -122,7 +122,7 @@ def group_of_pods(name: str, members: list[PodRecord], owners: Owners, prioritie
         or owners.namespaces.get(namespace, {}).get(keys.QUEUE_NAME)
         or DEFAULT_QUEUE,
         min_member=least,
-        min_resources=Amount(pod.cpu_milli, pod.memory_mib).times(least),
+        min_resources=countable(Amount(pod.cpu_milli, pod.memory_mib).times(least)),
         card_request=said.card_request,
         priority=priority,
         priority_class=pod.priority_class,
@@ -142,7 +142,12 @@ def job_minimum(job: JobRecord, priorities: Priorities) -> Amount:
     total = Amount()
     for task, count in _minimal_pods(job, priorities):
         total = total + Amount(task.cpu_milli, task.memory_mib).times(count)
-    return total
+    return countable(total)
+
+
+def countable(amount: Amount) -> Amount:
+    """An amount inside the bounds of the tables: more than the largest one is out of reach just the same."""
+    return Amount(min(amount.cpu_milli, MAX_CPU_MILLI), min(amount.memory_mib, MAX_MEMORY_MIB))
 
 
 def job_cards(job: JobRecord, catalogue: Catalogue, priorities: Priorities) -> dict[str, int]:
@@ -151,7 +156,7 @@ def job_cards(job: JobRecord, catalogue: Catalogue, priorities: Priorities) -> d
     for task, count in _minimal_pods(job, priorities):
         request, _, _ = catalogue.request(task.names, task.devices, 0)
         if request is not None and request.names and count:
-            cards[request.key] = cards.get(request.key, 0) + request.milli * count
+            cards[request.key] = min(cards.get(request.key, 0) + request.milli * count, MAX_COUNT * MILLI)
     return cards
 
 
@@ -215,4 +220,4 @@ def _least(record: PodRecord, notes: dict[str, str]) -> tuple[int, str]:
         least = int(text)
     except ValueError:
         least = 0
-    return (least, "") if least > 0 else (1, f"{place}: {text!r} is not a whole number above zero")
+    return (least, "") if 0 < least < 2**31 else (1, f"{place}: {text!r} is not a whole number above zero")

@@ -6,7 +6,7 @@ import msgspec
 
 from scheduler_core.model.podgroup import EvictedPolicy
 from scheduler_core.serde.kubernetes import annotations as keys
-from scheduler_core.serde.kubernetes.decode import decode
+from scheduler_core.serde.kubernetes.decode import Int32, decode
 from scheduler_core.serde.kubernetes.metadata import RawMeta, RawTemplateMeta, created, namespace_of, texts
 from scheduler_core.serde.kubernetes.pod import DEFAULT_SCHEDULER, RawPodSpec, effective_request
 from scheduler_core.serde.kubernetes.podgroup import DEFAULT_QUEUE, at_least
@@ -38,8 +38,8 @@ class RawTask(msgspec.Struct, rename="camel"):
     """One entry of ``spec.tasks``."""
 
     name: str | None = None
-    replicas: int | None = None
-    min_available: int | None = None
+    replicas: Int32 | None = None
+    min_available: Int32 | None = None
     template: RawTemplate | None = None
     policies: list[RawPolicy] | None = None
 
@@ -50,7 +50,7 @@ class RawJobSpec(msgspec.Struct, rename="camel"):
     scheduler_name: str | None = None
     queue: str | None = None
     priority_class_name: str | None = None
-    min_available: int | None = None
+    min_available: Int32 | None = None
     policies: list[RawPolicy] | None = None
     tasks: list[RawTask] | None = None
 

@@ -17,7 +17,7 @@ from scheduler_core.serde.kubernetes.affinity import (
     required_terms,
     tolerations,
 )
-from scheduler_core.serde.kubernetes.decode import decode, time_at
+from scheduler_core.serde.kubernetes.decode import Int32, decode, time_at
 from scheduler_core.serde.kubernetes.metadata import (
     RawMeta,
     RawOwner,
@@ -46,7 +46,7 @@ class RawRequirements(msgspec.Struct):
 class RawPort(msgspec.Struct, rename="camel", gc=False):
     """As in ``ports`` of a container."""
 
-    host_port: int | None = None
+    host_port: Int32 | None = None
     protocol: str | None = None
     host_ip: str | None = msgspec.field(default=None, name="hostIP")
 
@@ -75,7 +75,7 @@ class RawPodSpec(msgspec.Struct, rename="camel"):
     overhead: RawResources | None = None
     node_name: str | None = None
     scheduler_name: str | None = None
-    priority: int | None = None
+    priority: Int32 | None = None
     priority_class_name: str | None = None
     preemption_policy: str | None = None
     node_selector: dict[str, Scalar] | None = None
@@ -269,9 +269,12 @@ def _priority(spec: RawPodSpec, notes: Mapping[str, str]) -> tuple[int | None, s
     own = notes.get(keys.TASK_PRIORITY)
     if own is not None:
         try:
-            return int(own), ""
+            value = int(own)
         except ValueError:
-            return spec.priority, f"annotation {keys.TASK_PRIORITY}: {own!r} is not a whole number"
+            value = 2**31
+        if -(2**31) <= value < 2**31:
+            return value, ""
+        return spec.priority, f"annotation {keys.TASK_PRIORITY}: {own!r} is not a whole number of 32 bits"
     return spec.priority, ""
 
 

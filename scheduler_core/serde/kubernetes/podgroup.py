@@ -11,7 +11,7 @@ from scheduler_core.model.pod import ServiceType
 from scheduler_core.model.podgroup import GangCondition, GangPhase, PodGroup
 from scheduler_core.model.resources import Amount
 from scheduler_core.serde.kubernetes import annotations as keys
-from scheduler_core.serde.kubernetes.decode import child, decode, parse_time, time_at
+from scheduler_core.serde.kubernetes.decode import Int32, child, decode, parse_time, time_at
 from scheduler_core.serde.kubernetes.metadata import (
     RawMeta,
     RawOwner,
@@ -31,8 +31,8 @@ _SERVICE_TYPES = tuple(kind.value for kind in ServiceType)
 class RawPodGroupSpec(msgspec.Struct, rename="camel"):
     """``spec``."""
 
-    min_member: int | None = None
-    min_task_member: dict[str, int] | None = None
+    min_member: Int32 | None = None
+    min_task_member: dict[str, Int32] | None = None
     min_resources: RawResources | None = None
     queue: str | None = None
     priority_class_name: str | None = None

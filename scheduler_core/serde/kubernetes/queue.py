@@ -10,7 +10,7 @@ from scheduler_core.model.errors import BadInput
 from scheduler_core.model.pod import ServiceType
 from scheduler_core.model.queue import PriorityClass, Queue, QueueState
 from scheduler_core.serde.kubernetes import annotations as keys
-from scheduler_core.serde.kubernetes.decode import child, decode
+from scheduler_core.serde.kubernetes.decode import Int32, child, decode
 from scheduler_core.serde.kubernetes.metadata import RawMeta, created, texts
 from scheduler_core.serde.kubernetes.podgroup import at_least
 from scheduler_core.serde.kubernetes.quantities import RawResources, read_card_counts, read_resources
@@ -29,8 +29,8 @@ class RawGuarantee(msgspec.Struct):
 class RawQueueSpec(msgspec.Struct):
     """``spec``."""
 
-    weight: int | None = None
-    priority: int | None = None
+    weight: Int32 | None = None
+    priority: Int32 | None = None
     reclaimable: bool | None = None
     capability: RawResources | None = None
     deserved: RawResources | None = None
@@ -56,7 +56,7 @@ class RawPriorityClass(msgspec.Struct, rename="camel"):
     """A PriorityClass object."""
 
     metadata: RawMeta
-    value: int
+    value: Int32
     global_default: bool | None = None
     preemption_policy: str | None = None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from scheduler_core.serde.kubernetes.decode import decode
+from scheduler_core.serde.kubernetes.decode import Int32, decode
 from scheduler_core.serde.kubernetes.metadata import RawMeta, namespace_of, owner_of, texts
 from scheduler_core.serde.kubernetes.podgroup import at_least
 
@@ -12,7 +12,7 @@ from scheduler_core.serde.kubernetes.podgroup import at_least
 class RawWorkloadSpec(msgspec.Struct):
     """``spec`` of a ReplicaSet or Deployment."""
 
-    replicas: int | None = None
+    replicas: Int32 | None = None
 
 
 class RawWorkload(msgspec.Struct):
