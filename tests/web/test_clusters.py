@@ -92,6 +92,9 @@ def test_addresses_of_clusters(address):
         "https://ann:pw@east",
         "https://east?x=1",
         "https://a:b:c",
+        "https://[",
+        "https://169.254.169.254",
+        "https://0.0.0.0",
     ],
 )
 def test_addresses_that_no_cluster_has(address):

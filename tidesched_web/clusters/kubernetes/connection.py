@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
+
+
+# Old resolvers read 2852039166, 0xa9fea9fe or 169.254.43518 as an IPv4 address.
+_NUMBER = re.compile(r"(^|\.)(\d+|0x[0-9a-f]*)\.?$")
 
 
 class BadConnection(ValueError):
@@ -36,36 +41,44 @@ class Connection:
             return host == "localhost"
 
 
-def check_server(url: str, *, path: str = "server", loopback: bool = False) -> str:
-    """The address of an API server without its trailing slash.
+def check_server(url: str, *, path: str = "server", loopback: bool = False, plain: bool = False) -> str:
+    """The address of an API server in one form, without its trailing slash.
 
     Clusters stand in private networks, so private addresses pass. Addresses that no cluster has but that give
-    secrets away (link-local with its metadata services, unspecified, multicast) do not; loopback only where asked.
+    secrets away (link-local with its metadata services, unspecified, multicast) do not.
+
+    Args:
+        path: the field, for the message.
+        loopback: this machine is an address too. plain: http will do across a network too.
 
     Raises:
         BadConnection: names what is wrong and what would be right.
     """
-    parts = urlsplit(url.strip())
+    try:
+        parts = urlsplit(url.strip())
+    except ValueError as error:
+        raise BadConnection(path, f"this is not an address: {error}") from None
     if parts.scheme not in ("https", "http") or not parts.hostname:
-        raise BadConnection(path, f"{url!r} is not an address; write for example https://10.0.0.1:6443")
+        raise BadConnection(path, "an address such as https://10.0.0.1:6443 is needed")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise BadConnection(path, "user, password, query and fragment do not belong into the address")
     try:
         port = parts.port
     except ValueError:
-        raise BadConnection(path, f"{url!r} has a port that is not a number from 1 to 65535") from None
+        raise BadConnection(path, "its port is not a number from 1 to 65535") from None
     host = parts.hostname
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
         is_loopback = host == "localhost" or host.endswith(".localhost")
-        refused = host in ("metadata", "metadata.google.internal")
+        refused = host in ("metadata", "metadata.google.internal") or _NUMBER.search(host) is not None
     else:
+        address = getattr(address, "ipv4_mapped", None) or address
         is_loopback = address.is_loopback
         refused = address.is_link_local or address.is_unspecified or address.is_multicast
     if refused or (is_loopback and not loopback):
         raise BadConnection(path, f"{host} is not an address where a cluster may be")
-    if parts.scheme == "http" and not (is_loopback and loopback):
+    if parts.scheme == "http" and not plain and not (is_loopback and loopback):
         raise BadConnection(path, "https is needed: the token would cross the network in the clear")
     shown = f"[{host}]" if ":" in host else host
     return f"{parts.scheme}://{shown}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
