@@ -7,7 +7,6 @@ import re
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-
 # Old resolvers read 2852039166, 0xa9fea9fe or 169.254.43518 as an IPv4 address.
 _NUMBER = re.compile(r"(^|\.)(\d+|0x[0-9a-f]*)\.?$")
 
