@@ -30,7 +30,7 @@ NAMESPACE = "replay"
 LONGEST_LULL = 3600.0
 
 
-class Arrival(msgspec.Struct, frozen=True, kw_only=True):
+class Arrival(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One task in the replay: when it comes (seconds from the start) and how long it works."""
 
     task: TraceTask

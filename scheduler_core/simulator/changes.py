@@ -28,7 +28,7 @@ class Cause(enum.StrEnum):
     DELETED = "deleted"
 
 
-class Change(msgspec.Struct, frozen=True):
+class Change(msgspec.Struct, frozen=True, gc=False):
     """One object that changed.
 
     Attributes:

@@ -19,7 +19,7 @@ class EventKind(enum.IntEnum):
     EXPIRE = 5
 
 
-class ScheduledEvent(msgspec.Struct, frozen=True, order=True, array_like=True):
+class ScheduledEvent(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False):
     """One thing that will happen.
 
     Attributes:

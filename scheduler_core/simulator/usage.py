@@ -12,7 +12,7 @@ from scheduler_core.simulator.world import World
 _HOUR = 3600.0
 
 
-class Holding(msgspec.Struct, frozen=True):
+class Holding(msgspec.Struct, frozen=True, gc=False):
     """One pod on its cards: since when, which type and how many milli-cards, for which queue and gang."""
 
     since: float

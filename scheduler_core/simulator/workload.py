@@ -17,7 +17,7 @@ class OwnerKind(enum.StrEnum):
     REPLICA_SET = "ReplicaSet"
 
 
-class PodTemplate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class PodTemplate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One pod of a workload.
 
     Attributes:
@@ -43,7 +43,7 @@ class PodTemplate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         return CardRequest(self.card_names, self.resource, self.card_milli) if self.card_milli else None
 
 
-class Workload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Workload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A training Job or an inference service.
 
     Attributes:
@@ -95,7 +95,7 @@ class WorkloadPhase(enum.StrEnum):
         return self in (WorkloadPhase.ABORTED, WorkloadPhase.COMPLETED)
 
 
-class WorkloadState(msgspec.Struct, kw_only=True):
+class WorkloadState(msgspec.Struct, kw_only=True, gc=False):
     """A workload as the cluster has it; only the world's controllers change it.
 
     Attributes:

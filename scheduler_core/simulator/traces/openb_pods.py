@@ -23,7 +23,7 @@ SERVICE_TYPES = {"LS": "inference", "Guaranteed": "inference", "BE": "training",
 PRIORITY_CLASSES = {"Guaranteed": "pc-high", "LS": "pc-medium", "Burstable": "pc-normal", "BE": "pc-low"}
 
 
-class TraceTask(msgspec.Struct, frozen=True, kw_only=True):
+class TraceTask(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One task of the trace.
 
     Attributes:
