@@ -91,8 +91,10 @@ def visible_reclaims(access: Access) -> QuerySet[Reclaim]:
     )
     if access.everything:
         return reclaims
-    fell = ReclaimVictim.objects.filter(reclaim=OuterRef("pk"), queue__tenant_id__in=access.tenant_ids)
-    return reclaims.filter(Q(queue__tenant_id__in=access.tenant_ids) | Exists(fell))
+    # The caller's queues as a set of ids, read once: a join for each reclaim costs twice as much.
+    own = Queue.objects.filter(tenant_id__in=access.tenant_ids).order_by().values("pk")
+    fell = ReclaimVictim.objects.filter(reclaim=OuterRef("pk"), queue_id__in=own)
+    return reclaims.filter(Q(queue_id__in=own) | Exists(fell))
 
 
 def own_queue_ids(access: Access) -> frozenset[int]:
