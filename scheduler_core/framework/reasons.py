@@ -5,6 +5,8 @@ Source: contracts 1 (reason codes and numbers).
 
 from __future__ import annotations
 
+import numpy as np
+
 from scheduler_core.framework.demand import Demand, Shortfall
 from scheduler_core.framework.holders import Holders
 from scheduler_core.framework.messages import sentence
@@ -17,7 +19,7 @@ from scheduler_core.model.queue import QueueState
 from scheduler_core.model.reason import Reason, ReasonCode, ReasonNumbers
 from scheduler_core.model.resources import MIB, MILLI
 from scheduler_core.state.axes import CPU, MEMORY
-from scheduler_core.state.status import PIPELINED, TaskStatus
+from scheduler_core.state.status import PIPELINED, RELEASING, TaskStatus
 
 _ROWS = {"cpu": CPU, "memory": MEMORY}
 
@@ -32,6 +34,7 @@ class Reasons:
         self._holders = Holders(session)
         self._room = Room(session)
         self._keys: set[str] | None = None
+        self._releasing: list[int] | None = None
 
     def all(self) -> tuple[dict[int, Reason], dict[int, int]]:
         """Reason of each gang that still needs something, and its position in its queue."""
@@ -90,14 +93,35 @@ class Reasons:
         invalid = session.hooks.refusal("job_valid", gang)
         if invalid is not None and not waits:
             return ReasonCode.GANG_INCOMPLETE, place, invalid
-        victims = {pod for reservation in self._reservations(gang) for pod in reservation.victims}
-        leaving = victims & self._present() if victims else victims
+        leaving = self._leaving_for(gang)
         if leaving:
             tasks = session.gangs.with_status(gang, PIPELINED)
             resource, requested, _ = self._room.asked(tasks)
             numbers = ReasonNumbers(resource=resource, requested=requested, position=place.position)
-            return ReasonCode.WAITING_FOR_RECLAIM, numbers, f"{len(leaving)} pods leave for it"
+            return (
+                ReasonCode.WAITING_FOR_RECLAIM,
+                numbers,
+                f"{leaving} {'pod leaves' if leaving == 1 else 'pods leave'}",
+            )
         return None
+
+    def _leaving_for(self, gang: int) -> int:
+        """How many pods leave for the gang: its own victims, or what leaves the nodes where it was promised room.
+
+        The second is how a reclaim looks to a session that was not told of it; only who may take back counts.
+        """
+        session, tasks = self._session, self._session.tasks
+        victims = {pod for reservation in self._reservations(gang) for pod in reservation.victims}
+        present = victims & self._present() if victims else victims
+        if present or not session.gangs.waiting(gang) or session.gangs.pending(gang):
+            return len(present)
+        if session.hooks.refusal("reclaimer", gang) is not None or "reclaim" not in session.policy.actions:
+            return 0
+        nodes = {int(tasks.node[task]) for task in session.gangs.with_status(gang, PIPELINED)}
+        if self._releasing is None:
+            at = np.flatnonzero(tasks.live & (tasks.status == RELEASING) & (tasks.node >= 0))
+            self._releasing = tasks.node[at].tolist()
+        return sum(1 for node in self._releasing if node in nodes)
 
     def _of_quota(self, gang: int, position: int) -> Finding | None:
         """WaitingForQuota, OverCommitted."""

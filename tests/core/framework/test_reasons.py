@@ -152,3 +152,12 @@ def test_an_event_is_told_once():
 def test_events_of_document_000(queues, made, expected):
     (event,) = decide(snapshot([node("n1", 8)], queues, made)).events
     assert event.reason == expected
+
+
+def test_a_reclaim_that_an_earlier_session_made_is_seen_without_its_memory():
+    world = World(snapshot([node("n1", 4)], QUEUES, FULL, service("svc", 1, 4)))
+    world.step()
+    result = decide(world.snapshot)
+    assert [pipe.pod for pipe in result.pipelined] == ["ns/svc-0"]
+    assert code(result, "svc") == "WaitingForReclaim"
+    assert reason(result, "svc").message == f"Asks for 4 x {H}, which is being taken back: 1 pod leaves for it."
