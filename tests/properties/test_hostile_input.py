@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import random
@@ -38,7 +39,7 @@ def spoilt(value, rng, times):
         else:
             # Mostly something of the same type, which gets further in.
             alike = [odd for odd in ODD if type(odd) is type(holder[key])] if rng.random() < 0.7 else []
-            holder[key] = rng.choice(alike or ODD)
+            holder[key] = copy.deepcopy(rng.choice(alike or ODD))
     return value
 
 
