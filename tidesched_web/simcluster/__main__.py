@@ -67,7 +67,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         machine = _start(store, options)
     except msgspec.MsgspecError as error:
-        return _refuse(f"{options.data_dir}: the stored world is of another version and cannot be read: {error}")
+        return _refuse(
+            f"{options.data_dir}: the stored world is of another version: {error}; remove the folder to begin anew"
+        )
     cluster = ClusterServer(machine, WriteLog(connection, rows=options.write_log_rows), token=token)
     config = uvicorn.Config(
         cluster.app(),
