@@ -40,7 +40,8 @@ def record(session: Session, action: str, attempt: Attempt, work_lost: dict[int,
     tasks, names = session.tasks, session.gangs.names
     reclaimer = names[attempt.gang]
     queue = session.ledger.queues[session.queue_of(attempt.gang)].name
-    wanted_nodes = {int(tasks.node[task]) for task in attempt.backed}
+    taken = {place for task in attempt.backed for place in _cards_held(session, task)}
+    nodes = {int(tasks.node[task]) for task in attempt.backed}
     by_gang: dict[str, list[int]] = {}
     for unit in attempt.units:
         by_gang.setdefault(unit.gang, []).extend(unit.members)
@@ -50,7 +51,9 @@ def record(session: Session, action: str, attempt: Attempt, work_lost: dict[int,
     for name, members in sorted(by_gang.items()):
         gang = int(tasks.gang[members[0]])
         members.sort(key=tasks.keys.__getitem__)
-        chosen = [task for task in members if int(tasks.node[task]) in wanted_nodes] or members[:1]
+        # The victims proper are those whose very cards are taken over; where no card is in play, those on the nodes.
+        chosen = [task for task in members if not taken.isdisjoint(_cards_held(session, task))]
+        chosen = chosen or [task for task in members if int(tasks.node[task]) in nodes] or members[:1]
         for task in members:
             session.trace.evictions.append(
                 Eviction(
@@ -89,6 +92,12 @@ def record(session: Session, action: str, attempt: Attempt, work_lost: dict[int,
             refused=tuple(Refusal(gang, rule) for gang, rule in sorted(attempt.refused.items())[:_MAX_REFUSED]),
         )
     )
+
+
+def _cards_held(session: Session, task: int) -> list[tuple[int, int, int]]:
+    """(node, card type, index) of each card of a task that has a place."""
+    node, card = int(session.tasks.node[task]), int(session.tasks.card[task])
+    return [(node, card, index) for index in session.tasks.indices[task]]
 
 
 def total(session: Session, tasks: list[int]) -> Amount:
