@@ -21,6 +21,9 @@ from tidesched_web.embedded.errors import StartError
 USER = "tidesched"
 DATABASE = "tidesched"
 
+# Of postmaster.pid, counted from 0; pg_ctl reads it too.
+_STATUS_LINE = 7
+
 _DURABLE = {"max_wal_size": "512MB", "checkpoint_timeout": "5min"}
 _DISPOSABLE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
@@ -85,6 +88,8 @@ class Postgres:
 
     def ready(self) -> bool:
         """Tell whether the server answers; make the database at the first answer."""
+        if not self._says_ready():
+            return False
         try:
             with psycopg.connect(self._address("postgres"), connect_timeout=2, autocommit=True) as connection:
                 found = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone()
@@ -98,6 +103,14 @@ class Postgres:
         """Remove what a killed server leaves beside its files: the socket and its lock."""
         for left in (".s.PGSQL.5432", ".s.PGSQL.5432.lock"):
             self.socket_dir.joinpath(left).unlink(missing_ok=True)
+
+    def _says_ready(self) -> bool:
+        """Read the server's own word for its state, so that nobody knocks, and is logged, before it is up."""
+        try:
+            lines = self.folder.joinpath("postmaster.pid").read_text(encoding="utf-8").splitlines()
+        except OSError:
+            return False
+        return len(lines) > _STATUS_LINE and lines[_STATUS_LINE].strip() == "ready"
 
     def _address(self, database: str) -> str:
         return psycopg.conninfo.make_conninfo(host=str(self.socket_dir), user=USER, dbname=database)

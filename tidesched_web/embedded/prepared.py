@@ -54,6 +54,8 @@ def schema_is_current(database_url: str) -> bool:
     }
     try:
         with psycopg.connect(database_url, connect_timeout=5) as connection:
+            if connection.execute("SELECT to_regclass('django_migrations')").fetchone() == (None,):
+                return False
             applied = connection.execute(
                 "SELECT app, name FROM django_migrations WHERE app = ANY(%s)", [sorted({app for app, _name in ours})]
             )
