@@ -112,7 +112,7 @@ TidePointRow = tuple[dt.datetime, str, int, int, int, int, int, int, int]
 
 
 def tide_points(cluster: Cluster, start: dt.datetime, card: str = "") -> list[TidePointRow]:
-    """The step functions of the tide from ``start`` on, with the last point before it for each card, by time. Two queries."""
+    """The step functions of the tide from ``start`` on, with the last point before it for each card. Two queries."""
     points = TidePoint.objects.filter(cluster=cluster)
     if card:
         points = points.filter(card=card)
@@ -137,8 +137,8 @@ def with_victim_rows(reclaims: QuerySet[Reclaim]) -> QuerySet[Reclaim]:
 def queues_with_usage(access: Access, cluster: Cluster) -> QuerySet[Queue]:
     """Visible queues of a cluster with all that their row of the list shows, in one query.
 
-    Annotations: ``card_quota_rows``, ``usage_rows`` ``[{card, quota, allocated, inqueue, elastic, at}]`` in milli-cards,
-    ``waiting_gangs``, ``running_gangs`` and ``waiting_rows`` (the card maps of the gangs that wait).
+    Annotations: ``card_quota_rows``, ``usage_rows`` ``[{card, quota, allocated, inqueue, elastic, at}]`` in
+    milli-cards, ``waiting_gangs``, ``running_gangs`` and ``waiting_rows`` (the card maps of the gangs that wait).
     """
     usage = QueueUsage.objects.filter(queue=OuterRef("pk")).order_by("card")
     gangs = Gang.objects.filter(queue=OuterRef("pk"), gone_at__isnull=True).order_by()
