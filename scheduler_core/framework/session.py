@@ -67,6 +67,7 @@ class Session:
         self.reservations: dict[str, Reservation] = {}
         self._problems: dict[int, str | None] = {}
         self._queue_keys: dict[int, tuple[int, tuple[Any, ...]]] = {}
+        self._task_keys: dict[int, tuple[Any, ...]] = {}
         self._service_types: dict[tuple[str, str, str], ServiceType] = {}
         self._service: dict[int, ServiceType] = {}
         self._open_queue = [queue.state is QueueState.OPEN and not queue.problem for queue in snapshot.queues]
@@ -187,6 +188,12 @@ class Session:
 
     def task_key(self, task: int) -> tuple[Any, ...]:
         """Sort key of a task inside its gang; a total order (semantics 1.4: index in the name, creation, name)."""
+        known = self._task_keys.get(task)
+        if known is None:
+            known = self._task_keys[task] = self._task_key(task)
+        return known
+
+    def _task_key(self, task: int) -> tuple[Any, ...]:
         pod = self.tasks.pod(task)
         parts = pod.name.rsplit("-", 2)
         number = int(parts[2]) if len(parts) == 3 and parts[2].isdecimal() else math.inf

@@ -34,7 +34,8 @@ class TaskStatus(enum.IntEnum):
 
 # The same as plain integers: looking a member up on its enum costs more than the array access it is used for.
 PENDING, PIPELINED, ALLOCATED, BOUND = 0, 1, 2, 3
-RUNNING, RELEASING, SUCCEEDED, FAILED, GATED = 4, 5, 6, 7, 8
+RUNNING, RELEASING, SUCCEEDED, FAILED = 4, 5, 6, 7
+GATED, UNKNOWN, FOREIGN = 8, 9, 10
 
 
 def _table(*members: TaskStatus) -> Bools:

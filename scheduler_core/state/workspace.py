@@ -18,9 +18,25 @@ from scheduler_core.state.axes import Axes
 from scheduler_core.state.card_table import CardTable, choose_cards
 from scheduler_core.state.gang_table import lasting_name
 from scheduler_core.state.node_table import NodeTable
-from scheduler_core.state.status import HOLDS, Index, Ints, TaskStatus
+from scheduler_core.state.status import (
+    BOUND,
+    FAILED,
+    FOREIGN,
+    GATED,
+    HOLDS,
+    PENDING,
+    RELEASING,
+    RUNNING,
+    SUCCEEDED,
+    UNKNOWN,
+    Index,
+    Ints,
+)
 from scheduler_core.state.task_class import ClassTable, TaskClass
 from scheduler_core.state.task_table import TaskTable
+
+_PENDING, _RUNNING, _SUCCEEDED, _FAILED = PodPhase.PENDING, PodPhase.RUNNING, PodPhase.SUCCEEDED, PodPhase.FAILED
+_HOLDS: list[bool] = HOLDS.tolist()
 
 # Names of gangs that may be remembered beyond those that exist, before everything is built anew.
 _MOST_FORGOTTEN = 100_000
@@ -163,12 +179,12 @@ class Workspace:
         tasks.started[slot] = float("nan") if pod.started is None else pod.started
         tasks.protected[slot] = pod.preemptable is False
         self._gang_number[slot] = self._number_of(f"{pod.namespace}/{pod.group}") if pod.group and ours else -1
-        node = self.axes.node_index.get(pod.node, -1) if pod.node and HOLDS[status] else -1
+        node = self.axes.node_index.get(pod.node, -1) if pod.node and _HOLDS[status] else -1
         tasks.node[slot] = node
         if node >= 0:
             self._take(slot, node, 1)
             self._on_node[node][slot] = None
-        elif pod.node and HOLDS[status]:
+        elif pod.node and _HOLDS[status]:
             # Its node is gone from the snapshot: it counts for its queue, at the first card that it may have.
             cards = self.classes[int(tasks.cls[slot])].cards
             tasks.card[slot] = cards[0] if cards else -1
@@ -178,7 +194,7 @@ class Workspace:
         tasks = self.tasks
         request = self.classes[int(tasks.cls[slot])].request
         self.nodes.used[:, node] += sign * request
-        if tasks.status[slot] == TaskStatus.RELEASING:
+        if tasks.status[slot] == RELEASING:
             self.nodes.releasing[:, node] += sign * request
         self._dirty[node] = None
 
@@ -245,7 +261,7 @@ class Workspace:
         tasks, table = self.tasks, self.cards
         tasks.card[slot], tasks.indices[slot] = card, tuple(sorted(indices))
         first = table.start_list[card][node]
-        releasing = tasks.status[slot] == TaskStatus.RELEASING
+        releasing = tasks.status[slot] == RELEASING
         for i in indices:
             table.used[first + i] += each
             if releasing:
@@ -256,18 +272,17 @@ def _same(old: tuple[Node, ...], new: tuple[Node, ...]) -> bool:
     return old is new or (len(old) == len(new) and all(a is b or a == b for a, b in zip(old, new, strict=True)))
 
 
-def _status(pod: Pod, ours: bool) -> TaskStatus:
+def _status(pod: Pod, ours: bool) -> int:
     """Semantics 2.1; pods of other schedulers that have no node yet are nothing to us."""
-    if pod.phase is PodPhase.SUCCEEDED:
-        return TaskStatus.SUCCEEDED
-    if pod.phase is PodPhase.FAILED:
-        return TaskStatus.FAILED
+    phase = pod.phase
+    if phase is _SUCCEEDED:
+        return SUCCEEDED
+    if phase is _FAILED:
+        return FAILED
     if pod.deleted is not None:
-        return TaskStatus.RELEASING
+        return RELEASING
     if pod.node:
-        if pod.phase is PodPhase.RUNNING:
-            return TaskStatus.RUNNING
-        return TaskStatus.BOUND if pod.phase is PodPhase.PENDING else TaskStatus.UNKNOWN
+        return RUNNING if phase is _RUNNING else BOUND if phase is _PENDING else UNKNOWN
     if not ours:
-        return TaskStatus.FOREIGN
-    return TaskStatus.GATED if pod.gated else TaskStatus.PENDING
+        return FOREIGN
+    return GATED if pod.gated else PENDING
