@@ -14,12 +14,14 @@ import msgspec
 from scheduler_core.model.errors import BadInput
 from scheduler_core.model.pod import Pod
 from scheduler_core.model.podgroup import PodGroup
-from scheduler_core.model.queue import PriorityClass, Queue
+from scheduler_core.model.queue import Queue
 from scheduler_core.model.snapshot import Snapshot
 from scheduler_core.serde.kubernetes.catalogue import Catalogue
+from scheduler_core.serde.kubernetes.classes import Classes
 from scheduler_core.serde.kubernetes.founding import FoundingRecord, read_batch_process, read_tf_job
 from scheduler_core.serde.kubernetes.gangs import Owners, completed, group_of_job, group_of_pods
 from scheduler_core.serde.kubernetes.job import JobRecord, read_job
+from scheduler_core.serde.kubernetes.kinds import GROUPS, key_of
 from scheduler_core.serde.kubernetes.node import NodeRecord, read_node
 from scheduler_core.serde.kubernetes.pod import PodRecord, read_pod
 from scheduler_core.serde.kubernetes.podgroup import DEFAULT_QUEUE, PodGroupRecord, read_pod_group
@@ -27,46 +29,6 @@ from scheduler_core.serde.kubernetes.queue import parent_cycle, read_priority_cl
 from scheduler_core.serde.kubernetes.workload import read_annotations, read_workload
 
 DEFAULT_SCHEDULERS = ("tidesched", "volcano")
-_SYSTEM_CLASSES = (
-    PriorityClass(name="system-cluster-critical", value=2_000_000_000),
-    PriorityClass(name="system-node-critical", value=2_000_001_000),
-)
-
-# Which kinds are read, by API group; every version of a group is read alike.
-_GROUPS: dict[str, str] = {
-    "Node": "",
-    "Pod": "",
-    "Namespace": "",
-    "ResourceQuota": "",
-    "PersistentVolumeClaim": "",
-    "PersistentVolume": "",
-    "StorageClass": "storage.k8s.io",
-    "PriorityClass": "scheduling.k8s.io",
-    "PodDisruptionBudget": "policy",
-    "ReplicaSet": "apps",
-    "Deployment": "apps",
-    "Queue": "scheduling.volcano.sh",
-    "PodGroup": "scheduling.volcano.sh",
-    "Job": "batch.volcano.sh",
-    "HyperNode": "topology.volcano.sh",
-    "Numatopology": "nodeinfo.volcano.sh",
-    "NodeMetrics": "metrics.k8s.io",
-    "BatchProcess": "workspace.brainpp.cn",
-    "TFJob": "kubeflow.org",
-}
-_CLUSTER_WIDE = frozenset(
-    {
-        "Node",
-        "Namespace",
-        "PersistentVolume",
-        "StorageClass",
-        "PriorityClass",
-        "Queue",
-        "HyperNode",
-        "Numatopology",
-        "NodeMetrics",
-    }
-)
 
 
 class SnapshotBuilder:
@@ -81,7 +43,7 @@ class SnapshotBuilder:
         self.schedulers = tuple(schedulers)
         self.strict = strict
         self.passed_over: dict[str, int] = {}
-        self._records: dict[str, dict[str, Any]] = {kind: {} for kind in _GROUPS}
+        self._records: dict[str, dict[str, Any]] = {kind: {} for kind in GROUPS}
         self._readers: dict[str, Callable[[object], Any]] = {
             "Node": read_node,
             "Pod": read_pod,
@@ -119,7 +81,7 @@ class SnapshotBuilder:
         except BadInput as error:
             raise _placed(error, path, file) from None
         meta = obj["metadata"]
-        key = _key(kind, meta.get("namespace"), meta["name"])
+        key = key_of(kind, meta.get("namespace"), meta["name"])
         records = self._records[kind]
         if key not in records:
             self._keys.pop(kind, None)
@@ -129,15 +91,15 @@ class SnapshotBuilder:
 
     def delete(self, kind: str, namespace: str | None, name: str) -> None:
         """Forget one object; one that is not known is forgotten already."""
-        if self._records.get(kind, {}).pop(_key(kind, namespace, name), None) is not None:
+        if self._records.get(kind, {}).pop(key_of(kind, namespace, name), None) is not None:
             self._keys.pop(kind, None)
 
     def has(self, obj: Mapping[str, Any]) -> bool:
         """Whether an object of this kind and name was taken in."""
         meta, kind = obj.get("metadata"), obj.get("kind")
-        if not isinstance(meta, Mapping) or not isinstance(kind, str) or self._group_of(obj) != _GROUPS.get(kind):
+        if not isinstance(meta, Mapping) or not isinstance(kind, str) or self._group_of(obj) != GROUPS.get(kind):
             return False
-        return _key(kind, meta.get("namespace"), str(meta.get("name"))) in self._records[kind]
+        return key_of(kind, meta.get("namespace"), str(meta.get("name"))) in self._records[kind]
 
     def build(self) -> Snapshot:
         """The snapshot of all that was taken in.
@@ -149,7 +111,7 @@ class SnapshotBuilder:
         """
         nodes: list[NodeRecord] = self._sorted("Node")
         catalogue = Catalogue(card_type for record in nodes for card_type in record.card_types)
-        classes = _Classes([*_SYSTEM_CLASSES, *self._sorted("PriorityClass")])
+        classes = Classes(self._sorted("PriorityClass"))
         founding = self._founding()
         pods, problems, members = self._pods(founding, catalogue, classes)
         groups = self._groups(founding, members, problems, catalogue, classes)
@@ -178,7 +140,7 @@ class SnapshotBuilder:
         if not isinstance(kind, str) or not kind:
             raise BadInput("malformed_object", "the object has no kind", path=".kind", value=_plain(kind))
         group = self._group_of(obj)
-        if _GROUPS.get(kind) == group:
+        if GROUPS.get(kind) == group:
             return kind
         name = f"{kind}.{group}" if group else kind
         self.passed_over[name] = self.passed_over.get(name, 0) + 1
@@ -215,7 +177,7 @@ class SnapshotBuilder:
         return [record for record in records if (record.kind, record.namespace, record.name) not in owned]
 
     def _pods(
-        self, founding: list[FoundingRecord], catalogue: Catalogue, classes: _Classes
+        self, founding: list[FoundingRecord], catalogue: Catalogue, classes: Classes
     ) -> tuple[list[Pod], dict[str, str], dict[str, list[PodRecord]]]:
         """All pods by key; what is wrong with one pod of each gang; the records of each gang's members."""
         settled_for = (catalogue.types, classes.by_name)
@@ -253,7 +215,7 @@ class SnapshotBuilder:
         members: dict[str, list[PodRecord]],
         problems: dict[str, str],
         catalogue: Catalogue,
-        classes: _Classes,
+        classes: Classes,
     ) -> tuple[PodGroup, ...]:
         owners = Owners(
             self._records["Job"], self._records["ReplicaSet"], self._records["Deployment"], self._records["Namespace"]
@@ -287,7 +249,7 @@ class SnapshotBuilder:
         groups: dict[str, PodGroup],
         members: Mapping[str, list[PodRecord]],
         catalogue: Catalogue,
-        classes: _Classes,
+        classes: Classes,
     ) -> None:
         """Add the PodGroup that the job's controller would make, unless one of its names stands there already."""
         keys = [f"{job.namespace}/{name}" for name in job.group_names]
@@ -327,7 +289,7 @@ class SnapshotBuilder:
         return max(latest, max((record.group.latest for record in founding), default=0.0))
 
     def _warnings(
-        self, nodes: list[NodeRecord], catalogue: Catalogue, classes: _Classes, queues: tuple[Queue, ...]
+        self, nodes: list[NodeRecord], catalogue: Catalogue, classes: Classes, queues: tuple[Queue, ...]
     ) -> tuple[str, ...]:
         named = {record.pod.priority_class for record in self._records["Pod"].values() if not record.has_priority}
         named.update(record.group.priority_class for record in self._records["PodGroup"].values())
@@ -344,21 +306,7 @@ class SnapshotBuilder:
         return tuple(sorted(warnings))
 
 
-class _Classes:
-    """Values of priority classes."""
-
-    def __init__(self, classes: Iterable[PriorityClass]) -> None:
-        self.by_name = {c.name: c for c in classes}
-        # Kubernetes takes the smallest value where several classes call themselves the default.
-        self.default = min((c.value for c in self.by_name.values() if c.global_default), default=0)
-
-    def value(self, name: str) -> int:
-        """The value of class ``name``, or of the global default."""
-        known = self.by_name.get(name)
-        return self.default if known is None else known.value
-
-
-def _settle(record: PodRecord, catalogue: Catalogue, classes: _Classes, ours: frozenset[str]) -> tuple[Pod, str]:
+def _settle(record: PodRecord, catalogue: Catalogue, classes: Classes, ours: frozenset[str]) -> tuple[Pod, str]:
     """The pod with its cards and priority, and what is wrong with it."""
     pod, problem = record.pod, record.problem
     fields: dict[str, Any] = {}
@@ -371,10 +319,6 @@ def _settle(record: PodRecord, catalogue: Catalogue, classes: _Classes, ours: fr
     if pod.scheduler not in ours:
         fields["group"] = ""
     return (msgspec.structs.replace(pod, **fields) if fields else pod), problem
-
-
-def _key(kind: str, namespace: str | None, name: str) -> str:
-    return name if kind in _CLUSTER_WIDE else f"{namespace or 'default'}/{name}"
 
 
 def _plain(value: object) -> object:
