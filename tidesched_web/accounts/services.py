@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from tidesched_web.accounts.models import ApiToken, Membership, PlatformRole, Tenant, TenantRole, User
 from tidesched_web.accounts.tokens import PREFIX_LENGTH, new_token, parse_scopes, token_hash
@@ -94,7 +95,7 @@ def change_password(*, user: User, old_password: str | None, new_password: str, 
     """Set a new password; ``old_password`` is None where an operator does it. Other sessions of the user end."""
     user = lock_row(User, user.pk)
     if old_password is not None and not user.check_password(old_password):
-        raise DomainError.for_field("/old_password", "That is not the present password.", code="wrong_password")
+        raise DomainError.for_field("/old_password", _("That is not the present password."), code="wrong_password")
     _check_password(new_password, user, "/new_password")
     user.set_password(new_password)
     user.must_change_password = False

@@ -9,6 +9,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.utils import timezone
 from django.utils.text import slugify
+from django.utils.translation import gettext as _
 
 from tidesched_web.audit import services as audit
 from tidesched_web.clusters.addresses import checked_address
@@ -33,7 +34,8 @@ def _append(cluster: Cluster, *, actor: str, action: str, **facts: Any) -> None:
 def _need_reason(reason: str) -> str:
     reason = reason.strip()
     if not reason:
-        raise DomainError.for_field("/reason", "Say why: the reason goes into the audit log.", code="reason_required")
+        text = _("Say why: the reason goes into the audit log.")
+        raise DomainError.for_field("/reason", text, code="reason_required")
     return reason
 
 
@@ -198,7 +200,8 @@ def pause(*, cluster: Cluster, actor: str, reason: str) -> Cluster:
     )
     cluster.refresh_from_db(fields=["paused_at", "paused_by", "paused_reason", "version"])
     if not paused:
-        raise DomainError("conflict", f"{cluster.name} is paused already, by {cluster.paused_by}.")
+        text = _("%(cluster)s is paused already, by %(person)s.")
+        raise DomainError("conflict", text % {"cluster": cluster.name, "person": cluster.paused_by})
     _append(cluster, actor=actor, action="cluster.pause", reason=reason, after={"paused_at": now})
     return cluster
 
@@ -209,7 +212,7 @@ def resume(*, cluster: Cluster, actor: str, reason: str) -> Cluster:
     reason = _need_reason(reason)
     locked = lock_row(Cluster, cluster.pk)
     if locked.paused_at is None:
-        raise DomainError("conflict", f"{cluster.name} is not paused.")
+        raise DomainError("conflict", _("%(cluster)s is not paused.") % {"cluster": cluster.name})
     before = {"paused_at": locked.paused_at, "paused_by": locked.paused_by, "reason": locked.paused_reason}
     cluster.paused_at, cluster.paused_by, cluster.paused_reason = None, "", ""
     cluster.version = locked.version + 1
