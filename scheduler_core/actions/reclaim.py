@@ -22,7 +22,6 @@ from scheduler_core.actions.support.victims import Victims
 from scheduler_core.algorithms.victims import Puzzle, Room, Unit
 from scheduler_core.framework.plugin import Action, Argument
 from scheduler_core.framework.session import Session
-from scheduler_core.framework.statement import Statement
 from scheduler_core.model.pod import ServiceType
 from scheduler_core.state.status import Bools, TaskStatus
 from scheduler_core.state.task_class import TaskClass
@@ -73,16 +72,19 @@ class Reclaim(Action):
         for index, tasks in by_class.items():
             self._reclaim_class(session, attempt, session.cluster.classes[index], tasks)
         self._reprieve(session, attempt)
-        if not attempt.placed or not session.is_pipelined(gang) or session.needed(gang):
+        kept = bool(attempt.placed) and session.is_pipelined(gang) and not session.needed(gang)
+        if not kept:
             attempt.statement.discard()
+        for other in attempt.touched:
+            self._victims.forget(other)
+        if not kept:
             if attempt.refused:
                 session.trace.reclaim_refusals[gang] = attempt.refused
             return
         session.commit(attempt.statement)
-        hold_back(session, gang)
+        if not session.is_ready(gang):
+            hold_back(session, gang)
         renew_promise(session, gang)
-        for unit in attempt.units:
-            self._victims.forget(int(session.tasks.gang[unit.members[0]]))
         if attempt.units:
             lost = {task: self._victims.work_lost(task) for unit in attempt.units for task in unit.members}
             record(session, self.name, attempt, lost)
@@ -116,9 +118,10 @@ class Reclaim(Action):
         while count:
             chosen = puzzle.solve(count)
             if chosen is None:
-                return
+                count -= 1
+                continue
             point = attempt.statement.checkpoint()
-            self._evict(session, attempt.statement, chosen)
+            self._evict(session, attempt, chosen)
             placed = []
             for task in wanted[:count]:
                 if place(session, attempt.statement, task) is None:
@@ -130,6 +133,8 @@ class Reclaim(Action):
                 attempt.units += chosen
                 return
             attempt.statement.rollback(point)
+            for unit in chosen:
+                self._victims.forget(int(session.tasks.gang[unit.members[0]]))
             count = len(placed)
 
     def _useful_nodes(self, session: Session, cls: TaskClass, allowed: Bools, limits: list[int]) -> Bools:
@@ -179,10 +184,14 @@ class Reclaim(Action):
         request = [int(cls.request[row]) for row in cls.rows]
         return Puzzle(request, cls.whole, cls.share, limits, rooms, units)
 
-    def _evict(self, session: Session, statement: Statement, units: list[Unit]) -> None:
+    def _evict(self, session: Session, attempt: Attempt, units: list[Unit]) -> None:
         leaving = [task for unit in units for task in unit.members]
         for task in sorted(leaving, key=session.tasks.keys.__getitem__):
-            statement.evict(task)
+            attempt.statement.evict(task)
+            # The next class of tasks must not count on what has gone for this one.
+            gang = int(session.tasks.gang[task])
+            attempt.touched[gang] = None
+            self._victims.forget(gang)
 
     def _reprieve(self, session: Session, attempt: Attempt) -> None:
         """With several classes in one gang, somebody taken for the first may not be needed any more."""
@@ -200,7 +209,7 @@ class Reclaim(Action):
         """Do the whole attempt again with these victims; on failure the statement is left as it was."""
         before = list(attempt.statement.operations)
         attempt.statement.rollback(0)
-        self._evict(session, attempt.statement, units)
+        self._evict(session, attempt, units)
         if all(place(session, attempt.statement, task) is not None for task in attempt.placed):
             return True
         attempt.statement.rollback(0)

@@ -87,30 +87,34 @@ class Puzzle:
         self.tests = 0
 
     def most(self) -> int:
-        """How many tasks would fit if every unit left; more than that is out of reach."""
-        return self._total(self._everything(max(self._levels(), default=(0, 0))))
+        """How many tasks would fit if every unit left; more than that is out of reach.
+
+        An upper bound: of a gang that can only lose a few members all are counted, since which of them go is open.
+        """
+        return self._total(self._everything(max(self._levels(), default=(0, 0)), bound=True))
 
     def solve(self, count: int) -> list[Unit] | None:
         """The units to take for ``count`` tasks, by name, or None when nothing is enough."""
-        pool: list[int] | None = None
         for level in self._levels():
-            everything = self._everything(level)
-            if self._total(everything) >= count:
-                pool = [i for i, unit in enumerate(self.units) if unit.level <= level]
-                break
-        if pool is None:
-            return None
-        chosen = self._reprieve(self._greedy(pool, count), count)
-        better = self._search(pool, chosen, count)
-        return [self.units[i] for i in sorted(better)]
+            if self._total(self._everything(level, bound=True)) < count:
+                continue
+            pool = [i for i, unit in enumerate(self.units) if unit.level <= level]
+            greedy = self._greedy(pool, count)
+            chosen = self._search(pool, None if greedy is None else self._reprieve(greedy, count), count)
+            if chosen is not None:
+                return [self.units[i] for i in sorted(chosen)]
+        return None
 
     # Feasibility -----------------------------------------------------------------------------------------------
 
     def _levels(self) -> list[tuple[int, int]]:
         return sorted({unit.level for unit in self.units})
 
-    def _everything(self, level: tuple[int, int]) -> list[int]:
-        """All units up to a level; a gang that may fall whole does, instead of member by member."""
+    def _everything(self, level: tuple[int, int], *, bound: bool = False) -> list[int]:
+        """All units up to a level; a gang that may fall whole does, instead of member by member.
+
+        With ``bound`` also more single members of a gang than may go together.
+        """
         whole = {unit.gang for unit in self.units if not unit.spare and unit.level <= level}
         chosen, singles = [], dict[str, int]()
         for i, unit in enumerate(self.units):
@@ -118,7 +122,7 @@ class Puzzle:
                 continue
             if unit.spare:
                 singles[unit.gang] = singles.get(unit.gang, 0) + 1
-                if singles[unit.gang] > unit.spare:
+                if singles[unit.gang] > unit.spare and not bound:
                     continue
             chosen.append(i)
         return chosen
@@ -189,7 +193,7 @@ class Puzzle:
             tuple(unit.name for unit in units),
         )
 
-    def _greedy(self, pool: list[int], count: int) -> list[int]:
+    def _greedy(self, pool: list[int], count: int) -> list[int] | None:
         """Node by node: each time the cheapest units that let one more task fit somewhere."""
         allowed = set(pool)
         chosen: list[int] = []
@@ -203,7 +207,8 @@ class Puzzle:
                 if offer is not None and (best is None or (offer[0], node) < best[:2]):
                     best = (offer[0], node, offer[1])
             if best is None:
-                return pool if not any(self.units[i].spare for i in pool) else self._everything_of(pool)
+                everything = self._everything(max(self.units[i].level for i in pool))
+                return everything if self._total(everything) >= count else None
             chosen += best[2]
             gangs = {self.units[i].gang for i in best[2]}
             for i in pool:
@@ -211,9 +216,6 @@ class Puzzle:
                     for node in self.units[i].frees:
                         offers.pop(node, None)
         return chosen
-
-    def _everything_of(self, pool: list[int]) -> list[int]:
-        return self._everything(max(self.units[i].level for i in pool))
 
     def _offer(self, node: int, chosen: list[int], allowed: set[int]) -> tuple[Cost, list[int]] | None:
         """The cheapest units found on a node that let one more task fit there."""
@@ -249,11 +251,13 @@ class Puzzle:
                 kept = fewer
         return kept
 
-    def _search(self, pool: list[int], chosen: list[int], count: int) -> list[int]:
+    def _search(self, pool: list[int], chosen: list[int] | None, count: int) -> list[int] | None:
         """Sets in the order of work lost until none can be better than the best known; bounded in number."""
-        best, limit = chosen, self.cost(chosen)
+        best, limit = chosen, None if chosen is None else self.cost(chosen)
         useful = [
-            i for i in pool if self.units[i].work <= limit[0] and any(n in self._rooms for n in self.units[i].frees)
+            i
+            for i in pool
+            if (limit is None or self.units[i].work <= limit[0]) and any(n in self._rooms for n in self.units[i].frees)
         ]
         useful.sort(key=lambda i: (self.units[i].work, self.units[i].size, i))
         useful = useful[:_MAX_POOL]
@@ -264,13 +268,13 @@ class Puzzle:
         most = 1 << _EXACT_POOL if len(useful) <= _EXACT_POOL else _MAX_TESTS
         while heap and tests < most:
             work, size, picks = heapq.heappop(heap)
-            if work > limit[0]:
+            if limit is not None and work > limit[0]:
                 break
             tests += 1
             candidate = [useful[p] for p in picks]
             if all(self._fits(candidate[:n], i) for n, i in enumerate(candidate)):
                 price = self.cost(candidate)
-                if price < limit and self._total(candidate) >= count:
+                if (limit is None or price < limit) and self._total(candidate) >= count:
                     best, limit = candidate, price
             last = picks[-1]
             if last + 1 < len(useful):

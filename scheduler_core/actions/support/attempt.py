@@ -20,6 +20,7 @@ class Attempt:
     Attributes:
         units: who leaves. placed: tasks that have a place; backed: those of them that needed somebody to leave.
         verdict: the plugins' votes. refused: rule by candidate gang.
+        touched: gangs that were taken at some point of the attempt, also those that were let go again.
     """
 
     def __init__(self, gang: int, statement: Statement) -> None:
@@ -29,6 +30,7 @@ class Attempt:
         self.backed: list[int] = []
         self.verdict: Verdict | None = None
         self.refused: dict[str, str] = {}
+        self.touched: dict[int, None] = {}
 
 
 def record(session: Session, action: str, attempt: Attempt, work_lost: dict[int, int]) -> None:

@@ -45,6 +45,8 @@ class Victims:
 
     def near(self, nodes: Bools) -> list[int]:
         """Gangs with a running member on one of the nodes, in order of name. O(tasks)."""
+        if not nodes.any():
+            return []
         tasks = self._session.tasks
         here = tasks.live & (tasks.status == RUNNING) & (tasks.gang >= 0) & (tasks.node >= 0)
         here &= nodes[tasks.node]
