@@ -21,8 +21,21 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 WATCH = """
 window.violations = [];
 document.addEventListener("securitypolicyviolation", (event) => {
-  window.violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sourceFile}:${event.lineNumber} ${event.sample}`);
+  const place = `${event.sourceFile}:${event.lineNumber}`;
+  window.violations.push(`${event.violatedDirective} ${event.blockedURI} ${place} ${event.sample}`);
 });
+"""
+
+
+# What axe looks at, and each violation as one line.
+AUDIT = """
+axe.run(document, {
+  resultTypes: ["violations"],
+  runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"],
+}).then(({violations}) => violations.map(({id, help, nodes}) => {
+  const places = nodes.slice(0, 3).map((node) => `${node.target.join(" ")} ${node.any[0]?.message || ""}`);
+  return `${id}: ${help}: ${places.join(" | ")}`;
+}))
 """
 
 
@@ -115,11 +128,7 @@ class Watched:
         assert violations == [], f"content security policy: {violations}"
         assert self.errors == []
         self.page.evaluate(AXE.read_text(encoding="utf-8"))
-        found = self.page.evaluate(
-            "axe.run(document, {resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice']})"
-            ".then((result) => result.violations.map((rule) => `${rule.id}: ${rule.help}: "
-            "${rule.nodes.slice(0, 3).map((node) => node.target.join(' ') + ' ' + (node.any[0]?.message || '')).join(' | ')}`))"
-        )
+        found = self.page.evaluate(AUDIT)
         assert found == [], "\n".join(found)
         overflow = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert overflow <= 0, f"the page is {overflow} px wider than the window"

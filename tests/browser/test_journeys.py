@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Request, expect
 
 from tests.browser.conftest import Opener, Watched
 
 OVERVIEW = "/clusters/demo/"
+# After "g"; the queues last, where the page of a queue began.
+KEYS = {
+    "o": "demo/", "g": "gangs/", "r": "reclaims/", "s": "sessions/", "n": "nodes/", "a": "alerts/", "q": "queues/"
+}  # fmt: skip
 
 
 def publish(redis_url: str, topic: str, cluster: int) -> None:
@@ -34,7 +38,7 @@ def test_the_keys(site: str, open_browser: Opener) -> None:
     page.keyboard.type("sandbox")
     page.keyboard.press("Enter")
     page.wait_for_url("**/queues/sandbox-training/")
-    for key, address in {"o": "demo/", "g": "gangs/", "r": "reclaims/", "s": "sessions/", "n": "nodes/", "a": "alerts/", "q": "queues/"}.items():
+    for key, address in KEYS.items():
         page.keyboard.press("g")
         page.keyboard.press(key)
         page.wait_for_url(f"**/{address}")
@@ -128,9 +132,16 @@ def test_pause_asks_why_and_is_seen_everywhere(site: str, open_browser: Opener) 
     expect(page.get_by_text("demo goes on.")).to_be_visible()
 
 
+def is_fragment(request: Request) -> bool:
+    """Whether the page asks for its changing part again."""
+    return request.headers.get("hx-target") == "live"
+
+
 def fragments(watched: Watched) -> list[str]:
     found: list[str] = []
-    watched.page.on("request", lambda request: found.append(request.url) if request.headers.get("hx-target") == "live" else None)
+    watched.page.on(
+        "request", lambda request: found.append(request.url) if request.headers.get("hx-target") == "live" else None
+    )
     return found
 
 
@@ -139,7 +150,7 @@ def test_a_page_follows_events_but_not_under_an_open_menu(site: str, site_redis:
     page = watched.page
     seen = fragments(watched)
     watched.open(OVERVIEW)
-    with page.expect_request(lambda request: request.headers.get("hx-target") == "live", timeout=20_000):
+    with page.expect_request(is_fragment, timeout=20_000):
         publish(site_redis, "sessions", 1)
     expect(page.locator("#live")).to_be_visible()
     expect(page.locator("#tide .main-svg").first).to_be_visible()
@@ -150,7 +161,7 @@ def test_a_page_follows_events_but_not_under_an_open_menu(site: str, site_redis:
     page.wait_for_timeout(4000)
     assert len(seen) == before, "a page must not change under an open menu"
     page.keyboard.press("Escape")
-    with page.expect_request(lambda request: request.headers.get("hx-target") == "live", timeout=20_000):
+    with page.expect_request(is_fragment, timeout=20_000):
         page.locator("h1").click()
     watched.check()
 
@@ -167,7 +178,7 @@ def test_following_can_be_stopped(site: str, site_redis: str, open_browser: Open
     assert seen == []
     page.reload()
     expect(page.locator("#live-text")).to_have_text("updates are paused")
-    with page.expect_request(lambda request: request.headers.get("hx-target") == "live", timeout=20_000):
+    with page.expect_request(is_fragment, timeout=20_000):
         page.locator("#live-toggle").click()
     watched.check()
 

@@ -17,10 +17,11 @@ DAY = 24 * HOUR
 
 def number(value: float) -> str:
     """Thousands separated; at most one place after the point, two for shares below one card."""
-    if float(value).is_integer():
-        return number_format(int(value), use_l10n=True, force_grouping=True)
     places = 2 if abs(value) < 1 else 1
-    return number_format(round(value, places), decimal_pos=places, use_l10n=True, force_grouping=True)
+    rounded = round(float(value), places)
+    if rounded.is_integer():
+        return number_format(int(rounded), use_l10n=True, force_grouping=True)
+    return number_format(rounded, decimal_pos=places, use_l10n=True, force_grouping=True)
 
 
 def cards_text(cards: Mapping[str, float]) -> str:

@@ -51,6 +51,12 @@ def queue_bar(service_type: str, quota: int, allocated: int, inqueue: int, *, wa
     """A queue's use of one card type against its quota: within, beyond (outline), promised (light), the quota tick."""
     if quota <= 0 and allocated <= 0 and inqueue <= 0:
         return UsageBar([], _("No quota"), "", empty=_("No quota"))
+    if quota <= 0 and allocated <= 0:
+        # Promised as a choice of cards: which of them, and so which quota, is open until a node is chosen.
+        text = _("%(n)s promised") % {"n": amounts.number(inqueue / 1000)}
+        return UsageBar(
+            _lay([(f"{service_type}-promised", inqueue, _("promised to admitted gangs"))], inqueue), text, text
+        )
     scale = max(quota, allocated + inqueue, 1)
     within = min(allocated, quota)
     parts = [
@@ -77,18 +83,23 @@ def card_bar(
 ) -> UsageBar:
     """Where a card type's cards are, the demand that waits beyond the hardware line."""
     own = max(training - borrowed, 0)
-    scale = max(total + waiting, inference + training + foreign + idle, 1)
+    # More demand than this is drawn shorter than it is, so that what is in use stays readable; its number is exact.
+    drawn = min(waiting, total // 2) if total else waiting
+    scale = max(total + drawn, inference + training + foreign + idle, 1)
     parts = [
         ("inference", inference, _("inference")),
         ("training", own, _("training")),
         ("borrowed", min(borrowed, training), _("training on borrowed cards")),
         ("foreign", foreign, _("foreign")),
         ("idle", idle, _("idle")),
-        ("waiting", waiting, _("waiting")),
     ]
     used = inference + training + foreign
     text = _("%(used)s of %(total)s") % {"used": amounts.number(used / 1000), "total": amounts.number(total / 1000)}
     segments = _lay(parts, scale)
+    if waiting > 0:
+        x = segments[-1].x + segments[-1].width if segments else 0.0
+        word = f"{_('waiting')}: {amounts.number(waiting / 1000)}"
+        segments.append(Segment("waiting", round(x, 3), round(100 * drawn / scale, 3), word))
     label = ", ".join([text, *(segment.label for segment in segments)])
     line = min(100 * total / scale, 99.6) if total else None
     return UsageBar(segments, label, text, hardware=line)

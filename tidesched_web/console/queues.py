@@ -59,6 +59,8 @@ def queue_row(queue: Queue) -> QueueRow:
     for card in sorted({*usage, *quota}):
         row = usage.get(card, {"allocated": 0, "inqueue": 0})
         limit = quota.get(card, 0) * 1000
+        if not limit and not row["allocated"] and not row["inqueue"] and card not in waits:
+            continue  # it had use here once
         waiting = round(1000 * waits.get(card, 0))
         starved = starved or (waiting > 0 and row["allocated"] < limit)
         bar = bars.queue_bar(queue.service_type, limit, row["allocated"], row["inqueue"], waiting=waiting)

@@ -95,7 +95,7 @@ def test_lists_hold_only_what_is_ones_own(world) -> None:
     assert "research-training" not in queues
     found = client.get("/clusters/demo/search/?q=llm").content.decode()
     assert "llm-pretrain" not in found
-    export = b"".join(client.get("/clusters/demo/gangs/?format=csv")).decode()
+    export = client.get("/clusters/demo/gangs/?format=csv").content.decode()
     assert ",rank-v7," in export
     assert "research" not in export
 

@@ -44,7 +44,9 @@ def test_pages_by_cursor_show_each_row_once(world) -> None:
     assert len(seen) == len(set(seen)) == sum(gang.service_type == "training" for gang in world.gangs.values())
 
 
-@pytest.mark.parametrize("cursor", ["x", "W10", "WyJuIixbImEiLCJiIl1d", "WyJuIiwgW11d", "WyJuIixbeyJhdCI6IjEifSwxXV0", "%00"])
+@pytest.mark.parametrize(
+    "cursor", ["x", "W10", "WyJuIixbImEiLCJiIl1d", "WyJuIiwgW11d", "WyJuIixbeyJhdCI6IjEifSwxXV0", "%00"]
+)
 def test_a_broken_cursor_is_the_first_page(world, cursor) -> None:
     client = client_of(world.admin)
     first = client.get(f"{BASE}gangs/").content.decode()
@@ -79,10 +81,10 @@ def test_lists_export_what_the_filters_leave(world, subtests) -> None:
             answer = client.get(f"{BASE}{name}/?format=csv")
             assert answer["Content-Type"].startswith("text/csv")
             assert f'filename="{name}-demo.csv"' in answer["Content-Disposition"]
-            rows = list(csv.reader(io.StringIO(b"".join(answer).decode("utf-8-sig"))))
+            rows = list(csv.reader(io.StringIO(answer.content.decode("utf-8-sig"))))
             assert len(rows) > 3
             assert {len(row) for row in rows} == {len(rows[0])}
-    some = b"".join(client.get(f"{BASE}gangs/?format=csv&state=running")).decode()
+    some = client.get(f"{BASE}gangs/?format=csv&state=running").content.decode()
     assert "running" in some
     assert ",waiting," not in some
 
@@ -90,7 +92,7 @@ def test_lists_export_what_the_filters_leave(world, subtests) -> None:
 def test_a_cell_is_no_formula() -> None:
     from tidesched_web.console.export import csv_response
 
-    text = b"".join(csv_response("x", ["a"], [["=1+1"], ["-2"], [-2], ["plain"]])).decode("utf-8-sig")
+    text = csv_response("x", ["a"], [["=1+1"], ["-2"], [-2], ["plain"]]).content.decode("utf-8-sig")
     assert text.split() == ["a", "'=1+1", "'-2", "-2", "plain"]
 
 
@@ -103,13 +105,20 @@ def figure(client: Client, path: str) -> dict:
 def test_the_tide_adds_up_to_the_hardware(world) -> None:
     client = client_of(world.admin)
     table = client.get(f"{BASE}tide/?format=csv")
-    rows = list(csv.DictReader(io.StringIO(b"".join(table).decode("utf-8-sig"))))
+    rows = list(csv.DictReader(io.StringIO(table.content.decode("utf-8-sig"))))
     assert len(rows) > 200
     for row in rows:
         parts = sum(float(row[name]) for name in ("inference", "training", "borrowed", "foreign", "idle"))
         assert parts == float(row["hardware"])
     drawn = figure(client, "tide/")
-    assert [trace["name"] for trace in drawn["data"]] == ["Inference", "Training", "Borrowed", "Foreign", "Hardware", "Waiting"]
+    assert [trace["name"] for trace in drawn["data"]] == [
+        "Inference",
+        "Training",
+        "Borrowed",
+        "Foreign",
+        "Hardware",
+        "Waiting",
+    ]
     assert figure(client, "tide/?card=NVIDIA-H200")["data"][-2]["y"] != drawn["data"][-2]["y"]
     assert figure(client, "tide/?theme=dark")["data"][0]["fillcolor"] == "#4aa3dc"
     assert figure(client, "tide/?card=unknown")["data"] == []

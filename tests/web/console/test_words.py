@@ -82,7 +82,9 @@ def test_durations(seconds: float, text: str) -> None:
     assert amounts.duration(seconds) == text
 
 
-@pytest.mark.parametrize(("value", "text"), [(0, "0"), (12_345, "12,345"), (0.46, "0.46"), (8.25, "8.2"), (3.0, "3")])
+@pytest.mark.parametrize(
+    ("value", "text"), [(0, "0"), (12_345, "12,345"), (0.46, "0.46"), (8.25, "8.2"), (3.0, "3"), (104.97, "105")]
+)
 def test_numbers(value: float, text: str) -> None:
     assert amounts.number(value) == text
 

@@ -14,6 +14,8 @@ from tidesched_web.console.figures.palette import palette
 
 FIGURES = ("total", "inference", "training", "borrowed", "foreign", "idle", "waiting")
 MAX_POINTS = 320
+# How far above the hardware the picture reaches.
+HEADROOM = 1.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +130,12 @@ def figure(series: list[TideRow], theme: str) -> go.Figure:
             hovertemplate="%{customdata:,~r}",
         )
     )
+    # Demand far beyond the hardware would press the tide flat: it leaves the picture at the top, and its label says how much.
+    full = max(totals)
+    top = max(min(max(demand), full * HEADROOM) if full else max(demand), 1) * 1.06
     if last.waiting:
-        labels.append(base.label(last.total + last.waiting, _("Waiting"), colours.text))
-    top = max(max(demand), max(totals), 1) * 1.06
+        word = _("Waiting") if demand[-1] <= top else f"{_('Waiting')} ↑ {last.waiting:,.0f}"
+        labels.append(base.label(min(demand[-1], top), word, colours.text))
     layout = base.layout(colours, unit=_("cards"), annotations=base.spread(labels, top))
     layout.yaxis.range = [0, top]
     return go.Figure(traces, layout)

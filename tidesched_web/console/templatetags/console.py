@@ -19,6 +19,7 @@ from tidesched_web.console import amounts
 from tidesched_web.console.card_names import card_label
 from tidesched_web.console.states import look
 from tidesched_web.console.wording import own_numbers, reason_sentence, reason_title, remedy_sentence
+from tidesched_web.workloads.models import Gang
 
 register = template.Library()
 
@@ -73,6 +74,15 @@ def milli(value: int | None) -> str | SafeString:
 def cards(value: Mapping[str, float] | None) -> str | SafeString:
     """A map of card counts as "4 × H200, 2 × A10"."""
     return amounts.cards_text(value) if value else format_html('<span class="text-secondary">{}</span>', _("no cards"))
+
+
+@register.filter
+def gang_cards(gang: Gang) -> str | SafeString:
+    """The cards of a gang; before its pods exist, what its reason says that it asks for."""
+    resource, requested = gang.reason_numbers.get("resource"), gang.reason_numbers.get("requested")
+    if not gang.cards and gang.needs and requested and resource not in (None, "cpu", "memory"):
+        return cards({resource: requested})
+    return cards(gang.cards)
 
 
 @register.filter
