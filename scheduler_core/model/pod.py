@@ -61,7 +61,7 @@ class HostPort(msgspec.Struct, frozen=True, gc=False):
 
     port: int
     protocol: str = "TCP"
-    host_ip: str = "0.0.0.0"
+    host_ip: str = "0.0.0.0"  # noqa: S104 - what Kubernetes means by none
 
 
 class OwnerReference(msgspec.Struct, frozen=True, gc=False):

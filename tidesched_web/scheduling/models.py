@@ -20,7 +20,7 @@ class ClusterLease(models.Model):
 
 
 class SessionRequest(models.Model):
-    """The work itself (a Celery message only wakes): one row per cluster, claimed with SKIP LOCKED, swept by the tick."""
+    """The work itself (a Celery message only wakes): one row a cluster, claimed with SKIP LOCKED, swept by the tick."""
 
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, primary_key=True, related_name="session_request")
     due_at = models.DateTimeField()

@@ -64,7 +64,7 @@ def waiting_gangs(access: Access, cluster: Cluster) -> QuerySet[Gang]:
 
 
 def with_reason_counts(gangs: QuerySet[Gang], access: Access, cluster: Cluster) -> QuerySet[Gang]:
-    """Each row also carries ``reason_counts`` ``[{code, n}]`` over all waiting gangs of the cluster, in the same query."""
+    """Each row also carries ``reason_counts`` ``[{code, n}]`` over all waiting gangs of the cluster, in one query."""
     counts = (
         waiting_gangs(access, cluster)
         .order_by()
@@ -99,7 +99,7 @@ def newest_gang_id(access: Access, cluster: Cluster, key: str) -> int | None:
 
 
 def pods_on_nodes(access: Access, cluster: Cluster, nodes: Iterable[str]) -> list[dict[str, Any]]:
-    """The pods that hold cards of these nodes; of gangs out of the caller's sight only service type and cards. One query."""
+    """The pods that hold cards of these nodes; of gangs out of the caller's sight only type and cards. One query."""
     rows = GangPod.objects.filter(
         gang__cluster=cluster, gang__gone_at__isnull=True, node__in=list(nodes), phase__in=("Pending", "Running")
     ).exclude(card="")
