@@ -7,6 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from bench.clusters import GANG, SIZES, Size, objects
+from bench.persist import persist
 from scheduler_core import Result, Snapshot, SnapshotBuilder, parse_policy, run_session
 from scheduler_core.serde.policy.founding import FOUNDING_POLICY
 
@@ -100,4 +101,6 @@ SCENARIOS = (
     Scenario("A1-M", "ms", 10.0, _cold_session(SIZES["M"])),
     Scenario("A7-M", "ms", 100.0, _snapshot(SIZES["M"])),
     Scenario("A7-event", "us", 15.0, _event),
+    Scenario("A9-500", "ms", 20.0, persist(500)),
+    Scenario("A9-10k", "ms", 250.0, persist(10_000)),
 )

@@ -99,7 +99,7 @@ def look(snapshot: Snapshot, result: Result, *, sent: bool, states: Mapping[str,
     """
     outcomes = {outcome.name: outcome for outcome in result.podgroups}
     reasons = {reason.podgroup: reason for reason in result.reasons}
-    evicted = {eviction.gang for eviction in result.evictions} if sent else set()
+    evicted = {eviction.pod for eviction in result.evictions} if sent else set()
     promised = {bind.pod for bind in result.pipelined} if sent else set()
     members = pods_by_gang(snapshot)
     seen: dict[str, Seen] = {}
@@ -108,9 +108,11 @@ def look(snapshot: Snapshot, result: Result, *, sent: bool, states: Mapping[str,
         if outcome is None:
             continue
         pods = members.get(group.key, [])
+        if group.made and all(pod.finished or pod.deleted is not None for pod in pods):
+            continue  # what is left of a gang whose PodGroup went before its pods: no gang of its own
         reason = reasons.get(group.key)
         phase = outcome.phase if sent else group.phase
-        state = _state(phase, pods, evicted=group.key in evicted, before=states.get(group.uid or group.key, ""))
+        state = _state(phase, pods, felled=_falls(group, pods, evicted), before=states.get(group.uid or group.key, ""))
         seen[group.key] = Seen(
             group,
             pods,
@@ -123,6 +125,14 @@ def look(snapshot: Snapshot, result: Result, *, sent: bool, states: Mapping[str,
     return seen
 
 
+def _falls(group: PodGroup, pods: list[Pod], evicted: set[str]) -> bool:
+    """True where an eviction leaves fewer members than the gang needs; one that can spare its members goes on."""
+    if not any(pod.key in evicted for pod in pods):
+        return False
+    stay = [pod for pod in pods if pod.node and not pod.finished and pod.deleted is None and pod.key not in evicted]
+    return len(stay) < group.min_member
+
+
 def _running_at(group: PodGroup, pods: list[Pod]) -> dt.datetime | None:
     """When the last member that the minimum needs began to run."""
     started = sorted(
@@ -132,10 +142,10 @@ def _running_at(group: PodGroup, pods: list[Pod]) -> dt.datetime | None:
     return moment(started[needed - 1]) if len(started) >= needed else None
 
 
-def _state(phase: GangPhase, pods: list[Pod], *, evicted: bool, before: str) -> GangState:
+def _state(phase: GangPhase, pods: list[Pod], *, felled: bool, before: str) -> GangState:
     if phase is GangPhase.COMPLETED:
         return GangState.FINISHED
-    if evicted:
+    if felled:
         return GangState.RECLAIMED
     if before == GangState.RECLAIMED and (
         any(pod.deleted is not None for pod in pods) or (not pods and phase is GangPhase.RUNNING)

@@ -27,6 +27,8 @@ def entries(
     values, found = gang.values, []
     if not was_state:
         found.append(TimelineEntry(GangEventKind.SUBMITTED, {"queue": values.queue_name}, at=values.submitted_at))
+    if gang.running_at is not None and not was_running:
+        found.append(TimelineEntry(GangEventKind.RUNNING, at=gang.running_at))
     if values.state == GangState.RECLAIMED and was_state != GangState.RECLAIMED:
         found.append(TimelineEntry(GangEventKind.RECLAIMED, by_reclaim=True))
     if was_state == GangState.RECLAIMED and values.state in (GangState.WAITING, GangState.ADMITTED):
@@ -37,8 +39,6 @@ def entries(
         found.append(TimelineEntry(GangEventKind.PROMISED))
     if values.state == GangState.RUNNING and was_state != GangState.RUNNING:
         found.append(TimelineEntry(GangEventKind.BOUND, {"ready": values.ready, "min_member": values.min_member}))
-    if gang.running_at is not None and not was_running:
-        found.append(TimelineEntry(GangEventKind.RUNNING, at=gang.running_at))
     if gang.reason is not None and values.reason_code != was_reason:
         found.append(TimelineEntry(GangEventKind.REASON, {"code": values.reason_code, "message": gang.reason.message}))
     if values.state == GangState.FINISHED and was_state != GangState.FINISHED:

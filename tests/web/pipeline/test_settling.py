@@ -65,7 +65,7 @@ def test_a_half_bound_gang_is_finished(stage: Stage, fail_at: Any) -> None:
 
 def test_a_gang_of_which_nothing_was_bound_is_decided_anew(stage: Stage, fail_at: Any) -> None:
     stage.train("job", pods=4)
-    fail_at("session.committed=raise:@2")  # the first one only admits
+    fail_at("session.committed=raise")
     interrupted(stage)
     assert Decision.objects.filter(kind="bind", state="decided").count() == 4
     stage.session()

@@ -4,6 +4,7 @@
 of the own process), ``raise`` and ``sleep:SECONDS``. An argument of the form ``@N`` (``kill9:@3``) waits for the
 N-th time that the place is reached. Each one fires once per process; with ``TIDESCHED_FAILPOINTS_ONCE=DIRECTORY``
 once for all processes: a marker file is made first, so the process that takes over passes the same place unharmed.
+Only work that binds or evicts reaches a place: a session that merely looks, or tells how things stand, passes by.
 """
 
 from __future__ import annotations
@@ -78,9 +79,9 @@ _once = os.environ.get(ONCE_VARIABLE, "")
 _lock = threading.Lock()
 
 
-def reach(name: str) -> None:
-    """Say that the place ``name`` is reached."""
-    if not _active:
+def reach(name: str, *, acts: bool = True) -> None:
+    """Say that the place ``name`` is reached by work that binds or evicts (``acts``)."""
+    if not _active or not acts:
         return
     point = _active.get(name)
     if point is None:

@@ -54,9 +54,8 @@ class Inventory:
             )
         if lost:
             Node.objects.filter(cluster_id=self.cluster_id, name__in=lost).update(gone_at=wall_at)
+        self._alert_changes(changed, lost)
         self._nodes = dict(seen)
-        if changed or lost:
-            self._alert_lost_nodes()
         return len(changed) + len(lost) + self._record_card_types(snapshot, wall_at=wall_at)
 
     def _record_card_types(self, snapshot: Snapshot, *, wall_at: dt.datetime) -> int:
@@ -90,21 +89,37 @@ class Inventory:
             ids[card.name] = row.pk
         CardType.objects.filter(cluster_id=self.cluster_id).exclude(name__in=have).update(hardware=0)
 
-    def _alert_lost_nodes(self) -> None:
-        lost = Node.objects.filter(cluster_id=self.cluster_id, gone_at__isnull=False).values_list("name", "cards")
-        alerts.keep_open(
-            cluster_id=self.cluster_id,
-            prefix="node_lost:",
-            wanted={
-                f"node_lost:{name}"[:120]: {
-                    "severity": AlertSeverity.WARNING,
-                    "code": "node_lost",
-                    "message": f"Node {name} has left the cluster.",
-                    "numbers": {"node": name, "cards": cards},
-                }
-                for name, cards in lost
-            },
-        )
+    def _alert_changes(self, changed: list[SeenNode], lost: list[str]) -> None:
+        """Say which nodes left, that they are back, and where cards were cut anew: quotas count on the hardware."""
+        for name in lost:
+            before = self._nodes.get(name)
+            cards = _cards(before) if before is not None else {}
+            alerts.raise_alert(
+                cluster_id=self.cluster_id,
+                key=f"node_lost:{name}"[:120],
+                severity=AlertSeverity.WARNING,
+                code="node_lost",
+                message=f"Node {name} has left the cluster.",
+                numbers={"node": name, "cards": cards},
+            )
+        for node in changed:
+            if node.name not in self._nodes:
+                alerts.resolve(cluster_id=self.cluster_id, key=f"node_lost:{node.name}"[:120], by="scheduler")
+                continue
+            before = self._nodes[node.name]
+            if before is not None and _cards(before) != _cards(node):
+                alerts.raise_alert(
+                    cluster_id=self.cluster_id,
+                    key=f"node_recut:{node.name}"[:120],
+                    severity=AlertSeverity.WARNING,
+                    code="node_recut",
+                    message=f"The cards of node {node.name} have changed.",
+                    numbers={"node": node.name, "before": _cards(before), "after": _cards(node)},
+                )
+
+
+def _cards(node: SeenNode) -> dict[str, int]:
+    return {cards.card: cards.count for cards in node.cards}
 
 
 def _quota_alerts(quotas: dict[str, dict[str, tuple[int, int]]]) -> dict[str, dict[str, Any]]:
@@ -124,6 +139,6 @@ def _quota_alerts(quotas: dict[str, dict[str, tuple[int, int]]]) -> dict[str, di
 def _row(cluster_id: int, node: SeenNode, wall_at: dt.datetime) -> Node:
     return Node(
         cluster_id=cluster_id, name=node.name, cpu_milli=node.cpu_milli, memory_mib=node.memory_mib, pods=node.pods,
-        cards={cards.card: cards.count for cards in node.cards}, labels=node.labels,
+        cards=_cards(node), labels=node.labels,
         taints=msgspec.to_builtins(node.taints), unschedulable=node.unschedulable, last_seen_at=wall_at, gone_at=None,
     )  # fmt: skip

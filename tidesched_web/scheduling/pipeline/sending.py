@@ -14,7 +14,7 @@ from django.db import transaction
 from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer
 from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
 from tidesched_web.clusters.kubernetes.writes import ClusterWrites, run_all
-from tidesched_web.scheduling.models import DecisionState
+from tidesched_web.scheduling.models import DecisionKind, DecisionState
 from tidesched_web.scheduling.pipeline import decisions, failpoints, guards
 from tidesched_web.scheduling.pipeline.assumed import Assumed
 from tidesched_web.scheduling.pipeline.decisions import Draft, Outcome
@@ -48,7 +48,7 @@ class Route(msgspec.Struct, kw_only=True):
         if guards.paused(self.cluster_id):
             raise Paused
         decisions.take_over(drafts, epoch=self.epoch)
-        failpoints.reach("send.before_batch")
+        failpoints.reach("send.before_batch", acts=_acts(drafts))
 
     def send(self, calls: Sequence[Callable[[], Answer]], *, between: str = "") -> list[Answer]:
         """Make the calls in parallel, each one only while the lease lasts; ``between`` is a failpoint after each."""
@@ -73,7 +73,11 @@ class Route(msgspec.Struct, kw_only=True):
                 self.assumed.add(draft, at=self.now.timestamp())
         with transaction.atomic():
             decisions.mark(drafts, outcomes)
-        failpoints.reach("send.marked")
+        failpoints.reach("send.marked", acts=_acts(drafts))
+
+
+def _acts(drafts: Sequence[Draft]) -> bool:
+    return any(draft.kind in (DecisionKind.BIND, DecisionKind.EVICT) for draft in drafts)
 
 
 def outcome_of(draft: Draft, answer: Answer) -> Outcome | None:

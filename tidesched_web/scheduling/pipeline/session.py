@@ -85,6 +85,11 @@ class _Run:
     def sends(self) -> bool:
         return self.hold is None and self.breach is None
 
+    @property
+    def acts(self) -> bool:
+        """True where it wants to bind or to evict."""
+        return bool(self.result.binds or self.result.evictions)
+
     def route(self, session_id: int) -> Route:
         lease = self.context.lease
         return Route(
@@ -172,7 +177,7 @@ def _4_decide(work: _Run) -> None:
     work.timed("decide", since)
     if work.hold is None:
         work.breach = guards.breach(work.cluster, work.result, work.snapshot, now=work.now)
-    failpoints.reach("session.decided")
+    failpoints.reach("session.decided", acts=work.acts)
 
 
 def _5_write_then_send(work: _Run) -> None:
@@ -182,9 +187,9 @@ def _5_write_then_send(work: _Run) -> None:
     with transaction.atomic():
         _hold_row(work.context)
         _write(work)
-        failpoints.reach("session.before_commit")
+        failpoints.reach("session.before_commit", acts=work.acts)
     work.timed("write", since)
-    failpoints.reach("session.committed")
+    failpoints.reach("session.committed", acts=work.acts)
     if work.sends:
         since = time.perf_counter()
         _send(work)
@@ -313,13 +318,13 @@ def _6_record_and_announce(work: _Run) -> None:
             followed = reclaims.follow(
                 work.snapshot, cluster_id=session.cluster_id, at=work.now, before_session=session.pk
             )
-            failpoints.reach("record.before_commit")
+            failpoints.reach("record.before_commit", acts=work.acts)
             work.timed("record", since)
             _finish(work)
     except Exception:
         context.load()  # what the recorders remember is not in the tables
         raise
-    failpoints.reach("session.finished")
+    failpoints.reach("session.finished", acts=work.acts)
     cluster_id = session.cluster_id
     _follow_clock(work)
     live.publish("sessions", session.pk, session.number, cluster_id=cluster_id)

@@ -1,0 +1,93 @@
+"""What a session records beside its decisions: timelines, hardware, alerts, and only what changed."""
+
+from __future__ import annotations
+
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from tests.cluster.objects import CARD, node
+from tests.web.pipeline.stage import NAMESPACE_NAME, Stage
+from tidesched_web.clusters.kubernetes.paths import JOB, NODE
+from tidesched_web.clusters.models import CardType, Node
+from tidesched_web.scheduling.models import Alert, QueueUsage, TidePoint, UsageChange
+from tidesched_web.workloads.models import Gang, GangEvent, GangPod, GangState
+
+
+def test_a_session_in_which_nothing_moves_writes_next_to_nothing(stage: Stage) -> None:
+    stage.train("job", pods=4)
+    stage.sessions_until(lambda: stage.running("job") == 4)
+    stage.session()
+    before = (UsageChange.objects.count(), TidePoint.objects.count(), GangEvent.objects.count())
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        stage.session()
+    assert (UsageChange.objects.count(), TidePoint.objects.count(), GangEvent.objects.count()) == before
+    written = [query["sql"] for query in queries if query["sql"].startswith(("INSERT", "UPDATE", "DELETE"))]
+    assert not [sql for sql in written if "workloads_" in sql]
+    assert len(queries) < 45
+
+
+def test_a_waiting_gang_has_a_reason_with_numbers_and_a_place(stage: Stage) -> None:
+    stage.train("huge", pods=40)
+    stage.session()
+    gang = Gang.objects.get()
+    assert (gang.state, gang.needs) == (GangState.WAITING, True)
+    assert gang.reason_code
+    assert gang.reason_message
+    assert gang.reason_since is not None
+    assert gang.waiting_since is not None
+    events = GangEvent.objects.filter(gang=gang).values_list("kind", flat=True)
+    assert list(events).count("reason") == 1
+    stage.session()
+    assert GangEvent.objects.filter(gang=gang, kind="reason").count() == 1
+
+
+def test_a_gang_that_leaves_the_cluster_is_kept_as_history(stage: Stage) -> None:
+    stage.train("job", pods=2)
+    stage.sessions_until(lambda: stage.running("job") == 2)
+    stage.session()
+    assert stage.client.send("DELETE", JOB.path(NAMESPACE_NAME, "job")).done
+    stage.sessions_until(lambda: Gang.objects.get().gone_at)
+    gang = Gang.objects.get()
+    assert (gang.state, gang.needs, gang.position) == (GangState.FINISHED, False, None)
+    assert gang.ended_at is not None
+    assert not GangPod.objects.exists()
+    assert GangEvent.objects.filter(gang=gang, kind="gone").exists()
+    assert QueueUsage.objects.get(queue__name="train", card=CARD).allocated == 0
+
+
+def test_nodes_and_card_types_are_found_and_their_loss_is_said(stage: Stage) -> None:
+    stage.session()
+    card = CardType.objects.get(name=CARD)
+    assert (card.hardware, card.kind, card.resource) == (16, "whole", "nvidia.com/gpu")
+    assert Node.objects.get(name="n0").cards == {CARD: 8}
+    assert stage.client.send("DELETE", NODE.path(name="n1")).done
+    stage.sessions_until(lambda: Node.objects.filter(name="n1", gone_at__isnull=False).exists())
+    card.refresh_from_db()
+    assert card.hardware == 8
+    lost = Alert.objects.get(code="node_lost", resolved_at=None)
+    assert lost.numbers == {"node": "n1", "cards": {CARD: 8}}
+    over = Alert.objects.filter(code="quota_over_hardware", resolved_at=None)
+    assert {alert.numbers["service_type"] for alert in over} == {"inference", "training"}
+    stage.send(NODE.path(), node("n1"))
+    stage.sessions_until(lambda: not Alert.objects.filter(resolved_at=None).exists())
+
+
+def test_a_reclaimed_gang_tells_its_story(stage: Stage) -> None:
+    stage.train("victim", pods=16)
+    stage.sessions_until(lambda: stage.running("victim") == 16)
+    stage.serve("web", replicas=2)
+    stage.sessions_until(lambda: stage.running("web") == 2)
+
+    def came_back() -> bool:
+        again = Gang.objects.filter(name="victim", gone_at=None, state__in=[GangState.WAITING, GangState.ADMITTED])
+        return again.exists()
+
+    stage.sessions_until(came_back)
+    kinds = list(GangEvent.objects.filter(gang__name="victim").order_by("id").values_list("kind", flat=True))
+    assert kinds.index("running") < kinds.index("reclaimed")
+    reclaimed = GangEvent.objects.get(gang__name="victim", kind="reclaimed")
+    assert reclaimed.reclaim_id is not None
+    promised = GangEvent.objects.filter(gang__name="web", kind="promised")
+    assert promised.exists()
