@@ -122,6 +122,10 @@ def test_what_is_edited_later_goes_with_the_next_push(db, demo_server):
     live = client.get(QUEUE.path(name="borealis-chat"))
     assert live["metadata"]["annotations"]["volcano.sh/card.quota"] == '{"NVIDIA-H200":40}'
 
+    quota.ensure_priority_class(cluster=queue.cluster, name="pc-batch", value=10_000, actor="root")
+    push_pending()
+    assert client.get(PRIORITY_CLASS.path(name="pc-batch"))["value"] == 10_000
+
     demo_server.kill()
     quota.set_card_quota(cluster=queue.cluster, owner=queue, cards={"NVIDIA-H200": 41}, actor="root")
     push_pending()

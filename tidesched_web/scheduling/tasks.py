@@ -11,6 +11,7 @@ from django.core.cache import cache
 from django.db import Error as DatabaseError
 
 from tidesched_web.celery import app
+from tidesched_web.quota.tasks import push_pending
 from tidesched_web.scheduling import retention
 from tidesched_web.scheduling.pipeline import requests
 from tidesched_web.scheduling.pipeline.shards import Shards
@@ -19,6 +20,8 @@ from tidesched_web.scheduling.waking import SESSIONS_QUEUE, cluster_queue, wake_
 _log = logging.getLogger(__name__)
 
 RETENTION_SECONDS = 60
+# What an edit leaves to push is pushed after so long, even where its own message was lost.
+PUSH_SECONDS = 5
 TICK_SECONDS = 1.0
 
 _shards: Shards | None = None
@@ -40,6 +43,8 @@ def tick() -> None:
             adopt.apply_async(queue=SESSIONS_QUEUE, expires=TICK_SECONDS, retry=False)
     if cache.add("retention", 1, RETENTION_SECONDS):
         retain.apply_async(queue="work", expires=RETENTION_SECONDS, retry=False)
+    if cache.add("push_pending", 1, PUSH_SECONDS):
+        push_pending.apply_async(queue="work", expires=PUSH_SECONDS, retry=False)
 
 
 @shared_task(ignore_result=True)

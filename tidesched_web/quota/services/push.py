@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from django.db.models import Q
 from django.utils import timezone
 
 from tidesched_web.clusters.kubernetes import manifests
@@ -57,8 +58,10 @@ def push_cluster(*, cluster: Cluster, everything: bool = False) -> PushReport:
 
 def push_pending() -> dict[str, PushReport]:
     """Push what waits in every cluster that takes pushes; the reports by the cluster's slug."""
-    waiting = Queue.objects.filter(sync_state=SyncState.PENDING).values("cluster_id")
-    clusters = Cluster.objects.exclude(mode=ClusterMode.OBSERVE).filter(pk__in=waiting)
+    queues = Queue.objects.filter(sync_state=SyncState.PENDING).values("cluster_id")
+    classes = PriorityClass.objects.filter(sync_state=SyncState.PENDING).values("cluster_id")
+    waiting = Q(pk__in=queues) | Q(pk__in=classes)
+    clusters = Cluster.objects.exclude(mode=ClusterMode.OBSERVE).filter(waiting)
     return {cluster.slug: push_cluster(cluster=cluster) for cluster in clusters.order_by("slug")}
 
 
