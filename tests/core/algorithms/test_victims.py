@@ -78,7 +78,7 @@ def test_the_quota_of_a_card_type_limits_what_it_can_serve():
 def test_only_so_many_members_of_a_surplus_may_go():
     units = [unit(f"g pod-{i}", 0, 1, {0: [i]}, gang="g", spare=1) for i in range(3)]
     puzzle = Puzzle([], 1, 0, [5], {0: Room((), ((0, 0, 0),))}, units)
-    assert puzzle.most() == 1
+    assert puzzle.most() == 3  # an upper bound: any of the three may be the one
     assert len(puzzle.solve(1) or []) == 1
     assert puzzle.solve(2) is None
 
