@@ -51,7 +51,7 @@ def random_cluster(rng, *, flood=None):
         where = rng.choice(sorted(nodes))
         objects.append(b.pod("foreign", scheduler="default-scheduler", node=where, cpu=rng.choice((1, 16))))
     options = {
-        "overCommitFactor": rng.choice((1.0, 1.2, 2.0)),
+        "overCommitFactor": rng.choice((1.0, 1.5, 2.0, 2.0, 4.0)),
         "cardUnlimitedCpuMemory": rng.random() < 0.7,
         "unknownReclaimer": rng.choice(("deny", "deny", "allow")),
     }
@@ -114,7 +114,10 @@ def _gang(rng, name, queues, nodes, room, flood):
     wanted = rng.randint(1, 4)
     least = rng.choice((1, wanted, wanted, rng.randint(1, wanted + (rng.random() < 0.3))))
     created = rng.randint(0, 2000)
-    request = _request(rng, flood, sorted({card for cards in nodes.values() for card in cards}))
+    there = sorted({card for cards in nodes.values() for card in cards})
+    # In a flood the services ask for more at once than one small gang holds.
+    sizes = {"inference": (1, 2, 4, 4), "training": (1, 1, 2)}.get(service, (1, 2)) if flood else (1, 1, 2, 4)
+    request = _request(rng, flood, there, sizes)
     owner = b.owned_by(OWNER_KINDS[service], name)
     said = service if rng.random() < 0.3 and service != "unknown" else ""
     priority = rng.choice(CLASSES)
@@ -142,7 +145,7 @@ def _gang(rng, name, queues, nodes, room, flood):
     return [b.job(name, "x", wanted, evicted=rng.choice(POLICIES), min_available=least), group, *pods]
 
 
-def _request(rng, flood, there):
+def _request(rng, flood, there, sizes):
     """What the members of a gang ask for; mostly cards that the nodes have."""
     request = {"cpu": rng.choice(("100m", "1", "3")), "memory": rng.choice(("100Mi", "2Gi"))}
     kinds = ("card", "choice", "milli", "cpu", "nothing", "unnamed", "absent")
@@ -150,9 +153,9 @@ def _request(rng, flood, there):
     whole = [card for card in there if card in (WHOLE, OTHER)]
     if kind == "card" and there:
         card = rng.choice(there)
-        request |= {"card": card, "count": rng.choice((1, 1, 2, 4) if card in whole else (1, 2, 3))}
+        request |= {"card": card, "count": rng.choice(sizes if card in whole else (1, 2, 3))}
     elif kind == "choice":
-        request |= {"card": rng.choice((f"{WHOLE}|{OTHER}", f"{OTHER}|{WHOLE}")), "count": rng.choice((1, 2))}
+        request |= {"card": rng.choice((f"{WHOLE}|{OTHER}", f"{OTHER}|{WHOLE}")), "count": rng.choice(sizes)}
     elif kind == "milli" and whole:
         request |= {"card": rng.choice([*whole, f"{OTHER}|{WHOLE}"]), "milli": rng.choice((300, 500, 600))}
     elif kind == "nothing":
