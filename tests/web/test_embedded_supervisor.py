@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
@@ -36,6 +37,14 @@ def end(*_):
 signal.signal(signal.SIGTERM, end)
 print("up", flush=True)
 time.sleep(60)
+"""
+CHATTERS = """
+import sys
+from pathlib import Path
+from tidesched_web.embedded.console_output import Output
+output = Output(Path(sys.argv[1]))
+for number in range(5000):
+    output.line("web", f"line {number} " + "x" * 100)
 """
 DEAF = """
 import signal, time
@@ -143,3 +152,12 @@ async def test_a_stop_ends_run_once(run: Run) -> None:
     spec = ProcessSpec(name="once", argv=[sys.executable, "-c", SLEEP], env={}, stage=0)
     asyncio.get_running_loop().call_later(0.3, run.supervisor.request_stop)
     assert await run.supervisor.run_once(spec) == -signal.SIGTERM
+
+
+def test_a_reader_that_stops_reading_stops_nothing(tmp_path: Path) -> None:
+    log = tmp_path / "logs" / "all.log"
+    child = subprocess.Popen([sys.executable, "-c", CHATTERS, str(log)], stdout=subprocess.PIPE)
+    assert child.wait(60) == 0  # nobody has read a byte
+    assert "line 4999 " in log.read_text()
+    assert child.stdout is not None
+    assert child.stdout.read().startswith(b"web ")

@@ -27,8 +27,8 @@ def static_fingerprint() -> str:
     total = hashlib.sha256((BASE_DIR / "requirements" / "base.txt").read_bytes())
     for path in sorted((BASE_DIR / "static").rglob("*")):
         if path.is_file():
-            found = path.stat()
-            total.update(f"{path.relative_to(BASE_DIR)} {found.st_size} {found.st_mtime_ns}\n".encode())
+            # By content: times of files do not survive an image or a checkout.
+            total.update(f"\0{path.relative_to(BASE_DIR)}\0".encode() + path.read_bytes())
     return total.hexdigest()
 
 
