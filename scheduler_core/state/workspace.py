@@ -40,6 +40,8 @@ _HOLDS: list[bool] = HOLDS.tolist()
 
 # Names of gangs that may be remembered beyond those that exist, before everything is built anew.
 _MOST_FORGOTTEN = 100_000
+# The same for task classes that no pod may have any more.
+_MOST_CLASSES = 20_000
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
@@ -76,6 +78,7 @@ class Workspace:
         if (
             self._nodes is None
             or len(self._numbers) > _MOST_FORGOTTEN + 4 * len(snapshot.pod_groups)
+            or len(self.classes) > _MOST_CLASSES + len(snapshot.pods)
             or self._schedulers != snapshot.schedulers
             or self._card_types != snapshot.card_types
             or not _same(self._nodes, snapshot.nodes)
