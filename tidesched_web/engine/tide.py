@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 import msgspec
 
@@ -67,8 +68,11 @@ def running_cards(snapshot: Snapshot, result: Result, service_type: ServiceType)
     )
 
 
-def quota_beyond_hardware(snapshot: Snapshot) -> dict[str, dict[str, tuple[int, int]]]:
-    """Where the queues of one service type promise more of a card than there is: milli-cards (quota, hardware)."""
+def quota_beyond_hardware(snapshot: Snapshot, ratios: Mapping[str, float]) -> dict[str, dict[str, tuple[int, int]]]:
+    """Where the queues of one service type promise more of a card than there is: milli-cards (quota, hardware).
+
+    ``ratios``: how far the promises of a service type may exceed the hardware; 1 where none is given.
+    """
     have = hardware(snapshot.nodes)
     sums: dict[str, Counter[str]] = {}
     for queue in snapshot.queues:
@@ -78,7 +82,7 @@ def quota_beyond_hardware(snapshot: Snapshot) -> dict[str, dict[str, tuple[int, 
         service_type: over
         for service_type, cards in sums.items()
         if (over := {card: (milli, have.get(card, 0) * 1000) for card, milli in sorted(cards.items())
-                     if milli > have.get(card, 0) * 1000})
+                     if milli > have.get(card, 0) * 1000 * ratios.get(service_type, 1.0)})
     }  # fmt: skip
 
 

@@ -115,3 +115,14 @@ def test_a_mode_below_schedule_only_looks(stage: Stage) -> None:
         assert (done.state, done.counts["held"]) == (SessionState.DRY_RUN, mode)
     assert writes_of_sessions(stage) == []
     assert timezone.now() >= done.finished_at
+
+
+def test_the_first_session_after_a_change_of_mode_is_shown_as_a_dry_run(stage: Stage) -> None:
+    clusters.set_mode(cluster=stage.cluster, mode="observe", actor="anna", reason="look first")
+    stage.train("job", pods=2)
+    assert stage.session().counts["held"] == "observe"
+    clusters.set_mode(cluster=Cluster.objects.get(), mode="schedule", actor="anna", reason="It looks right.")
+    shown = stage.session()
+    assert (shown.state, shown.counts["held"]) == (SessionState.DRY_RUN, "mode_changed")
+    assert writes_of_sessions(stage) == []
+    stage.sessions_until(lambda: stage.running("job") == 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 import msgspec
 
@@ -10,6 +11,7 @@ from tidesched_web.clusters.kubernetes.cache import ClusterCache
 from tidesched_web.clusters.kubernetes.client import KubernetesClient
 from tidesched_web.clusters.kubernetes.cluster_clock import ClusterClock
 from tidesched_web.clusters.models import Cluster, PolicyRevision
+from tidesched_web.common import live
 from tidesched_web.engine import bridge
 from tidesched_web.engine.model import BadInput, Policy
 from tidesched_web.scheduling.models import AlertSeverity
@@ -24,6 +26,8 @@ from tidesched_web.scheduling.pipeline.usage import UsageRecorder
 from tidesched_web.workloads.services import GangRecorder
 
 OWNERS_SECONDS = 5.0
+# Open pages are told at most twice a second what to fetch again.
+ANNOUNCE_SECONDS = 0.5
 
 
 class NoPolicy(RuntimeError):
@@ -49,6 +53,8 @@ class ClusterContext:
         self.queue_statuses = QueueStatusBook()
         self.foreign_holder = ""
         self._policies: dict[int, Policy] = {}
+        self._to_announce: dict[str, int] = {}
+        self._announced_at = float("-inf")
         self._owners: dict[str, QueueOwner] = {}
         self._owners_at = float("-inf")
 
@@ -58,6 +64,16 @@ class ClusterContext:
         self.usage.load()
         self.inventory.load()
         self.events.load()
+
+    def announce(self, topics: Mapping[str, int], *, version: int) -> None:
+        """Tell the open pages what changed (topic -> id); what comes too soon is told with the next session."""
+        self._to_announce |= topics
+        if time.monotonic() - self._announced_at < ANNOUNCE_SECONDS:
+            return
+        self._announced_at = time.monotonic()
+        for topic, id_ in self._to_announce.items():
+            live.publish(topic, id_, version, cluster_id=self.cluster_id)
+        self._to_announce = {}
 
     def owners(self) -> dict[str, QueueOwner]:
         """The cluster's queues as TideSched owns them, at most some seconds old."""

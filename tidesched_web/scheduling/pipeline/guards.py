@@ -16,7 +16,7 @@ from django.utils import timezone
 from tidesched_web.clusters.models import Cluster, ClusterMode, PolicyRevision
 from tidesched_web.engine.model import Result, ServiceType, Snapshot
 from tidesched_web.engine.tide import running_cards
-from tidesched_web.scheduling.models import Alert
+from tidesched_web.scheduling.models import Alert, Session
 
 GUARD_KEY = "guard:evictions"
 # A person's release lets one session pass, if it comes this soon.
@@ -29,6 +29,7 @@ class Hold(enum.StrEnum):
     OBSERVE = "observe"
     QUOTA_ONLY = "quota"
     PAUSED = "paused"
+    MODE_CHANGED = "mode_changed"
     POLICY_UNRELEASED = "policy_unreleased"
     GUARD = "guard"
     FOREIGN = "foreign_scheduler"
@@ -56,6 +57,9 @@ def hold(cluster: Cluster, policy: PolicyRevision) -> Hold | None:
         return Hold.PAUSED
     if policy.released_at is None:
         return Hold.POLICY_UNRELEASED
+    newest = Session.objects.filter(cluster=cluster).order_by("-id").values_list("mode", flat=True).first()
+    if newest is not None and newest != cluster.mode:
+        return Hold.MODE_CHANGED  # shown once as a dry run; the session after it goes on
     if Alert.objects.filter(cluster=cluster, key=GUARD_KEY, resolved_at__isnull=True).exists():
         return Hold.GUARD
     return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -37,7 +38,7 @@ class Inventory:
         self._hardware = None
         self._quotas = None
 
-    def record(self, snapshot: Snapshot, *, wall_at: dt.datetime) -> int:
+    def record(self, snapshot: Snapshot, *, ratios: Mapping[str, float], wall_at: dt.datetime) -> int:
         """Write nodes and card types that changed and keep the hardware alerts right; returns how many rows changed."""
         require_transaction()
         seen = {node.name: node for node in snapshot.nodes}
@@ -56,16 +57,16 @@ class Inventory:
             Node.objects.filter(cluster_id=self.cluster_id, name__in=lost).update(gone_at=wall_at)
         self._alert_changes(changed, lost)
         self._nodes = dict(seen)
-        return len(changed) + len(lost) + self._record_card_types(snapshot, wall_at=wall_at)
+        return len(changed) + len(lost) + self._record_card_types(snapshot, ratios=ratios, wall_at=wall_at)
 
-    def _record_card_types(self, snapshot: Snapshot, *, wall_at: dt.datetime) -> int:
+    def _record_card_types(self, snapshot: Snapshot, *, ratios: Mapping[str, float], wall_at: dt.datetime) -> int:
         have = hardware(snapshot.nodes)
         changes = 0
         if have != self._hardware:
             changes = len(have)
             self._write_card_types(snapshot, have, wall_at)
             self._hardware = have
-        quotas = quota_beyond_hardware(snapshot)
+        quotas = quota_beyond_hardware(snapshot, ratios)
         if quotas != self._quotas:
             self._quotas = quotas
             alerts.keep_open(cluster_id=self.cluster_id, prefix="quota_over_hardware:", wanted=_quota_alerts(quotas))

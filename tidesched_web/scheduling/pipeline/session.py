@@ -14,7 +14,6 @@ from django.utils import timezone
 from tidesched_web.clusters import services as clusters
 from tidesched_web.clusters.kubernetes.writes import ClusterWrites
 from tidesched_web.clusters.models import Cluster, PolicyRevision
-from tidesched_web.common import live
 from tidesched_web.common.locking import lock_lease
 from tidesched_web.engine import bridge
 from tidesched_web.engine.model import BadInput, BrokenInvariant, Memory, Result, Snapshot
@@ -314,7 +313,7 @@ def _6_record_and_announce(work: _Run) -> None:
             )
             queues = context.usage.record_queues(result, queue_ids=queue_ids, at=work.now, wall_at=wall)
             tide = context.usage.record_tide(work.snapshot, result, at=work.now, wall_at=wall)
-            nodes = context.inventory.record(work.snapshot, wall_at=wall)
+            nodes = context.inventory.record(work.snapshot, ratios=_ratios(work.cluster), wall_at=wall)
             followed = reclaims.follow(
                 work.snapshot, cluster_id=session.cluster_id, at=work.now, before_session=session.pk
             )
@@ -327,15 +326,18 @@ def _6_record_and_announce(work: _Run) -> None:
     failpoints.reach("session.finished", acts=work.acts)
     cluster_id = session.cluster_id
     _follow_clock(work)
-    live.publish("sessions", session.pk, session.number, cluster_id=cluster_id)
-    for topic, changed in (
-        ("gangs", gangs),
-        ("usage", len(queues) + tide),
-        ("nodes", nodes),
-        ("reclaims", len(followed) + len(work.reclaims)),
-    ):
-        if changed:
-            live.publish(topic, cluster_id, session.number, cluster_id=cluster_id)
+    changed = {
+        "gangs": gangs,
+        "usage": len(queues) + tide,
+        "nodes": nodes,
+        "reclaims": len(followed) + len(work.reclaims),
+    }
+    topics = {topic: cluster_id for topic, n in changed.items() if n}
+    context.announce({"sessions": session.pk, **topics}, version=session.number)
+
+
+def _ratios(cluster: Cluster) -> dict[str, float]:
+    return {"inference": float(cluster.overcommit_inference), "training": float(cluster.overcommit_training)}
 
 
 def _finish(work: _Run) -> None:

@@ -32,6 +32,12 @@ FOREIGN_KEY = "foreign_scheduler"
 _EXPECTED = (DatabaseError, ApiFailure, Unreachable, CannotSettle, StalePicture, NoPolicy, BadInput, BrokenInvariant)
 
 
+def _connection_of(cluster: Cluster) -> tuple[object, ...]:
+    """What a change of which needs new connections and a new cache."""
+    secret = bytes(cluster.credentials) if cluster.credentials else b""
+    return cluster.api_url, cluster.ca_certificate, secret, tuple(cluster.scheduler_names)
+
+
 class ClusterShard(threading.Thread):
     """Runs the sessions of one cluster, one at a time, until it is stopped or the lease is lost.
 
@@ -47,6 +53,7 @@ class ClusterShard(threading.Thread):
         self._watch_woke = False
         self._context: ClusterContext | None = None
         self._lease_object_at = float("-inf")
+        self._connection: tuple[object, ...] = ()
 
     @property
     def cluster_id(self) -> int:
@@ -71,6 +78,7 @@ class ClusterShard(threading.Thread):
         client: KubernetesClient | None = None
         try:
             cluster = Cluster.objects.get(pk=self.cluster_id)
+            self._connection = _connection_of(cluster)
             client = KubernetesClient.for_cluster(cluster)
             cache = ClusterCache(client, schedulers=cluster.scheduler_names, wake=self.wake_by_watch)
             cache.start()
@@ -149,6 +157,9 @@ class ClusterShard(threading.Thread):
         self.busy = True
         done = session.run(self._context, trigger=trigger)
         alerts.resolve(cluster_id=self.cluster_id, key="session_failed", by="scheduler")
+        if _connection_of(done.cluster) != self._connection:
+            _log.info("cluster %s is reached in another way now; starting anew", self.cluster_id)
+            self.stop()
         return float(done.cluster.session_period_seconds)
 
     def _hold_lease_object(self, context: ClusterContext) -> None:
