@@ -148,9 +148,14 @@ def open_browser(browser: Browser) -> Iterator[Opener]:
     contexts: list[BrowserContext] = []
 
     def opener(
-        address: str, *, user: str | None = "admin", theme: str = "light", width: int = 1440, language: str = "en",
+        address: str,
+        *,
+        user: str | None = "admin",
+        theme: str = "light",
+        width: int = 1440,
+        language: str = "en",
         password: str = PASSWORD,
-    ) -> Watched:  # fmt: skip
+    ) -> Watched:
         context = browser.new_context(
             viewport={"width": width, "height": 900},
             color_scheme="dark" if theme == "dark" else "light",

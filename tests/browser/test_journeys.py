@@ -11,9 +11,7 @@ from tests.browser.conftest import Opener, Watched
 
 OVERVIEW = "/clusters/demo/"
 # After "g"; the queues last, where the page of a queue began.
-KEYS = {
-    "o": "demo/", "g": "gangs/", "r": "reclaims/", "s": "sessions/", "n": "nodes/", "a": "alerts/", "q": "queues/"
-}  # fmt: skip
+KEYS = {"o": "demo/", "g": "gangs/", "r": "reclaims/", "s": "sessions/", "n": "nodes/", "a": "alerts/", "q": "queues/"}
 
 
 def publish(redis_url: str, topic: str, cluster: int) -> None:

@@ -69,8 +69,11 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
     with (folder / "up.log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "tidesched_web.embedded", "up"],
-            cwd=servers.ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+            cwd=servers.ROOT,
+            env=environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
     try:
         deadline = time.monotonic() + READY_SECONDS
         while True:
@@ -101,7 +104,7 @@ def test_two_minutes_after_the_start_the_tide_is_there(demo: Demo, open_browser:
     page = watched.page
     watched.open("/clusters/demo/")
     # The page follows by itself; nobody reloads it.
-    expect(page.locator("a[href*='/reclaims/']").nth(2)).to_be_visible(timeout=TIDE_SECONDS * 1000)
+    expect(page.locator("[aria-labelledby=reclaims-title] li").first).to_be_visible(timeout=TIDE_SECONDS * 1000)
     expect(page.locator("[aria-labelledby=waiting-title] li").first).to_be_visible(timeout=TIDE_SECONDS * 1000)
     watched.settle()
     assert number(watched, "Inference") > 50
@@ -151,6 +154,5 @@ def test_reclaims_agree_with_their_sessions_and_with_the_cluster(demo: Demo, ope
         targets = decided.locator("td[data-label=Target]").all_inner_texts()
         for pod in pods:
             assert pod in targets, f"{address}: {pod} is not among the decisions of {session}"
-            assert (pod, session.rstrip("/").rpartition("/")[2]) in evicted, (
-                f"{address}: the cluster was never told of {pod}"
-            )
+            told = (pod, session.rstrip("/").rpartition("/")[2]) in evicted
+            assert told, f"{address}: the cluster was never told of {pod}"

@@ -32,7 +32,7 @@ class SignIn(LoginView):
             response = redirect("console:sign_in")
             response.set_cookie(settings.LANGUAGE_COOKIE_NAME, language, max_age=YEAR, samesite="Lax")
             return response
-        return super().get(request, *args, **kwargs)  # type: ignore[return-value]
+        return super().get(request, *args, **kwargs)
 
 
 class SignOut(LogoutView):
@@ -44,13 +44,13 @@ class SignOut(LogoutView):
 @page(section="account")
 def password(this: Page) -> HttpResponse:
     """Change one's own password; the other sessions of the account end with it."""
-    request = this.request
+    request, user = this.request, this.user
     form = PasswordForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         values = form.cleaned_data
         try:
             services.change_password(
-                user=request.user,  # type: ignore[arg-type]
+                user=user,
                 old_password=values["old_password"],
                 new_password=values["new_password"],
                 actor=this.access.actor,
@@ -60,8 +60,8 @@ def password(this: Page) -> HttpResponse:
             for text in [entry["detail"] for entry in error.extra.get("errors", ())] or [error.message]:
                 form.add_error(field, text)
         else:
-            request.user.refresh_from_db(fields=["password"])
-            update_session_auth_hash(request, request.user)  # type: ignore[arg-type]
+            user.refresh_from_db(fields=["password"])
+            update_session_auth_hash(request, user)
             messages.success(request, _("Your password is changed."))
             return redirect("console:overview")
     return this.render("accounts/password.html", {"form": form}, status=400 if form.errors else 200)
@@ -71,11 +71,11 @@ def password(this: Page) -> HttpResponse:
 def profile(this: Page) -> HttpResponse:
     """Language, time zone, appearance."""
     request = this.request
-    user = request.user
-    start = {"language": user.language, "time_zone": user.time_zone}  # type: ignore[union-attr]
+    user = this.user
+    start = {"language": user.language, "time_zone": user.time_zone}
     form = ProfileForm(request.POST or None, initial=start)
     if request.method == "POST" and form.is_valid():
-        services.set_preferences(user=user, **form.cleaned_data)  # type: ignore[arg-type]
+        services.set_preferences(user=user, **form.cleaned_data)
         messages.success(request, _("Your profile is saved."))
         return redirect("console:profile")
     return this.render("accounts/profile.html", {"form": form}, status=400 if form.errors else 200)

@@ -1,4 +1,4 @@
-"""The catalogues of the other languages: extracted from the code and the templates, kept in step, compiled with Babel."""
+"""The catalogues of the other languages: extracted from the code and the templates, and kept in step with them."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 from django.core.cache import cache
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone, translation
 
@@ -42,7 +42,7 @@ class Twin:
 
 def answer(
     request: HttpRequest, *, key: str, figure: Callable[[str], go.Figure], twin: Callable[[], Twin]
-) -> HttpResponseBase:
+) -> HttpResponse:
     """Answer with `?format=` json (the default; cached under `key`), table or csv.
 
     `key` names the session that the data is of, so a figure is made once for all who look at that session.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
+from typing import Any
 
 from django.http import HttpResponse
 
@@ -14,8 +15,18 @@ MAX_ROWS = 10_000
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
+def plain_cards(cards: Mapping[str, float]) -> str:
+    """A map of card counts in one cell: "NVIDIA-A10=2 NVIDIA-H200=8"."""
+    return " ".join(f"{name}={count:g}" for name, count in sorted(cards.items()))
+
+
 def _plain(value: object) -> object:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def csv_list(name: str, columns: Mapping[str, Callable[[Any], object]], rows: Iterable[Any]) -> HttpResponse:
+    """A list as CSV: each column says what it takes from a row."""
+    return csv_response(name, list(columns), ([take(row) for take in columns.values()] for row in rows))
 
 
 def csv_response(name: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> HttpResponse:

@@ -25,7 +25,9 @@ def extract_django(
     """Yield each ``translate``, ``blocktranslate`` and ``_("…")`` of a template."""
     del keywords, comment_tags
     text = fileobj.read().decode(options.get("encoding", "utf-8"))
-    start, singular, plural = 0, None, None
+    start = 0
+    singular: str | None = None
+    plural: str | None = None
     for token in Lexer(text).tokenize():
         if singular is not None:
             if token.token_type is TokenType.BLOCK and _END.match(token.contents):
@@ -43,13 +45,13 @@ def extract_django(
             continue
         if token.token_type is TokenType.BLOCK:
             if _BLOCK.match(token.contents):
-                start, singular = token.lineno, ""
+                start, singular = token.lineno or 0, ""
                 continue
             if found := _TRANSLATE.match(token.contents):
-                yield token.lineno, "gettext", ast.literal_eval(found[1]), []
+                yield token.lineno or 0, "gettext", ast.literal_eval(found[1]), []
         if token.token_type in (TokenType.BLOCK, TokenType.VAR):
             for call in _CALL.finditer(token.contents):
-                yield token.lineno, "gettext", ast.literal_eval(call[1]), []
+                yield token.lineno or 0, "gettext", ast.literal_eval(call[1]), []
 
 
 def _inside(kind: TokenType, contents: str) -> str:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import yaml
-from django.http import Http404, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 
 from tidesched_web.common.permissions import Access
 from tidesched_web.console import wording
-from tidesched_web.console.export import csv_response
+from tidesched_web.console.export import csv_list, plain_cards
 from tidesched_web.console.forms.filters import GangFilter
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
@@ -30,7 +30,7 @@ from tidesched_web.workloads.selectors import (
 
 
 @page(section="gangs", topics="sessions gangs")
-def gangs(this: Page) -> HttpResponseBase:
+def gangs(this: Page) -> HttpResponse:
     """The list; `?format=csv` exports all that the filters leave."""
     cluster = this.cluster
     form = GangFilter(this.request.GET)
@@ -44,47 +44,41 @@ def gangs(this: Page) -> HttpResponseBase:
     found = paged(with_reason_counts(rows, this.access, cluster), order, this.request.GET.get("cursor", ""))
     counts = found.rows[0].reason_counts if found.rows else []
     total = sum(entry["n"] for entry in counts)
-    top = counts[0] if counts else {"code": "", "n": 0}
+    code, most = (counts[0]["code"], counts[0]["n"]) if counts else ("", 0)
     return this.render(
         "gangs/gangs.html",
         {
             "page": found,
             "form": form,
             "counts": counts,
-            "line": wording.waiting_line(total, top["code"], top["n"]) if found.rows else "",
+            "line": wording.waiting_line(total, code, most) if found.rows else "",
         },
     )
 
 
-def _export(this: Page, rows: Any) -> HttpResponseBase:
-    header = ["namespace", "name", "queue", "service_type", "state", "priority", "min_member", "ready"]
-    header += ["cards", "submitted_at", "waiting_since", "reason", "message"]
-    return csv_response(
+def _export(this: Page, rows: Any) -> HttpResponse:
+    def sentence(row: Gang) -> str:
+        numbers = wording.own_numbers(this.access, row.reason_numbers)
+        return wording.reason_sentence(row.reason_code, numbers) if row.needs else ""
+
+    return csv_list(
         f"gangs-{this.cluster.slug}",
-        header,
-        (
-            (
-                row.namespace,
-                row.name,
-                row.queue_name,
-                row.service_type,
-                row.state,
-                row.priority,
-                row.min_member,
-                row.ready,
-            )
-            + (" ".join(f"{name}={count:g}" for name, count in sorted(row.cards.items())),)
-            + (row.submitted_at.isoformat(), row.waiting_since.isoformat() if row.waiting_since else "")
-            + (
-                (
-                    row.reason_code,
-                    wording.reason_sentence(row.reason_code, wording.own_numbers(this.access, row.reason_numbers)),
-                )
-                if row.needs
-                else ("", "")
-            )
-            for row in rows.iterator(chunk_size=1000)
-        ),
+        {
+            "namespace": lambda row: row.namespace,
+            "name": lambda row: row.name,
+            "queue": lambda row: row.queue_name,
+            "service_type": lambda row: row.service_type,
+            "state": lambda row: row.state,
+            "priority": lambda row: row.priority,
+            "min_member": lambda row: row.min_member,
+            "ready": lambda row: row.ready,
+            "cards": lambda row: plain_cards(row.cards),
+            "submitted_at": lambda row: row.submitted_at.isoformat(),
+            "waiting_since": lambda row: row.waiting_since.isoformat() if row.waiting_since else "",
+            "reason": lambda row: row.reason_code if row.needs else "",
+            "message": sentence,
+        },
+        rows.iterator(chunk_size=1000),
     )
 
 

@@ -28,7 +28,7 @@ class ReaderMiddleware:
         language = getattr(user, "language", "") or request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")
         if language in _LANGUAGES:
             translation.activate(language)
-            request.LANGUAGE_CODE = language  # type: ignore[attr-defined]
+            request.LANGUAGE_CODE = language
         zone = _zone(getattr(user, "time_zone", "")) or _zone(unquote(request.COOKIES.get("tz", "")))
         if getattr(user, "must_change_password", False):
             door = {reverse("console:password"), reverse("console:sign_out")}

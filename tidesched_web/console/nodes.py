@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django import forms
-from django.http import HttpResponseBase
+from django.http import HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from tidesched_web.clusters.models import Node
 from tidesched_web.clusters.selectors import visible_nodes
 from tidesched_web.console import amounts
-from tidesched_web.console.export import csv_response
+from tidesched_web.console.export import csv_list, plain_cards
 from tidesched_web.console.forms.filters import FilterForm
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
@@ -61,7 +61,8 @@ class Slot:
 
     def pieces(self) -> list[tuple[str, float, float]]:
         """(kind, top, height) in percent, filled from below."""
-        found, level = [], 0
+        found: list[tuple[str, float, float]] = []
+        level = 0.0
         for kind, size in self.parts:
             height = min(100 * size / WHOLE, 100 - level)
             found.append((kind, 100 - level - height, height))
@@ -118,21 +119,22 @@ def _place_pod(slots: list[Slot], pod: dict[str, Any]) -> None:
 
 
 @page(section="nodes", topics="sessions nodes")
-def nodes(this: Page) -> HttpResponseBase:
+def nodes(this: Page) -> HttpResponse:
     """The grid of nodes and cards."""
     cluster = this.cluster
     form = NodeFilter(this.request.GET)
     found = form.apply(visible_nodes(this.access).filter(cluster=cluster, gone_at__isnull=True))
     if this.request.GET.get("format") == "csv":
-        header = ["node", "cpu_milli", "memory_mib", "cards", "unschedulable"]
-        return csv_response(
+        return csv_list(
             f"nodes-{cluster.slug}",
-            header,
-            (
-                (node.name, node.cpu_milli, node.memory_mib)
-                + (" ".join(f"{card}={count:g}" for card, count in sorted(node.cards.items())), node.unschedulable)
-                for node in found.order_by("name")
-            ),
+            {
+                "node": lambda node: node.name,
+                "cpu_milli": lambda node: node.cpu_milli,
+                "memory_mib": lambda node: node.memory_mib,
+                "cards": lambda node: plain_cards(node.cards),
+                "unschedulable": lambda node: node.unschedulable,
+            },
+            found.order_by("name"),
         )
     part = paged(found, ("name", "id"), this.request.GET.get("cursor", ""), size=ROWS)
     rows = node_rows(part.rows, pods_on_nodes(this.access, cluster, [node.name for node in part.rows]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass
 
-from django.http import HttpResponse, HttpResponseBase
+from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -67,13 +67,13 @@ def overview(this: Page) -> HttpResponse:
     ]
     waiting = longest_waiting(this.access, cluster, ROWS)
     total = sum(entry["n"] for entry in waiting.by_reason)
-    top = waiting.by_reason[0] if waiting.by_reason else {"code": "", "n": 0}
+    code, most = (waiting.by_reason[0]["code"], waiting.by_reason[0]["n"]) if waiting.by_reason else ("", 0)
     return this.render(
         "overview/overview.html",
         {
             "rows": rows,
             "waiting": waiting.gangs,
-            "line": wording.waiting_line(total, top["code"], top["n"]),
+            "line": wording.waiting_line(total, code, most),
             "reclaims": newest_reclaims(this.access, cluster, ROWS),
             "chart": tide_chart(cluster, [row.point.card for row in rows]),
         },
@@ -93,7 +93,7 @@ def tide_chart(cluster: Cluster, cards: list[str]) -> Chart:
 
 
 @page()
-def tide(this: Page) -> HttpResponseBase:
+def tide(this: Page) -> HttpResponse:
     """The data of the chart."""
     cluster = this.cluster
     card = this.request.GET.get("card", "")

@@ -17,6 +17,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render, resolve_url
 from django.utils.cache import patch_cache_control, patch_vary_headers
 
+from tidesched_web.accounts.models import User
 from tidesched_web.accounts.selectors import access_of
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.permissions import Access
@@ -30,6 +31,7 @@ class Page:
     """One request of a signed-in reader: their rights, the clusters they see and the one that the page is about."""
 
     request: HttpRequest
+    user: User
     access: Access
     clusters: list[Cluster]
     current: Cluster | None = None
@@ -46,7 +48,7 @@ class Page:
     def render(self, template: str, context: dict[str, Any] | None = None, *, status: int = 200) -> HttpResponse:
         """The whole page, or only its changing part when the page's script asks for that."""
         htmx = getattr(self.request, "htmx", None)
-        fragment = bool(htmx) and htmx.target == "live"
+        fragment = htmx is not None and bool(htmx) and htmx.target == "live"
         response = render(
             self.request,
             template,
@@ -78,16 +80,17 @@ def _sign_in_first(request: HttpRequest) -> HttpResponse:
 
 
 def page(*, section: str = "", topics: str = "") -> Callable[[View], View]:
-    """A view for signed-in readers: it gets a `Page`. With `slug` in the address that cluster is the page's, else 404."""
+    """A view for signed-in readers: it gets a `Page`. A `slug` in the address names its cluster, else it is a 404."""
 
     def decorate(view: View) -> View:
         @wraps(view)
         def answer(request: HttpRequest, slug: str | None = None, **arguments: Any) -> HttpResponse:
             if not request.user.is_authenticated:
                 return _sign_in_first(request)
-            access = access_of(request.user)  # type: ignore[arg-type]
+            user = request.user
+            access = access_of(user)
             clusters = clusters_now(access)
-            this = Page(request, access, clusters, section=section, topics=topics)
+            this = Page(request, user, access, clusters, section=section, topics=topics)
             if slug is not None:
                 this.current = next((cluster for cluster in clusters if cluster.slug == slug), None)
                 if this.current is None:

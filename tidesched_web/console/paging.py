@@ -31,7 +31,7 @@ def paged(rows: QuerySet, order: Sequence[str], cursor: str, *, size: int = ROWS
     A cursor that cannot be read is the first page: an old address still leads somewhere.
     """
     place = _read(cursor, order)
-    back = bool(place) and place[0] == "p"
+    back = place is not None and place[0] == "p"
     wanted = [_turned(name) for name in order] if back else list(order)
     if place:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass
 
-from django.http import Http404, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -13,7 +13,7 @@ from django.utils.translation import ngettext
 from tidesched_web.console import amounts, bars, manifests
 from tidesched_web.console.card_names import card_label
 from tidesched_web.console.chart import Chart, Twin, answer
-from tidesched_web.console.export import csv_response
+from tidesched_web.console.export import csv_list
 from tidesched_web.console.figures import base
 from tidesched_web.console.figures import usage as usage_figure
 from tidesched_web.console.forms.filters import QueueFilter
@@ -69,27 +69,26 @@ def queue_row(queue: Queue) -> QueueRow:
 
 
 @page(section="queues", topics="sessions queues usage")
-def queues(this: Page) -> HttpResponse | HttpResponseBase:
+def queues(this: Page) -> HttpResponse:
     """All queues of the cluster that the reader sees."""
     cluster = this.cluster
     form = QueueFilter(this.request.GET)
     rows = [queue_row(queue) for queue in form.apply(queues_with_usage(this.access, cluster))]
     if this.request.GET.get("format") == "csv":
-        header = ["queue", "service_type", "tenant", "state", "card", "quota", "allocated", "inqueue", "waiting"]
-        return csv_response(
+        return csv_list(
             f"queues-{cluster.slug}",
-            header,
-            (
-                (
-                    row.queue.name,
-                    row.queue.service_type,
-                    row.queue.tenant.slug if row.queue.tenant else "",
-                    row.queue.state,
-                )
-                + (use.card, use.quota / 1000, use.allocated / 1000, use.inqueue / 1000, use.waiting / 1000)
-                for row in rows
-                for use in row.uses
-            ),
+            {
+                "queue": lambda pair: pair[0].queue.name,
+                "service_type": lambda pair: pair[0].queue.service_type,
+                "tenant": lambda pair: pair[0].queue.tenant.slug if pair[0].queue.tenant else "",
+                "state": lambda pair: pair[0].queue.state,
+                "card": lambda pair: pair[1].card,
+                "quota": lambda pair: pair[1].quota / 1000,
+                "allocated": lambda pair: pair[1].allocated / 1000,
+                "inqueue": lambda pair: pair[1].inqueue / 1000,
+                "waiting": lambda pair: pair[1].waiting / 1000,
+            },
+            ((row, use) for row in rows for use in row.uses),
         )
     starved = sum(row.starved for row in rows)
     line = ngettext("%(n)s queue", "%(n)s queues", len(rows)) % {"n": amounts.number(len(rows))}
@@ -141,7 +140,7 @@ def _usage_chart(this: Page, found: Queue, cards: list[str]) -> Chart:
 
 
 @page()
-def usage(this: Page, name: str) -> HttpResponseBase:
+def usage(this: Page, name: str) -> HttpResponse:
     """The data of the usage chart of one card type."""
     found = _queue(this, name)
     card = this.request.GET.get("card", "")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from django.http import Http404, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from tidesched_web.console import amounts, bars
 from tidesched_web.console.card_names import card_label
-from tidesched_web.console.export import csv_response
+from tidesched_web.console.export import csv_list, plain_cards
 from tidesched_web.console.forms.filters import ReclaimFilter
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
@@ -47,7 +48,7 @@ def _redact(reclaim: Reclaim, own: frozenset[int] | None) -> None:
 
 
 @page(section="reclaims", topics="sessions reclaims")
-def reclaims(this: Page) -> HttpResponseBase:
+def reclaims(this: Page) -> HttpResponse:
     """The history, newest first."""
     cluster = this.cluster
     form = ReclaimFilter(this.request.GET)
@@ -65,41 +66,37 @@ def _line(rows: list[Reclaim]) -> str:
     """What this page of the history adds up to."""
     if not rows:
         return ""
-    gangs = sum(len(row.victim_rows) for row in rows)  # type: ignore[attr-defined]
+    gangs = sum(len(row.victim_rows) for row in rows)  # type: ignore[attr-defined, misc]
     lost = sum(row.work_lost_card_seconds for row in rows)
     fell = ngettext("%(n)s gang fell", "%(n)s gangs fell", gangs) % {"n": amounts.number(gangs)}
     first = ngettext("The newest reclaim", "The newest %(n)s reclaims", len(rows)) % {"n": amounts.number(len(rows))}
     return _("%(first)s: %(fell)s, %(work)s of work lost.") % {"first": first, "fell": fell, "work": amounts.work(lost)}
 
 
-def _export(slug: str, rows: Any, own: frozenset[int] | None) -> HttpResponseBase:
-    header = [
-        "id",
-        "at",
-        "wall_at",
-        "state",
-        "action",
-        "reclaimer",
-        "queue",
-        "needed",
-        "freed",
-        "victims",
-        "work_lost_card_seconds",
-        "rule",
-    ]
-
-    def text(cards: dict[str, float]) -> str:
-        return " ".join(f"{name}={count:g}" for name, count in sorted(cards.items()))
-
-    def lines() -> Any:
+def _export(slug: str, rows: Any, own: frozenset[int] | None) -> HttpResponse:
+    def redacted() -> Iterator[Reclaim]:
         for row in rows.iterator(chunk_size=500):
             _redact(row, own)
-            victims = " ".join(victim["gang"] for victim in row.victim_rows)
-            yield (row.pk, row.at.isoformat(), row.wall_at.isoformat(), row.state, row.action, row.reclaimer, row.queue_name) + (
-                text(cards_of(row.needed)), text(cards_of(row.freed)), victims, round(row.work_lost_card_seconds, 3), row.rule
-            )  # fmt: skip
+            yield row
 
-    return csv_response(f"reclaims-{slug}", header, lines())
+    return csv_list(
+        f"reclaims-{slug}",
+        {
+            "id": lambda row: row.pk,
+            "at": lambda row: row.at.isoformat(),
+            "wall_at": lambda row: row.wall_at.isoformat(),
+            "state": lambda row: row.state,
+            "action": lambda row: row.action,
+            "reclaimer": lambda row: row.reclaimer,
+            "queue": lambda row: row.queue_name,
+            "needed": lambda row: plain_cards(cards_of(row.needed)),
+            "freed": lambda row: plain_cards(cards_of(row.freed)),
+            "victims": lambda row: " ".join(victim["gang"] for victim in row.victim_rows),
+            "work_lost_card_seconds": lambda row: round(row.work_lost_card_seconds, 3),
+            "rule": lambda row: row.rule,
+        },
+        redacted(),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from django.http import Http404, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from tidesched_web.console import amounts, bars, wording
 from tidesched_web.console.chart import Chart, Twin, answer
-from tidesched_web.console.export import csv_response
+from tidesched_web.console.export import csv_list
 from tidesched_web.console.figures import timings as timings_figure
 from tidesched_web.console.forms.filters import SessionFilter
 from tidesched_web.console.page import Page, page
@@ -60,21 +60,25 @@ def total_ms(session: Session) -> float:
 
 
 @page(section="sessions", topics="sessions")
-def sessions(this: Page) -> HttpResponseBase:
+def sessions(this: Page) -> HttpResponse:
     """The list with the chart of timings."""
     cluster = this.cluster
     form = SessionFilter(this.request.GET)
     rows = form.apply(visible_sessions(this.access).filter(cluster=cluster))
     if this.request.GET.get("format") == "csv":
-        header = ["number", "state", "started_at", "now", "milliseconds", "binds", "evictions", "reclaims"]
-        return csv_response(
+        return csv_list(
             f"sessions-{cluster.slug}",
-            header,
-            (
-                (row.number, row.state, row.started_at.isoformat(), row.now.isoformat(), round(total_ms(row), 1))
-                + tuple(row.counts.get(name, 0) for name in ("binds", "evictions", "reclaims"))
-                for row in rows.order_by("-id").iterator(chunk_size=1000)
-            ),
+            {
+                "number": lambda row: row.number,
+                "state": lambda row: row.state,
+                "started_at": lambda row: row.started_at.isoformat(),
+                "now": lambda row: row.now.isoformat(),
+                "milliseconds": lambda row: round(total_ms(row), 1),
+                "binds": lambda row: row.counts.get("binds", 0),
+                "evictions": lambda row: row.counts.get("evictions", 0),
+                "reclaims": lambda row: row.counts.get("reclaims", 0),
+            },
+            rows.order_by("-id").iterator(chunk_size=1000),
         )
     found = paged(rows, ("-id",), this.request.GET.get("cursor", ""))
     for row in found.rows:
@@ -103,7 +107,7 @@ def _line(rows: list[Session]) -> str:
 
 
 @page()
-def timings(this: Page) -> HttpResponseBase:
+def timings(this: Page) -> HttpResponse:
     """The data of the chart."""
     cluster = this.cluster
 

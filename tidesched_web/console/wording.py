@@ -63,13 +63,17 @@ HOLDS: dict[str, Promise] = {
     "observe": gettext_lazy("The cluster is in mode observe: decisions are shown, nothing is sent."),
     "quota": gettext_lazy("The cluster is in mode quota: Volcano schedules, decisions are only shown."),
     "paused": gettext_lazy("The cluster is paused: decisions are shown, nothing is sent."),
-    "policy_unreleased": gettext_lazy("The policy is new: what it would do is shown, and nothing is sent until it is released."),
+    "policy_unreleased": gettext_lazy(
+        "The policy is new: what it would do is shown, and nothing is sent until it is released."
+    ),
     "guard": gettext_lazy("An alert waits for a person: nothing is sent until it is resolved."),
     "foreign_scheduler": gettext_lazy("Another scheduler works in this cluster: nothing is sent."),
     "gangs_per_minute": gettext_lazy("A guard stopped it: too many gangs would have been evicted within a minute."),
     "cards_per_minute": gettext_lazy("A guard stopped it: too many cards would have been taken back within a minute."),
-    "share_of_training": gettext_lazy("A guard stopped it: too large a share of the training would have been evicted at once."),
-}  # fmt: skip
+    "share_of_training": gettext_lazy(
+        "A guard stopped it: too large a share of the training would have been evicted at once."
+    ),
+}
 
 
 def reason_title(code: str) -> str | Promise:
@@ -136,7 +140,10 @@ def _figures(numbers: Numbers) -> dict[str, str]:
 _SENTENCES: dict[str, tuple[tuple[tuple[str, ...], Promise], ...]] = {
     "Suspended": (((), gettext_lazy("A person has suspended it.")),),
     "Misconfigured": (
-        (("card",), gettext_lazy("Its request for %(card)s cannot be understood: check queue, card name and priority class.")),
+        (
+            ("card",),
+            gettext_lazy("Its request for %(card)s cannot be understood: check queue, card name and priority class."),
+        ),
         ((), gettext_lazy("Its queue, card name or priority class does not exist.")),
     ),
     "TimedOut": (((), gettext_lazy("It was not complete within its time and has been given up.")),),
@@ -151,7 +158,10 @@ _SENTENCES: dict[str, tuple[tuple[tuple[str, ...], Promise], ...]] = {
     ),
     "GangIncomplete": (
         (("free", "requested"), gettext_lazy("%(free)s of %(requested)s pods are there; the gang starts as a whole.")),
-        (("allocated", "requested"), gettext_lazy("%(allocated)s of %(requested)s pods are there; the gang starts as a whole.")),
+        (
+            ("allocated", "requested"),
+            gettext_lazy("%(allocated)s of %(requested)s pods are there; the gang starts as a whole."),
+        ),
         ((), gettext_lazy("Fewer pods exist than the gang needs to start.")),
     ),
     "WaitingForReclaim": (
@@ -162,7 +172,9 @@ _SENTENCES: dict[str, tuple[tuple[tuple[str, ...], Promise], ...]] = {
     "WaitingForQuota": (
         (
             ("what", "limit", "allocated", "inqueue"),
-            gettext_lazy("Needs %(what)s; of the quota of %(limit)s, %(allocated)s are in use and %(inqueue)s promised."),
+            gettext_lazy(
+                "Needs %(what)s; of the quota of %(limit)s, %(allocated)s are in use and %(inqueue)s promised."
+            ),
         ),
         (
             ("what", "limit", "allocated"),
@@ -193,7 +205,9 @@ _SENTENCES: dict[str, tuple[tuple[tuple[str, ...], Promise], ...]] = {
     "Fragmented": (
         (
             ("requested", "card", "free"),
-            gettext_lazy("%(free)s × %(card)s are free, but scattered: no set of nodes holds the %(requested)s it needs."),
+            gettext_lazy(
+                "%(free)s × %(card)s are free, but scattered: no set of nodes holds the %(requested)s it needs."
+            ),
         ),
         ((), gettext_lazy("Enough cards are free, but scattered over nodes where its pods do not fit.")),
     ),
@@ -204,13 +218,15 @@ _SENTENCES: dict[str, tuple[tuple[tuple[str, ...], Promise], ...]] = {
     "ReclaimForbidden": (
         (
             ("what", "free"),
-            gettext_lazy("Needs %(what)s, %(free)s are free, and the rules let it take nothing from those who hold the rest."),
+            gettext_lazy(
+                "Needs %(what)s, %(free)s are free, and the rules let it take nothing from those who hold the rest."
+            ),
         ),
         ((), gettext_lazy("The rules let it take no cards from those who hold them.")),
     ),
     "BackingOff": (((), gettext_lazy("It did not fit a moment ago and is tried again shortly.")),),
     "PendingEvaluation": (((), gettext_lazy("The next session looks at it.")),),
-}  # fmt: skip
+}
 
 
 def remedy_sentence(remedy: Numbers) -> str:

@@ -18,16 +18,30 @@ pytestmark = pytest.mark.django_db
 OPEN = {"sign_in"}
 NO_PAGE = {"sign_out", "stream"}
 SAMPLES = {
-    "overview": "", "password": "password/", "profile": "profile/", "help": "help/", "clusters": "clusters/",
-    "cluster_overview": "clusters/demo/", "tide": "clusters/demo/tide/", "pause": "clusters/demo/pause/",
-    "search": "clusters/demo/search/", "queues": "clusters/demo/queues/", "queue": "clusters/demo/queues/research-training/",
-    "queue_usage": "clusters/demo/queues/research-training/usage/", "gangs": "clusters/demo/gangs/",
-    "gang": "clusters/demo/gangs/{foreign}/", "gang_by_name": "clusters/demo/gangs/research/llm-sft-lap2-021/",
-    "reclaims": "clusters/demo/reclaims/", "reclaim": "clusters/demo/reclaims/{foreign_reclaim}/",
-    "sessions": "clusters/demo/sessions/", "session_timings": "clusters/demo/sessions/timings/",
-    "session": "clusters/demo/sessions/1479/", "nodes": "clusters/demo/nodes/", "alerts": "clusters/demo/alerts/",
+    "overview": "",
+    "password": "password/",
+    "profile": "profile/",
+    "help": "help/",
+    "clusters": "clusters/",
+    "cluster_overview": "clusters/demo/",
+    "tide": "clusters/demo/tide/",
+    "pause": "clusters/demo/pause/",
+    "search": "clusters/demo/search/",
+    "queues": "clusters/demo/queues/",
+    "queue": "clusters/demo/queues/research-training/",
+    "queue_usage": "clusters/demo/queues/research-training/usage/",
+    "gangs": "clusters/demo/gangs/",
+    "gang": "clusters/demo/gangs/{foreign}/",
+    "gang_by_name": "clusters/demo/gangs/research/llm-sft-lap2-021/",
+    "reclaims": "clusters/demo/reclaims/",
+    "reclaim": "clusters/demo/reclaims/{foreign_reclaim}/",
+    "sessions": "clusters/demo/sessions/",
+    "session_timings": "clusters/demo/sessions/timings/",
+    "session": "clusters/demo/sessions/1479/",
+    "nodes": "clusters/demo/nodes/",
+    "alerts": "clusters/demo/alerts/",
     "resolve_alert": "clusters/demo/alerts/{alert}/resolve/",
-}  # fmt: skip
+}
 # Objects of tenant Research, or of the platform: not there for a member of Search.
 FOREIGN = {"queue", "queue_usage", "gang", "gang_by_name", "reclaim"}
 
@@ -153,8 +167,9 @@ def test_pause_and_resume_with_a_reason(world) -> None:
     assert client.post("/clusters/demo/pause/", {"reason": "over", "confirm": "on"}).status_code == 302
     assert Cluster.objects.get().paused_at is None
     assert list(AuditEntry.objects.order_by("id").values_list("action", "actor", "reason")) == [
-        ("cluster.pause", "admin", "drill"), ("cluster.resume", "admin", "over")
-    ]  # fmt: skip
+        ("cluster.pause", "admin", "drill"),
+        ("cluster.resume", "admin", "over"),
+    ]
 
 
 def test_resolving_an_alert_is_audited(world) -> None:

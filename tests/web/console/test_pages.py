@@ -11,11 +11,24 @@ from tests.web.console import world as story
 from tidesched_web.accounts.models import User
 
 PAGES = [
-    "clusters/", "clusters/demo/", "clusters/demo/queues/", "clusters/demo/queues/search-training/", "clusters/demo/gangs/",
-    "clusters/demo/gangs/?order=waiting", "clusters/demo/gangs/{gang}/", "clusters/demo/reclaims/",
-    "clusters/demo/reclaims/{reclaim}/", "clusters/demo/sessions/", "clusters/demo/sessions/1479/", "clusters/demo/nodes/",
-    "clusters/demo/alerts/", "clusters/demo/search/?q=lap2", "profile/", "password/", "help/",
-]  # fmt: skip
+    "clusters/",
+    "clusters/demo/",
+    "clusters/demo/queues/",
+    "clusters/demo/queues/search-training/",
+    "clusters/demo/gangs/",
+    "clusters/demo/gangs/?order=waiting",
+    "clusters/demo/gangs/{gang}/",
+    "clusters/demo/reclaims/",
+    "clusters/demo/reclaims/{reclaim}/",
+    "clusters/demo/sessions/",
+    "clusters/demo/sessions/1479/",
+    "clusters/demo/nodes/",
+    "clusters/demo/alerts/",
+    "clusters/demo/search/?q=lap2",
+    "profile/",
+    "password/",
+    "help/",
+]
 DATA = [
     "clusters/demo/tide/",
     "clusters/demo/queues/search-training/usage/?card=NVIDIA-H200",

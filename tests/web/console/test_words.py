@@ -62,11 +62,19 @@ def test_each_reason_code_has_a_name_and_a_sentence() -> None:
             {"resource": "NVIDIA-H200", "requested": 16, "free": 10, "holders": [{"gang": "a/b", "amount": 6}]},
             "Needs 16 × H200, 10 are free; the most, 6, are held by a/b.",
         ),
-        ("WaitingForCards", {"resource": "A|B", "requested": 2, "free": 0}, "Needs 2 × A or B, but only 0 are free in the cluster."),
-        ("ExceedsMaxQuota", {"resource": "memory", "requested": 2**37, "limit": 2**36}, "Needs 128 GiB memory, but the quota is 64 GiB: it can never fit."),
+        (
+            "WaitingForCards",
+            {"resource": "A|B", "requested": 2, "free": 0},
+            "Needs 2 × A or B, but only 0 are free in the cluster.",
+        ),
+        (
+            "ExceedsMaxQuota",
+            {"resource": "memory", "requested": 2**37, "limit": 2**36},
+            "Needs 128 GiB memory, but the quota is 64 GiB: it can never fit.",
+        ),
         ("BehindHigherPriority", {"position": 3}, "Place 3 in its queue: more important or older gangs come first."),
     ],
-)  # fmt: skip
+)
 def test_sentences_carry_their_numbers(code: str, numbers: dict[str, object], text: str) -> None:
     assert wording.reason_sentence(code, numbers) == text
 
@@ -74,10 +82,19 @@ def test_sentences_carry_their_numbers(code: str, numbers: dict[str, object], te
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
-        (0, "0 s"), (0.0042, "4.2 ms"), (0.137, "137 ms"), (59.4, "59 s"), (61, "1 min 1 s"), (600, "10 min"),
-        (3600, "1 h"), (11_520, "3 h 12 min"), (86_400, "1 d"), (100_000, "1 d 3 h"), (-5, "0 s"),
+        (0, "0 s"),
+        (0.0042, "4.2 ms"),
+        (0.137, "137 ms"),
+        (59.4, "59 s"),
+        (61, "1 min 1 s"),
+        (600, "10 min"),
+        (3600, "1 h"),
+        (11_520, "3 h 12 min"),
+        (86_400, "1 d"),
+        (100_000, "1 d 3 h"),
+        (-5, "0 s"),
     ],
-)  # fmt: skip
+)
 def test_durations(seconds: float, text: str) -> None:
     assert amounts.duration(seconds) == text
 

@@ -1,4 +1,4 @@
-"""The layout that all figures share: unit on the axis, direct labels instead of a legend, hover for all series at a time."""
+"""The layout that all figures share: unit on the axis, direct labels for a legend, hover for all series at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def layout(colours: Palette, *, unit: str, **more: Any) -> go.Layout:
         "font": {"family": FONT, "size": 13, "color": colours.text},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": 56, "r": 96, "t": 16, "b": 40},
+        "margin": {"l": 56, "r": 112, "t": 16, "b": 40},
         "showlegend": False,
         "hovermode": "x unified",
         "hoverlabel": {"bgcolor": colours.surface, "bordercolor": colours.grid, "font": {"color": colours.text}},

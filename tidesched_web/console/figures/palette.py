@@ -1,4 +1,4 @@
-"""The colours of the figures in both themes: the same values as the tokens of `static/css/console.css` (a test compares)."""
+"""The colours of the figures in both themes: those of `static/css/console.css` (a test compares the two)."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""Where in the tide are we? Stacked areas of inference, training, borrowed and foreign cards under the hardware line."""
+"""Where in the tide are we? Stacked areas of inference, training and borrowed cards under the hardware line."""
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import plotly.graph_objects as go
 from django.utils.translation import gettext as _
@@ -44,6 +45,9 @@ def rows(points: Iterable[Point], start: dt.datetime, end: dt.datetime, *, steps
     ordered = list(points)
     if not ordered or end <= start:
         return []
+    start = max(start, ordered[0][0])
+    if end <= start:
+        return []
     step = (end - start) / steps
     now: dict[str, tuple[int, ...]] = {}
     found, place = [], 0
@@ -61,12 +65,12 @@ def rows(points: Iterable[Point], start: dt.datetime, end: dt.datetime, *, steps
 
 
 def figure(series: list[TideRow], theme: str) -> go.Figure:
-    """Draw it: inference below (it rules), training on top of it, borrowed hatched, the idle room up to the line free."""
+    """Draw it: inference below (it rules), training on top, borrowed hatched, what is idle left free up to the line."""
     colours = palette(theme)
     if not series:
         return go.Figure()
     x = [base.local(row.at) for row in series]
-    areas = (
+    areas: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
         ("inference", _("Inference"), colours.inference, {}),
         ("training", _("Training"), colours.training, {}),
         (
@@ -130,7 +134,7 @@ def figure(series: list[TideRow], theme: str) -> go.Figure:
             hovertemplate="%{customdata:,~r}",
         )
     )
-    # Demand far beyond the hardware would press the tide flat: it leaves the picture at the top, and its label says how much.
+    # Demand far beyond the hardware would press the tide flat: it leaves at the top, and its label says how much it is.
     full = max(totals)
     top = max(min(max(demand), full * HEADROOM) if full else max(demand), 1) * 1.06
     if last.waiting:
