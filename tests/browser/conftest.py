@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from tests.browser import servers
-from tests.web.console.world import PASSWORD
+from tests.web.console.cast import PASSWORD
 
 ROOT = servers.ROOT
 SCREENS = ROOT / "test-results" / "screens"

@@ -23,7 +23,7 @@ from playwright.sync_api import expect
 
 from tests.browser import servers
 from tests.browser.conftest import Opener, Watched
-from tests.web.console.world import PASSWORD
+from tests.web.console.cast import PASSWORD
 
 READY_SECONDS = 300
 TIDE_SECONDS = 120

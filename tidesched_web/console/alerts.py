@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 from tidesched_web.console import amounts
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
-from tidesched_web.scheduling.pipeline.alerts import resolve_by_person
+from tidesched_web.scheduling import services as scheduling
 from tidesched_web.scheduling.selectors import visible_alerts
 
 
@@ -40,7 +40,7 @@ def resolve(this: Page, pk: int) -> HttpResponse:
         raise Http404
     if not this.access.administers:
         raise PermissionDenied
-    if resolve_by_person(alert=alert, actor=this.access.actor):
+    if scheduling.resolve_alert(alert=alert, actor=this.access.actor):
         messages.success(this.request, _("The alert is resolved."))
     else:
         messages.info(this.request, _("Somebody had resolved it already."))

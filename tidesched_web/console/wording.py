@@ -66,6 +66,7 @@ HOLDS: dict[str, Promise] = {
     "policy_unreleased": gettext_lazy(
         "The policy is new: what it would do is shown, and nothing is sent until it is released."
     ),
+    "mode_changed": gettext_lazy("The mode has changed: what it would do is shown once, then it is done."),
     "guard": gettext_lazy("An alert waits for a person: nothing is sent until it is resolved."),
     "foreign_scheduler": gettext_lazy("Another scheduler works in this cluster: nothing is sent."),
     "gangs_per_minute": gettext_lazy("A guard stopped it: too many gangs would have been evicted within a minute."),
@@ -259,7 +260,7 @@ def waiting_line(total: int, top_code: str, top_count: int) -> str:
     line = ngettext("%(n)s gang waits", "%(n)s gangs wait", total) % {"n": amounts.number(total)}
     if not top_code or top_count < 2:
         return f"{line}."
-    return _("%(line)s; %(n)s of them: %(reason)s.") % {
+    return _("%(line)s; most often: %(reason)s (%(n)s).") % {
         "line": line,
         "n": amounts.number(top_count),
         "reason": str(reason_title(top_code)),

@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 
 from tests.web.console import world as story
+from tests.web.console.cast import PASSWORD
 from tests.web.console.test_pages import client_of
 from tidesched_web.accounts.models import User
 
@@ -23,7 +24,7 @@ def test_sign_in_and_out(admin) -> None:
     assert page.status_code == 200
     wrong = client.post("/sign-in/", {"username": "admin", "password": "wrong"})
     assert "do not belong together" in wrong.content.decode()
-    right = client.post("/sign-in/", {"username": "admin", "password": story.PASSWORD, "next": "/help/"})
+    right = client.post("/sign-in/", {"username": "admin", "password": PASSWORD, "next": "/help/"})
     assert right["Location"] == "/help/"
     assert client.get("/help/").status_code == 200
     assert client.get("/sign-out/").status_code == 405
@@ -33,7 +34,7 @@ def test_sign_in_and_out(admin) -> None:
 
 def test_sign_in_goes_nowhere_else(admin) -> None:
     answer = Client().post(
-        "/sign-in/", {"username": "admin", "password": story.PASSWORD, "next": "https://evil.example/"}
+        "/sign-in/", {"username": "admin", "password": PASSWORD, "next": "https://evil.example/"}
     )
     assert answer["Location"] == "/"
 
@@ -46,9 +47,9 @@ def test_change_password(admin) -> None:
         return client.post("/password/", {"old_password": old, "new_password": first, "repeated": second})
 
     assert "not the present password" in send("wrong", new, new).content.decode()
-    assert "not the same" in send(story.PASSWORD, new, "different").content.decode()
-    assert send(story.PASSWORD, "12345", "12345").status_code == 400
-    assert send(story.PASSWORD, new, new).status_code == 302
+    assert "not the same" in send(PASSWORD, new, "different").content.decode()
+    assert send(PASSWORD, "12345", "12345").status_code == 400
+    assert send(PASSWORD, new, new).status_code == 302
     assert client.get("/help/").status_code == 200, "this session goes on"
     assert other.get("/help/").status_code == 302, "the others end"
 
@@ -59,7 +60,7 @@ def test_a_first_password_must_be_changed(admin) -> None:
     assert client.get("/help/")["Location"] == "/password/"
     assert "Choose a password of your own first" in client.get("/password/").content.decode()
     new = "an even longer password"
-    client.post("/password/", {"old_password": story.PASSWORD, "new_password": new, "repeated": new})
+    client.post("/password/", {"old_password": PASSWORD, "new_password": new, "repeated": new})
     assert client.get("/help/").status_code == 200
 
 

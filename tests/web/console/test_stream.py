@@ -1,0 +1,110 @@
+"""The stream of events: who may listen, to what, and where it goes on."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from asgiref.sync import async_to_sync, sync_to_async
+from django.test import AsyncClient, Client
+
+from tests.web.console import world as story
+from tests.web.console.test_pages import client_of
+from tidesched_web.accounts.models import Membership, Project, Scope, Tenant, User
+from tidesched_web.accounts.services import create_token
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.common import live
+from tidesched_web.common.models import ServiceType
+from tidesched_web.quota.models import Queue
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def people() -> dict[str, User]:
+    """Two clusters; Mei's tenant has a queue in the first."""
+    admin, _auditor, member, _stranger, newcomer = story.people()
+    first, _second = story.empty_cluster("first"), story.empty_cluster("second")
+    tenant = Tenant.objects.create(slug="search", name="Search")
+    project = Project.objects.create(tenant=tenant, slug="rank", name="Rank")
+    Queue.objects.create(cluster=first, name="rank", service_type=ServiceType.INFERENCE, tenant=tenant, project=project)
+    Membership.objects.create(user=member, tenant=tenant)
+    return {"admin": admin, "member": member, "newcomer": newcomer}
+
+
+async def _hear(path: str, publish: list[tuple[str, int | None]], lines: int, **how: object) -> list[str]:
+    """Open the stream, publish, and read so many events."""
+    client = AsyncClient()
+    if user := how.pop("user", None):
+        await client.aforce_login(user)
+    answer = await client.get(path, headers=how.pop("headers", {}))
+    assert answer.status_code == 200
+    assert answer["Content-Type"] == "text/event-stream"
+    parts = answer.streaming_content
+    assert b"connected" in await anext(parts)
+    waits = asyncio.ensure_future(anext(parts))
+    await asyncio.sleep(0.2)
+    for topic, cluster in publish:
+        await sync_to_async(live.publish)(topic, 7, 3, cluster_id=cluster)
+    found = [(await asyncio.wait_for(waits, 5)).decode()]
+    while len(found) < lines:
+        found.append((await asyncio.wait_for(anext(parts), 5)).decode())
+    await parts.aclose()
+    return found
+
+
+def hear(path: str, publish: list[tuple[str, int | None]], lines: int = 1, **how: object) -> list[str]:
+    return async_to_sync(_hear)(path, publish, lines, **how)
+
+
+def ids(name: str) -> int:
+    return Cluster.objects.get(slug=name).pk
+
+
+def test_a_reader_hears_of_clusters_in_sight_only(people) -> None:
+    first, second = ids("first"), ids("second")
+    told = [("sessions", second), ("sessions", first), ("gangs", second), ("clusters", None)]
+    heard = hear("/api/v1/stream", told, 2, user=people["member"])
+    assert f'"cluster":{first}' in heard[0]
+    assert '"topic":"clusters"' in heard[1]
+    assert len(hear("/api/v1/stream", told, 4, user=people["admin"])) == 4
+
+
+def test_topics_are_chosen(people) -> None:
+    first = ids("first")
+    heard = hear("/api/v1/stream?topics=gangs", [("sessions", first), ("gangs", first)], user=people["admin"])
+    assert "event: change\n" in heard[0]
+    assert '"topic":"gangs","id":"7","version":"3"' in heard[0]
+
+
+def test_it_goes_on_after_the_last_event(people) -> None:
+    first = ids("first")
+    heard = hear("/api/v1/stream", [("sessions", first)], user=people["admin"])
+    place = heard[0].partition("\n")[0].removeprefix("id: ")
+    live.publish("gangs", 1, cluster_id=first)
+    again = hear("/api/v1/stream", [], user=people["admin"], headers={"Last-Event-ID": place})
+    assert '"topic":"gangs"' in again[0]
+
+
+def test_a_token_may_listen(people) -> None:
+    _token, plain = create_token(user=people["member"], scopes=[Scope.CLUSTER_READ], actor="mei")
+    first = ids("first")
+    heard = hear("/api/v1/stream", [("usage", first)], headers={"Authorization": f"Bearer {plain}"})
+    assert '"topic":"usage"' in heard[0]
+
+
+@pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer wrong"}])
+def test_a_stranger_hears_nothing(people, headers) -> None:
+    answer = Client().get("/api/v1/stream", headers=headers)
+    assert answer.status_code == 401
+    assert answer["Content-Type"] == "application/problem+json"
+
+
+def test_unknown_topics_and_methods_are_refused(people) -> None:
+    client = client_of(people["admin"])
+    answer = client.get("/api/v1/stream?topics=gangs,secrets")
+    assert answer.status_code == 400
+    assert "secrets" in answer.json()["detail"]
+    assert client.post("/api/v1/stream").status_code == 405
+    with pytest.raises(ValueError, match="secrets"):
+        live.publish("secrets", 1)
