@@ -27,11 +27,8 @@ def request_session(*, cluster: Cluster, by: str) -> None:
 
 
 @transaction.atomic
-def release_guard(*, cluster: Cluster, actor: str, reason: str) -> Alert:
+def release_guard(*, cluster: Cluster, actor: str, reason: str = "") -> Alert:
     """Let the next session pass the eviction budget once. Conditional: of two people one wins."""
-    reason = reason.strip()
-    if not reason:
-        raise DomainError.for_field("/reason", "Say why: the reason goes into the audit log.", code="reason_required")
     alert = Alert.objects.select_for_update().filter(cluster=cluster, key=GUARD_KEY, resolved_at__isnull=True).first()
     if alert is None:
         raise DomainError("conflict", f"No guard holds the sessions of {cluster.name}.")
@@ -54,12 +51,13 @@ def release_guard(*, cluster: Cluster, actor: str, reason: str) -> Alert:
 
 @transaction.atomic
 def resolve_alert(*, alert: Alert, actor: str, reason: str = "") -> bool:
-    """Close an alert by hand; False where it was closed. The eviction guard is released, not closed."""
-    if alert.key == GUARD_KEY:
-        raise DomainError("conflict", "The eviction guard is released, with a reason; it cannot just be closed.")
+    """Close an alert by hand; False where it was closed. Closing the eviction guard's releases the guard."""
     locked = Alert.objects.select_for_update().filter(pk=alert.pk, resolved_at__isnull=True).first()
     if locked is None:
         return False
+    if locked.key == GUARD_KEY:
+        release_guard(cluster=locked.cluster, actor=actor, reason=reason)
+        return True
     _resolve(locked, actor)
     audit.append(
         chain=audit.cluster_chain(alert.cluster_id),

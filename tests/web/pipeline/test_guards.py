@@ -8,6 +8,7 @@ import pytest
 from django.utils import timezone
 
 from tests.web.pipeline.stage import Stage
+from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters import services as clusters
 from tidesched_web.clusters.kubernetes.installation_lease import hold_lease
 from tidesched_web.clusters.models import Cluster, PolicyRevision
@@ -76,9 +77,12 @@ def test_beyond_the_eviction_budget_nothing_is_sent_until_a_person_says_so(
     held = stage.session()
     assert (held.state, held.counts["held"]) == (SessionState.DRY_RUN, "guard")
     assert len(writes_of_sessions(stage)) == before
+    alert = Alert.objects.get(key=GUARD_KEY)
+    assert services.resolve_alert(alert=alert, actor="anna", reason="The flood is real.")
+    assert not services.resolve_alert(alert=alert, actor="bert")
     with pytest.raises(DomainError):
-        services.release_guard(cluster=stage.cluster, actor="anna", reason=" ")
-    services.release_guard(cluster=stage.cluster, actor="anna", reason="The flood is real.")
+        services.release_guard(cluster=stage.cluster, actor="bert")
+    assert AuditEntry.objects.get(action="guard.release").reason == "The flood is real."
     passed = stage.session()
     assert passed.state == SessionState.DONE
     assert Reclaim.objects.exists()

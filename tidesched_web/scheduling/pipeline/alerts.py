@@ -8,7 +8,6 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from tidesched_web.audit import services as audit
 from tidesched_web.common import live
 from tidesched_web.scheduling.models import Alert, AlertSeverity
 
@@ -58,21 +57,3 @@ def keep_open(*, cluster_id: int, prefix: str, wanted: Mapping[str, dict[str, An
     for key, fields in wanted.items():
         if key not in there:
             raise_alert(cluster_id=cluster_id, key=key, **fields)
-
-
-@transaction.atomic
-def resolve_by_person(*, alert: Alert, actor: str) -> bool:
-    """A person has dealt with it; audited. False when it was closed already."""
-    if not resolve(cluster_id=alert.cluster_id, key=alert.key, by=actor):
-        return False
-    audit.append(
-        chain=audit.cluster_chain(alert.cluster_id),
-        actor=actor,
-        action="alert.resolve",
-        object_type="alert",
-        object_id=alert.pk,
-        object_label=alert.key,
-        cluster_id=alert.cluster_id,
-        before={"code": alert.code, "message": alert.message},
-    )
-    return True
