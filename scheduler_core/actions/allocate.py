@@ -67,7 +67,8 @@ class Allocate(Action):
 
     def _finish(self, session: Session, gang: int, statement: Statement) -> bool:
         """Bind, keep as promises, or undo; True when something was kept."""
-        if session.is_ready(gang) or session.is_pipelined(gang):
+        self._place_idle(session, gang, statement)
+        if (session.is_ready(gang) or session.is_pipelined(gang)) and not session.needed(gang):
             session.commit(statement)
             if not session.is_ready(gang):
                 hold_back(session, gang)
@@ -75,6 +76,14 @@ class Allocate(Action):
             return True
         statement.discard()
         return False
+
+    def _place_idle(self, session: Session, gang: int, statement: Statement) -> None:
+        """Members that ask for nothing count as in place, but where minMember needs them they must have one."""
+        if not session.needed(gang) or not (session.is_ready(gang) or session.is_pipelined(gang)):
+            return
+        for task in session.pending_tasks(gang):
+            if session.cluster.class_of(task).best_effort and session.needed(gang):
+                place(session, statement, task)
 
     def _has_more(self, session: Session, gang: int, failed: dict[int, None]) -> bool:
         cls = session.tasks.cls

@@ -28,7 +28,7 @@ class Backfill(Action):
             statement = session.statement()
             for task in self._tasks(session, gang):
                 place(session, statement, task, future=False)
-            if session.is_ready(gang):
+            if session.is_ready(gang) and not session.needed(gang):
                 session.commit(statement)
             else:
                 statement.discard()

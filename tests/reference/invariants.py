@@ -151,9 +151,7 @@ def _quotas_hold(world, result):
 def _gangs_are_whole(world, result):
     started = {world["tasks"][bind.pod]["gang"] for bind in result.binds}
     for gang in sorted(started):
-        # Members that ask for nothing count as in place; backfill gives them theirs (semantics 2.2).
-        idle = [task for task in members(world, gang, "pending") if task["best_effort"]]
-        have, least = len(members(world, gang, *READY)) + len(idle), world["gangs"][gang].min_member
+        have, least = len(members(world, gang, *READY)), world["gangs"][gang].min_member
         if have < least:
             yield f"{gang} is started with {have} of {least} members"
     for reclaim in result.reclaims:

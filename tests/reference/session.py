@@ -124,7 +124,7 @@ def _candidate(world, gang):
 def _apply_reservations(world, memory):
     for held in sorted(memory.reservations, key=lambda r: r.pod) if memory else []:
         task = world["tasks"].get(held.pod)
-        if task is None or held.node not in world["nodes"] or held.expires <= world["now"]:
+        if task is None or held.node not in world["nodes"]:
             continue
         if task["status"] != "pending" or task["gang"] != held.gang or not schedulable(world, held.gang):
             continue
@@ -188,7 +188,12 @@ def _allocate_turn(world, gang):
         elif ready(world, gang):
             break
     progress = len(changes) > before
-    if not ready(world, gang) and not pipelined(world, gang):
+    if ready(world, gang) or pipelined(world, gang):
+        # Members that ask for nothing count as in place; where minMember needs them, they must have one.
+        for task in in_task_order(members(world, gang, "pending")):
+            if task["best_effort"] and missing(world, gang):
+                place(world, task, changes)
+    if missing(world, gang) or (not ready(world, gang) and not pipelined(world, gang)):
         undo(changes)
         return False
     if not ready(world, gang):
@@ -229,7 +234,7 @@ def _backfill(world):
                     undo(placed)
                 else:
                     changes += placed
-        if not ready(world, gang):
+        if not ready(world, gang) or missing(world, gang):
             undo(changes)
 
 
