@@ -33,9 +33,7 @@ def test_sign_in_and_out(admin) -> None:
 
 
 def test_sign_in_goes_nowhere_else(admin) -> None:
-    answer = Client().post(
-        "/sign-in/", {"username": "admin", "password": PASSWORD, "next": "https://evil.example/"}
-    )
+    answer = Client().post("/sign-in/", {"username": "admin", "password": PASSWORD, "next": "https://evil.example/"})
     assert answer["Location"] == "/"
 
 
