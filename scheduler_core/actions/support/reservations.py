@@ -62,8 +62,8 @@ def reserve(session: Session, attempt: Attempt, seconds: float) -> None:
 
 
 def standing(session: Session) -> tuple[Reservation, ...]:
-    """What to remember: promises of pods that do not run yet, by pod."""
-    return tuple(reservation for _, reservation in sorted(session.reservations.items()))
+    """What to remember: promises of pods that do not run yet, by pod, without those that have expired."""
+    return tuple(kept for _, kept in sorted(session.reservations.items()) if kept.expires > session.now)
 
 
 def kept_places(session: Session) -> dict[str, float]:
@@ -85,7 +85,8 @@ def kept_places(session: Session) -> dict[str, float]:
 def apply_reservations(session: Session) -> None:
     """Put the promises of earlier sessions back.
 
-    A promise ends when its pod has a place or is gone, when it expires, or when its room is no longer there.
+    A promise ends when its pod has a place or is gone, when its room is no longer there, or when it expires; an expired
+    one holds for one more session, so that whoever fell for it did not fall for nothing where sessions are far apart.
     """
     statement = session.statement()
     wanted = {reservation.pod: reservation for reservation in session.memory.reservations}
@@ -95,7 +96,7 @@ def apply_reservations(session: Session) -> None:
     for pod, reservation in sorted(wanted.items()):
         task = slots.get(pod)
         node = session.axes.node_index.get(reservation.node)
-        if task is None or node is None or reservation.expires <= session.now:
+        if task is None or node is None:
             continue
         gang = int(session.tasks.gang[task])
         if session.tasks.status[task] != TaskStatus.PENDING or gang < 0 or not session.schedulable(gang):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from scheduler_core.model.podgroup import EvictedPolicy
 from tests.core.small_cluster import (
     H,
@@ -199,6 +201,18 @@ def test_a_promise_expires():
     assert world.memory.reservations[0].expires == 1005.0
     world.step()
     assert not world.memory.reservations
+
+
+def test_a_promise_holds_in_the_session_that_finds_it_expired():
+    thief = gang("thief", 1, 4, "training", group={"priority": 90000})
+    world = World(
+        snapshot([node("n1", 4)], QUEUES, gang("job", 1, 4, "training", on=["n1"]), thief, service("svc", 1, 4)),
+        policy(reclaim={"reservationSeconds": 5.0}),
+    )
+    world.step(seconds=1000.0)
+    stayed = tuple(pod for pod in world.snapshot.pods if pod.deleted is None)
+    world.snapshot = msgspec.structs.replace(world.snapshot, pods=stayed)
+    assert binds(world.step()) == {"svc-0": "n1"}
 
 
 def test_five_more_rounds_change_nothing():
