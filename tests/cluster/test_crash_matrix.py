@@ -197,7 +197,7 @@ def test_a_session_that_dies_or_sleeps_is_taken_over(scene: Scene, kind: str, na
     except AssertionError:
         pytest.fail(f"the failpoint was not reached:\n{scene.story()}")
     eventually_settled(scene, kind)
-    assert not ClusterLease.objects.filter(holder__contains=f":{first.process.pid}:").exists()
+    eventually(lambda: not ClusterLease.objects.filter(holder__contains=f":{first.process.pid}:").exists(), 20)
     if action == "pause":
         first.go_on()
         # It ends itself during a session, or finds out in good order that somebody else goes on.

@@ -1,0 +1,131 @@
+"""What a session decided, written to PostgreSQL before anything of it is sent."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.db.models import Max
+from django.utils import timezone
+
+from tidesched_web.common.locking import lock_lease
+from tidesched_web.engine import bridge
+from tidesched_web.engine.version import engine_version
+from tidesched_web.scheduling.models import AlertSeverity, DecisionState, ReclaimState, Session, SessionState
+from tidesched_web.scheduling.pipeline import alerts, decisions, guards, memory, reclaims, timing
+from tidesched_web.scheduling.pipeline.lease import Lease, LeaseLost
+from tidesched_web.scheduling.pipeline.work import Work
+
+
+def hold_row(held: Lease) -> None:
+    """Keep the lease row against takers until the transaction ends.
+
+    Raises:
+        LeaseLost: somebody else has it; nothing of the transaction may stay.
+    """
+    if not lock_lease(held.cluster_id, held.epoch, idle_seconds=timing.LEASE_SECONDS):
+        held.lose()
+        raise LeaseLost(f"the lease of cluster {held.cluster_id} was taken by somebody else")
+
+
+def write(work: Work) -> None:
+    """Session, memory, reclaims with their audit entries, decisions and the input: one transaction."""
+    if work.breach is not None and guards.use_release(work.cluster.pk, _next_number(work.cluster.pk)):
+        work.breach = None
+    result = work.result
+    state = SessionState.STOPPED if work.breach else SessionState.DRY_RUN if work.hold else SessionState.DECIDED
+    session = work.session = Session.objects.create(
+        cluster=work.cluster,
+        number=_next_number(work.cluster.pk),
+        epoch=work.context.lease.epoch,
+        state=state,
+        mode=work.cluster.mode,
+        trigger=work.trigger,
+        now=work.now,
+        started_at=work.started_at,
+        decided_at=timezone.now(),
+        finished_at=None if work.sends else timezone.now(),
+        policy=work.revision,
+        engine_version=engine_version(),
+        result_hash=bridge.result_hash(result),
+        error=work.breach.message if work.breach else "",
+    )
+    stored = work.context.inputs.write(session, work.snapshot, work.memory_in)
+    session.input_id = stored.pk
+    session.save(update_fields=["input_id"])
+    owners = work.context.owners()
+    drafts = list(work.plan)
+    if work.sends:
+        memory.store(work.cluster.pk, session.pk, work.memory_out)
+        work.reclaims = reclaims.write(result, work.snapshot, session, owners=owners, state=ReclaimState.DECIDED)
+        for draft in drafts:
+            if draft.reclaim is not None:
+                draft.reclaim_id = work.reclaims[draft.reclaim].pk
+        decisions.insert(
+            drafts, cluster_id=work.cluster.pk, session_id=session.pk, epoch=session.epoch, at=timezone.now()
+        )
+        reclaims.append_to_audit(work.reclaims, result.reclaims, owners)
+        return
+    if _begins_a_dry_spell(session):
+        decisions.insert(
+            drafts,
+            cluster_id=work.cluster.pk,
+            session_id=session.pk,
+            epoch=session.epoch,
+            at=timezone.now(),
+            state=DecisionState.SUPERSEDED,
+            outcome=f"Not sent: {work.breach.rule if work.breach else work.hold}.",
+        )
+    if work.breach:
+        alerts.raise_alert(
+            cluster_id=work.cluster.pk,
+            key=guards.GUARD_KEY,
+            severity=AlertSeverity.CRITICAL,
+            code="eviction_budget",
+            message=work.breach.message,
+            numbers=work.breach.numbers(),
+            session_id=session.pk,
+        )
+
+
+def write_failed(work: Work, error: str) -> None:
+    """A session that could not decide: kept with its input, so that it can be run again."""
+    with transaction.atomic():
+        session = Session.objects.create(
+            cluster=work.cluster,
+            number=_next_number(work.cluster.pk),
+            epoch=work.context.lease.epoch,
+            state=SessionState.FAILED,
+            mode=work.cluster.mode,
+            trigger=work.trigger,
+            now=work.now,
+            started_at=work.started_at,
+            finished_at=timezone.now(),
+            policy=work.revision,
+            engine_version=engine_version(),
+            result_hash="",
+            error=error[:4000],
+        )
+        stored = work.context.inputs.write(session, work.snapshot, work.memory_in)
+        Session.objects.filter(pk=session.pk).update(input_id=stored.pk)
+        alerts.raise_alert(
+            cluster_id=work.cluster.pk,
+            key="session_failed",
+            severity=AlertSeverity.CRITICAL,
+            code="session_failed",
+            message=f"A session could not decide: {error}"[:500],
+            session_id=session.pk,
+        )
+
+
+def _next_number(cluster_id: int) -> int:
+    return (Session.objects.filter(cluster_id=cluster_id).aggregate(last=Max("number"))["last"] or 0) + 1
+
+
+def _begins_a_dry_spell(session: Session) -> bool:
+    """Of many sessions in a row that send nothing only the first keeps its decisions; they would all be the same."""
+    before = (
+        Session.objects.filter(cluster_id=session.cluster_id, pk__lt=session.pk)
+        .order_by("-id")
+        .values_list("state", flat=True)
+        .first()
+    )
+    return before not in (SessionState.DRY_RUN, SessionState.STOPPED)
