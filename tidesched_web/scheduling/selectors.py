@@ -52,7 +52,7 @@ def clusters_with_sessions(access: Access) -> QuerySet[Cluster]:
         alert_rows=ArraySubquery(
             Alert.objects.filter(cluster=OuterRef("pk"), resolved_at__isnull=True)
             .order_by("-raised_at")
-            .values(row=JSONObject(severity="severity", code="code", message="message", raised_at="raised_at"))[:3]
+            .values(row=JSONObject(severity="severity", code="code", message="message", numbers="numbers"))[:3]
         ),
     )
 

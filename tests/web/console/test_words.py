@@ -11,6 +11,7 @@ from django.utils import translation
 
 from scheduler_core.model.reason import ReasonCode
 from tidesched_web.console import amounts, assets, catalogue, wording
+from tidesched_web.console.alert_words import alert_sentence
 from tidesched_web.console.card_names import card_label
 from tidesched_web.console.figures import palette
 from tidesched_web.console.states import LOOKS
@@ -145,3 +146,18 @@ def test_each_icon_in_use_is_in_the_sprite() -> None:
 def test_no_template_styles_or_acts_inline() -> None:
     for template in (BASE / "templates").rglob("*.html"):
         assert not re.search(r'\s(style|on\w+)="', template.read_text()), template
+
+
+@pytest.mark.parametrize(
+    ("code", "numbers", "everything", "text"),
+    [
+        ("node_lost", {"node": "h200-01"}, False, "Node h200-01 has left the cluster."),
+        ("eviction_budget", {"rule": "gangs_per_minute"}, False, str(wording.HOLDS["gangs_per_minute"])),
+        ("session_failed", {}, False, "A session could not decide."),
+        ("session_failed", {}, True, "A session could not decide. raw"),
+        ("node_lost", {}, True, "raw"),
+        ("something_new", {}, False, "something_new"),
+    ],
+)
+def test_alerts_speak_without_telling_too_much(code: str, numbers: dict, everything: bool, text: str) -> None:
+    assert alert_sentence(code, numbers, "raw", everything=everything) == text

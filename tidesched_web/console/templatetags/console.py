@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
+from typing import Any
 
 from django import template
 from django.templatetags.static import static
@@ -16,9 +17,11 @@ from django.utils.translation import gettext as _
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.permissions import Access
 from tidesched_web.console import amounts
+from tidesched_web.console.alert_words import alert_sentence
 from tidesched_web.console.card_names import card_label
 from tidesched_web.console.states import look
 from tidesched_web.console.wording import own_numbers, reason_sentence, reason_title, remedy_sentence
+from tidesched_web.scheduling.models import Alert
 from tidesched_web.workloads.models import Gang
 
 register = template.Library()
@@ -210,3 +213,14 @@ def milliseconds(value: float | None) -> str | SafeString:
 def own_holders(numbers: Mapping[str, object] | None, access: Access) -> Mapping[str, object]:
     """Numbers without who holds the cards, for a reader who may not see other tenants' gangs."""
     return own_numbers(access, numbers)
+
+
+@register.simple_tag
+def alert_text(alert: Alert | Mapping[str, Any], access: Access) -> str:
+    """What an alert says, from its row or from a cluster's list of them."""
+    row = (
+        alert
+        if isinstance(alert, Mapping)
+        else {"code": alert.code, "numbers": alert.numbers, "message": alert.message}
+    )
+    return alert_sentence(row["code"], row["numbers"] or {}, row["message"], everything=access.everything)
