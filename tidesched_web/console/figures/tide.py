@@ -16,7 +16,7 @@ from tidesched_web.console.figures.palette import palette
 FIGURES = ("total", "inference", "training", "borrowed", "foreign", "idle", "waiting")
 MAX_POINTS = 320
 # How far above the hardware the picture reaches.
-HEADROOM = 1.55
+HEADROOM = 1.75
 
 
 @dataclass(frozen=True, slots=True)
