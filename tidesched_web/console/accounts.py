@@ -56,9 +56,11 @@ def password(this: Page) -> HttpResponse:
                 actor=this.access.actor,
             )
         except DomainError as error:
-            field = "old_password" if error.code == "wrong_password" else "new_password"
-            for text in [entry["detail"] for entry in error.extra.get("errors", ())] or [error.message]:
-                form.add_error(field, text)
+            if error.code == "wrong_password":
+                form.add_error("old_password", _("That is not the present password."))
+            else:
+                for text in [entry["detail"] for entry in error.extra.get("errors", ())] or [error.message]:
+                    form.add_error("new_password", text)
         else:
             user.refresh_from_db(fields=["password"])
             update_session_auth_hash(request, user)

@@ -105,3 +105,23 @@ def test_errors_have_pages(admin) -> None:
     forged = Client(enforce_csrf_checks=True).post("/sign-in/", {"username": "admin"})
     assert forged.status_code == 403
     assert "This form is too old" in forged.content.decode()
+
+
+def test_a_bug_has_a_page_too(admin, monkeypatch) -> None:
+    def broken(_access: object) -> list[object]:
+        raise RuntimeError
+
+    monkeypatch.setattr("tidesched_web.console.page.clusters_now", broken)
+    client = client_of(admin)
+    client.raise_request_exception = False
+    answer = client.get("/help/")
+    assert answer.status_code == 500
+    assert "Something went wrong in TideSched" in answer.content.decode()
+    assert answer["X-Request-ID"]
+
+
+def test_the_present_password_is_asked_for_in_the_readers_language(admin) -> None:
+    User.objects.filter(pk=admin.pk).update(language="zh-hans")
+    new = "an even longer password"
+    answer = client_of(admin).post("/password/", {"old_password": "wrong", "new_password": new, "repeated": new})
+    assert "当前密码不正确" in answer.content.decode()
