@@ -26,17 +26,17 @@ class ReaderMiddleware:
             return self.get_response(request)
         user = request.user
         language = getattr(user, "language", "") or request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")
-        if language in _LANGUAGES:
-            translation.activate(language)
-            request.LANGUAGE_CODE = language
+        if language not in _LANGUAGES:
+            language = translation.get_language() or settings.LANGUAGE_CODE
+        request.LANGUAGE_CODE = language
         zone = _zone(getattr(user, "time_zone", "")) or _zone(unquote(request.COOKIES.get("tz", "")))
         if getattr(user, "must_change_password", False):
             door = {reverse("console:password"), reverse("console:sign_out")}
             if request.path not in door:
                 return HttpResponseRedirect(reverse("console:password"))
-        with timezone.override(zone or timezone.get_default_timezone()):
+        with translation.override(language), timezone.override(zone or timezone.get_default_timezone()):
             response = self.get_response(request)
-        response.headers.setdefault("Content-Language", translation.get_language() or settings.LANGUAGE_CODE)
+            response.headers.setdefault("Content-Language", language)
         return response
 
 
