@@ -6,7 +6,6 @@ import datetime as dt
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 
@@ -16,6 +15,7 @@ from tidesched_web.console.export import csv_list, plain_cards
 from tidesched_web.console.forms.filters import GangFilter
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
+from tidesched_web.console.pod_group import pod_group_yaml
 from tidesched_web.console.states import look
 from tidesched_web.scheduling.selectors import reclaims_of_gang
 from tidesched_web.workloads.models import Gang
@@ -133,13 +133,6 @@ def why(access: Access, gang: Gang) -> Why:
     )
 
 
-def _yaml(manifest: dict[str, Any]) -> str:
-    """The object as a person writes it; the database does not keep the order of keys."""
-    usual = ("apiVersion", "kind", "metadata", "spec", "status")
-    ordered = {key: manifest[key] for key in usual if key in manifest} | manifest
-    return yaml.safe_dump(ordered, sort_keys=False, allow_unicode=True) if ordered else ""
-
-
 def _step(row: dict[str, Any]) -> dict[str, Any]:
     """One step of the timeline with its word; the database gives its time as text."""
     return row | {"at": dt.datetime.fromisoformat(row["at"]), "word": look("step", row["kind"]).word}
@@ -151,15 +144,19 @@ def gang(this: Page, pk: int) -> HttpResponse:
     found = with_steps(visible_gangs(this.access).filter(cluster=this.cluster, pk=pk)).first()
     if found is None:
         raise Http404
+    # Before its pods exist, what it asks for is what its PodGroup says.
+    least = found.manifest.get("min_resources") or {}
     return this.render(
         "gangs/gang.html",
         {
             "gang": found,
+            "cpu_milli": found.cpu_milli or least.get("cpu_milli", 0),
+            "memory_mib": found.memory_mib or least.get("memory_mib", 0),
             "why": why(this.access, found) if found.needs and found.reason_code else None,
             "pods": list(pods_of(found)),
             "steps": [_step(row) for row in found.step_rows],  # type: ignore[attr-defined]
             "reclaims": reclaims_of_gang(this.access, this.cluster, found.key, limit=6) if not found.needs else [],
-            "manifest": _yaml(found.manifest),
+            "manifest": pod_group_yaml(found.manifest, phase=found.phase),
         },
     )
 

@@ -157,3 +157,17 @@ def test_pages_are_not_kept_by_anybody(world) -> None:
     policy = answer["Content-Security-Policy"]
     assert "unsafe" not in policy
     assert "style-src-attr 'none'" in policy
+
+
+def test_the_object_of_a_gang_is_a_pod_group(world) -> None:
+    import html
+
+    import yaml
+
+    gang = world.gangs["search/embed-lap2-012"]
+    page = client_of(world.admin).get(f"{BASE}gangs/{gang.pk}/").content.decode()
+    text = re.search(r'<pre class="manifest" id="object" tabindex="0">(.*?)</pre>', page, re.DOTALL)
+    assert text is not None
+    document = yaml.safe_load(html.unescape(text[1]))
+    assert list(document) == ["apiVersion", "kind", "metadata", "spec", "status"]
+    assert document["spec"]["minResources"] == {"cpu": "16", "memory": "131072Mi"}

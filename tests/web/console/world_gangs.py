@@ -11,16 +11,17 @@ from tidesched_web.workloads.models import Gang, GangEvent, GangEventKind, GangP
 
 
 def _manifest(namespace: str, name: str, queue: str, members: int) -> dict[str, object]:
+    """A PodGroup as a session keeps it."""
     return {
-        "apiVersion": "scheduling.volcano.sh/v1beta1",
-        "kind": "PodGroup",
-        "metadata": {
-            "namespace": namespace,
-            "name": name,
-            "annotations": {"volcano.sh/card.request": '{"NVIDIA-H200":8}'},
-        },
-        "spec": {"minMember": members, "queue": queue, "priorityClassName": "pc-low"},
-        "status": {"phase": "Running"},
+        "namespace": namespace,
+        "name": name,
+        "uid": f"uid-{namespace}-{name}",
+        "created": 1772650000.0,
+        "queue": queue,
+        "min_member": members,
+        "min_resources": {"cpu_milli": 8000 * members, "memory_mib": 65536 * members, "cards": {}},
+        "priority_class": "pc-low",
+        "annotations": {"volcano.sh/card.request": '{"NVIDIA-H200":8}'},
     }
 
 
