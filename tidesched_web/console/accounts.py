@@ -8,6 +8,7 @@ from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.views import LoginView, LogoutView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils import translation
 from django.utils.translation import gettext as _
 
 from tidesched_web.accounts import services
@@ -78,6 +79,8 @@ def profile(this: Page) -> HttpResponse:
     form = ProfileForm(request.POST or None, initial=start)
     if request.method == "POST" and form.is_valid():
         services.set_preferences(user=user, **form.cleaned_data)
-        messages.success(request, _("Your profile is saved."))
+        # The next page speaks the language that was just chosen.
+        with translation.override(form.cleaned_data["language"] or translation.get_language_from_request(request)):
+            messages.success(request, _("Your profile is saved."))
         return redirect("console:profile")
     return this.render("accounts/profile.html", {"form": form}, status=400 if form.errors else 200)

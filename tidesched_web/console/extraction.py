@@ -48,14 +48,19 @@ def extract_django(
                 start, singular = token.lineno or 0, ""
                 continue
             if found := _TRANSLATE.match(token.contents):
-                yield token.lineno or 0, "gettext", ast.literal_eval(found[1]), []
+                yield token.lineno or 0, "gettext", _doubled(ast.literal_eval(found[1])), []
         if token.token_type in (TokenType.BLOCK, TokenType.VAR):
             for call in _CALL.finditer(token.contents):
-                yield token.lineno or 0, "gettext", ast.literal_eval(call[1]), []
+                yield token.lineno or 0, "gettext", _doubled(ast.literal_eval(call[1])), []
 
 
 def _inside(kind: TokenType, contents: str) -> str:
     """A piece of a blocktranslate, as Django makes its message of it."""
     if kind is TokenType.VAR:
         return f"%({contents})s"
-    return contents.replace("%", "%%")
+    return _doubled(contents)
+
+
+def _doubled(text: str) -> str:
+    """Django looks a template's text up with its percent signs doubled."""
+    return text.replace("%", "%%")

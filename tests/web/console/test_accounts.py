@@ -70,6 +70,8 @@ def test_profile_language_and_zone(admin) -> None:
     page = client.get("/clusters/")
     assert '<html lang="zh-hans"' in page.content.decode()
     assert page["Content-Language"] == "zh-hans"
+    assert "个人资料已保存" in page.content.decode()
+    assert 'data-ago="%s前"' in page.content.decode()
     client.post("/profile/", {"language": "", "time_zone": ""})
     assert '<html lang="en"' in client.get("/clusters/").content.decode()
 
