@@ -54,6 +54,7 @@ def run_session(
     timer: Callable[[], float] | None = None,
     explain: Iterable[str] | bool = False,
     check: bool = False,
+    reasons: bool = True,
 ) -> tuple[Result, Memory]:
     """Decide what one session of the policy does to the snapshot.
 
@@ -67,6 +68,8 @@ def run_session(
         timer: monotonic seconds, for ``timings_ms``; None = no timings.
         explain: gangs whose reason gets a verified remedy; True = the first waiting ones.
         check: test the conservation of every table after each action.
+        reasons: say why gangs wait. Without, the result has no reasons, no places in line and no quota events, and
+            no condition says why: for simulations that only count what is placed.
 
     Returns:
         The result and the memory for the next session.
@@ -101,16 +104,18 @@ def run_session(
     for gang, phase in enumerate(session.phase):
         if phase is GangPhase.INQUEUE:
             renew_promise(session, gang)
-    reasons, positions = Reasons(session).all()
-    if explain:
-        wanted = None if explain is True else set(explain)
-        inner = partial(_decide, policy=policy, now=now, seed=seed, memory=memory, workspace=Workspace())
-        _explain(session, reasons, wanted, inner)
-    events, told = quota_events(session, reasons)
-    session.trace.events += events
+    found, positions, told = dict[int, Reason](), dict[int, int](), session.memory.told
+    if reasons:
+        found, positions = Reasons(session).all()
+        if explain:
+            wanted = None if explain is True else set(explain)
+            inner = partial(_decide, policy=policy, now=now, seed=seed, memory=memory, workspace=Workspace())
+            _explain(session, found, wanted, inner)
+        events, told = quota_events(session, found)
+        session.trace.events += events
     timings["reasons"] = (clock() - start) * 1000
     start = clock()
-    result = close(session, reasons, positions, timings if timer else {})
+    result = close(session, found, positions, timings if timer else {})
     timings["close"] = (clock() - start) * 1000
     return result, Memory(reservations=standing(session), submitted=kept_places(session), told=told)
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import numpy as np
-
 from scheduler_core.actions.allocate import hold_back, is_candidate
 from scheduler_core.actions.support.admission import renew_promise
 from scheduler_core.actions.support.attempt import Attempt, record
 from scheduler_core.actions.support.placement import place
 from scheduler_core.actions.support.quota_room import quota_room
+from scheduler_core.actions.support.reach import Reach
 from scheduler_core.actions.support.reservations import reserve
 from scheduler_core.actions.support.rotation import Rotation
 from scheduler_core.actions.support.victims import Victims
@@ -44,8 +43,10 @@ class Reclaim(Action):
 
     def execute(self, session: Session) -> None:
         """Queues and gangs take turns; each gang is tried once."""
-        self._victims = Victims(session)
-        self._hopeless: dict[tuple[int, ServiceType, int], int] = {}
+        self._victims, self._reach = Victims(session), Reach(session)
+        # What nobody could be taken for: for ever in this action (room, quota and candidates only become fewer), or
+        # at one place of the log where the attempt itself had moved something that may be undone.
+        self._hopeless: dict[tuple[int, ServiceType, int], int | None] = {}
         starving = (g for g in session.gangs.with_tasks_to_place() if self._starves(session, g))
         rotation = Rotation(session, starving)
         while (queue := rotation.best_queue()) is not None:
@@ -100,13 +101,14 @@ class Reclaim(Action):
         if not wanted:
             return
         room, limits = quota_room(session, queue, cls, len(wanted))
-        # Nothing has moved since a gang like this one found nobody: it would find nobody either.
-        key, version = (queue, session.service_type(attempt.gang), cls.index), len(session.nodes.log)
-        if self._hopeless.get(key) == version:
+        # A gang like this one found nobody: this one would find nobody either.
+        key = (queue, session.service_type(attempt.gang), cls.index)
+        version = len(session.nodes.log) if attempt.statement.operations else None
+        if key in self._hopeless and self._hopeless[key] in (None, len(session.nodes.log)):
             session.trace.count("reclaims known to be hopeless")
             return
         view = session.candidates.view(cls)
-        nodes = self._useful_nodes(session, cls, view.allowed, limits)
+        nodes = self._reach.nodes(cls, view.allowed, limits)
         units = self._units(session, attempt, cls, nodes)
         if not units:
             self._hopeless[key] = version
@@ -136,16 +138,6 @@ class Reclaim(Action):
             for unit in chosen:
                 self._victims.forget(int(session.tasks.gang[unit.members[0]]))
             count = len(placed)
-
-    def _useful_nodes(self, session: Session, cls: TaskClass, allowed: Bools, limits: list[int]) -> Bools:
-        """Nodes that the predicates allow and that have a card of a type with quota."""
-        if not cls.milli:
-            return allowed
-        mask: Bools = np.zeros(len(allowed), dtype=np.bool_)
-        for option, card in enumerate(cls.cards):
-            if limits[option]:
-                mask |= session.cards.count[card] > 0
-        return mask & allowed
 
     def _units(self, session: Session, attempt: Attempt, cls: TaskClass, nodes: Bools) -> list[Unit]:
         """Everything near that rules and votes let go; the others are noted with their rule."""

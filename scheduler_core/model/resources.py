@@ -18,6 +18,8 @@ MIB = 1024 * 1024
 MAX_CPU_MILLI = 10**12
 MAX_MEMORY_MIB = 2**40
 MAX_COUNT = 10**9
+# Beyond any of them; an exponent such as 1e999999 is not worth its million digits.
+_MAX_DIGITS = 40
 
 _SUFFIXES = {
     "": Decimal(1),
@@ -55,11 +57,17 @@ def parse_quantity(value: str | int | float) -> Decimal:
         if text and text[-1] in "numkMGTPE":
             number, suffix = text[:-1], text[-1]
     try:
-        amount = Decimal(number) * _SUFFIXES[suffix]
+        # Python also reads digits of other scripts and 1_000, which no API server takes.
+        amount = Decimal(number if number.isascii() and "_" not in number else "")
     except InvalidOperation:
-        raise ValueError(f"{value!r} is not a quantity; write for example '500m', '2' or '16Gi'") from None
+        raise ValueError(f"{text[:80]!r} is not a quantity; write for example '500m', '2' or '16Gi'") from None
     if not amount.is_finite():
-        raise ValueError(f"{value!r} is not a finite quantity; write for example '500m', '2' or '16Gi'")
+        raise ValueError(f"{text[:80]!r} is not a finite quantity; write for example '500m', '2' or '16Gi'")
+    if amount and amount.adjusted() > _MAX_DIGITS:
+        raise ValueError(f"{text[:80]!r} is larger than the largest amount that is counted")
+    if amount and amount.adjusted() < -_MAX_DIGITS:
+        amount = Decimal(1).scaleb(-_MAX_DIGITS).copy_sign(amount)
+    amount *= _SUFFIXES[suffix]
     if amount < 0:
         raise ValueError(f"{value!r} is negative; a quantity is zero or more")
     return amount

@@ -106,7 +106,7 @@ class Gang(Plugin):
     def _best_effort(self, gang: int) -> int:
         """Waiting members that ask for nothing but a place."""
         gangs = self.session.gangs
-        if not gangs.pending(gang):
+        if not gangs.has_best_effort[gang] or not gangs.pending(gang):
             return 0
         return sum(1 for task in gangs.with_status(gang, TaskStatus.PENDING) if self._asks_nothing(task))
 

@@ -67,6 +67,7 @@ class SessionLoop:
                 seed=self._seed,
                 memory=self._memory,
                 workspace=self._workspace,
+                reasons=False,
             )
             for observer in self._observers:
                 observer.decided(result)

@@ -9,7 +9,7 @@ from scheduler_core.model.snapshot import Snapshot
 from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
 from scheduler_core.state.gang_table import GangTable
 from scheduler_core.state.queue_ledger import QueueLedger
-from scheduler_core.state.status import CHARGED, HOLDS, Index, Ints, TaskStatus
+from scheduler_core.state.status import CHARGED, HOLDS, Bools, Index, Ints, TaskStatus
 from scheduler_core.state.task_class import TaskClass
 from scheduler_core.state.workspace import Workspace
 
@@ -39,7 +39,10 @@ class Cluster:
         queue_of = self.ledger.index
         queue: Index = np.fromiter((queue_of.get(g.queue, -1) for g in groups), dtype=np.int32, count=len(groups))
         least: Ints = np.fromiter((g.min_member for g in groups), dtype=np.int64, count=len(groups))
-        self.gangs = GangTable(groups, workspace.group_names, queue, least, self.tasks)
+        idle: Bools = np.fromiter(
+            (cls.best_effort for cls in self.classes.classes), dtype=np.bool_, count=len(self.classes)
+        )
+        self.gangs = GangTable(groups, workspace.group_names, queue, least, self.tasks, idle)
         # int64 (3, classes): cpu, memory and milli-cards that count against the queue.
         self.charge: Ints = self.classes.amounts.copy()
 

@@ -13,6 +13,7 @@ from scheduler_core.state.status import (
     RELEASING,
     SCHEDULED,
     VALID,
+    Bools,
     Index,
     Ints,
     TaskStatus,
@@ -32,10 +33,17 @@ class GangTable:
         queue: int32 (G,), position in the ledger, -1 = the queue does not exist.
         counts: int64 (statuses, G), members by status.
         min_member: int64 (G,). least: the same as a list.
+        has_best_effort: bool by gang, whether a member asks for nothing but a place.
     """
 
     def __init__(
-        self, groups: tuple[PodGroup, ...], names: list[str], queue: Index, min_member: Ints, tasks: TaskTable
+        self,
+        groups: tuple[PodGroup, ...],
+        names: list[str],
+        queue: Index,
+        min_member: Ints,
+        tasks: TaskTable,
+        best_effort: Bools,
     ) -> None:
         self.groups, self.names, self.queue, self.min_member = groups, names, queue, min_member
         self.least: list[int] = min_member.tolist()
@@ -55,6 +63,8 @@ class GangTable:
         self._valid: list[int] = self.counts[VALID].sum(axis=0).tolist()
         self._pending: list[int] = self.counts[PENDING].tolist()
         self._waiting: list[int] = self.counts[PIPELINED].tolist()
+        idle = np.bincount(gang[best_effort[tasks.cls[member]]], minlength=size)
+        self.has_best_effort: list[bool] = (idle > 0).tolist()
 
     def __len__(self) -> int:
         return len(self.groups)

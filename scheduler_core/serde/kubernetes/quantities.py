@@ -87,9 +87,11 @@ def read_card_counts(text: str, path: str) -> dict[str, int]:
     try:
         document = json.loads(text)
     except json.JSONDecodeError as error:
-        raise ValueError(f"{text!r} is not JSON ({error.msg}, column {error.colno})") from None
+        raise ValueError(f"{_head(text)!r} is not JSON ({error.msg}, column {error.colno})") from None
+    except RecursionError:
+        raise ValueError(f"{_head(text)!r} is nested too deeply") from None
     if not isinstance(document, dict):
-        raise ValueError(f'{text!r} is not a JSON object; write for example {{"NVIDIA-H200": 8}}')
+        raise ValueError(f'{_head(text)!r} is not a JSON object; write for example {{"NVIDIA-H200": 8}}')
     cards: dict[str, int] = {}
     for name, count in document.items():
         if isinstance(count, bool) or not isinstance(count, int | float) or not math.isfinite(count):
@@ -108,6 +110,11 @@ def read_card_counts(text: str, path: str) -> dict[str, int]:
             raise ValueError(f"{name}: {count!r} has more than three decimals; a card is shared in thousandths")
         cards["|".join(card_names(name))] = milli
     return cards
+
+
+def _head(text: str) -> str:
+    """As much of an annotation as a message can hold."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def card_names(text: str) -> tuple[str, ...]:
