@@ -11,6 +11,9 @@ from scheduler_core.model.errors import BadInput
 from scheduler_core.model.resources import MAX_COUNT, MILLI, parse_count, parse_cpu_milli, parse_memory_mib
 from scheduler_core.serde.kubernetes.decode import child
 
+# A message quotes so much of an annotation; one may be 256 KiB long.
+_SHOWN = 80
+
 RawQuantity = str | int | float
 RawResources = dict[str, RawQuantity | None]
 

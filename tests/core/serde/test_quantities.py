@@ -1,0 +1,34 @@
+"""Quantities and card counts that nobody meant: one message each, at once."""
+
+import time
+
+import pytest
+
+from scheduler_core.model.resources import parse_cpu_milli, parse_memory_mib
+from scheduler_core.serde.kubernetes.quantities import read_card_counts
+
+
+@pytest.mark.parametrize("text", ["1e99999999", "1e999990", "9" * 4000, "-1e999990"])
+def test_an_exponent_of_a_million_digits_is_refused_without_writing_them_out(text):
+    start = time.perf_counter()
+    with pytest.raises(ValueError, match=r"larger than|negative"):
+        parse_cpu_milli(text)
+    assert time.perf_counter() - start < 0.1
+
+
+def test_next_to_nothing_still_counts_as_the_smallest_amount():
+    assert parse_cpu_milli("1e-999990") == 1
+    assert parse_memory_mib("1e-999990", capacity=True) == 0
+
+
+@pytest.mark.parametrize("text", ["1_000", "٣", "１", "", "0x10"])
+def test_what_python_reads_as_a_number_and_no_api_server_does_is_refused(text):
+    with pytest.raises(ValueError, match="not a quantity"):
+        parse_cpu_milli(text)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "x" * 100_000, '["' + "x" * 100_000 + '"]'])
+def test_a_huge_annotation_gets_a_short_message(text):
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - whatever it says, it has to be short
+        read_card_counts(text, ".metadata.annotations")
+    assert len(str(caught.value)) < 200
