@@ -125,7 +125,8 @@ def why(access: Access, gang: Gang) -> Why:
         # The sentence may name the largest holder: not to somebody who may not see it.
         numbers = wording.own_numbers(access, numbers)
     return Why(
-        wording.reason_sentence(gang.reason_code, numbers),
+        wording.reason_detail(gang.reason_code, gang.reason_message)
+        or wording.reason_sentence(gang.reason_code, numbers),
         figures,
         holders,
         wording.node_refusals(numbers),
@@ -133,9 +134,14 @@ def why(access: Access, gang: Gang) -> Why:
     )
 
 
-def _step(row: dict[str, Any]) -> dict[str, Any]:
-    """One step of the timeline with its word; the database gives its time as text."""
-    return row | {"at": dt.datetime.fromisoformat(row["at"]), "word": look("step", row["kind"]).word}
+def _step(access: Access, row: dict[str, Any]) -> dict[str, Any]:
+    """One step of the timeline with its words; the database gives its time as text."""
+    detail = row["detail"]
+    sentence = wording.reason_detail(detail.get("code", ""), detail.get("message", ""))
+    if not sentence and detail.get("numbers"):
+        sentence = wording.reason_sentence(detail["code"], wording.own_numbers(access, detail["numbers"]))
+    word = look("step", row["kind"]).word
+    return row | {"at": dt.datetime.fromisoformat(row["at"]), "word": word, "sentence": sentence}
 
 
 @page(section="gangs", topics="sessions gangs")
@@ -154,7 +160,7 @@ def gang(this: Page, pk: int) -> HttpResponse:
             "memory_mib": found.memory_mib or least.get("memory_mib", 0),
             "why": why(this.access, found) if found.needs and found.reason_code else None,
             "pods": list(pods_of(found)),
-            "steps": [_step(row) for row in found.step_rows],  # type: ignore[attr-defined]
+            "steps": [_step(this.access, row) for row in found.step_rows],  # type: ignore[attr-defined]
             "reclaims": reclaims_of_gang(this.access, this.cluster, found.key, limit=6) if not found.needs else [],
             "manifest": pod_group_yaml(found.manifest, phase=found.phase),
         },

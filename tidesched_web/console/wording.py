@@ -111,6 +111,11 @@ def reason_sentence(code: str, numbers: Numbers) -> str:
     return str(reason_title(code))
 
 
+def reason_detail(code: str, message: str) -> str:
+    """The engine's own words where no number can say it: what is wrong with a gang as it is written."""
+    return message if code == "Misconfigured" else ""
+
+
 def own_numbers(access: Access, numbers: Numbers | None) -> Numbers:
     """The numbers of a reason without who holds the cards, for a reader who may not see other tenants' gangs."""
     numbers = numbers or {}
@@ -145,7 +150,7 @@ _SENTENCES: dict[str, tuple[tuple[tuple[str, ...], Promise], ...]] = {
             ("card",),
             gettext_lazy("Its request for %(card)s cannot be understood: check queue, card name and priority class."),
         ),
-        ((), gettext_lazy("Its queue, card name or priority class does not exist.")),
+        ((), gettext_lazy("It cannot be scheduled as it is written; its page says what is wrong.")),
     ),
     "TimedOut": (((), gettext_lazy("It was not complete within its time and has been given up.")),),
     "NoMatchingCard": (

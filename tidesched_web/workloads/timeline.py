@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from tidesched_web.engine.model import Reason
 from tidesched_web.workloads.gang_rows import Seen
 from tidesched_web.workloads.models import GangEventKind, GangState
 
@@ -18,6 +19,14 @@ class TimelineEntry(msgspec.Struct, frozen=True):
     detail: dict[str, Any] = {}
     at: dt.datetime | None = None
     by_reclaim: bool = False
+
+
+def reason_detail(reason: Reason) -> dict[str, Any]:
+    """What is kept of a reason. Who held the cards is not: everybody who sees the gang reads its timeline."""
+    numbers = {name: value for name, value in msgspec.to_builtins(reason.numbers).items() if name != "holders"}
+    detail = {"code": str(reason.code), "numbers": numbers}
+    # No number says what is wrong with a gang as it is written.
+    return detail | {"message": reason.message} if reason.code == "Misconfigured" else detail
 
 
 def entries(
@@ -40,7 +49,7 @@ def entries(
     if values.state == GangState.RUNNING and was_state != GangState.RUNNING:
         found.append(TimelineEntry(GangEventKind.BOUND, {"ready": values.ready, "min_member": values.min_member}))
     if gang.reason is not None and values.reason_code != was_reason:
-        found.append(TimelineEntry(GangEventKind.REASON, {"code": values.reason_code, "message": gang.reason.message}))
+        found.append(TimelineEntry(GangEventKind.REASON, reason_detail(gang.reason)))
     if values.state == GangState.FINISHED and was_state != GangState.FINISHED:
         found.append(TimelineEntry(GangEventKind.FINISHED))
     if values.state == GangState.FAILED and was_state != GangState.FAILED:

@@ -64,3 +64,20 @@ def test_pages_open_and_cost_few_queries(world, who, subtests) -> None:
             response = client.get(address(page, world))
             assert response.status_code == 200
             assert len(queries) <= MAX_QUERIES, [query["sql"][:160] for query in queries]
+
+
+def test_a_gang_that_is_written_wrongly_is_told_what_is_wrong(world) -> None:
+    gang = world.gangs["search/embed-lap2-012"]
+    message = "Cannot be scheduled as written: queue 'train-retired' does not exist."
+    type(gang).objects.filter(pk=gang.pk).update(reason_code="Misconfigured", reason_numbers={}, reason_message=message)
+    page = client_of(world.admin).get(address("clusters/demo/gangs/{gang}/", world)).content.decode()
+    assert "queue &#x27;train-retired&#x27; does not exist" in page
+
+
+def test_a_timeline_gives_reasons_in_the_readers_language(world) -> None:
+    client = client_of(world.admin)
+    path = address("clusters/demo/gangs/{gang}/", world)
+    timeline = client.get(path).content.decode().partition('class="life"')[2].partition("</ol>")[0]
+    assert "Needs 16 × H200" in timeline
+    User.objects.filter(pk=world.admin.pk).update(language="zh-hans")
+    assert "需要 16 × H200" in client.get(path).content.decode().partition('class="life"')[2]

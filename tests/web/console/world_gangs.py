@@ -239,7 +239,11 @@ def gangs(world: World, nodes: list[Node], draw: random.Random, now: dt.datetime
             waiting_since=now - dt.timedelta(minutes=minutes),
         )
         GangEvent.objects.create(
-            gang=row, kind=GangEventKind.REASON, at=now - dt.timedelta(minutes=20), wall_at=wall, detail={"code": code}
+            gang=row,
+            kind=GangEventKind.REASON,
+            at=now - dt.timedelta(minutes=20),
+            wall_at=wall,
+            detail={"code": code, "numbers": numbers},
         )
     gang(
         "search/rank-v8",

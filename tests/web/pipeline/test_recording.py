@@ -37,8 +37,10 @@ def test_a_waiting_gang_has_a_reason_with_numbers_and_a_place(stage: Stage) -> N
     assert gang.reason_message
     assert gang.reason_since is not None
     assert gang.waiting_since is not None
-    events = GangEvent.objects.filter(gang=gang).values_list("kind", flat=True)
-    assert list(events).count("reason") == 1
+    event = GangEvent.objects.get(gang=gang, kind="reason")
+    assert event.detail["code"] == gang.reason_code
+    assert event.detail["numbers"]["requested"] == gang.reason_numbers["requested"]
+    assert "holders" not in event.detail["numbers"], "whoever sees the gang reads its timeline"
     stage.session()
     assert GangEvent.objects.filter(gang=gang, kind="reason").count() == 1
 
