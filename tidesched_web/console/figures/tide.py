@@ -138,7 +138,8 @@ def figure(series: list[TideRow], theme: str) -> go.Figure:
     full = max(totals)
     top = max(min(max(demand), full * HEADROOM) if full else max(demand), 1) * 1.06
     if last.waiting:
-        word = _("Waiting") if demand[-1] <= top else f"{_('Waiting')} ↑ {last.waiting:,.0f}"
+        # The line stands on the hardware, so the axis does not say how much it is.
+        word = f"{_('Waiting')} {'+' if demand[-1] <= top else '↑'} {last.waiting:,.0f}"
         labels.append(base.label(min(demand[-1], top), word, colours.text))
     layout = base.layout(colours, unit=_("cards"), annotations=base.spread(labels, top))
     layout.yaxis.range = [0, top]
