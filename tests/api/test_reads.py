@@ -162,6 +162,9 @@ def test_a_members_session_hides_errors_and_other_tenants_decisions(world):
     assert world.client("owner").read(path)["error"] == ""
     assert world.client("admin").read(path)["error"] == "rival/tune broke something"
     assert world.client("owner").read(path)["timings_ms"] == {"reclaim": 1.5}
+    Session.objects.filter(pk=world.session.pk).update(counts={"binds": 1, "taken_back": ["rival/tune"]})
+    assert world.client("owner").read(path)["counts"] == {"binds": 1}
+    assert world.client("admin").read(path)["counts"]["taken_back"] == ["rival/tune"]
     own = world.client("owner").read(f"{path}decisions/")["results"]
     assert [decision["gang"] for decision in own] == ["acme/web"]
     assert len(world.client("auditor").read(f"{path}decisions/")["results"]) == 2

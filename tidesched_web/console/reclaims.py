@@ -19,10 +19,9 @@ from tidesched_web.console.paging import paged
 from tidesched_web.scheduling.models import Reclaim
 from tidesched_web.scheduling.selectors import (
     decisions_of_reclaim,
-    own_queue_ids,
-    visible_reclaims,
-    with_victim_rows,
+    reclaims_with_victims,
 )
+from tidesched_web.scheduling.sight import hide_other_side
 
 
 def cards_of(amount: dict[str, Any]) -> dict[str, float]:
@@ -30,21 +29,11 @@ def cards_of(amount: dict[str, Any]) -> dict[str, float]:
     return amount.get("cards") or {}
 
 
-def _own(this: Page) -> frozenset[int] | None:
-    """The queues that the reader may see, None for all of them."""
-    return None if this.access.everything else own_queue_ids(this.access)
-
-
-def _redact(reclaim: Reclaim, own: frozenset[int] | None) -> None:
-    """Of the other side of a reclaim a member sees the gang's name, not its queue nor who else was looked at."""
-    if own is None:
-        return
-    if reclaim.queue_id not in own:
-        reclaim.queue_name = ""
-    for row in reclaim.victim_rows:  # type: ignore[attr-defined]
-        if row["queue_id"] not in own:
-            row["queue"] = ""
-    reclaim.refused = []
+def _redact(this: Page, reclaim: Reclaim) -> None:
+    """Of the other side of a reclaim a member sees the gang's name, not how much it has nor who else was looked at."""
+    hide_other_side(reclaim)
+    if not this.access.everything:
+        reclaim.refused = []
 
 
 @page(section="reclaims", topics="sessions reclaims")
@@ -52,13 +41,12 @@ def reclaims(this: Page) -> HttpResponse:
     """The history, newest first."""
     cluster = this.cluster
     form = ReclaimFilter(this.request.GET)
-    rows = form.apply(with_victim_rows(visible_reclaims(this.access).filter(cluster=cluster)))
-    own = _own(this)
+    rows = form.apply(reclaims_with_victims(this.access).filter(cluster=cluster))
     if this.request.GET.get("format") == "csv":
-        return _export(cluster.slug, rows.order_by("-id"), own)
+        return _export(this, rows.order_by("-id"))
     found = paged(rows, ("-id",), this.request.GET.get("cursor", ""))
     for row in found.rows:
-        _redact(row, own)
+        _redact(this, row)
     return this.render("reclaims/reclaims.html", {"page": found, "form": form, "line": _line(found.rows)})
 
 
@@ -67,20 +55,20 @@ def _line(rows: list[Reclaim]) -> str:
     if not rows:
         return ""
     gangs = sum(len(row.victim_rows) for row in rows)  # type: ignore[attr-defined, misc]
-    lost = sum(row.work_lost_card_seconds for row in rows)
+    lost = sum(row.work_lost_card_seconds or 0 for row in rows)
     fell = ngettext("%(n)s gang fell", "%(n)s gangs fell", gangs) % {"n": amounts.number(gangs)}
     first = ngettext("The newest reclaim", "The newest %(n)s reclaims", len(rows)) % {"n": amounts.number(len(rows))}
     return _("%(first)s: %(fell)s, %(work)s of work lost.") % {"first": first, "fell": fell, "work": amounts.work(lost)}
 
 
-def _export(slug: str, rows: Any, own: frozenset[int] | None) -> HttpResponse:
+def _export(this: Page, rows: Any) -> HttpResponse:
     def redacted() -> Iterator[Reclaim]:
         for row in rows.iterator(chunk_size=500):
-            _redact(row, own)
+            _redact(this, row)
             yield row
 
     return csv_list(
-        f"reclaims-{slug}",
+        f"reclaims-{this.cluster.slug}",
         {
             "id": lambda row: row.pk,
             "at": lambda row: row.at.isoformat(),
@@ -92,11 +80,24 @@ def _export(slug: str, rows: Any, own: frozenset[int] | None) -> HttpResponse:
             "needed": lambda row: plain_cards(cards_of(row.needed)),
             "freed": lambda row: plain_cards(cards_of(row.freed)),
             "victims": lambda row: " ".join(victim["gang"] for victim in row.victim_rows),
-            "work_lost_card_seconds": lambda row: round(row.work_lost_card_seconds, 3),
+            "work_lost_card_seconds": lambda row: (
+                "" if row.work_lost_card_seconds is None else round(row.work_lost_card_seconds, 3)
+            ),
             "rule": lambda row: row.rule,
         },
         redacted(),
     )
+
+
+def _hidden(amount: dict[str, Any]) -> bool:
+    """The reader may not know it."""
+    return amount.get("cards", {}) is None
+
+
+def _amount(amount: dict[str, Any]) -> str:
+    if _hidden(amount):
+        return _("what only its tenant sees")
+    return amounts.cards_text(cards_of(amount)) or _("room")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +113,8 @@ class Balance:
 
 def balance(reclaim: Reclaim) -> list[Balance]:
     """One pair of bars for each card type. What was needed may be "A or B" while one of them was freed."""
+    if _hidden(reclaim.needed) or _hidden(reclaim.freed):
+        return []
     needed, freed = cards_of(reclaim.needed), cards_of(reclaim.freed)
     names = sorted({*needed, *freed})
     largest = max([*needed.values(), *freed.values()], default=0)
@@ -140,13 +143,11 @@ def balance(reclaim: Reclaim) -> list[Balance]:
 @page(section="reclaims", topics="sessions reclaims")
 def reclaim(this: Page, pk: int) -> HttpResponse:
     """The receipt of one reclaim."""
-    found = visible_reclaims(this.access).filter(cluster=this.cluster, pk=pk)
-    row = with_victim_rows(found).first()
+    row = reclaims_with_victims(this.access).filter(cluster=this.cluster, pk=pk).first()
     if row is None:
         raise Http404
-    own = _own(this)
-    _redact(row, own)
-    decisions = decisions_of_reclaim(row) if own is None else []
+    _redact(this, row)
+    decisions = decisions_of_reclaim(row) if this.access.everything else []
     fell = len(row.victim_rows)  # type: ignore[attr-defined]
     line = ngettext(
         "%(reclaimer)s needed %(needed)s; %(n)s gang fell and freed %(freed)s.",
@@ -154,11 +155,17 @@ def reclaim(this: Page, pk: int) -> HttpResponse:
         fell,
     ) % {
         "reclaimer": row.reclaimer,
-        "needed": amounts.cards_text(cards_of(row.needed)) or _("room"),
+        "needed": _amount(row.needed),
         "n": amounts.number(fell),
-        "freed": amounts.cards_text(cards_of(row.freed)) or _("room"),
+        "freed": _amount(row.freed),
     }
     return this.render(
         "reclaims/reclaim.html",
-        {"reclaim": row, "line": line, "balance": balance(row), "decisions": decisions, "redacted": own is not None},
+        {
+            "reclaim": row,
+            "line": line,
+            "balance": balance(row),
+            "decisions": decisions,
+            "redacted": not this.access.everything,
+        },
     )

@@ -146,6 +146,8 @@ def session(this: Page, number: int) -> HttpResponse:
         "sessions/session.html",
         {
             "session": found,
+            # An error may name anybody's gangs.
+            "error": found.error if this.access.everything else "",
             "total_ms": total_ms(found),
             "steps": [
                 (step, value, bars.amount_bar("plain", value, longest, f"{step}: {amounts.duration(value / 1000)}"))

@@ -6,7 +6,20 @@ import datetime as dt
 from typing import Any
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import Count, Exists, F, IntegerField, OuterRef, Prefetch, Q, QuerySet, Subquery, Value
+from django.db.models import (
+    Case,
+    Count,
+    Exists,
+    F,
+    IntegerField,
+    OuterRef,
+    Prefetch,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+    When,
+)
 from django.db.models.functions import Coalesce, Concat, JSONObject
 
 from tidesched_web.clusters.models import Cluster
@@ -24,6 +37,7 @@ from tidesched_web.scheduling.models import (
     TidePoint,
     UsageChange,
 )
+from tidesched_web.scheduling.sight import hide_other_side
 from tidesched_web.workloads.models import Gang, GangState
 from tidesched_web.workloads.selectors import visible_gangs
 
@@ -124,14 +138,26 @@ def tide_points(cluster: Cluster, start: dt.datetime, card: str = "") -> list[Ti
 
 def newest_reclaims(access: Access, cluster: Cluster, rows: int) -> list[Reclaim]:
     """The newest reclaims with the gangs that fell in each (``victim_rows`` ``[{gang, queue, cards}]``). One query."""
-    return list(with_victim_rows(visible_reclaims(access).filter(cluster=cluster)).order_by("-id")[:rows])
+    newest = reclaims_with_victims(access).filter(cluster=cluster).order_by("-id")[:rows]
+    return [hide_other_side(reclaim) for reclaim in newest]
 
 
-def with_victim_rows(reclaims: QuerySet[Reclaim]) -> QuerySet[Reclaim]:
-    """Reclaims with their victims as rows, read in the same query."""
+def reclaims_with_victims(access: Access) -> QuerySet[Reclaim]:
+    """Visible reclaims with ``victim_rows`` ``[{gang, queue, cards, own}]`` and ``own``, read in the same query.
+
+    ``own`` says on which side the caller stands: `sight.hide_other_side` takes away what is not for them.
+    """
+    own: Value | Case = Value(True)
+    if not access.everything:
+        mine = Queue.objects.filter(tenant_id__in=access.tenant_ids).order_by().values("pk")
+        own = Case(When(queue_id__in=mine, then=True), default=False)
     victims = ReclaimVictim.objects.filter(reclaim=OuterRef("pk")).order_by("gang")
-    row = JSONObject(gang="gang", queue="queue_name", queue_id="queue_id", cards="cards")
-    return reclaims.prefetch_related(None).annotate(victim_rows=ArraySubquery(victims.values(row=row)))
+    row = JSONObject(gang="gang", queue="queue_name", cards="cards", own=own)
+    return (
+        visible_reclaims(access)
+        .prefetch_related(None)
+        .annotate(victim_rows=ArraySubquery(victims.values(row=row)), own=own)
+    )
 
 
 def queues_with_usage(access: Access, cluster: Cluster) -> QuerySet[Queue]:
@@ -200,8 +226,8 @@ def decisions_about(cluster: Cluster, key: str, *, limit: int = 50) -> list[Deci
 def reclaims_of_gang(access: Access, cluster: Cluster, key: str, *, limit: int = 10) -> list[Reclaim]:
     """The newest reclaims that a gang made or fell in. One query."""
     fell = ReclaimVictim.objects.filter(reclaim=OuterRef("pk"), gang=key)
-    reclaims = visible_reclaims(access).filter(cluster=cluster).filter(Q(reclaimer=key) | Exists(fell))
-    return list(with_victim_rows(reclaims).order_by("-id")[:limit])
+    reclaims = reclaims_with_victims(access).filter(cluster=cluster).filter(Q(reclaimer=key) | Exists(fell))
+    return [hide_other_side(reclaim) for reclaim in reclaims.order_by("-id")[:limit]]
 
 
 def decisions_of_reclaim(reclaim: Reclaim, *, limit: int = 200) -> list[Decision]:
@@ -217,5 +243,5 @@ def session_to_replay(session_id: int) -> Session | None:
 
 def session_reclaims(access: Access, session: Session, *, limit: int = 50) -> list[Reclaim]:
     """The reclaims of a visible session that the caller sees. One query."""
-    reclaims = visible_reclaims(access).filter(session_id=session.pk)
-    return list(with_victim_rows(reclaims).order_by("id")[:limit])
+    reclaims = reclaims_with_victims(access).filter(session_id=session.pk).order_by("id")[:limit]
+    return [hide_other_side(reclaim) for reclaim in reclaims]

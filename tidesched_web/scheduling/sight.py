@@ -57,3 +57,19 @@ def _victim(victim: Any, own_queues: Collection[int] | None) -> dict[str, Any]:
             "work_lost_card_seconds": victim.work_lost_card_seconds,
         }
     return {"gang": victim.gang, "queue": None, "pods": None, "cards": None, "work_lost_card_seconds": None}
+
+
+def hide_other_side(reclaim: Reclaim) -> Reclaim:
+    """The same for a row of `reclaims_with_victims`, which is changed: cards that are not for the reader are None."""
+    victims = reclaim.victim_rows  # type: ignore[attr-defined]
+    made_it, all_own = reclaim.own, all(row["own"] for row in victims)  # type: ignore[attr-defined]
+    for row in victims:
+        if not row["own"]:
+            row["queue"], row["cards"] = "", None
+    if not made_it:
+        reclaim.queue_name, reclaim.needed, reclaim.votes = "", {"cards": None}, []
+    if not made_it and not all_own:
+        reclaim.freed = {"cards": None}
+    if not all_own:
+        reclaim.work_lost_card_seconds = None  # type: ignore[assignment]
+    return reclaim

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+
 import pytest
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
@@ -11,7 +13,7 @@ from tests.web.console.test_pages import client_of
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.console import urls
-from tidesched_web.scheduling.models import Alert
+from tidesched_web.scheduling.models import Alert, Session
 
 pytestmark = pytest.mark.django_db
 
@@ -141,6 +143,32 @@ def test_a_reclaim_tells_its_other_side_by_name_only(world) -> None:
     victim = client_of(world.stranger).get(f"/clusters/demo/reclaims/{mine.pk}/").content.decode()
     assert "search/rank-v8" in victim
     assert "search-rank-inference" not in victim
+
+
+def test_how_much_the_other_side_of_a_reclaim_has_is_not_told(world) -> None:
+    """Neither on its page nor in the list, the export, the overview or the session."""
+    mine = next(row for row in world.reclaims if row.reclaimer == "search/rank-v8")
+    for address in (
+        f"/clusters/demo/reclaims/{mine.pk}/",
+        "/clusters/demo/reclaims/?q=search/rank-v8",
+        "/clusters/demo/",
+        f"/clusters/demo/sessions/{mine.session.number}/",
+    ):
+        told = client_of(world.admin).get(address).content.decode()
+        hidden = client_of(world.stranger).get(address).content.decode()
+        assert "what only its tenant sees" not in told, address
+        assert "what only its tenant sees" in hidden, address
+    rows = client_of(world.stranger).get("/clusters/demo/reclaims/?format=csv").content.decode().splitlines()
+    row = next(row for row in csv.DictReader(rows) if row["reclaimer"] == "search/rank-v8")
+    assert row["needed"] == ""
+
+
+def test_the_error_of_a_session_is_for_those_who_see_everything(world) -> None:
+    session = Session.objects.order_by("-id").first()
+    Session.objects.filter(pk=session.pk).update(error="research/llm-pretrain broke something")
+    address = f"/clusters/demo/sessions/{session.number}/"
+    assert "broke something" in client_of(world.auditor).get(address).content.decode()
+    assert "broke something" not in client_of(world.member).get(address).content.decode()
 
 
 @pytest.mark.parametrize("who", ["auditor", "member"])

@@ -75,7 +75,9 @@ def milli(value: int | None) -> str | SafeString:
 
 @register.filter
 def cards(value: Mapping[str, float] | None) -> str | SafeString:
-    """A map of card counts as "4 × H200, 2 × A10"."""
+    """A map of card counts as "4 × H200, 2 × A10"; None is what the reader may not know."""
+    if value is None:
+        return _("what only its tenant sees")
     return amounts.cards_text(value) if value else format_html('<span class="text-secondary">{}</span>', _("no cards"))
 
 

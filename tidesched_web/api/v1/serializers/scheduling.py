@@ -38,11 +38,17 @@ class SessionDocument(serializers.Serializer[Any]):
     engine_version = serializers.CharField()
     result_hash = serializers.CharField()
     timings_ms = TimingsField()
-    counts = TimingsField()
+    counts = serializers.SerializerMethodField()
     error = serializers.SerializerMethodField()
 
     def get_display(self, session: Any) -> str:
         return f"Session {session.number}"
+
+    @extend_schema_field(TimingsField)
+    def get_counts(self, session: Any) -> dict[str, Any]:
+        """For others than those who see everything without the gangs that were taken back: they may be anybody's."""
+        everything = self.context["access"].everything
+        return {name: value for name, value in session.counts.items() if everything or name != "taken_back"}
 
     def get_error(self, session: Any) -> str:
         """For those who see everything: an error may name anybody's gangs."""
