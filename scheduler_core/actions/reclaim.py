@@ -108,8 +108,9 @@ class Reclaim(Action):
             session.trace.count("reclaims known to be hopeless")
             return
         view = session.candidates.view(cls)
-        nodes = self._reach.nodes(cls, view.allowed, limits)
-        units = self._units(session, attempt, cls, nodes)
+        useful = self._reach.useful(cls, view.allowed, limits)
+        nodes = self._reach.within(cls, useful, limits)
+        units = self._units(session, attempt, cls, self._victims.near(useful, nodes))
         if not units:
             self._hopeless[key] = version
             return
@@ -139,12 +140,12 @@ class Reclaim(Action):
                 self._victims.forget(int(session.tasks.gang[unit.members[0]]))
             count = len(placed)
 
-    def _units(self, session: Session, attempt: Attempt, cls: TaskClass, nodes: Bools) -> list[Unit]:
-        """Everything near that rules and votes let go; the others are noted with their rule."""
+    def _units(self, session: Session, attempt: Attempt, cls: TaskClass, near: list[int]) -> list[Unit]:
+        """Everything of the gangs ``near`` that rules and votes let go; the others are noted with their rule."""
         queue, victims = session.queue_of(attempt.gang), self._victims
         gangs: list[int] = []
         pool: list[int] = []
-        for gang in victims.near(nodes):
+        for gang in near:
             rule = victims.rule(gang, queue)
             if rule is None:
                 gangs.append(gang)

@@ -40,9 +40,19 @@ class Reach:
         np.add.at(self._whole, (card[holds], node[holds]), touched[cls[holds]])
         self._best[card[holds], node[holds]] = MILLI
 
-    def nodes(self, cls: TaskClass, allowed: Bools, limits: list[int]) -> Bools:
-        """Nodes among ``allowed`` where one task could fit; ``limits``: what the quota leaves of each card option."""
-        fits = allowed & resource_fit(self._free, cls.request, cls.rows)
+    def useful(self, cls: TaskClass, allowed: Bools, limits: list[int]) -> Bools:
+        """Nodes among ``allowed`` with a card of a type that the quota allows; ``limits``: tasks by card option."""
+        if not cls.milli:
+            return allowed
+        mask: Bools = np.zeros_like(allowed)
+        for option, card in enumerate(cls.cards):
+            if limits[option]:
+                mask |= self._session.cards.count[card] > 0
+        return mask & allowed
+
+    def within(self, cls: TaskClass, useful: Bools, limits: list[int]) -> Bools:
+        """Nodes among ``useful`` where one task could fit if everybody left who could."""
+        fits = useful & resource_fit(self._free, cls.request, cls.rows)
         if not cls.milli:
             return fits
         on_cards: Bools = np.zeros_like(fits)

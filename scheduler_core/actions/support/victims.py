@@ -43,14 +43,19 @@ class Victims:
         self._units.pop(gang, None)
         self._holdings.pop(gang, None)
 
-    def near(self, nodes: Bools) -> list[int]:
-        """Gangs with a running member on one of the nodes, in order of name. O(tasks)."""
-        if not nodes.any():
+    def near(self, useful: Bools, within: Bools) -> list[int]:
+        """Gangs that run on a useful node and have a member in place where a task could fit, in order of name.
+
+        Args:
+            useful, within: bool (N,), from :class:`Reach`. O(tasks).
+        """
+        if not within.any():
             return []
         tasks = self._session.tasks
-        here = tasks.live & (tasks.status == RUNNING) & (tasks.gang >= 0) & (tasks.node >= 0)
-        here &= nodes[tasks.node]
-        return sorted(set(tasks.gang[here].tolist()))
+        placed = tasks.live & CHARGED[tasks.status] & (tasks.gang >= 0) & (tasks.node >= 0)
+        running = placed & (tasks.status == RUNNING) & useful[tasks.node]
+        holding = placed & within[tasks.node]
+        return sorted(set(tasks.gang[running].tolist()) & set(tasks.gang[holding].tolist()))
 
     def rule(self, gang: int, reclaimer_queue: int) -> str | None:
         """The hard rule that protects a gang, or None."""
