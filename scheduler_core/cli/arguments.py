@@ -21,7 +21,9 @@ class Parser(argparse.ArgumentParser):
 
 def build_parser() -> Parser:
     """The parser of ``run`` and ``replay``."""
-    parser = Parser(prog="python -m scheduler_core", description="Decide for a cluster from files alone.", allow_abbrev=False)
+    parser = Parser(
+        prog="python -m scheduler_core", description="Decide for a cluster from files alone.", allow_abbrev=False
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
     _run(commands.add_parser("run", help="decide one session over a snapshot of a cluster", allow_abbrev=False))
     _replay(commands.add_parser("replay", help="play a trace of tasks through the scheduler", allow_abbrev=False))
