@@ -33,6 +33,8 @@ def spoilt(value, rng, times):
     """The value with a few of its parts replaced or left out."""
     for _ in range(times):
         places = list(_places(value))
+        if not places:
+            break
         holder, key = rng.choice(places)
         if rng.random() < 0.15 and isinstance(holder, dict):
             del holder[key]
