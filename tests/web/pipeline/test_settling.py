@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.db.models import F
+from django.utils import timezone
 
 from tests.web.pipeline.stage import NAMESPACE_NAME, Stage
 from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
 from tidesched_web.clusters.kubernetes.paths import DISRUPTION_BUDGET
 from tidesched_web.clusters.kubernetes.writes import ClusterWrites
-from tidesched_web.scheduling.models import Alert, Decision, Reclaim, ReclaimState
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.scheduling.models import Alert, ClusterLease, Decision, Reclaim, ReclaimState
 from tidesched_web.scheduling.pipeline import failpoints, memory
 from tidesched_web.scheduling.pipeline.failpoints import FailpointRaised
+from tidesched_web.scheduling.pipeline.lease import LeaseLost
 
 
 @pytest.fixture
@@ -159,3 +163,41 @@ def test_a_refusal_in_the_middle_is_a_partial_reclaim_with_an_alert(
     # Its controller ends the rest of the gang, so the reclaimer gets its cards all the same.
     stage.sessions_until(lambda: stage.running("web") == 2)
     stage.sessions_until(lambda: Reclaim.objects.get().state == ReclaimState.DONE)
+
+
+def test_nothing_is_written_under_an_epoch_that_has_passed(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that stood still while somebody else took the lease must not take back what that one completes."""
+    stage.train("job", pods=4)
+    original = ClusterWrites.bind_pod
+
+    def slow(self: ClusterWrites, namespace: str, name: str, **arguments: Any) -> Outcome:
+        if name.endswith("-3"):
+            ClusterLease.objects.update(epoch=F("epoch") + 1, holder="another")
+            return Outcome(OutcomeKind.REFUSED, "Forbidden", "an admission webhook says no")
+        return original(self, namespace, name, **arguments)
+
+    monkeypatch.setattr(ClusterWrites, "bind_pod", slow)
+    with pytest.raises(LeaseLost):
+        stage.sessions_until(lambda: False)
+    assert not Decision.objects.filter(detail__action="take_back").exists()
+    assert set(Decision.objects.filter(kind="bind").values_list("state", flat=True)) == {"sending"}
+
+
+def test_a_pause_during_the_dry_run_evicts_nobody(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage.train("victim", pods=16)
+    stage.sessions_until(lambda: stage.running("victim") == 16)
+    original = ClusterWrites.evict_pod
+
+    def paused(self: ClusterWrites, namespace: str, name: str, **arguments: Any) -> Outcome:
+        Cluster.objects.update(paused_at=timezone.now())
+        return original(self, namespace, name, **arguments)
+
+    monkeypatch.setattr(ClusterWrites, "evict_pod", paused)
+    stage.serve("web", replicas=2)
+    stage.sessions_until(Reclaim.objects.exists)
+    assert all(row["dry_run"] for row in stage.server.writes() if row["resource"] == "pods/eviction")
+    assert stage.running("victim") == 16
+    monkeypatch.undo()
+    Cluster.objects.update(paused_at=None)
+    stage.sessions_until(lambda: stage.running("web") == 2)
+    assert open_decisions() == 0

@@ -12,6 +12,7 @@ from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer
 from tidesched_web.scheduling.models import DecisionKind, DecisionState
 from tidesched_web.scheduling.pipeline import decisions, failpoints, planning
 from tidesched_web.scheduling.pipeline.decisions import Draft, Outcome
+from tidesched_web.scheduling.pipeline.lease import hold_row
 from tidesched_web.scheduling.pipeline.sending import BATCH, Route, outcome_of, split_name
 
 
@@ -106,6 +107,7 @@ def take_back(bound: Sequence[Draft], route: Route, *, reason: str) -> None:
         for draft in bound
     ]
     with transaction.atomic():
+        hold_row(route.lease)
         decisions.insert(
             drafts,
             cluster_id=route.cluster_id,

@@ -17,6 +17,7 @@ from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
 from tidesched_web.scheduling.models import AlertSeverity, DecisionState
 from tidesched_web.scheduling.pipeline import alerts, decisions, failpoints, memory, planning, reclaims
 from tidesched_web.scheduling.pipeline.decisions import Draft, Outcome
+from tidesched_web.scheduling.pipeline.lease import hold_row
 from tidesched_web.scheduling.pipeline.sending import BATCH, Route, outcome_of, split_name
 
 
@@ -82,6 +83,7 @@ def _cancel(group: Sequence[Draft], refused: Draft, answer: Answer, route: Route
         for draft in group
     ]
     with transaction.atomic():
+        hold_row(route.lease)
         decisions.mark(group, outcomes)
         reclaims.settle([draft.reclaim_id for draft in group], at=route.now)
         memory.forget_promises(route.cluster_id, [draft.target for draft in group])
@@ -91,6 +93,7 @@ def _evict(groups: Sequence[list[Draft]], route: Route, report: EvictionReport) 
     drafts = [draft for group in groups for draft in group]
     if not drafts:
         return
+    route.require()  # somebody may have pressed the pause switch during the dry run
     reclaims.begin({draft.reclaim_id for draft in drafts if draft.reclaim_id is not None})
     answers = route.send([_call(draft, route, dry_run=False) for draft in drafts], between="evict.between_members")
     failpoints.reach("evict.sent")

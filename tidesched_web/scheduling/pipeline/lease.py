@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from django.db import Error as DatabaseError
 from django.db import connection, transaction
 
+from tidesched_web.common.locking import lock_lease
 from tidesched_web.scheduling.pipeline import timing
 
 _log = logging.getLogger(__name__)
@@ -111,6 +112,17 @@ def renew(lease: Lease) -> bool:
             return False
     lease.deadline = asked + timing.LEASE_SECONDS
     return True
+
+
+def hold_row(lease: Lease) -> None:
+    """Keep the lease row against takers until the transaction ends.
+
+    Raises:
+        LeaseLost: somebody else has it; nothing of the transaction may stay.
+    """
+    if not lock_lease(lease.cluster_id, lease.epoch, idle_seconds=timing.LEASE_SECONDS):
+        lease.lose()
+        raise LeaseLost(f"the lease of cluster {lease.cluster_id} was taken by somebody else")
 
 
 def release(lease: Lease) -> None:

@@ -18,7 +18,7 @@ from tidesched_web.scheduling.models import DecisionKind, DecisionState
 from tidesched_web.scheduling.pipeline import decisions, failpoints, guards
 from tidesched_web.scheduling.pipeline.assumed import Assumed
 from tidesched_web.scheduling.pipeline.decisions import Draft, Outcome
-from tidesched_web.scheduling.pipeline.lease import Lease
+from tidesched_web.scheduling.pipeline.lease import Lease, hold_row
 
 BATCH = 64
 
@@ -38,16 +38,26 @@ class Route(msgspec.Struct, kw_only=True):
     writes: ClusterWrites
     assumed: Assumed
 
+    def require(self) -> None:
+        """Make sure that this process may still act.
+
+        Raises:
+            LeaseLost, Paused: it may not.
+        """
+        self.lease.require()
+        if guards.paused(self.cluster_id):
+            raise Paused
+
     def begin(self, drafts: Sequence[Draft]) -> None:
         """Check lease and pause switch, then mark a batch as being sent.
 
         Raises:
             LeaseLost: nothing of it was sent. Paused: the same.
         """
-        self.lease.require()
-        if guards.paused(self.cluster_id):
-            raise Paused
-        decisions.take_over(drafts, epoch=self.epoch)
+        self.require()
+        with transaction.atomic():
+            hold_row(self.lease)
+            decisions.take_over(drafts, epoch=self.epoch)
         failpoints.reach("send.before_batch", acts=_acts(drafts))
 
     def send(self, calls: Sequence[Callable[[], Answer]], *, between: str = "") -> list[Answer]:
@@ -66,12 +76,17 @@ class Route(msgspec.Struct, kw_only=True):
         return run_all([guarded(call) for call in calls])
 
     def finish(self, drafts: Sequence[Draft], outcomes: Sequence[Outcome]) -> None:
-        """Mark what came of a batch, and remember what the cache will show only later."""
+        """Mark what came of a batch, and remember what the cache will show only later.
+
+        Raises:
+            LeaseLost: whoever has it by now asks the cluster itself.
+        """
         done = {outcome.id for outcome in outcomes if outcome.state is DecisionState.DONE}
         for draft in drafts:
             if draft.id in done:
                 self.assumed.add(draft, at=self.now.timestamp())
         with transaction.atomic():
+            hold_row(self.lease)
             decisions.mark(drafts, outcomes)
         failpoints.reach("send.marked", acts=_acts(drafts))
 

@@ -28,6 +28,7 @@ from tidesched_web.scheduling.pipeline import (
 )
 from tidesched_web.scheduling.pipeline.context import ClusterContext
 from tidesched_web.scheduling.pipeline.guards import Hold
+from tidesched_web.scheduling.pipeline.lease import hold_row
 from tidesched_web.scheduling.pipeline.sending import Paused
 from tidesched_web.scheduling.pipeline.work import Work
 
@@ -121,7 +122,7 @@ def _5_write_then_send(work: Work) -> None:
     events = work.context.events.new(work.result.events) if work.hold is None else []
     work.plan = planning.make(work.result, work.snapshot, new_events=events)
     with transaction.atomic():
-        writing.hold_row(work.context.lease)
+        hold_row(work.context.lease)
         writing.write(work)
         failpoints.reach("session.before_commit", acts=work.acts)
     work.timed("write", since)
@@ -169,7 +170,7 @@ def _6_record_and_announce(work: Work) -> None:
     wall = timezone.now()
     try:
         with transaction.atomic():
-            writing.hold_row(context.lease)
+            hold_row(context.lease)
             gangs = context.gangs.record(
                 snapshot=work.snapshot,
                 result=result,

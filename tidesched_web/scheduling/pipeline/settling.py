@@ -17,6 +17,7 @@ from tidesched_web.scheduling.models import DecisionKind, DecisionState
 from tidesched_web.scheduling.pipeline import binds, decisions, evictions, failpoints, memory, planning, reclaims
 from tidesched_web.scheduling.pipeline.binds import GangBinds
 from tidesched_web.scheduling.pipeline.decisions import Draft, Outcome
+from tidesched_web.scheduling.pipeline.lease import hold_row
 from tidesched_web.scheduling.pipeline.sending import Route, split_name, supersede
 
 
@@ -139,6 +140,7 @@ def _settle_evictions(drafts: Sequence[Draft], pods: dict[str, Answer], route: R
                 reclaims.settle([unit[0].reclaim_id], at=route.now)
             continue
         with transaction.atomic():
+            hold_row(route.lease)
             cancelled = [Outcome(draft.id, DecisionState.SUPERSEDED, "Nothing was evicted yet.") for draft in stay]
             decisions.mark(unit, cancelled)
             reclaims.settle([unit[0].reclaim_id], at=route.now)

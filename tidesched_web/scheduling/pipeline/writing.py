@@ -6,24 +6,11 @@ from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
 
-from tidesched_web.common.locking import lock_lease
 from tidesched_web.engine import bridge
 from tidesched_web.engine.version import engine_version
 from tidesched_web.scheduling.models import AlertSeverity, DecisionState, ReclaimState, Session, SessionState
-from tidesched_web.scheduling.pipeline import alerts, decisions, guards, memory, reclaims, timing
-from tidesched_web.scheduling.pipeline.lease import Lease, LeaseLost
+from tidesched_web.scheduling.pipeline import alerts, decisions, guards, memory, reclaims
 from tidesched_web.scheduling.pipeline.work import Work
-
-
-def hold_row(held: Lease) -> None:
-    """Keep the lease row against takers until the transaction ends.
-
-    Raises:
-        LeaseLost: somebody else has it; nothing of the transaction may stay.
-    """
-    if not lock_lease(held.cluster_id, held.epoch, idle_seconds=timing.LEASE_SECONDS):
-        held.lose()
-        raise LeaseLost(f"the lease of cluster {held.cluster_id} was taken by somebody else")
 
 
 def write(work: Work) -> None:
