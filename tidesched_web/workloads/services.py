@@ -39,6 +39,7 @@ class _Known(msgspec.Struct):
     phase: str
     reason_code: str
     reason_since: dt.datetime | None
+    waiting_since: dt.datetime | None
     numbers_at: dt.datetime | None
     started_at: dt.datetime | None
     ended_at: dt.datetime | None
@@ -64,7 +65,8 @@ class GangRecorder:
         for gang in rows.defer("manifest", "reason_numbers", "reason_message"):
             self._known[gang.uid] = _Known(
                 id=gang.pk, key=gang.key, values=None, state=gang.state, phase=gang.phase,
-                reason_code=gang.reason_code, reason_since=gang.reason_since, numbers_at=None,
+                reason_code=gang.reason_code, reason_since=gang.reason_since, waiting_since=gang.waiting_since,
+                numbers_at=None,
                 started_at=gang.started_at, ended_at=gang.ended_at, promised=False,
                 running=gang.state == GangState.RUNNING and gang.started_at is not None, pods={},
             )  # fmt: skip
@@ -133,7 +135,7 @@ class GangRecorder:
         ):
             return None
         if known is None:
-            known = _Known(0, key, None, "", "", "", None, None, None, None, False, False, {})
+            known = _Known(0, key, None, "", "", "", None, None, None, None, None, False, False, {})
             self._known[values.uid] = known
         timeline = entries(
             gang,
@@ -145,6 +147,12 @@ class GangRecorder:
         )
         if values.reason_code != known.reason_code:
             known.reason_since = at if values.reason_code else None
+        if not values.needs and values.state != GangState.WAITING:
+            known.waiting_since = None
+        elif values.state != GangState.RUNNING:
+            known.waiting_since = gang.waiting_since
+        elif known.waiting_since is None:
+            known.waiting_since = at  # it had all that it asked for and now wants more
         if running and not known.running:
             known.started_at = gang.running_at
         if values.state in (GangState.FINISHED, GangState.FAILED):
@@ -156,7 +164,7 @@ class GangRecorder:
             reason_numbers=msgspec.to_builtins(gang.reason.numbers) if gang.reason else {},
             reason_message=gang.reason.message if gang.reason else "",
             reason_since=known.reason_since,
-            waiting_since=gang.waiting_since if values.needs or values.state == GangState.WAITING else None,
+            waiting_since=known.waiting_since,
             started_at=known.started_at, ended_at=known.ended_at,
             seen_at=wall_at, gone_at=None, session_id=session_id,
             manifest=msgspec.to_builtins(gang.group),

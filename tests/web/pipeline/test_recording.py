@@ -7,7 +7,7 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.cluster.objects import CARD, node
 from tests.web.pipeline.stage import NAMESPACE_NAME, Stage
-from tidesched_web.clusters.kubernetes.paths import JOB, NODE
+from tidesched_web.clusters.kubernetes.paths import DEPLOYMENT, JOB, NODE
 from tidesched_web.clusters.models import CardType, Node
 from tidesched_web.scheduling.models import Alert, QueueUsage, TidePoint, UsageChange
 from tidesched_web.workloads.models import Gang, GangEvent, GangPod, GangState
@@ -93,3 +93,19 @@ def test_a_reclaimed_gang_tells_its_story(stage: Stage) -> None:
     assert reclaimed.reclaim_id is not None
     promised = GangEvent.objects.filter(gang__name="web", kind="promised")
     assert promised.exists()
+
+
+def test_a_service_that_grows_waits_since_it_wanted_more(stage: Stage) -> None:
+    stage.serve("web", replicas=2)
+    stage.sessions_until(lambda: stage.running("web") == 2)
+    stage.session()
+    gang = Gang.objects.get()
+    assert (gang.needs, gang.waiting_since) == (False, None)
+    path, patch = DEPLOYMENT.path(NAMESPACE_NAME, "web"), {"spec": {"replicas": 20}}
+    assert stage.client.send("PATCH", path, patch, content_type="application/merge-patch+json").done
+    stage.sessions_until(lambda: Gang.objects.get().needs and stage.running("web") == 16)
+    stage.session()
+    gang = Gang.objects.get()
+    assert gang.state == GangState.RUNNING
+    assert gang.waiting_since is not None
+    assert gang.waiting_since > gang.submitted_at
