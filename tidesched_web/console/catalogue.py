@@ -10,7 +10,12 @@ from babel.messages.frontend import parse_mapping_cfg
 from babel.messages.pofile import read_po, write_po
 from django.conf import settings
 
-KEYWORDS = DEFAULT_KEYWORDS | {"gettext_lazy": None, "ngettext_lazy": (1, 2), "pgettext_lazy": ((1, "c"), 2)}
+KEYWORDS = DEFAULT_KEYWORDS | {
+    "gettext_lazy": None,
+    "gettext_noop": None,
+    "ngettext_lazy": (1, 2),
+    "pgettext_lazy": ((1, "c"), 2),
+}
 LANGUAGES = ("zh_Hans",)
 
 

@@ -150,12 +150,14 @@ def gang(this: Page, pk: int) -> HttpResponse:
     found = with_steps(visible_gangs(this.access).filter(cluster=this.cluster, pk=pk)).first()
     if found is None:
         raise Http404
-    # Before its pods exist, what it asks for is what its PodGroup says.
+    # Without pods, before its start and after its end, what it asks for is what its PodGroup says.
+    asked = found.manifest.get("card_request") or {}
     least = found.manifest.get("min_resources") or {}
     return this.render(
         "gangs/gang.html",
         {
             "gang": found,
+            "cards": found.cards or {name: milli / 1000 for name, milli in asked.items()},
             "cpu_milli": found.cpu_milli or least.get("cpu_milli", 0),
             "memory_mib": found.memory_mib or least.get("memory_mib", 0),
             "why": why(this.access, found) if found.needs and found.reason_code else None,

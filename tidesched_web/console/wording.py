@@ -10,7 +10,7 @@ from typing import Any
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy, gettext_noop, ngettext
 
 from tidesched_web.common.permissions import Access
 from tidesched_web.console import amounts
@@ -57,6 +57,24 @@ NODE_REFUSALS: dict[str, Promise] = {
     "too many pods": gettext_lazy("has no room for another pod"),
     "cards in use or promised": gettext_lazy("has its cards in use or promised"),
 }
+
+# The engine's rules of reclaim. One that is not listed, of a plugin of one's own, is shown as it is.
+RULES: tuple[str, ...] = (
+    gettext_noop(
+        "inference takes back from training within its own quota: "
+        "whole gangs, lowest priority first, then least work lost"
+    ),
+    gettext_noop("same queue"),
+    gettext_noop("queue is not reclaimable"),
+    gettext_noop("was given room in this session"),
+    gettext_noop('PodGroup says volcano.sh/preemptable: "false"'),
+    gettext_noop('pod says volcano.sh/preemptable: "false"'),
+    gettext_noop("not every member may be taken"),
+    gettext_noop("the gang would fall below minMember"),
+    gettext_noop("priority is not lower"),
+    gettext_noop("inference is never taken back"),
+    gettext_noop("unknown is never taken back"),
+)
 
 # Why a session decides and shows, but sends nothing.
 HOLDS: dict[str, Promise] = {
@@ -114,6 +132,11 @@ def reason_sentence(code: str, numbers: Numbers) -> str:
 def reason_detail(code: str, message: str) -> str:
     """The engine's own words where no number can say it: what is wrong with a gang as it is written."""
     return message if code == "Misconfigured" else ""
+
+
+def rule_text(rule: str) -> str:
+    """A rule of reclaim in the reader's language."""
+    return _(rule) if rule in RULES else rule
 
 
 def own_numbers(access: Access, numbers: Numbers | None) -> Numbers:

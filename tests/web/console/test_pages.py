@@ -81,3 +81,12 @@ def test_a_timeline_gives_reasons_in_the_readers_language(world) -> None:
     assert "Needs 16 × H200" in timeline
     User.objects.filter(pk=world.admin.pk).update(language="zh-hans")
     assert "需要 16 × H200" in client.get(path).content.decode().partition('class="life"')[2]
+
+
+def test_a_gang_without_pods_shows_what_it_asked_for(world) -> None:
+    gang = world.gangs["search/embed-lap2-012"]
+    type(gang).objects.filter(pk=gang.pk).update(
+        state="finished", needs=False, cards={}, manifest={"card_request": {"NVIDIA-H200": 16000}}
+    )
+    page = client_of(world.admin).get(address("clusters/demo/gangs/{gang}/", world)).content.decode()
+    assert "<dd>16 × H200</dd>" in page

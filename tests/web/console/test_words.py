@@ -161,3 +161,14 @@ def test_no_template_styles_or_acts_inline() -> None:
 )
 def test_alerts_speak_without_telling_too_much(code: str, numbers: dict, everything: bool, text: str) -> None:
     assert alert_sentence(code, numbers, "raw", everything=everything) == text
+
+
+def test_every_rule_of_the_engine_is_known() -> None:
+    from scheduler_core.algorithms.tide import refusal
+    from scheduler_core.model.pod import ServiceType
+
+    for victim in (ServiceType.INFERENCE, ServiceType.UNKNOWN):
+        assert refusal(ServiceType.INFERENCE, victim) in wording.RULES
+    with translation.override("zh-hans"):
+        assert wording.rule_text("same queue") == "同一队列"
+        assert wording.rule_text("a rule of a plugin of one's own") == "a rule of a plugin of one's own"

@@ -20,11 +20,12 @@ from tidesched_web.console import amounts
 from tidesched_web.console.alert_words import alert_sentence
 from tidesched_web.console.card_names import card_label
 from tidesched_web.console.states import look
-from tidesched_web.console.wording import own_numbers, reason_sentence, reason_title, remedy_sentence
+from tidesched_web.console.wording import own_numbers, reason_sentence, reason_title, remedy_sentence, rule_text
 from tidesched_web.scheduling.models import Alert
 from tidesched_web.workloads.models import Gang
 
 register = template.Library()
+register.filter("rule_text", rule_text)
 
 
 @register.simple_tag
