@@ -14,7 +14,12 @@ def main() -> None:
     try:
         execute_from_command_line(sys.argv)
     except OperationalError as error:
-        where = os.environ.get("DATABASE_URL") or f"the data folder {os.environ.get('DATA_DIR', '.data')}"
+        # Not the address itself: it holds a password.
+        where = (
+            "DATABASE_URL"
+            if os.environ.get("DATABASE_URL")
+            else f"the data folder {os.environ.get('DATA_DIR', '.data')}"
+        )
         print(f"error: the database of {where} does not answer: {error}".rstrip(), file=sys.stderr)
         print("hint: start TideSched with `make up`, or set DATABASE_URL.", file=sys.stderr)
         sys.exit(1)
