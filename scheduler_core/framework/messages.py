@@ -32,6 +32,7 @@ def sentence(code: ReasonCode, numbers: ReasonNumbers, queue: str, detail: str =
         ReasonCode.EXCEEDS_MAX_QUOTA: f"Asks for {asked}, and queue {queue} may never use more than {limit}.",
         ReasonCode.GANG_INCOMPLETE: f"The gang is not complete: {detail}.",
         ReasonCode.WAITING_FOR_RECLAIM: f"Asks for {asked}, which is being taken back: {detail} for it.",
+        ReasonCode.NOT_ALLOWED_IN_QUEUE: f"Namespace {detail} may not use queue {queue}.",
         ReasonCode.WAITING_FOR_QUOTA: (
             f"Asks for {asked}; queue {queue} uses {used} of {limit}"
             + (f" and has promised {human(resource, numbers.inqueue)}" if numbers.inqueue else "")

@@ -87,7 +87,7 @@ class Reasons:
         return None
 
     def _of_members(self, gang: int, place: ReasonNumbers) -> Finding | None:
-        """GangIncomplete, WaitingForReclaim."""
+        """GangIncomplete, WaitingForReclaim, NotAllowedInQueue."""
         session, group = self._session, self._session.group(gang)
         waits = group.waits_for_admission and session.phase[gang] is GangPhase.PENDING
         invalid = session.hooks.refusal("job_valid", gang)
@@ -103,6 +103,8 @@ class Reasons:
                 numbers,
                 f"{leaving} {'pod leaves' if leaving == 1 else 'pods leave'}",
             )
+        if not session.ledger.queues[session.queue_of(gang)].admits(group.namespace):
+            return ReasonCode.NOT_ALLOWED_IN_QUEUE, place, group.namespace
         return None
 
     def _leaving_for(self, gang: int) -> int:

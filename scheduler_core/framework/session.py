@@ -129,8 +129,11 @@ class Session:
         return min(since, kept.get(self.cluster.workspace.lasting_names[gang], math.inf)) if kept else since
 
     def schedulable(self, gang: int) -> bool:
-        """False for a gang that cannot be looked at: suspended, unusable as written, or without an open queue."""
-        return not self.group(gang).suspended and self.queue_is_open(self.queue_of(gang)) and self.problem(gang) is None
+        """False for a gang that cannot be looked at: suspended, unusable as written, or without a queue for it."""
+        group, queue = self.group(gang), self.queue_of(gang)
+        if group.suspended or not self.queue_is_open(queue) or self.problem(gang) is not None:
+            return False
+        return self.ledger.queues[queue].admits(group.namespace)
 
     def problem(self, gang: int) -> str | None:
         """Why the gang cannot be scheduled as it is written, or None."""

@@ -25,6 +25,7 @@ class Queue(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=T
         card_quota: annotation ``volcano.sh/card.quota`` in milli-cards by card name; a card that is not named is 0.
             None = the annotation is absent (the queue has no card quota of its own).
         service_type: annotation ``tidesched.io/service-type``; empty when the queue is not TideSched's.
+        namespaces: annotation ``tidesched.io/namespaces``, whose gangs may use the queue; None = everybody's.
         scalars: other entries of ``spec.capability`` in whole units.
         deserved, guarantee: as in the spec, by resource name in canonical units (cpu milli, memory MiB, others count).
         made: True for a ``default`` queue that the snapshot lacked.
@@ -46,9 +47,14 @@ class Queue(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=T
     guarantee: dict[str, int] = {}
     parent: str = ""
     service_type: str = ""
+    namespaces: tuple[str, ...] | None = None
     made: bool = False
     problem: str = ""
     annotations: dict[str, str] = {}
+
+    def admits(self, namespace: str) -> bool:
+        """Whether gangs of the namespace may use the queue."""
+        return self.namespaces is None or namespace in self.namespaces
 
 
 class PriorityClass(msgspec.Struct, frozen=True, gc=False, kw_only=True):

@@ -297,6 +297,9 @@ def schedulable(world, gang):
     group = world["gangs"][gang]
     if group.suspended or group.problem or not queue_open(world, group.queue):
         return False
+    let_in = world["queues"][group.queue].namespaces
+    if let_in is not None and group.namespace not in let_in:
+        return False
     # A queue with a quota by card type cannot count cards that nobody names.
     nameless = any(t["milli"] and not t["named"] for t in members(world, gang, "pending", "pipelined"))
     return not (nameless and world["queues"][group.queue].card_quota is not None)

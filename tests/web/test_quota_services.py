@@ -13,6 +13,8 @@ from tidesched_web.clusters.models import CardType, Cluster
 from tidesched_web.common.errors import DomainError
 from tidesched_web.quota import services as quota
 from tidesched_web.quota.models import CardQuota, Queue, QuotaTree
+from tidesched_web.quota.selectors import queue_grants, with_card_quota
+from tidesched_web.quota.services.push import queue_manifest
 
 
 @pytest.fixture
@@ -166,6 +168,29 @@ def test_ensure_functions_may_run_twice(cluster):
     owners()
     assert AuditEntry.objects.count() == entries
     assert all(report.intact for report in verify_all())
+
+
+def test_grants_become_part_of_every_queue_of_the_cluster_that_has_one(cluster):
+    _, project, _ = owners()
+    first, second = inference(cluster, "first", project), inference(cluster, "second", project)
+
+    def namespaces():
+        rows = with_card_quota(Queue.objects.filter(cluster=cluster)).select_related("tenant", "project")
+        rows = rows.select_related("business_line").annotate(granted=queue_grants()).order_by("name")
+        return [queue_manifest(row)["metadata"]["annotations"].get("tidesched.io/namespaces") for row in rows]
+
+    assert namespaces() == [None, None]
+    Queue.objects.update(sync_state="in_step")
+    quota.ensure_grant(queue=first, namespace="chat", actor="root")
+    assert namespaces() == ["chat", ""]
+    assert set(Queue.objects.values_list("sync_state", flat=True)) == {"pending"}
+    Queue.objects.update(sync_state="in_step")
+    version = Queue.objects.get(pk=second.pk).version
+    quota.ensure_grant(queue=second, namespace="web", actor="root")
+    quota.ensure_grant(queue=second, namespace="chat", actor="root")
+    assert namespaces() == ["chat", "chat,web"]
+    assert list(Queue.objects.order_by("name").values_list("sync_state", flat=True)) == ["in_step", "pending"]
+    assert Queue.objects.get(pk=second.pk).version == version + 2
 
 
 @pytest.mark.django_db(transaction=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import F, OuterRef, QuerySet, Subquery, Sum
+from django.db.models import Case, Exists, F, OuterRef, QuerySet, Subquery, Sum, When
 from django.db.models.functions import Coalesce, JSONObject
 
 from tidesched_web.accounts.models import Project, Tenant
@@ -28,6 +28,13 @@ def visible_queues(access: Access) -> QuerySet[Queue]:
 def visible_priority_classes(access: Access) -> QuerySet[PriorityClass]:
     """Priority classes of visible clusters."""
     return PriorityClass.objects.filter(cluster__in=visible_clusters(access)).select_related("cluster")
+
+
+def queue_grants() -> Case:
+    """The namespaces that may use a queue, in one expression; NULL where its cluster has no grant at all."""
+    of_cluster = NamespaceGrant.objects.filter(cluster=OuterRef("cluster"))
+    of_queue = NamespaceGrant.objects.filter(queue=OuterRef("pk")).order_by("namespace")
+    return Case(When(Exists(of_cluster), then=ArraySubquery(of_queue.values("namespace"))), default=None)
 
 
 def visible_grants(access: Access) -> QuerySet[NamespaceGrant]:

@@ -28,6 +28,7 @@ OF_THE_POD = frozenset(
 )  # fmt: skip
 
 OWN_SERVICE_TYPE = "tidesched.io/service-type"
+NAMESPACES = "tidesched.io/namespaces"
 SUBMITTED_AT = "tidesched.io/submitted-at"
 CARD_MILLI = "tidesched.io/card-milli"
 CARD_INDICES = "tidesched.io/card-indices"

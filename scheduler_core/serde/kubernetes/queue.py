@@ -99,6 +99,7 @@ def read_queue(obj: object) -> Queue:
         guarantee=_flat(spec.guarantee.resource if spec.guarantee else None, ".spec.guarantee.resource"),
         parent=spec.parent or "",
         service_type=service_type,
+        namespaces=_namespaces(notes),
         problem=problem,
         annotations=notes,
     )
@@ -130,6 +131,12 @@ def _card_quota(notes: Mapping[str, str]) -> tuple[dict[str, int] | None, str]:
     except ValueError as error:
         # A queue whose quota cannot be read may use no card; its gangs are told why.
         return {}, f"annotation {keys.CARD_QUOTA}: {error}"
+
+
+def _namespaces(notes: Mapping[str, str]) -> tuple[str, ...] | None:
+    """``a,b`` to its names in order; an empty annotation lets nobody in."""
+    text = notes.get(keys.NAMESPACES)
+    return None if text is None else tuple(sorted({part.strip() for part in text.split(",")} - {""}))
 
 
 def _flat(raw: RawResources | None, path: str) -> dict[str, int]:

@@ -118,3 +118,15 @@ class TestParents:
 def test_a_gang_of_an_unknown_queue_stays():
     taken = snapshot(pod_group("g", "nowhere"))
     assert [group.queue for group in taken.pod_groups] == ["nowhere"]
+
+
+@pytest.mark.parametrize(
+    ("text", "names"), [(None, None), ("", ()), (" , ", ()), ("chat", ("chat",)), ("b, a,b", ("a", "b"))]
+)
+def test_a_queue_says_which_namespaces_may_use_it(text, names):
+    obj = queue("q")
+    if text is not None:
+        obj["metadata"]["annotations"]["tidesched.io/namespaces"] = text
+    found = only(obj)
+    assert found.namespaces == names
+    assert found.admits("chat") == (names is None or "chat" in names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,6 +11,7 @@ from tidesched_web.clusters.kubernetes.paths import EVENT, PRIORITY_CLASS, QUEUE
 
 CARD_QUOTA = "volcano.sh/card.quota"
 SERVICE_TYPE = "tidesched.io/service-type"
+NAMESPACES = "tidesched.io/namespaces"
 TENANT, PROJECT, BUSINESS_LINE = "tidesched.io/tenant", "tidesched.io/project", "tidesched.io/business-line"
 CARD_INDICES = "tidesched.io/card-indices"
 CARD_TYPE = "tidesched.io/card-type"
@@ -42,8 +43,15 @@ def queue(
     deserved: Mapping[str, str] | None = None,
     guarantee: Mapping[str, str] | None = None,
     labels: Mapping[str, str] | None = None,
+    namespaces: Iterable[str] | None = None,
 ) -> Json:
-    """A Queue for server-side apply: only the fields that TideSched owns."""
+    """A Queue for server-side apply: only the fields that TideSched owns. ``namespaces``: who may use it."""
+    annotations = {
+        CARD_QUOTA: json.dumps(dict(sorted(card_quota.items())), separators=(",", ":")),
+        SERVICE_TYPE: service_type,
+    }
+    if namespaces is not None:
+        annotations[NAMESPACES] = ",".join(sorted(namespaces))
     spec: Json = {"weight": weight, "priority": priority, "reclaimable": reclaimable}
     capability = {}
     if cpu_milli is not None:
@@ -64,10 +72,7 @@ def queue(
         "metadata": {
             "name": name,
             "labels": {key: value for key, value in sorted((labels or {}).items()) if value},
-            "annotations": {
-                CARD_QUOTA: json.dumps(dict(sorted(card_quota.items())), separators=(",", ":")),
-                SERVICE_TYPE: service_type,
-            },
+            "annotations": annotations,
         },
         "spec": spec,
     }

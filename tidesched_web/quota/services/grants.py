@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from django.db import transaction
+from django.db.models import F
 
 from tidesched_web.common.locking import lock_row
 from tidesched_web.common.validation import check_fields
-from tidesched_web.quota.models import NamespaceGrant, Queue, QuotaTree
+from tidesched_web.quota.models import NamespaceGrant, Queue, QuotaTree, SyncState
 from tidesched_web.quota.services.recording import record
 
 
@@ -20,6 +21,10 @@ def ensure_grant(*, queue: Queue, namespace: str, actor: str, reason: str = "") 
         namespace=namespace, queue=queue, defaults={"cluster": queue.cluster}
     )
     if created:
+        # The first one of a cluster closes all its other queues too.
+        first = not NamespaceGrant.objects.filter(cluster=queue.cluster).exclude(pk=grant.pk).exists()
+        told = Queue.objects.filter(cluster=queue.cluster) if first else Queue.objects.filter(pk=queue.pk)
+        told.update(version=F("version") + 1, sync_state=SyncState.PENDING)
         tree.version += 1
         tree.save(update_fields=["version"])
         record(

@@ -18,7 +18,7 @@ from tidesched_web.clusters.kubernetes.writes import ClusterWrites
 from tidesched_web.clusters.models import Cluster, ClusterMode
 from tidesched_web.common import live
 from tidesched_web.quota.models import PriorityClass, Queue, QueueState, SyncState
-from tidesched_web.quota.selectors import card_quota_of, with_card_quota
+from tidesched_web.quota.selectors import card_quota_of, queue_grants, with_card_quota
 
 
 @dataclass
@@ -39,8 +39,10 @@ def push_cluster(*, cluster: Cluster, everything: bool = False) -> PushReport:
     try:
         writes = ClusterWrites(client)
         classes = PriorityClass.objects.filter(cluster=cluster).order_by("name")
-        queues = with_card_quota(Queue.objects.filter(cluster=cluster)).select_related(
-            "tenant", "project", "business_line"
+        queues = (
+            with_card_quota(Queue.objects.filter(cluster=cluster))
+            .select_related("tenant", "project", "business_line")
+            .annotate(granted=queue_grants())
         )
         if not everything:
             classes = classes.exclude(sync_state=SyncState.IN_STEP)
@@ -66,7 +68,7 @@ def push_pending() -> dict[str, PushReport]:
 
 
 def queue_manifest(queue: Queue) -> dict[str, object]:
-    """What a queue becomes in its cluster; ``queue`` came through ``with_card_quota``."""
+    """What a queue becomes in its cluster; ``queue`` has ``with_card_quota`` and ``granted``."""
     return manifests.queue(
         queue.name,
         service_type=queue.service_type,
@@ -79,6 +81,7 @@ def queue_manifest(queue: Queue) -> dict[str, object]:
         parent=queue.parent,
         deserved=queue.deserved,
         guarantee=queue.guarantee,
+        namespaces=queue.granted,  # type: ignore[attr-defined]
         labels={
             manifests.TENANT: queue.tenant.slug if queue.tenant else "",
             manifests.PROJECT: queue.project.slug if queue.project else "",
