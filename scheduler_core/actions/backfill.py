@@ -21,7 +21,8 @@ class Backfill(Action):
 
     def execute(self, session: Session) -> None:
         """Each gang once, in order."""
-        found = [g for g in session.gangs.with_tasks_to_place() if self._tasks(session, g) and is_candidate(session, g)]
+        waiting = [g for g in session.gangs.with_tasks_to_place() if session.gangs.has_best_effort[g]]
+        found = [g for g in waiting if self._tasks(session, g) and is_candidate(session, g)]
         rotation = Rotation(session, found)
         while (queue := rotation.best_queue()) is not None:
             gang = rotation.pop(queue)

@@ -142,6 +142,9 @@ class Candidates:
             view.future[i, where] = fits_future & card_fit(
                 cards.whole_future[card, where], cards.best_future[card, where], cls.whole, cls.share
             )
+        # A score is only read where the class fits, and where that changes the node is looked at again.
+        if not (view.now[:, where].any() or view.future[:, where].any()):
+            return
         score: Floats = np.zeros(allowed.shape[0], dtype=np.float64)
         for _, call in self._hooks.flat("node_order"):
             score = score + call(cls, where)
