@@ -185,7 +185,7 @@ def _values(
         phase=str(phase),
         state=str(state),
         needs=reason is not None,
-        cards={name: cards_to_json(milli) for name, milli in sorted(outcome.cards.items()) if milli},
+        cards={name: cards_to_json(milli) for name, milli in sorted(_cards(group, outcome).items()) if milli},
         cpu_milli=sum(pod.cpu_milli for pod in living),
         memory_mib=sum(pod.memory_mib for pod in living),
         position=outcome.position,
@@ -193,6 +193,11 @@ def _values(
         reason_remedy=msgspec.to_builtins(reason.remedy) if reason and reason.remedy else None,
         submitted_at=moment(group.waiting_since),
     )
+
+
+def _cards(group: PodGroup, outcome: GangOutcome) -> Mapping[str, int]:
+    """Milli-cards by type; without pods what the PodGroup asks for, a choice ``A|B`` at its first card."""
+    return outcome.cards or {names.partition("|")[0]: milli for names, milli in group.card_request.items()}
 
 
 def pod_values(pod: Pod, node: Node | None) -> PodValues:

@@ -37,6 +37,7 @@ def test_a_waiting_gang_has_a_reason_with_numbers_and_a_place(stage: Stage) -> N
     assert gang.reason_message
     assert gang.reason_since is not None
     assert gang.waiting_since is not None
+    assert gang.cards == {CARD: 40}, "although it has no pods yet"
     event = GangEvent.objects.get(gang=gang, kind="reason")
     assert event.detail["code"] == gang.reason_code
     assert event.detail["numbers"]["requested"] == gang.reason_numbers["requested"]
