@@ -127,6 +127,25 @@ def test_an_object_that_cannot_be_read_is_named_and_kept_as_it_was(
     assert {n.name: n.cpu_milli for n in cache.snapshot().nodes}["odd"] == 4000
 
 
+def test_an_object_that_breaks_its_reader_does_not_keep_the_others_out(
+    cache: ClusterCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    eventually(lambda: cache.synced)
+    read = cache._builder.upsert
+
+    def fragile(obj: dict[str, Any], **place: Any) -> None:
+        if obj["metadata"]["name"] == "monster":
+            raise RecursionError("a bug")
+        read(obj, **place)
+
+    monkeypatch.setattr(cache._builder, "upsert", fragile)
+    for name in ("monster", "tame"):
+        metadata = {"name": name, "uid": name, "resourceVersion": "1"}
+        cache.absorb(NODE, {"metadata": metadata, "status": {"allocatable": {"cpu": "4"}}})
+    assert cache.problems()["Node monster"] == "RecursionError: a bug"
+    assert "tame" in {n.name for n in cache.snapshot().nodes}
+
+
 def test_after_much_has_happened_it_equals_a_fresh_list(
     api_server: ApiServer, client: KubernetesClient, writes: ClusterWrites, cache: ClusterCache, namespace: str
 ) -> None:

@@ -149,6 +149,11 @@ class ClusterCache:
             self._problems[kind.name, key] = error.message
             log.warning("%s %s cannot be read: %s", kind.name, "/".join(filter(None, key)), error.message)
             return False
+        except Exception as error:
+            # A bug in a reader: one object must not keep all others out.
+            self._problems[kind.name, key] = f"{type(error).__name__}: {error}"[:500]
+            log.exception("%s %s cannot be read", kind.name, "/".join(filter(None, key)))
+            return False
         self._problems.pop((kind.name, key), None)
         self._snapshot = None
         return before is None or before[1] != mark
