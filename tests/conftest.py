@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 import django
+import pytest
 from cryptography.fernet import Fernet
 
 from tidesched_web.embedded.disposable import DisposableServers
@@ -43,3 +44,8 @@ _start()
 # Only now: pytest-django would read the settings before this file if its configuration named them.
 os.environ["DJANGO_SETTINGS_MODULE"] = "tidesched_web.settings"
 django.setup()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The browser suites go last: Playwright keeps an event loop running, which no other test could bear."""
+    items.sort(key=lambda item: "browser" in item.path.parts)
