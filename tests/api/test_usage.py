@@ -2,6 +2,8 @@
 
 import datetime as dt
 
+import pytest
+
 from tests.api.cast import H200, NOON
 from tidesched_web.scheduling.borrowing import CardTotals, borrowed
 from tidesched_web.scheduling.models import QueueUsage, UsageChange
@@ -91,3 +93,17 @@ def test_borrowed_is_what_training_uses_beyond_its_own_part():
 
 def test_usage_now_is_the_last_point(world):
     assert QueueUsage.objects.get(queue=world.queues["acme-train"]).allocated == 6000
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "cluster=%00",
+        "cluster=east&card=%00",
+        "cluster=east&to=0001-01-01T00:00:00Z",
+        "cluster=east&from=9999-12-31T23:59:59-23:00",
+        "cluster=east&from=0001-01-01T00:00:00%2B14:00&step=1d",
+    ],
+)
+def test_what_no_table_holds_is_refused(world, query):
+    assert world.client("owner").get(f"/api/v1/usage/?{query}").status_code == 400

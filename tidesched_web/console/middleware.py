@@ -7,7 +7,7 @@ from collections.abc import Callable
 from urllib.parse import unquote
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone, translation
 
@@ -24,6 +24,8 @@ class ReaderMiddleware:
         """Everything but the console itself passes through untouched, without asking for the account."""
         if request.path.startswith(("/api/", "/static/", "/healthz", "/readyz", "/metrics")):
             return self.get_response(request)
+        if "\0" in request.path:
+            raise Http404("A zero byte is in no name that there is.")
         user = request.user
         language = getattr(user, "language", "") or request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")
         if language not in _LANGUAGES:

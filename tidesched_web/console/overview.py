@@ -96,7 +96,7 @@ def tide_chart(cluster: Cluster, cards: list[str]) -> Chart:
 def tide(this: Page) -> HttpResponse:
     """The data of the chart."""
     cluster = this.cluster
-    card = this.request.GET.get("card", "")
+    card = this.request.GET.get("card", "").replace("\0", "")[:200]
     end = cluster.clock()
     start = end - LAPS
 

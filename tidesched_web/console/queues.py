@@ -143,7 +143,7 @@ def _usage_chart(this: Page, found: Queue, cards: list[str]) -> Chart:
 def usage(this: Page, name: str) -> HttpResponse:
     """The data of the usage chart of one card type."""
     found = _queue(this, name)
-    card = this.request.GET.get("card", "")
+    card = this.request.GET.get("card", "").replace("\0", "")[:200]
     end = this.cluster.clock()
 
     def series() -> list[usage_figure.UsageRow]:

@@ -16,7 +16,7 @@ HITS = 20
 @page(section="search")
 def search(this: Page) -> HttpResponse:
     """Queues, gangs and nodes whose name holds the text."""
-    text = this.request.GET.get("q", "").strip()[:120]
+    text = this.request.GET.get("q", "").replace("\0", "").strip()[:120]
     context: dict[str, object] = {"search_text": text, "queues": [], "gangs": [], "nodes": []}
     if text:
         cluster = this.cluster

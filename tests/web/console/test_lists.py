@@ -171,3 +171,18 @@ def test_the_object_of_a_gang_is_a_pod_group(world) -> None:
     document = yaml.safe_load(html.unescape(text[1]))
     assert list(document) == ["apiVersion", "kind", "metadata", "spec", "status"]
     assert document["spec"]["minResources"] == {"cpu": "16", "memory": "131072Mi"}
+
+
+@pytest.mark.parametrize(
+    ("address", "status"),
+    [
+        ("queues/%00/", 404),
+        ("gangs/a/%00/", 404),
+        ("search/?q=%00", 200),
+        ("gangs/?q=%00", 200),
+        ("tide/?card=%00", 200),
+        ("reclaims/?q=a%00b", 200),
+    ],
+)
+def test_a_zero_byte_is_in_no_name(world, address, status) -> None:
+    assert client_of(world.member).get(f"/clusters/demo/{address}").status_code == status

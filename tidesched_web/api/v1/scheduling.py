@@ -143,6 +143,9 @@ class Usage(ScopedView):
     )
     def get(self, request: Request) -> Response:
         """Points in order. With `step` what the function says at each step; before its first point there is a gap."""
+        for name, value in request.query_params.items():
+            if "\0" in value:
+                raise DomainError.for_field(f"/{name}", "A zero byte is in no name that there is.")
         queues = self._queues(request)
         cluster = queues[0].cluster
         end = _moment(request, "to", cluster.clock())
@@ -198,9 +201,11 @@ def _moment(request: Request, name: str, default: dt.datetime) -> dt.datetime:
         return default
     try:
         found = parse_datetime(text.strip().replace(" ", "+"))  # an unescaped "+" arrives as a blank
-    except ValueError:
+        found = found.astimezone(dt.UTC) if found is not None and found.tzinfo is not None else None
+    except (ValueError, OverflowError):
         found = None
-    if found is None or found.tzinfo is None:
+    # The first and the last year leave no room for the day before or the step after.
+    if found is None or not dt.MINYEAR < found.year < dt.MAXYEAR:
         raise DomainError.for_field(f"/{name}", f"{text!r} is no RFC 3339 time, such as 2026-11-20T22:00:00Z.")
     return found
 
