@@ -164,7 +164,8 @@ def queues_with_usage(access: Access, cluster: Cluster) -> QuerySet[Queue]:
     """Visible queues of a cluster with all that their row of the list shows, in one query.
 
     Annotations: ``card_quota_rows``, ``usage_rows`` ``[{card, quota, allocated, inqueue, elastic, at}]`` in
-    milli-cards, ``waiting_gangs``, ``running_gangs`` and ``waiting_rows`` (the card maps of the gangs that wait).
+    milli-cards, ``waiting_gangs``, ``running_gangs`` and ``waiting_rows`` (what `waiting_cards_of` needs of the gangs
+    that wait).
     """
     usage = QueueUsage.objects.filter(queue=OuterRef("pk")).order_by("card")
     gangs = Gang.objects.filter(queue=OuterRef("pk"), gone_at__isnull=True).order_by()
@@ -176,18 +177,24 @@ def queues_with_usage(access: Access, cluster: Cluster) -> QuerySet[Queue]:
         )
 
     row = JSONObject(card="card", quota="quota", allocated="allocated", inqueue="inqueue", elastic="elastic", at="at")
+    numbers = {"resource": "reason_numbers__resource", "requested": "reason_numbers__requested"}
+    ask = JSONObject(cards="cards", state="state", **numbers)
     return with_card_quota(visible_queues(access).filter(cluster=cluster)).annotate(
         usage_rows=ArraySubquery(usage.values(row=row)),
         waiting_gangs=number_of(waits),
         running_gangs=number_of(gangs.filter(state=GangState.RUNNING)),
-        waiting_rows=ArraySubquery(waits.values("cards")),
+        waiting_rows=ArraySubquery(waits.values(row=ask)),
     )
 
 
 def waiting_cards_of(queue: Queue) -> dict[str, float]:
-    """Cards that the waiting gangs of a queue ask for; a choice ``A|B`` counts at its first card."""
+    """Cards that the waiting gangs of a queue still ask for; a choice ``A|B`` counts at its first card."""
     found: dict[str, float] = {}
-    for cards in queue.waiting_rows:  # type: ignore[attr-defined]
+    for row in queue.waiting_rows:  # type: ignore[attr-defined]
+        cards = row["cards"]
+        if row["state"] == GangState.RUNNING:  # it holds cards and wants more: its reason says how many
+            asks_cards = row["resource"] not in (None, "cpu", "memory") and row["requested"]
+            cards = {row["resource"]: row["requested"]} if asks_cards else {}
         for name, number in cards.items():
             first = name.partition("|")[0]
             found[first] = found.get(first, 0) + number

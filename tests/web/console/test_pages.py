@@ -90,3 +90,13 @@ def test_a_gang_without_pods_shows_what_it_asked_for(world) -> None:
     )
     page = client_of(world.admin).get(address("clusters/demo/gangs/{gang}/", world)).content.decode()
     assert "<dd>16 × H200</dd>" in page
+
+
+def test_a_service_that_grows_waits_only_for_what_it_lacks(world) -> None:
+    gang = world.gangs["search/rank-v7"]
+    type(gang).objects.filter(pk=gang.pk).update(
+        needs=True, reason_code="WaitingForCards", reason_numbers={"resource": "NVIDIA-H200", "requested": 1}
+    )
+    admin = client_of(world.admin)
+    row = admin.get("/clusters/demo/queues/?q=" + gang.queue_name).content.decode()
+    assert "5 waiting" in row, "four of a gang that has not started, one of the service"

@@ -73,5 +73,5 @@ def figure(series: Sequence[TimingRow], theme: str) -> go.Figure:
         legend={"orientation": "h", "y": -0.22, "x": 0, "font": {"color": colours.text}},
         margin={"l": 64, "r": 16, "t": 16, "b": 56},
     )
-    layout.xaxis.update(type="category", nticks=12, title={"text": _("session"), "standoff": 4}, tickangle=0)
+    layout.xaxis.update(type="category", nticks=6, title={"text": _("session"), "standoff": 4}, tickangle=0)
     return go.Figure(traces, layout)
