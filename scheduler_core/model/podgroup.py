@@ -54,6 +54,7 @@ class PodGroup(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_default
         card_request: annotation ``volcano.sh/card.request`` in milli-cards; names may be a choice ``A|B``.
         service_type: annotation ``volcano.sh/service.type``; empty = unset.
         preemptable: annotation or label ``volcano.sh/preemptable`` of the PodGroup; None = unset.
+        spared: why nobody may take it for now, as whoever carries decisions out has found; empty = nothing known.
         made: True when the snapshot had no such object and it stands for what a controller would make.
         problem: why it cannot be scheduled as written (bad annotation, unknown card), for reason Misconfigured.
         replicas: how many pods the owner wants (Job tasks, ReplicaSet), 0 = unknown (then the pods that exist).
@@ -79,6 +80,7 @@ class PodGroup(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_default
     owner_name: str = ""
     evicted_policy: EvictedPolicy = EvictedPolicy.NONE
     preemptable: bool | None = None
+    spared: str = ""
     suspended: bool = False
     waits_for_admission: bool = False
     replicas: int = 0

@@ -74,6 +74,8 @@ class Victims:
             return "was given room in this session"
         if session.group(gang).preemptable is False:
             return 'PodGroup says volcano.sh/preemptable: "false"'
+        if session.group(gang).spared:
+            return session.group(gang).spared
         for task in self.holding(gang).members:
             rule = system_rule(session.tasks.pod(task))
             if rule is not None:

@@ -9,6 +9,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from tests.web.pipeline.stage import NAMESPACE_NAME, Stage
+from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
 from tidesched_web.clusters.kubernetes.paths import DISRUPTION_BUDGET
 from tidesched_web.clusters.kubernetes.writes import ClusterWrites
@@ -201,3 +202,27 @@ def test_a_pause_during_the_dry_run_evicts_nobody(stage: Stage, monkeypatch: pyt
     Cluster.objects.update(paused_at=None)
     stage.sessions_until(lambda: stage.running("web") == 2)
     assert open_decisions() == 0
+
+
+def test_a_reclaim_that_may_not_be_is_not_tried_again_at_once(stage: Stage) -> None:
+    """Else each session would write one more cancelled reclaim into the history and the audit log."""
+    stage.train("victim", pods=16)
+    stage.sessions_until(lambda: stage.running("victim") == 16)
+    budget = {"metadata": {"name": "all"}, "spec": {"minAvailable": 16, "selector": {}}}
+    stage.send(DISRUPTION_BUDGET.path(NAMESPACE_NAME), budget)
+    stage.serve("web", replicas=2)
+    stage.sessions_until(Reclaim.objects.exists)
+    for _ in range(5):
+        stage.session()
+    assert Reclaim.objects.count() == 1
+    assert AuditEntry.objects.filter(object_type="reclaim").count() == 1
+
+
+def test_who_may_not_be_evicted_makes_room_for_another_victim(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage.train("guarded", pods=8)
+    stage.train("other", pods=8)
+    stage.sessions_until(lambda: stage.running("guarded") + stage.running("other") == 16)
+    refusing(monkeypatch, "evict_pod", lambda name, _: name.startswith("guarded"))
+    stage.serve("web", replicas=8)
+    stage.sessions_until(lambda: stage.running("web") == 8)
+    assert stage.running("guarded") == 8

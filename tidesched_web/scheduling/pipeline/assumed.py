@@ -16,6 +16,9 @@ from tidesched_web.scheduling.pipeline import timing
 from tidesched_web.scheduling.pipeline.decisions import Draft
 
 EXPIRE_SECONDS = 30.0
+# A gang that may not be evicted (a disruption budget, a webhook) is asked again after so long, then twice as long.
+SPARE_SECONDS = 15.0
+LONGEST_SPARE_SECONDS = 600.0
 
 
 class _Assumption(msgspec.Struct):
@@ -24,12 +27,19 @@ class _Assumption(msgspec.Struct):
     expires: float  # monotonic
 
 
+class _Spared(msgspec.Struct):
+    why: str
+    until: float  # monotonic
+    seconds: float
+
+
 class Assumed:
     """What this process wrote to one cluster and has not seen yet."""
 
     def __init__(self) -> None:
         self._pods: dict[tuple[str, DecisionKind], _Assumption] = {}
         self._groups: dict[str, _Assumption] = {}
+        self._spared: dict[str, _Spared] = {}
 
     def __len__(self) -> int:
         return len(self._pods) + len(self._groups)
@@ -42,9 +52,15 @@ class Assumed:
         elif draft.kind in (DecisionKind.BIND, DecisionKind.EVICT):
             self._pods[draft.target, draft.kind] = assumption
 
+    def spare(self, gang: str, why: str) -> None:
+        """Leave a gang alone that the cluster does not let go, so that another one is taken, or nobody."""
+        before = self._spared.get(gang)
+        seconds = SPARE_SECONDS if before is None else min(before.seconds * 2, LONGEST_SPARE_SECONDS)
+        self._spared[gang] = _Spared(why, timing.monotonic() + seconds, seconds)
+
     def lay_over(self, snapshot: Snapshot) -> Snapshot:
         """The snapshot as the cluster will soon show it; assumptions that it shows already are dropped."""
-        if not self._pods and not self._groups:
+        if not self._pods and not self._groups and not self._spared:
             return snapshot
         now = timing.monotonic()
         self._pods = {key: one for key, one in self._pods.items() if one.expires > now}
@@ -80,10 +96,16 @@ class Assumed:
         return pod
 
     def _over_groups(self, groups: tuple[PodGroup, ...]) -> tuple[PodGroup, ...]:
-        if not self._groups:
+        if not self._groups and not self._spared:
             return groups
-        laid, shown = [], set()
+        laid, shown, now = [], set(), timing.monotonic()
+        there = set()
         for group in groups:
+            spared = self._spared.get(group.key)
+            if spared is not None:
+                there.add(group.key)
+                if spared.until > now:
+                    group = msgspec.structs.replace(group, spared=spared.why)  # noqa: PLW2901
             assumption = self._groups.get(group.key)
             if assumption is not None:
                 shown.add(group.key)
@@ -97,6 +119,7 @@ class Assumed:
             laid.append(group)
         for key in [key for key in self._groups if key not in shown]:
             del self._groups[key]
+        self._spared = {key: one for key, one in self._spared.items() if key in there}
         return tuple(laid)
 
 
