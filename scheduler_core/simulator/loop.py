@@ -37,9 +37,18 @@ class SessionLoop:
         refused: decisions that the cluster refused.
     """
 
-    def __init__(self, world: World, scenario: Scenario, policy: Policy, *, session_seconds: float, seed: int) -> None:
+    def __init__(
+        self,
+        world: World,
+        scenario: Scenario,
+        policy: Policy,
+        *,
+        session_seconds: float,
+        seed: int,
+        reasons: bool = True,
+    ) -> None:
         self._world, self._scenario, self._policy = world, scenario, policy
-        self._session_seconds, self._seed = session_seconds, seed
+        self._session_seconds, self._seed, self._reasons = session_seconds, seed, reasons
         self._view = SnapshotView(world)
         self._observers: list[Observer] = []
         self._memory: Memory | None = None
@@ -67,7 +76,7 @@ class SessionLoop:
                 seed=self._seed,
                 memory=self._memory,
                 workspace=self._workspace,
-                reasons=False,
+                reasons=self._reasons,
             )
             for observer in self._observers:
                 observer.decided(result)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections import Counter
 from collections.abc import Iterable
 
 import msgspec
@@ -60,7 +61,9 @@ class QueueDraw:
 
     A task could take a card type that its trace line names (any, where it names none) and of which some empty node
     could hold it; where no node can, all the types that it names count, and it will wait with that as its reason.
-    The weight of a card type is its share of all card-seconds, by cards, less what tasks bring that name just this one.
+    The weight of a card type is its share of all card-seconds, by cards, less what tasks bring that name just this one,
+    times the part of its cards that such tasks alone could fill: nodes with little cpu to a card get fewer of the tasks
+    that ask for much.
     The task then names just those of its types that the drawn queue has a quota for.
     """
 
@@ -86,9 +89,10 @@ class QueueDraw:
                     value=service_type,
                     hint="annotate one with tidesched.io/service-type and volcano.sh/card.quota",
                 )
-        # The distinct shapes of nodes; a trace has thousands of nodes of few shapes.
-        self._shapes = sorted({(n.cpu_milli, n.memory_mib, g.card, g.count) for n in nodes for g in n.cards})
-        self._models = sorted({card for _, _, card, _ in self._shapes})
+        # The distinct shapes of nodes and how many have it; a trace has thousands of nodes of few shapes.
+        counted = Counter((n.cpu_milli, n.memory_mib, g.card, g.count) for n in nodes for g in n.cards)
+        self._shapes = sorted(counted.items())
+        self._models = sorted({card for (_, _, card, _), _ in self._shapes})
         self._weights = {kind: self._card_weights(kind, nodes, tasks) for kind in self._queues}
         self._choices: dict[tuple[str, int, int, int, tuple[str, ...]], tuple[list[Assignment], list[float]]] = {}
 
@@ -132,7 +136,7 @@ class QueueDraw:
             usable = tuple(model for model in fitting if quota.get(model, 0) >= max(1, task.card_milli))
             if usable:
                 assignments.append(Assignment(queue.name, usable if task.card_milli else ()))
-                weights.append(sum(card_weights.get(model, 0.0) for model in usable))
+                weights.append(sum(card_weights.get(model, 0.0) * self._fill(task, model) for model in usable))
         if not assignments:
             # Nobody may use these cards: it waits in the first queue, and its reason says so.
             first = self._queues[task.service_type][0]
@@ -140,8 +144,20 @@ class QueueDraw:
         return assignments, weights
 
     def _fits(self, task: TraceTask, model: str) -> bool:
-        need = -(-task.card_milli // MILLI)
-        return any(
-            card == model and need <= count and task.cpu_milli <= cpu and task.memory_mib <= memory
-            for cpu, memory, card, count in self._shapes
-        )
+        return any(_number(task, shape) for shape, _ in self._shapes if shape[2] == model)
+
+    def _fill(self, task: TraceTask, model: str) -> float:
+        """The part of a model's cards that tasks like this one could fill; 1 where they could not run at all."""
+        of_model = [(shape, nodes) for shape, nodes in self._shapes if shape[2] == model]
+        cards = sum(shape[3] * nodes for shape, nodes in of_model)
+        filled = sum(_number(task, shape) * nodes for shape, nodes in of_model) * max(1, -(-task.card_milli // MILLI))
+        return min(1.0, filled / cards) if filled else 1.0
+
+
+def _number(task: TraceTask, shape: tuple[int, int, str, int]) -> int:
+    """How many such tasks an empty node of a shape (cpu, memory, card type, cards) holds, one card each at least."""
+    cpu, memory, _, cards = shape
+    most = cards // max(1, -(-task.card_milli // MILLI)) if task.card_milli else cards
+    if task.cpu_milli:
+        most = min(most, cpu // task.cpu_milli)
+    return min(most, memory // task.memory_mib) if task.memory_mib else most

@@ -103,7 +103,14 @@ def replay(
         start=REPLAY_START,
         grace_seconds=options.grace_seconds,
     )
-    loop = SessionLoop(world, Arrivals(workloads), policy, session_seconds=options.session_seconds, seed=options.seed)
+    loop = SessionLoop(
+        world,
+        Arrivals(workloads),
+        policy,
+        session_seconds=options.session_seconds,
+        seed=options.seed,
+        reasons=False,
+    )
     metrics = Metrics(world, session_seconds=options.session_seconds)
     loop.observe(metrics)
     if trace is not None:
