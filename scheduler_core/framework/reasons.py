@@ -139,7 +139,7 @@ class Reasons:
         return None
 
     def _of_cluster(self, gang: int, position: int) -> Finding | None:
-        """WaitingForCards, NoNodeMatches, Fragmented, BehindHigherPriority, ReclaimForbidden."""
+        """WaitingForCards, NoNodeMatches, Fragmented, BehindHigherPriority, ReclaimForbidden, BackingOff."""
         session, room = self._session, self._room
         tasks = self._tasks(gang)
         if not tasks:
@@ -171,6 +171,8 @@ class Reasons:
         rule = session.hooks.refusal("reclaimer", gang)
         if rule is not None and session.service_type(gang) is ServiceType.UNKNOWN:
             return ReasonCode.RECLAIM_FORBIDDEN, numbers, rule
+        if session.group(gang).backing_off:
+            return ReasonCode.BACKING_OFF, numbers, session.group(gang).backing_off
         if session.phase[gang] is GangPhase.PENDING:
             return None
         # It was looked at and did not fit although each class of its tasks alone would: not all of them together.

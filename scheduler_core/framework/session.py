@@ -129,9 +129,9 @@ class Session:
         return min(since, kept.get(self.cluster.workspace.lasting_names[gang], math.inf)) if kept else since
 
     def schedulable(self, gang: int) -> bool:
-        """False for a gang that cannot be looked at: suspended, unusable as written, or without a queue for it."""
+        """False for a gang that is left alone: suspended, backing off, unusable as written, or without a queue."""
         group, queue = self.group(gang), self.queue_of(gang)
-        if group.suspended or not self.queue_is_open(queue) or self.problem(gang) is not None:
+        if group.suspended or group.backing_off or not self.queue_is_open(queue) or self.problem(gang) is not None:
             return False
         return self.ledger.queues[queue].admits(group.namespace)
 

@@ -55,6 +55,7 @@ class PodGroup(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_default
         service_type: annotation ``volcano.sh/service.type``; empty = unset.
         preemptable: annotation or label ``volcano.sh/preemptable`` of the PodGroup; None = unset.
         spared: why nobody may take it for now, as whoever carries decisions out has found; empty = nothing known.
+        backing_off: why it is not tried for now, of the same origin.
         made: True when the snapshot had no such object and it stands for what a controller would make.
         problem: why it cannot be scheduled as written (bad annotation, unknown card), for reason Misconfigured.
         replicas: how many pods the owner wants (Job tasks, ReplicaSet), 0 = unknown (then the pods that exist).
@@ -81,6 +82,7 @@ class PodGroup(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_default
     evicted_policy: EvictedPolicy = EvictedPolicy.NONE
     preemptable: bool | None = None
     spared: str = ""
+    backing_off: str = ""
     suspended: bool = False
     waits_for_admission: bool = False
     replicas: int = 0

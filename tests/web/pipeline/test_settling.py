@@ -18,6 +18,7 @@ from tidesched_web.scheduling.models import Alert, ClusterLease, Decision, Recla
 from tidesched_web.scheduling.pipeline import failpoints, memory
 from tidesched_web.scheduling.pipeline.failpoints import FailpointRaised
 from tidesched_web.scheduling.pipeline.lease import LeaseLost
+from tidesched_web.workloads.models import Gang
 
 
 @pytest.fixture
@@ -92,6 +93,12 @@ def test_a_gang_that_cannot_be_completed_is_taken_back_as_a_recorded_act(
     assert set(acts.values_list("kind", "state")) == {("evict", "done")}
     assert acts.count() >= 3
     assert all(act.detail["takes_back"] for act in acts)
+    # It is not tried again at once: else its pods would start and fall with every session.
+    times = acts.values("session").distinct().count()
+    for _ in range(5):
+        stage.session()
+    assert acts.values("session").distinct().count() == times
+    assert Gang.objects.get(name__startswith="job").reason_code == "BackingOff"
     refused = False
     stage.sessions_until(lambda: stage.running("job") == 4, 30)
 

@@ -87,7 +87,9 @@ def _complete_or_take_back(unit: GangBinds, states: dict[int, Outcome], route: R
     if undecided or not bound or len(bound) >= unit.required:
         return
     report.taken_back.append(unit.gang)
-    take_back(bound, route, reason=f"{len(bound)} of {unit.required} members could be bound")
+    why = f"{len(bound)} of {unit.required} members could be bound"
+    take_back(bound, route, reason=why)
+    route.assumed.back_off(unit.gang, why)
 
 
 def take_back(bound: Sequence[Draft], route: Route, *, reason: str) -> None:

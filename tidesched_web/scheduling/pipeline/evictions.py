@@ -125,7 +125,7 @@ def _alert_if_partial(group: Sequence[Draft], states: dict[int, Outcome], route:
         return 0
     alerts.raise_alert(
         cluster_id=route.cluster_id,
-        key=f"partial_reclaim:{group[0].reclaim_id or group[0].gang}"[:120],
+        key="partial_reclaim",  # one open alert says enough; one for each would never end
         severity=AlertSeverity.WARNING,
         code="partial_reclaim",
         message=f"{len(stayed)} of {len(group)} pods were not evicted: {states[stayed[0].id].text}"[:500],
