@@ -28,6 +28,12 @@ from tidesched_web.clusters.kubernetes.writes import ClusterWrites
         ("POST", JOB.path("{ns}"), {"metadata": {"name": "a"}}, "Invalid"),
         ("POST", JOB.path("{ns}"), {"metadata": {"name": "a"}, "spec": {"tasks": [{"replicas": -1}]}}, "Invalid"),
         ("POST", DEPLOYMENT.path("{ns}"), {"metadata": {"name": "a"}, "spec": {"replicas": "many"}}, "Invalid"),
+        (
+            "POST",
+            DEPLOYMENT.path("{ns}"),
+            {"metadata": {"name": "a", "annotations": {"scheduling.volcano.sh/group-min-member": "²"}}},
+            "Invalid",
+        ),
         ("POST", NODE.path(), {"metadata": {"name": "a"}, "status": {"allocatable": {"cpu": "-1"}}}, "Invalid"),
         ("DELETE", POD.path("{ns}"), None, "MethodNotAllowed"),
         ("PUT", POD.path("{ns}", "nobody"), {"metadata": {"name": "nobody"}}, "NotFound"),

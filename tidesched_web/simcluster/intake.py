@@ -131,7 +131,7 @@ def _run_seconds(kind: ResourceType, name: str, annotations: dict[str, str]) -> 
 
 def _min_member(name: str, annotations: dict[str, str]) -> int:
     text = annotations.get(_MIN_MEMBER, "1")
-    if not text.isdigit():
+    if not (text.isascii() and text.isdigit()):
         raise invalid(DEPLOYMENTS, name, f"metadata.annotations[{_MIN_MEMBER}]", f"{text!r} is not a whole number")
     return int(text)
 
