@@ -184,7 +184,12 @@ class CapacityCard(Plugin):
             promised=ledger.inqueue.sum(axis=1).tolist(),
             choices=choices,
         )
-        return book.shortfall(demand.cpu_milli, demand.memory_mib, demand.all_cards())
+        short = book.shortfall(demand.cpu_milli, demand.memory_mib, demand.all_cards())
+        if short is None and demand.unknown:
+            # Of a card that no node has there are none, whatever the factor.
+            name, milli = min(demand.unknown.items())
+            return Shortfall(code=ReasonCode.OVER_COMMITTED, resource=name, requested=milli, short=milli)
+        return short
 
     def _in_use(self, *, back: bool) -> Ints:
         """int64 (D,): used, less what could be taken ``back``; kept until a node or a queue changes."""

@@ -160,7 +160,7 @@ def admits(world, gang):
     }
     if asked["cards"] and not _serves(asked["cards"], promised(world, name, "cards"), left):
         return False
-    return _within_over_commit(world, gang, asked)
+    return not asked["unknown"] and _within_over_commit(world, gang, asked)
 
 
 def _within_over_commit(world, gang, asked):
