@@ -14,8 +14,9 @@ from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
 from tidesched_web.clusters.kubernetes.paths import DISRUPTION_BUDGET
 from tidesched_web.clusters.kubernetes.writes import ClusterWrites
 from tidesched_web.clusters.models import Cluster
-from tidesched_web.scheduling.models import Alert, ClusterLease, Decision, Reclaim, ReclaimState
-from tidesched_web.scheduling.pipeline import failpoints, memory
+from tidesched_web.engine.model import Snapshot
+from tidesched_web.scheduling.models import Alert, ClusterLease, Decision, Reclaim, ReclaimState, Session
+from tidesched_web.scheduling.pipeline import failpoints, memory, reclaims
 from tidesched_web.scheduling.pipeline.failpoints import FailpointRaised
 from tidesched_web.scheduling.pipeline.lease import LeaseLost
 from tidesched_web.workloads.models import Gang
@@ -233,3 +234,17 @@ def test_who_may_not_be_evicted_makes_room_for_another_victim(stage: Stage, monk
     stage.serve("web", replicas=8)
     stage.sessions_until(lambda: stage.running("web") == 8)
     assert stage.running("guarded") == 8
+
+
+@pytest.mark.django_db
+def test_a_partial_reclaim_whose_reclaimer_is_gone_is_followed_once() -> None:
+    cluster = Cluster.objects.create(name="east", slug="east", api_url="https://10.0.0.1:6443")
+    now = timezone.now()
+    made = Session.objects.create(cluster=cluster, number=1, epoch=1, mode="schedule", now=now, started_at=now)
+    row = Reclaim.objects.create(
+        cluster=cluster, session=made, at=now, wall_at=now, action="reclaim", state="partial", reclaimer="a/gone",
+        needed={}, freed={}, promised_pods=["a/gone-0"],
+    )  # fmt: skip
+    found = [reclaims.follow(Snapshot(), cluster_id=cluster.pk, at=now, before_session=made.pk + 1) for _ in range(2)]
+    assert found == [[row.pk], []]
+    assert Reclaim.objects.get().state == ReclaimState.PARTIAL

@@ -140,11 +140,15 @@ def settle(ids: Iterable[int | None], *, at: dt.datetime) -> None:
 
 def follow(snapshot: Snapshot, *, cluster_id: int, at: dt.datetime, before_session: int) -> list[int]:
     """Finish the reclaims of earlier sessions whose reclaimer runs now, or is gone; returns their ids."""
-    waiting = Reclaim.objects.filter(
-        cluster_id=cluster_id,
-        state__in=(ReclaimState.PROMISED, ReclaimState.PARTIAL),
-        session_id__lt=before_session,
-    ).only("pk", "promised_pods", "state")
+    waiting = (
+        Reclaim.objects.filter(
+            cluster_id=cluster_id,
+            state__in=(ReclaimState.PROMISED, ReclaimState.PARTIAL),
+            session_id__lt=before_session,
+        )
+        .exclude(state=ReclaimState.PARTIAL, promised_pods=[])
+        .only("pk", "promised_pods", "state")
+    )
     pods = {pod.key: pod for pod in snapshot.pods}
     running, gone = [], []
     for reclaim in waiting:
@@ -157,6 +161,8 @@ def follow(snapshot: Snapshot, *, cluster_id: int, at: dt.datetime, before_sessi
         Reclaim.objects.filter(pk__in=running).update(state=ReclaimState.DONE, running_at=at)
     if gone:
         Reclaim.objects.filter(pk__in=gone, state=ReclaimState.PROMISED).update(state=ReclaimState.CANCELLED)
+        # A partial one stays what it was; without pods to wait for it is not looked at again.
+        Reclaim.objects.filter(pk__in=gone, state=ReclaimState.PARTIAL).update(promised_pods=[])
     return running + gone
 
 
