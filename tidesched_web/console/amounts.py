@@ -24,6 +24,12 @@ def number(value: float) -> str:
     return number_format(rounded, decimal_pos=places, use_l10n=True, force_grouping=True)
 
 
+def cards(milli: int) -> str:
+    """Milli-cards as cards, with every place after the point that they have: "7.25", "8"."""
+    places = len(f"{milli % 1000:03d}".rstrip("0"))
+    return number_format(milli / 1000, decimal_pos=places, use_l10n=True, force_grouping=True)
+
+
 def cards_text(cards: Mapping[str, float]) -> str:
     """A map of counts as "4 × H200, 2 × A10"; "A|B" reads "A or B"."""
     return ", ".join(f"{number(amount)} × {card_label(name)}" for name, amount in sorted(cards.items()))

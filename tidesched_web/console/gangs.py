@@ -9,6 +9,7 @@ from typing import Any
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 
+from tidesched_web.clusters.selectors import card_names
 from tidesched_web.common.permissions import Access
 from tidesched_web.console import wording
 from tidesched_web.console.export import csv_list, plain_cards
@@ -22,6 +23,7 @@ from tidesched_web.workloads.models import Gang
 from tidesched_web.workloads.selectors import (
     newest_gang_id,
     pods_of,
+    that_wait,
     visible_gang_keys,
     visible_gangs,
     with_reason_counts,
@@ -33,15 +35,16 @@ from tidesched_web.workloads.selectors import (
 def gangs(this: Page) -> HttpResponse:
     """The list; `?format=csv` exports all that the filters leave."""
     cluster = this.cluster
-    form = GangFilter(this.request.GET)
-    rows = form.apply(visible_gangs(this.access).filter(cluster=cluster)).defer("manifest")
+    form = GangFilter(this.request.GET, card_names(cluster))
+    all_gangs = visible_gangs(this.access).filter(cluster=cluster)
+    rows = form.apply(all_gangs).defer("manifest")
     waiting_first = form.value("order") == "waiting"
     if waiting_first:
-        rows = rows.filter(waiting_since__isnull=False, needs=True)
+        rows = that_wait(rows).filter(waiting_since__isnull=False)
     order = ("waiting_since", "id") if waiting_first else ("-submitted_at", "-id")
     if this.request.GET.get("format") == "csv":
         return _export(this, rows.order_by(*order))
-    found = paged(with_reason_counts(rows, this.access, cluster), order, this.request.GET.get("cursor", ""))
+    found = paged(with_reason_counts(rows, form.apply_but_reason(all_gangs)), order, this.request.GET.get("cursor", ""))
     counts = found.rows[0].reason_counts if found.rows else []
     total = sum(entry["n"] for entry in counts)
     code, most = (counts[0]["code"], counts[0]["n"]) if counts else ("", 0)

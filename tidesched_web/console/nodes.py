@@ -13,10 +13,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from tidesched_web.clusters.models import Node
-from tidesched_web.clusters.selectors import visible_nodes
+from tidesched_web.clusters.selectors import card_names, visible_nodes
 from tidesched_web.console import amounts
 from tidesched_web.console.export import csv_list, plain_cards
-from tidesched_web.console.forms.filters import FilterForm
+from tidesched_web.console.forms.filters import CardFilterForm
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.workloads.selectors import pods_on_nodes
@@ -25,11 +25,11 @@ WHOLE = 1000
 ROWS = 100
 
 
-class NodeFilter(FilterForm):
+class NodeFilter(CardFilterForm):
     """Filters of the node list."""
 
     q = forms.CharField(label=gettext_lazy("Name"), max_length=120)
-    card = forms.CharField(label=gettext_lazy("Card type"), max_length=120)
+    card = forms.ChoiceField(label=gettext_lazy("Card type"))
 
     def apply(self, nodes: Any) -> Any:
         """Narrow the list."""
@@ -84,7 +84,7 @@ class NodeRow:
     """A node with its cells by card type."""
 
     node: Node
-    cards: list[tuple[str, list[Slot], int]]
+    cards: list[tuple[str, list[Slot], int]]  # (card type, cells, milli-cards in use)
 
 
 def node_rows(nodes: Iterable[Node], pods: Iterable[dict[str, Any]]) -> list[NodeRow]:
@@ -98,7 +98,9 @@ def node_rows(nodes: Iterable[Node], pods: Iterable[dict[str, Any]]) -> list[Nod
         for pod in sorted(by_node[node.name], key=lambda entry: not entry["card_indices"]):
             _place_pod(slots.get(pod["card"], []), pod)
         rows.append(
-            NodeRow(node, [(card, cells, sum(1 for cell in cells if cell.used)) for card, cells in slots.items()])
+            NodeRow(
+                node, [(card, cells, sum(min(cell.used, WHOLE) for cell in cells)) for card, cells in slots.items()]
+            )
         )
     return rows
 
@@ -122,7 +124,7 @@ def _place_pod(slots: list[Slot], pod: dict[str, Any]) -> None:
 def nodes(this: Page) -> HttpResponse:
     """The grid of nodes and cards."""
     cluster = this.cluster
-    form = NodeFilter(this.request.GET)
+    form = NodeFilter(this.request.GET, card_names(cluster))
     found = form.apply(visible_nodes(this.access).filter(cluster=cluster, gone_at__isnull=True))
     if this.request.GET.get("format") == "csv":
         return csv_list(
@@ -144,6 +146,6 @@ def nodes(this: Page) -> HttpResponse:
     line = _("%(nodes)s with %(all)s cards, %(used)s of them in use.") % {
         "nodes": line,
         "all": amounts.number(all_cards),
-        "used": amounts.number(used),
+        "used": amounts.cards(used),
     }
     return this.render("nodes/nodes.html", {"rows": rows, "page": part, "form": form, "line": line if rows else ""})

@@ -58,30 +58,26 @@ class Waiting:
     by_reason: list[dict[str, Any]]
 
 
+def that_wait(gangs: QuerySet[Gang]) -> QuerySet[Gang]:
+    """Those of these gangs that still need something: the one meaning of "waits" in counts and lists."""
+    return gangs.filter(needs=True, gone_at__isnull=True)
+
+
 def waiting_gangs(access: Access, cluster: Cluster) -> QuerySet[Gang]:
     """Gangs of a cluster that the caller sees and that still need something."""
-    return visible_gangs(access).filter(cluster=cluster, needs=True, gone_at__isnull=True)
+    return that_wait(visible_gangs(access).filter(cluster=cluster))
 
 
-def with_reason_counts(gangs: QuerySet[Gang], access: Access, cluster: Cluster) -> QuerySet[Gang]:
-    """Each row also carries ``reason_counts`` ``[{code, n}]`` over all waiting gangs of the cluster, in one query."""
-    counts = (
-        waiting_gangs(access, cluster)
-        .order_by()
-        .values("reason_code")
-        .annotate(n=Count("pk"))
-        .order_by("-n", "reason_code")
-    )
+def with_reason_counts(gangs: QuerySet[Gang], among: QuerySet[Gang]) -> QuerySet[Gang]:
+    """Each row also carries ``reason_counts`` ``[{code, n}]`` over those ``among`` that wait, in one query."""
+    counts = that_wait(among).order_by().values("reason_code").annotate(n=Count("pk")).order_by("-n", "reason_code")
     return gangs.annotate(reason_counts=ArraySubquery(counts.values(row=JSONObject(code="reason_code", n="n"))))
 
 
 def longest_waiting(access: Access, cluster: Cluster, rows: int) -> Waiting:
     """The gangs that wait longest. One query."""
-    gangs = list(
-        with_reason_counts(waiting_gangs(access, cluster), access, cluster)
-        .defer("manifest")
-        .order_by("waiting_since", "id")[:rows]
-    )
+    waiting = waiting_gangs(access, cluster)
+    gangs = list(with_reason_counts(waiting, waiting).defer("manifest").order_by("waiting_since", "id")[:rows])
     return Waiting(gangs, gangs[0].reason_counts if gangs else [])  # type: ignore[attr-defined]
 
 

@@ -59,6 +59,8 @@ def test_filters_live_in_the_address_and_show_as_chips(world, subtests) -> None:
         "gangs/?state=waiting&queue=search-training": {"search/embed-lap2-012", "search/rank-lap2-013"},
         "gangs/?reason=Fragmented": {"vision/segment-lap2-017"},
         "gangs/?card=NVIDIA-L40S/mps-24g*1/2": {"search/suggest-lite"},
+        "gangs/?card=L40S MPS 1/2": {"search/suggest-lite"},
+        "gangs/?needs=yes&service_type=inference": {"search/rank-v8"},
         "gangs/?q=OCR": {"vision/ocr", "vision/ocr-small"},
         "gangs/?order=waiting&service_type=inference": {"search/rank-v8"},
     }.items():
@@ -67,6 +69,39 @@ def test_filters_live_in_the_address_and_show_as_chips(world, subtests) -> None:
             assert set(names(page)) == wanted
             assert page.count('class="chip"><span>') == path.count("=")
     assert "No gang matches" in client.get(f"{BASE}gangs/?q=nothing-has-this-name").content.decode()
+
+
+def test_the_counted_gangs_are_those_behind_the_link(world, subtests) -> None:
+    client = client_of(world.admin)
+    overview = client.get(BASE).content.decode()
+    for path in ("gangs/", "gangs/?state=waiting", "gangs/?service_type=inference"):
+        with subtests.test(path):
+            page = client.get(BASE + path).content.decode()
+            link, said = re.search(r'class="subtitle"><a href="([^"]+)">(\d+) gangs? wait', page).groups()
+            if path == "gangs/":
+                assert f'gangs/?needs=yes">{said} gang' in overview
+            behind = client.get(f"{BASE}gangs/{link.replace('&amp;', '&')}&format=csv").content.decode("utf-8-sig")
+            assert len(list(csv.DictReader(io.StringIO(behind)))) == int(said)
+            chips = re.findall(r'<a href="([^"]*reason=[^"]+)">[^<]*<strong class="num ms-1">(\d+)<', page)
+            assert sum(int(count) for _link, count in chips) == int(said)
+            for link, count in chips:
+                rows = client.get(f"{BASE}gangs/{link.replace('&amp;', '&')}&format=csv").content.decode("utf-8-sig")
+                assert len(list(csv.DictReader(io.StringIO(rows)))) == int(count)
+
+
+def test_card_types_are_a_choice(world, subtests) -> None:
+    client = client_of(world.admin)
+    for page in ("gangs", "nodes"):
+        with subtests.test(page):
+            assert '<option value="NVIDIA-H200">H200</option>' in client.get(f"{BASE}{page}/").content.decode()
+            short = client.get(f"{BASE}{page}/?card=H200").content.decode()
+            assert '<option value="NVIDIA-H200" selected>H200</option>' in short
+
+
+def test_shares_of_cards_are_counted_exactly() -> None:
+    from tidesched_web.console.amounts import cards
+
+    assert [cards(milli) for milli in (0, 125, 7250, 8000, 1234000)] == ["0", "0.125", "7.25", "8", "1,234"]
 
 
 def test_an_unknown_choice_filters_nothing(world) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from django import forms
 from django.db.models import Q, QuerySet
+from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from tidesched_web.common.models import ServiceType
@@ -16,6 +17,7 @@ from tidesched_web.console.wording import TITLES
 from tidesched_web.quota.models import QueueState
 from tidesched_web.scheduling.models import ReclaimState, SessionState
 from tidesched_web.workloads.models import GangState
+from tidesched_web.workloads.selectors import that_wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,24 @@ def card_choices(cards: Iterable[str]) -> list[tuple[str, Any]]:
     return _choices((card, card_label(card)) for card in cards)
 
 
+class CardFilterForm(FilterForm):
+    """A form with a field `card`: a select of the cluster's card types, which also knows them by their short names."""
+
+    def __init__(self, data: QueryDict, cards: Iterable[str]) -> None:
+        self.cards = list(cards)
+        asked = data.get("card", "")
+        named = [card for card in self.cards if card_label(card).casefold() == asked.casefold()]
+        if asked not in self.cards and len(named) == 1:
+            data = data.copy()
+            data["card"] = named[0]
+        super().__init__(data)
+
+    def is_valid(self) -> bool:
+        """Give the select its choices first."""
+        self.fields["card"].choices = card_choices(self.cards)  # type: ignore[attr-defined]
+        return super().is_valid()
+
+
 class QueueFilter(FilterForm):
     """Filters of the queue list."""
 
@@ -79,7 +99,7 @@ class QueueFilter(FilterForm):
         return queues
 
 
-class GangFilter(FilterForm):
+class GangFilter(CardFilterForm):
     """Filters of the gang list."""
 
     q = forms.CharField(label=_("Name"), max_length=120)
@@ -87,7 +107,8 @@ class GangFilter(FilterForm):
     reason = forms.ChoiceField(label=_("Why it waits"), choices=_choices(TITLES.items()))
     service_type = forms.ChoiceField(label=_("Service type"), choices=_choices(ServiceType.choices))
     queue = forms.CharField(label=_("Queue"), max_length=63)
-    card = forms.CharField(label=_("Card type"), max_length=120)
+    card = forms.ChoiceField(label=_("Card type"))
+    needs = forms.ChoiceField(label=_("Waiting"), choices=[("", _("any")), ("yes", _("waits for something"))])
     order = forms.ChoiceField(
         label=_("Order"),
         choices=[("", _("newest first")), ("waiting", _("longest wait first"))],
@@ -95,12 +116,19 @@ class GangFilter(FilterForm):
 
     def apply(self, gangs: QuerySet) -> QuerySet:
         """Narrow the list."""
+        gangs = self.apply_but_reason(gangs)
+        if self.value("needs"):
+            gangs = that_wait(gangs)
+        if reason := self.value("reason"):
+            gangs = that_wait(gangs).filter(reason_code=reason)
+        return gangs
+
+    def apply_but_reason(self, gangs: QuerySet) -> QuerySet:
+        """Narrow the list by everything but whether and why a gang waits: what the counts of reasons are within."""
         if text := self.value("q"):
             gangs = gangs.filter(Q(name__icontains=text) | Q(namespace__icontains=text))
         if state := self.value("state"):
             gangs = gangs.filter(state=state)
-        if reason := self.value("reason"):
-            gangs = gangs.filter(needs=True, reason_code=reason)
         if service := self.value("service_type"):
             gangs = gangs.filter(service_type=service)
         if queue := self.value("queue"):

@@ -75,6 +75,12 @@ def milli(value: int | None) -> str | SafeString:
 
 
 @register.filter
+def exact_cards(value: int) -> str:
+    """Milli-cards as cards, not rounded."""
+    return amounts.cards(value)
+
+
+@register.filter
 def cards(value: Mapping[str, float] | None) -> str | SafeString:
     """A map of card counts as "4 × H200, 2 × A10"; None is what the reader may not know."""
     if value is None:
