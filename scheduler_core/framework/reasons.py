@@ -86,13 +86,20 @@ class Reasons:
             return ReasonCode.EXCEEDS_MAX_QUOTA, self._numbers(shortfall, gang, place.position), ""
         return None
 
+    def _members_there(self, gang: int, position: int | None) -> ReasonNumbers:
+        """How many members exist of those that must start together; no figures where only a role is short."""
+        least, there = self._session.gangs.least[gang], self._session.gangs.valid(gang)
+        if there >= least:
+            return ReasonNumbers(position=position)
+        return ReasonNumbers(requested=least, allocated=there, short=least - there, position=position)
+
     def _of_members(self, gang: int, place: ReasonNumbers) -> Finding | None:
         """GangIncomplete, WaitingForReclaim, NotAllowedInQueue."""
         session, group = self._session, self._session.group(gang)
         waits = group.waits_for_admission and session.phase[gang] is GangPhase.PENDING
         invalid = session.hooks.refusal("job_valid", gang)
         if invalid is not None and not waits:
-            return ReasonCode.GANG_INCOMPLETE, place, invalid
+            return ReasonCode.GANG_INCOMPLETE, self._members_there(gang, place.position), invalid
         leaving = self._leaving_for(gang)
         if leaving:
             tasks = session.gangs.with_status(gang, PIPELINED)

@@ -55,7 +55,10 @@ def test_codes(expected):
 
 def test_a_gang_with_too_few_members_is_incomplete():
     group, pods = gang("x", 3, 1, "training")
-    assert code(decide(snapshot([node("n1")], QUEUES, (group, pods[:2]))), "x") == "GangIncomplete"
+    result = decide(snapshot([node("n1")], QUEUES, (group, pods[:2])))
+    assert code(result, "x") == "GangIncomplete"
+    numbers = result.reasons[0].numbers
+    assert (numbers.requested, numbers.allocated, numbers.short) == (3, 2, 1)
 
 
 def test_numbers_and_holders():
