@@ -15,7 +15,9 @@ from tidesched_web.clusters.models import Cluster, PolicyRevision
 from tidesched_web.common.errors import DomainError
 from tidesched_web.scheduling import services
 from tidesched_web.scheduling.models import Alert, Decision, DecisionState, Reclaim, Session, SessionState
-from tidesched_web.scheduling.pipeline.guards import GUARD_KEY
+from tidesched_web.scheduling.pipeline import guards
+from tidesched_web.scheduling.pipeline.context import NoPolicy
+from tidesched_web.scheduling.pipeline.guards import GUARD_KEY, Breach
 from tidesched_web.scheduling.pipeline.shard import ClusterShard
 
 
@@ -88,6 +90,29 @@ def test_beyond_the_eviction_budget_nothing_is_sent_until_a_person_says_so(
     assert Reclaim.objects.exists()
     assert Alert.objects.get(key=GUARD_KEY).numbers["used_by"] == passed.number
     stage.sessions_until(lambda: stage.running("web") == 12)
+
+
+def test_a_release_covers_no_more_than_was_shown(stage: Stage) -> None:
+    Alert.objects.create(
+        cluster=stage.cluster, key=GUARD_KEY, severity="critical", code="eviction_budget", message="",
+        numbers={"rule": "gangs_per_minute", "limit": 2, "asked": 3},
+        raised_at=timezone.now(), resolved_at=timezone.now(),
+    )  # fmt: skip
+    cluster = stage.cluster.pk
+    assert not guards.use_release(cluster, 7, Breach("gangs_per_minute", 2, 4, ""))
+    assert not guards.use_release(cluster, 7, Breach("cards_per_minute", 2, 3, ""))
+    assert guards.use_release(cluster, 7, Breach("gangs_per_minute", 2, 3, ""))
+    assert not guards.use_release(cluster, 8, Breach("gangs_per_minute", 2, 3, ""))
+
+
+def test_a_cluster_whose_sessions_keep_failing_raises_an_alert_until_one_succeeds(stage: Stage) -> None:
+    context = stage.context
+    assert context is not None
+    shard = ClusterShard(context.lease)
+    for _ in range(3):
+        assert not Alert.objects.filter(code="session_failed").exists()
+        shard._fail(NoPolicy("there is none"), 0.001)
+    assert "NoPolicy: there is none" in Alert.objects.get(code="session_failed", resolved_at=None).message
 
 
 def test_a_single_gang_is_never_too_large_a_share(stage: Stage) -> None:

@@ -118,8 +118,12 @@ def _sent_in_the_last_minute(cluster_id: int, now: dt.datetime) -> tuple[int, fl
     return int(gangs), float(cards)
 
 
-def use_release(cluster_id: int, session_number: int) -> bool:
-    """Use up a person's release of the eviction guard; True when there is one that no session has used yet."""
+def use_release(cluster_id: int, session_number: int, wanted: Breach) -> bool:
+    """Use up a person's release of the eviction guard.
+
+    True when there is one that no session has used yet and that covers ``wanted``: the same budget, and no more than
+    the person was shown. What goes beyond it stops again and is shown anew.
+    """
     recent = timezone.now() - RELEASE_LASTS
     newest = (
         Alert.objects.filter(cluster_id=cluster_id, key=GUARD_KEY, resolved_at__gte=recent)
@@ -127,6 +131,8 @@ def use_release(cluster_id: int, session_number: int) -> bool:
         .first()
     )
     if newest is None or "used_by" in newest.numbers:
+        return False
+    if newest.numbers.get("rule") != wanted.rule or wanted.asked > newest.numbers.get("asked", 0):
         return False
     newest.numbers = {**newest.numbers, "used_by": session_number}
     newest.save(update_fields=["numbers"])

@@ -55,8 +55,8 @@ def done(cluster_id: int, *, started_at: dt.datetime, period: float) -> None:
     _write(cluster_id, started_at, period, 0, "")
 
 
-def failed(cluster_id: int, *, at: dt.datetime, period: float, error: str) -> float:
-    """Try again later, each time twice as late; returns in how many seconds."""
+def failed(cluster_id: int, *, at: dt.datetime, period: float, error: str) -> tuple[float, int]:
+    """Try again later, each time twice as late; returns in how many seconds, and the failures in a row."""
     failures = _write(cluster_id, at, period, 1, error)
     seconds = float(min(_MOST_BACKOFF_SECONDS, max(period, 0.5) * 2.0 ** min(failures - 1, 10)))
     with connection.cursor() as cursor:
@@ -64,7 +64,7 @@ def failed(cluster_id: int, *, at: dt.datetime, period: float, error: str) -> fl
             "UPDATE scheduling_sessionrequest SET due_at = %s + make_interval(secs => %s) WHERE cluster_id = %s",
             [at, seconds, cluster_id],
         )
-    return seconds
+    return seconds, failures
 
 
 def due_clusters() -> list[tuple[int, bool]]:

@@ -38,6 +38,10 @@ def _connection_of(cluster: Cluster) -> tuple[object, ...]:
     return cluster.api_url, cluster.ca_certificate, secret, tuple(cluster.scheduler_names)
 
 
+# One or two failures heal by themselves (a server restarts); from here on a person should know.
+_FAILURES_BEFORE_ALERT = 3
+
+
 class ClusterShard(threading.Thread):
     """Runs the sessions of one cluster, one at a time, until it is stopped or the lease is lost.
 
@@ -190,9 +194,16 @@ class ClusterShard(threading.Thread):
     def _fail(self, error: Exception, period: float) -> None:
         self._say(error)
         try:
-            seconds = requests.failed(
-                self.cluster_id, at=timezone.now(), period=period, error=f"{type(error).__name__}: {error}"
-            )
+            said = f"{type(error).__name__}: {error}"
+            seconds, failures = requests.failed(self.cluster_id, at=timezone.now(), period=period, error=said)
+            if failures >= _FAILURES_BEFORE_ALERT:
+                alerts.raise_alert(
+                    cluster_id=self.cluster_id,
+                    key="session_failed",
+                    severity=AlertSeverity.CRITICAL,
+                    code="session_failed",
+                    message=f"No session for {failures} attempts in a row: {said}",
+                )
         except DatabaseError as second:
             self._say(second)
             seconds = 1.0

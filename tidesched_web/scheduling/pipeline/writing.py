@@ -15,7 +15,7 @@ from tidesched_web.scheduling.pipeline.work import Work
 
 def write(work: Work) -> None:
     """Session, memory, reclaims with their audit entries, decisions and the input: one transaction."""
-    if work.breach is not None and guards.use_release(work.cluster.pk, _next_number(work.cluster.pk)):
+    if work.breach is not None and guards.use_release(work.cluster.pk, _next_number(work.cluster.pk), work.breach):
         work.breach = None
     result = work.result
     state = SessionState.STOPPED if work.breach else SessionState.DRY_RUN if work.hold else SessionState.DECIDED
