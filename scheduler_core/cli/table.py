@@ -15,14 +15,19 @@ from scheduler_core.serde.result import format_time
 PIPE_WIDTH = 180
 
 
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
 def print_result(result: Result, *, timings: bool) -> None:
     """Print what was decided, the most important first; empty parts are left out."""
     console = Console(highlight=False, soft_wrap=False)
     if not console.is_terminal:
         console = Console(highlight=False, width=PIPE_WIDTH, color_system=None)
+    waiting = len(result.reasons)
     console.print(
-        f"{format_time(result.now)}: {len(result.binds)} binds, {len(result.evictions)} evictions,"
-        f" {len(result.pipelined)} promised, {len(result.reasons)} gangs wait"
+        f"{format_time(result.now)}: {_count(len(result.binds), 'bind')}, {_count(len(result.evictions), 'eviction')},"
+        f" {len(result.pipelined)} promised, {_count(waiting, 'gang')} {'waits' if waiting == 1 else 'wait'}"
     )
     _print(
         console,

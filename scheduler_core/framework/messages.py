@@ -10,7 +10,7 @@ def human(resource: str | None, amount: float | None) -> str:
     """An amount in human units: ``2 x NVIDIA-H200``, ``1.5 CPU cores``, ``512 MiB memory``."""
     value = amount or 0.0
     if resource == "cpu":
-        return f"{value / 1000:g} CPU cores"
+        return f"{value / 1000:g} CPU core{'' if value == 1000 else 's'}"
     if resource == "memory":
         mib = value / MIB
         return f"{mib / 1024:.4g} GiB memory" if mib >= 1024 else f"{mib:.4g} MiB memory"
