@@ -208,7 +208,9 @@ class _Installation:
             return
         account = msgspec.json.decode(admin_file.read_bytes(), type=dict[str, str])
         self.output.say(f"Admin user: {account['username']}")
-        if first:
+        if "password" not in account:
+            self.output.say("Admin password: changed since; `manage.py user password admin` sets a new one")
+        elif first:
             self.output.plainly(f"Admin password: {account['password']}")
         else:
             self.output.say(f"Admin password: see {admin_file}")

@@ -98,6 +98,10 @@ def _first_account() -> bool:
         accounts.change_password(user=user, old_password=None, new_password=given, actor="system")
         _keep_password(given)
         return True
+    kept = _kept_password()
+    if kept and not user.check_password(kept):
+        _keep_password(given)  # somebody chose another one: the first is of no use any more
+        return True
     return False
 
 
@@ -109,13 +113,14 @@ def _kept_password() -> str:
 
 
 def _keep_password(password: str) -> None:
+    """Write the account's file; without a password where it is not known any more."""
     if not settings.EMBEDDED:
         return
     target = settings.DATA_DIR / ADMIN_FILE
     fresh = target.with_suffix(".new")
     fresh.unlink(missing_ok=True)
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        json.dump({"username": ADMIN, "password": password}, file)
+        json.dump({"username": ADMIN} | ({"password": password} if password else {}), file)
         file.write("\n")
     fresh.replace(target)
 
