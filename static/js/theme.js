@@ -14,6 +14,9 @@
   window.setTheme = (choice) => {
     root.dataset.themeChoice = choice;
     document.cookie = `theme=${choice}; path=/; max-age=31536000; samesite=lax`;
+    document.querySelectorAll("[data-theme-set]").forEach((button) => {
+      button.setAttribute("aria-pressed", String(button.dataset.themeSet === choice));
+    });
     apply();
   };
   system.addEventListener("change", apply);

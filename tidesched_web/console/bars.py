@@ -69,10 +69,16 @@ def queue_bar(service_type: str, quota: int, allocated: int, inqueue: int, *, wa
         "quota": amounts.number(quota / 1000),
     }
     extra = []
-    if inqueue > 0:
-        extra.append(_("%(n)s promised") % {"n": amounts.number(inqueue / 1000)})
-    if waiting > 0:
-        extra.append(_("%(n)s waiting") % {"n": amounts.number(waiting / 1000)})
+    if 0 < inqueue <= waiting:  # what is promised to an admitted gang waits too, until it is there
+        extra.append(
+            _("%(n)s waiting, of which %(promised)s promised")
+            % {"n": amounts.number(waiting / 1000), "promised": amounts.number(inqueue / 1000)}
+        )
+    else:
+        if inqueue > 0:
+            extra.append(_("%(n)s promised") % {"n": amounts.number(inqueue / 1000)})
+        if waiting > 0:
+            extra.append(_("%(n)s waiting") % {"n": amounts.number(waiting / 1000)})
     label = ", ".join([text, *extra])
     # The tick of a quota that fills the bar stands just inside it.
     return UsageBar(_lay(parts, scale), label, text, tick=min(100 * quota / scale, 99.6), extra=", ".join(extra))

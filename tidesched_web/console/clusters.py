@@ -12,6 +12,7 @@ from tidesched_web.clusters import services
 from tidesched_web.common.errors import DomainError
 from tidesched_web.console.forms.pause import PauseForm
 from tidesched_web.console.page import Page, page
+from tidesched_web.scheduling.selectors import first_unsent
 
 
 @page(section="clusters", topics="sessions clusters alerts")
@@ -38,4 +39,5 @@ def pause(this: Page) -> HttpResponse:
             text = _("%(cluster)s is paused.") if cluster.paused else _("%(cluster)s goes on.")
             messages.success(this.request, text % {"cluster": cluster.name})
             return redirect("console:cluster_overview", cluster.slug)
-    return this.render("clusters/pause.html", {"form": form}, status=400 if form.errors else 200)
+    first = first_unsent(cluster, cluster.session_id) if cluster.paused else None  # type: ignore[attr-defined]
+    return this.render("clusters/pause.html", {"form": form, "first_unsent": first}, status=400 if form.errors else 200)

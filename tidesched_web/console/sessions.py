@@ -15,6 +15,7 @@ from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.scheduling.models import Session
 from tidesched_web.scheduling.selectors import (
+    first_unsent,
     newest_timings,
     session_by_number,
     session_reclaims,
@@ -142,6 +143,7 @@ def session(this: Page, number: int) -> HttpResponse:
     decisions = paged(
         visible_decisions(this.access, found), ("id",), this.request.GET.get("cursor", ""), size=DECISIONS
     )
+    held = wording.HOLDS.get(str(found.counts.get("held", "")), "")
     return this.render(
         "sessions/session.html",
         {
@@ -154,7 +156,8 @@ def session(this: Page, number: int) -> HttpResponse:
                 for step, value in steps.items()
             ],
             "parts": [(step.removeprefix(PARTS), value) for step, value in parts.items()],
-            "held": wording.HOLDS.get(str(found.counts.get("held", "")), ""),
+            "held": held,
+            "first_unsent": first_unsent(this.cluster, found.pk) if held and not decisions.rows else None,
             "page": decisions,
             "reclaims": session_reclaims(this.access, found),
         },

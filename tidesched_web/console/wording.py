@@ -135,8 +135,11 @@ def reason_detail(code: str, message: str) -> str:
 
 
 def rule_text(rule: str) -> str:
-    """A rule of reclaim in the reader's language."""
-    return _(rule) if rule in RULES else rule
+    """A rule of reclaim in the reader's language, as a sentence begins."""
+    if rule not in RULES:
+        return rule
+    text = _(rule)
+    return text[:1].upper() + text[1:]
 
 
 def own_numbers(access: Access, numbers: Numbers | None) -> Numbers:

@@ -34,6 +34,7 @@ from tidesched_web.scheduling.models import (
     Reclaim,
     ReclaimVictim,
     Session,
+    SessionState,
     TidePoint,
     UsageChange,
 )
@@ -79,6 +80,18 @@ def clusters_now(access: Access) -> list[Cluster]:
 def visible_sessions(access: Access) -> QuerySet[Session]:
     """Sessions of visible clusters."""
     return Session.objects.filter(cluster__in=visible_clusters(access)).select_related("cluster", "policy")
+
+
+def first_unsent(cluster: Cluster, session_id: int | None) -> int | None:
+    """The number of the session that began the run of unsent ones that this session is of: it keeps its decisions.
+
+    None where this session was sent, or where the beginning is no longer stored. One query.
+    """
+    unsent = (SessionState.DRY_RUN, SessionState.STOPPED)
+    ours = Session.objects.filter(cluster=cluster, pk__lte=session_id or 0).order_by("-pk")
+    sent = Coalesce(Subquery(ours.exclude(state__in=unsent).values("pk")[:1]), Value(0))
+    first = ours.filter(pk__gt=sent).annotate(sent=sent).order_by("pk").values_list("number", "sent").first()
+    return first[0] if first and (first[1] or first[0] == 1) else None
 
 
 def visible_alerts(access: Access) -> QuerySet[Alert]:

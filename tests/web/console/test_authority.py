@@ -13,7 +13,8 @@ from tests.web.console.test_pages import client_of
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.console import urls
-from tidesched_web.scheduling.models import Alert, Session
+from tidesched_web.scheduling.models import Alert, Decision, Session
+from tidesched_web.scheduling.selectors import first_unsent
 
 pytestmark = pytest.mark.django_db
 
@@ -169,6 +170,24 @@ def test_the_error_of_a_session_is_for_those_who_see_everything(world) -> None:
     address = f"/clusters/demo/sessions/{session.number}/"
     assert "broke something" in client_of(world.auditor).get(address).content.decode()
     assert "broke something" not in client_of(world.member).get(address).content.decode()
+
+
+def test_the_session_that_keeps_what_would_have_been_done_is_named(world) -> None:
+    client, cluster = client_of(world.admin), world.cluster
+    sent, first, second, newest = world.sessions[-4:]
+    assert first_unsent(cluster, newest.pk) is None
+    Session.objects.filter(pk__in=[first.pk, newest.pk]).update(state="dry_run", counts={"held": "paused"})
+    Session.objects.filter(pk=second.pk).update(state="stopped")
+    Decision.objects.filter(session_id=newest.pk).delete()
+    assert first_unsent(cluster, sent.pk) is None
+    assert first_unsent(cluster, second.pk) == first_unsent(cluster, newest.pk) == first.number
+    link = f'href="/clusters/demo/sessions/{first.number}/"'
+    assert link in client.get(f"/clusters/demo/sessions/{newest.number}/").content.decode()
+    assert link not in client.get("/clusters/demo/pause/").content.decode()
+    client.post("/clusters/demo/pause/", {"reason": "drill", "confirm": "on"})
+    assert link in client.get("/clusters/demo/pause/").content.decode()
+    Session.objects.filter(pk__lt=first.pk).delete()
+    assert first_unsent(cluster, newest.pk) is None, "its beginning is no longer known"
 
 
 @pytest.mark.parametrize("who", ["auditor", "member"])

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.utils import translation
 
 from scheduler_core.model.reason import ReasonCode
-from tidesched_web.console import amounts, assets, catalogue, wording
+from tidesched_web.console import amounts, assets, bars, catalogue, wording
 from tidesched_web.console.alert_words import alert_sentence
 from tidesched_web.console.card_names import card_label
 from tidesched_web.console.figures import palette
@@ -172,3 +172,22 @@ def test_every_rule_of_the_engine_is_known() -> None:
     with translation.override("zh-hans"):
         assert wording.rule_text("same queue") == "同一队列"
         assert wording.rule_text("a rule of a plugin of one's own") == "a rule of a plugin of one's own"
+
+
+@pytest.mark.parametrize(
+    ("inqueue", "waiting", "said"),
+    [
+        (40_000, 40_000, "40 waiting, of which 40 promised"),
+        (8_000, 0, "8 promised"),
+        (0, 3_000, "3 waiting"),
+        (0, 0, ""),
+    ],
+)
+def test_what_is_promised_is_a_part_of_what_waits(inqueue: int, waiting: int, said: str) -> None:
+    with translation.override("en"):
+        assert bars.queue_bar("training", 40_000, 0, inqueue, waiting=waiting).extra == said
+
+
+def test_a_rule_begins_like_a_sentence() -> None:
+    with translation.override("en"):
+        assert wording.rule_text("same queue") == "Same queue"
