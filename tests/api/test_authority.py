@@ -23,6 +23,7 @@ OF_ADMINS = LIST | {"owner": 404, "teammate": 404, "stranger": 404, "rival": 404
 
 # (route, method) → (who may, scopes of which one lets a token of the owner do what the owner may)
 MATRIX = {
+    ("index", "get"): (PUBLIC, None),
     ("schema", "get"): (PUBLIC, None),
     ("schema-docs", "get"): (PUBLIC, None),
     ("clusters-list", "get"): (LIST, ("cluster:read", "quota:read")),
@@ -103,6 +104,8 @@ def address(world, name):
         "nodes": east.nodes.first().pk,
         "members": acme.memberships.first().pk,
     }
+    if name == "index":
+        return "/api/v1/"
     if name == "usage":
         return f"/api/v1/usage/?queue={world.queues['acme-online'].pk}"
     if name.startswith("schema"):

@@ -79,6 +79,31 @@ def test_a_queue_is_as_in_the_contract(world):
     assert online["usage"][H200]["borrowed"] == 0
 
 
+def test_the_index_names_every_collection(world):
+    index = world.client("anonymous").get("/api/v1/").json()
+    assert {*READERS, "usage", "audit", "members", "tokens", "schema", "docs"} == set(index)
+    for name in READERS:
+        assert world.client("owner").get(index[name]).status_code == 200
+    assert world.client("owner").get("/api/v1/", {"x": "1"}).json()["code"] == "unknown_parameter"
+
+
+def test_a_name_that_means_nothing_to_the_caller_is_an_error(world):
+    owner = world.client("owner")
+    for path, name in (
+        ("queues", "cluster"), ("queues", "tenant"), ("queues", "project"), ("queues", "business_line"),
+        ("gangs", "queue"), ("gangs", "cluster"), ("nodes", "cluster"), ("card-types", "cluster"),
+        ("priority-classes", "cluster"), ("sessions", "cluster"), ("reclaims", "cluster"), ("projects", "tenant"),
+        ("members", "tenant"),
+    ):  # fmt: skip
+        response = owner.get(f"/api/v1/{path}/", {name: "nope"})
+        assert response.status_code == 400, (path, name)
+        assert response.json()["errors"][0]["pointer"] == f"/{name}"
+    hidden, unknown = (owner.get("/api/v1/queues/", {"cluster": slug}).json() for slug in ("west", "nope"))
+    assert (hidden["code"], hidden["detail"].replace("west", "nope")) == (unknown["code"], unknown["detail"])
+    assert owner.read("queues/", cluster="999999")["results"] == []
+    assert owner.read("queues/", cluster="east", name="no-such")["results"] == []
+
+
 def test_queue_and_tenant_carry_a_strong_etag(world):
     for path, row in (("queues", world.queues["acme-online"]), ("tenants", world.tenants["acme"])):
         row.refresh_from_db()

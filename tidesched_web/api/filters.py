@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import django_filters
@@ -13,6 +13,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework.request import Request
 
 from tidesched_web.common.errors import DomainError
+from tidesched_web.common.permissions import Access
 
 
 def refuse_unknown(request: Request, known: Iterable[str]) -> None:
@@ -30,18 +31,39 @@ def refuse_unknown(request: Request, known: Iterable[str]) -> None:
 
 @extend_schema_field(OpenApiTypes.STR)
 class ReferenceFilter(django_filters.CharFilter):
-    """Another object by its id, or by its slug or name. Joins, and so asks no query of its own."""
+    """Another object by its id, or by its slug or name. Joins, and so asks no query of its own.
 
-    def __init__(self, *args: Any, relation: str, by: str, **kwargs: Any) -> None:
+    ``among``: the objects that a caller sees; a name of none of them is an error instead of an empty list.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        relation: str,
+        by: str,
+        among: Callable[[Access], QuerySet[Any]] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
-        self.relation, self.by = relation, by
+        self.relation, self.by, self.among = relation, by, among
 
     def filter(self, qs: QuerySet[Any], value: str) -> QuerySet[Any]:
         if value in (None, ""):
             return qs
-        if value.isascii() and value.isdigit() and len(value) < 19:
+        if _is_id(value):
             return qs.filter(**{f"{self.relation}_id": int(value)})
         return qs.filter(**{f"{self.relation}__{self.by}": value})
+
+    def refuse_unknown_name(self, name: str, value: str, access: Access) -> None:
+        """Asked where nothing was found: the caller is told of a name that means nothing to them. One query."""
+        if self.among is None or not value or _is_id(value):
+            return
+        if not self.among(access).filter(**{self.by: value}).exists():
+            raise DomainError.for_field(f"/{name}", f"You see no {self.relation.replace('_', ' ')} {value!r}.")
+
+
+def _is_id(value: str) -> bool:
+    return value.isascii() and value.isdigit() and len(value) < 19
 
 
 class TextFilter(django_filters.CharFilter):

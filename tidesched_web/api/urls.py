@@ -3,7 +3,7 @@
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter
 
-from tidesched_web.api import schema
+from tidesched_web.api import index, schema
 from tidesched_web.api.v1 import accounts, audit, clusters, quota, scheduling, workloads
 
 app_name = "api"
@@ -23,7 +23,15 @@ router.register("audit", audit.Audit, "audit")
 router.register("members", accounts.Members, "members")
 router.register("tokens", accounts.Tokens, "tokens")
 
+_routes = [
+    *((prefix, f"{basename}-list") for prefix, _view, basename in router.registry),
+    ("usage", "usage"),
+    ("schema", "schema"),
+    ("docs", "schema-docs"),
+]
+
 urlpatterns = [
+    path("", index.Index.as_view(routes=_routes), name="index"),
     path("schema/", schema.SchemaView.as_view(), name="schema"),
     path("schema/docs/", schema.SchemaPage.as_view(), name="schema-docs"),
     path("usage/", scheduling.Usage.as_view(), name="usage"),

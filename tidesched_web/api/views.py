@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 from tidesched_web.accounts.models import ApiToken, User
 from tidesched_web.accounts.selectors import access_of
 from tidesched_web.api import pagination
-from tidesched_web.api.filters import StrictBackend, refuse_unknown
+from tidesched_web.api.filters import ReferenceFilter, StrictBackend, refuse_unknown
 from tidesched_web.common.permissions import Access, require_scope
 
 # Named here, since the views have a method `list`.
@@ -84,7 +84,15 @@ class ReadView(ScopedView, mixins.ListModelMixin, mixins.RetrieveModelMixin, vie
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         rows = self.paginate_queryset(self.filter_queryset(self.get_queryset())) or []
+        if not rows:
+            self._refuse_unknown_names(request)
         return self.get_paginated_response(self.documents(rows))
+
+    def _refuse_unknown_names(self, request: Request) -> None:
+        filters = getattr(self, "filterset_class", None)
+        for name, kind in (filters.base_filters if filters else {}).items():
+            if isinstance(kind, ReferenceFilter):
+                kind.refuse_unknown_name(name, request.query_params.get(name, ""), self.access)
 
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         row = self.get_object()

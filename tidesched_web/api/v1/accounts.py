@@ -67,7 +67,7 @@ class Tenants(ReadView):
 class ProjectFilters(django_filters.FilterSet):
     """Filters of `projects`."""
 
-    tenant = ReferenceFilter(relation="tenant", by="slug")
+    tenant = ReferenceFilter(relation="tenant", by="slug", among=visible_tenants)
     slug = TextFilter()
     name = TextFilter()
 
@@ -88,7 +88,7 @@ class Projects(ReadView):
 class MemberFilters(django_filters.FilterSet):
     """Filters of `members`."""
 
-    tenant = ReferenceFilter(relation="tenant", by="slug")
+    tenant = ReferenceFilter(relation="tenant", by="slug", among=visible_tenants)
     user = ReferenceFilter(relation="user", by="username")
     role = django_filters.ChoiceFilter(choices=TenantRole.choices)
 
@@ -109,7 +109,7 @@ class TokenFilters(django_filters.FilterSet):
     """Filters of `tokens`."""
 
     user = ReferenceFilter(relation="user", by="username")
-    tenant = ReferenceFilter(relation="tenant", by="slug")
+    tenant = ReferenceFilter(relation="tenant", by="slug", among=visible_tenants)
     name = TextFilter()
 
 

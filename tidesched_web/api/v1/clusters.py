@@ -25,7 +25,7 @@ from tidesched_web.api.v1.serializers.clusters import (
 from tidesched_web.api.views import ReadView
 from tidesched_web.clusters import services
 from tidesched_web.clusters.models import CardKind, CardType, Cluster, ClusterMode, Node
-from tidesched_web.clusters.selectors import ruling_policy, visible_card_types, visible_nodes
+from tidesched_web.clusters.selectors import ruling_policy, visible_card_types, visible_clusters, visible_nodes
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import require_platform_admin
 from tidesched_web.quota.selectors import with_promised
@@ -92,7 +92,7 @@ class Clusters(ReadView):
 class CardTypeFilters(django_filters.FilterSet):
     """Filters of `card-types`."""
 
-    cluster = ReferenceFilter(relation="cluster", by="slug")
+    cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     name = TextFilter()
     kind = django_filters.ChoiceFilter(choices=CardKind.choices)
 
@@ -112,7 +112,7 @@ class CardTypes(ReadView):
 class NodeFilters(django_filters.FilterSet):
     """Filters of `nodes`; those that left are shown with ``gone=true``."""
 
-    cluster = ReferenceFilter(relation="cluster", by="slug")
+    cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     name = TextFilter()
     card = django_filters.CharFilter(field_name="cards", lookup_expr="has_key", label="A card that it has.")
     gone = django_filters.BooleanFilter(field_name="gone_at", lookup_expr="isnull", exclude=True)

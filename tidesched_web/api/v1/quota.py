@@ -8,9 +8,11 @@ import django_filters
 from django.db.models import QuerySet
 
 from tidesched_web.accounts.models import Scope
+from tidesched_web.accounts.selectors import visible_business_lines, visible_projects, visible_tenants
 from tidesched_web.api.filters import ReferenceFilter, TextFilter
 from tidesched_web.api.v1.serializers.quota import PriorityClassDocument, QueueDocument
 from tidesched_web.api.views import ReadView, Rows
+from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.common.models import ServiceType
 from tidesched_web.quota.models import PriorityClass, Queue, QueueState
 from tidesched_web.quota.selectors import visible_priority_classes, visible_queues, with_card_quota
@@ -20,12 +22,12 @@ from tidesched_web.scheduling.usage_selectors import usage_now
 class QueueFilters(django_filters.FilterSet):
     """Filters of `queues`."""
 
-    cluster = ReferenceFilter(relation="cluster", by="slug")
+    cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     name = TextFilter()
     service_type = django_filters.ChoiceFilter(choices=ServiceType.choices)
-    tenant = ReferenceFilter(relation="tenant", by="slug")
-    project = ReferenceFilter(relation="project", by="slug")
-    business_line = ReferenceFilter(relation="business_line", by="slug")
+    tenant = ReferenceFilter(relation="tenant", by="slug", among=visible_tenants)
+    project = ReferenceFilter(relation="project", by="slug", among=visible_projects)
+    business_line = ReferenceFilter(relation="business_line", by="slug", among=visible_business_lines)
     state = django_filters.ChoiceFilter(choices=QueueState.choices)
 
 
@@ -48,7 +50,7 @@ class Queues(ReadView):
 class PriorityClassFilters(django_filters.FilterSet):
     """Filters of `priority-classes`."""
 
-    cluster = ReferenceFilter(relation="cluster", by="slug")
+    cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     name = TextFilter()
 
 

@@ -23,6 +23,7 @@ from tidesched_web.api.v1.serializers.scheduling import (
     UsagePointDocument,
 )
 from tidesched_web.api.views import Documents, ReadView, Rows, ScopedView
+from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.common.errors import DomainError
 from tidesched_web.quota.models import Queue
 from tidesched_web.quota.selectors import visible_queues
@@ -42,7 +43,7 @@ from tidesched_web.workloads.selectors import visible_gang_keys
 class SessionFilters(django_filters.FilterSet):
     """Filters of `sessions`."""
 
-    cluster = ReferenceFilter(relation="cluster", by="slug")
+    cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     state = django_filters.ChoiceFilter(choices=SessionState.choices)
     number = django_filters.NumberFilter()
 
@@ -72,7 +73,7 @@ class Sessions(ReadView):
 class ReclaimFilters(django_filters.FilterSet):
     """Filters of `reclaims`. ``queue`` is on either side; ``from`` and ``to`` are of the cluster's clock."""
 
-    cluster = ReferenceFilter(relation="cluster", by="slug")
+    cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     queue = django_filters.CharFilter(method="on_either_side", label="Id or name of a queue that gained or lost.")
     session = django_filters.NumberFilter(field_name="session_id")
     reclaimer = TextFilter(label="namespace/name")

@@ -22,6 +22,7 @@ from tidesched_web.api.v1.serializers.workloads import (
     PodDocument,
 )
 from tidesched_web.api.views import ReadView, Rows
+from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.quota.selectors import visible_queues
 from tidesched_web.workloads.models import Gang, GangState
 from tidesched_web.workloads.selectors import pods_of, timeline_of, visible_gangs
@@ -30,8 +31,8 @@ from tidesched_web.workloads.selectors import pods_of, timeline_of, visible_gang
 class GangFilters(django_filters.FilterSet):
     """Filters of `gangs`; those that left the cluster are shown with ``gone=true``."""
 
-    cluster = ReferenceFilter(relation="cluster", by="slug")
-    queue = ReferenceFilter(relation="queue", by="name")
+    cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
+    queue = ReferenceFilter(relation="queue", by="name", among=visible_queues)
     namespace = TextFilter()
     name = TextFilter()
     service_type = TextFilter()

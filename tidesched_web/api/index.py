@@ -1,0 +1,36 @@
+"""What stands at /api/v1/ itself: where everything is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+from rest_framework.views import APIView
+
+from tidesched_web.api.filters import refuse_unknown
+
+_ADDRESSES = {
+    "type": "object",
+    "additionalProperties": {"type": "string", "format": "uri"},
+    "description": "The address of each collection, of `usage`, of the OpenAPI document and of the page that shows it.",
+}
+
+
+class Index(APIView):
+    """Where everything is; like the OpenAPI document it is open to everybody."""
+
+    permission_classes = (AllowAny,)
+    authentication_classes = ()
+    metadata_class = None
+    routes: ClassVar[Sequence[tuple[str, str]]] = ()  # (name in the answer, name of the route)
+
+    @extend_schema(operation_id="index", responses={200: _ADDRESSES}, auth=[])
+    def get(self, request: Request) -> Response:
+        """Addresses by name."""
+        refuse_unknown(request, ())
+        return Response({name: reverse(f"api:{route}", request=request) for name, route in self.routes})
