@@ -66,8 +66,8 @@ class World:
     clusters: dict[str, Cluster] = field(default_factory=dict)
     queues: dict[str, Queue] = field(default_factory=dict)
     gangs: dict[str, Gang] = field(default_factory=dict)
-    session: Session = None  # type: ignore[assignment]
-    reclaim: Reclaim = None  # type: ignore[assignment]
+    session: Session = None  # type: ignore[assignment]  # filled by the cast
+    reclaim: Reclaim = None  # type: ignore[assignment]  # filled by the cast
 
     def client(self, name: str) -> ApiClient:
         """A client for a name of the cast; ``token:<scope>`` calls as the owner through a token of that scope."""

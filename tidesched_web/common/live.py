@@ -50,7 +50,7 @@ def publish(topic: str, id: int | str, version: int | str = 0, *, cluster_id: in
     if cluster_id is not None:
         fields["c"] = str(cluster_id)
     try:
-        _client().xadd(STREAM, fields, maxlen=MAX_EVENTS, approximate=True)  # type: ignore[arg-type]
+        _client().xadd(STREAM, fields, maxlen=MAX_EVENTS, approximate=True)  # type: ignore[arg-type]  # dict is invariant
     except redis.RedisError as error:
         _log.warning("an event of topic %s was not announced: %s", topic, error)
         return False

@@ -71,5 +71,5 @@ def hide_other_side(reclaim: Reclaim) -> Reclaim:
     if not made_it and not all_own:
         reclaim.freed = {"cards": None}
     if not all_own:
-        reclaim.work_lost_card_seconds = None  # type: ignore[assignment]
+        reclaim.work_lost_card_seconds = None  # type: ignore[assignment]  # hidden, never saved
     return reclaim

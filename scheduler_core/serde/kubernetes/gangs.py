@@ -88,7 +88,7 @@ def group_of_job(job: JobRecord, name: str, catalogue: Catalogue, priorities: Pr
         annotations=job.annotations,
         made=True,
         card_request=said.card_request or job_cards(job, catalogue, priorities),
-        **_said_by_job(job),  # type: ignore[arg-type]
+        **_said_by_job(job),  # type: ignore[arg-type]  # fields of PodGroup by name
     )
 
 

@@ -48,7 +48,7 @@ def texts(values: dict[str, Scalar] | None) -> dict[str, str]:
     for value in values.values():
         if type(value) is not str:
             return {k: _text(v) for k, v in values.items() if v is not None}
-    return values  # type: ignore[return-value]
+    return values  # type: ignore[return-value]  # all are text, just looked at
 
 
 def _text(value: str | int | float | bool) -> str:

@@ -212,7 +212,7 @@ class KubernetesClient:
         url = self.connection.url + path + (f"?{urlencode(query)}" if query else "")
         try:
             # No retries and no redirects: a write is sent once, and a token goes to nobody else.
-            return self._pool.request(  # type: ignore[return-value]
+            return self._pool.request(  # type: ignore[return-value]  # urllib3 names the base class
                 method,
                 url,
                 body=data,
