@@ -16,7 +16,7 @@ CLOCKS = {
 }
 SEEDED = {"Random", "default_rng", "Generator", "PCG64", "SeedSequence"}
 # The one module that may import Numba: its decorator sets nogil, so that a heartbeat goes on, and the cache.
-COMPILER = "scheduler_core/compiled.py"
+COMPILER = "scheduler_core/algorithms/compiled.py"
 
 
 def _called(node: ast.AST) -> tuple[str, str] | None:
