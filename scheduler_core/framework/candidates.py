@@ -9,6 +9,7 @@ import numpy as np
 
 from scheduler_core.algorithms.fit import card_fit, resource_fit
 from scheduler_core.framework.combine import Hooks
+from scheduler_core.framework.plugin import Plugin
 from scheduler_core.state.card_table import choose_cards
 from scheduler_core.state.cluster import Cluster
 from scheduler_core.state.status import Bools, Floats
@@ -49,16 +50,27 @@ class ClassView:
 class Candidates:
     """Views by class, for one session."""
 
-    def __init__(self, cluster: Cluster, hooks: Hooks) -> None:
+    def __init__(
+        self, cluster: Cluster, hooks: Hooks, tiers: Sequence[Sequence[tuple[Plugin, dict[str, bool]]]] = ()
+    ) -> None:
         self._cluster, self._hooks = cluster, hooks
         self._views: dict[int, ClassView] = {}
+        plugins = [plugin for tier in tiers for plugin, _ in tier]
+        self._voicers = [plugin for plugin in plugins if type(plugin).volatile is not Plugin.volatile]
+        self._volatile: dict[int, bool] = {}
+
+    def volatile(self, cls: TaskClass) -> bool:
+        """True when some plugin's answers for the class depend on placements beyond the node's own rows."""
+        known = self._volatile.get(cls.index)
+        if known is None:
+            known = self._volatile[cls.index] = any(plugin.volatile(cls) for plugin in self._voicers)
+        return known
 
     def view(self, cls: TaskClass) -> ClassView:
         """The class's view, up to date. O(N) the first time, then O(changed nodes)."""
         view = self._views.get(cls.index)
         log = self._cluster.nodes.log
-        if view is None or (cls.ports and view.place != len(log)):
-            # Ports are taken by placements of this very session, so their mask is made anew after a change.
+        if view is None or (view.place != len(log) and self.volatile(cls)):
             view = self._views[cls.index] = ClassView(cls, *self._predicates(cls))
         if view.place == len(log):
             return view
@@ -70,7 +82,9 @@ class Candidates:
         view.place = len(log)
         return view
 
-    def best(self, cls: TaskClass, options: Sequence[bool], *, now: bool, future: bool = True) -> Spot | None:
+    def best(
+        self, cls: TaskClass, options: Sequence[bool], *, now: bool, future: bool = True, task: int = -1
+    ) -> Spot | None:
         """The best node for one task of the class, O(N).
 
         Nodes where it fits at once go before nodes where it has to wait; then the highest score, then the first name.
@@ -78,8 +92,10 @@ class Candidates:
         Args:
             options: for each card option whether the quota allows it (one entry when the class asks for no card).
             now: consider nodes where it fits at once. future: and those where it fits later.
+            task: whose place it is, for what plugins say of single tasks; -1 = any task of the class.
         """
         view = self.view(cls)
+        only, extra = self._of_task(task)
         stages = [(view.now, True)] if now else []
         if future:
             stages.append((view.future, False))
@@ -88,11 +104,29 @@ class Candidates:
             if not rows:
                 return None
             mask = rows[0] if len(rows) == 1 else np.logical_or.reduce(rows)
+            if only is not None:
+                mask = mask & only
             if not mask.any():
                 continue
-            node = int(np.where(mask, view.score, -np.inf).argmax())
+            score = view.score if extra is None else view.score + extra
+            node = int(np.where(mask, score, -np.inf).argmax())
             return self._spot(cls, node, options, fits, at_once)
         return None
+
+    def _of_task(self, task: int) -> tuple[Bools | None, Floats | None]:
+        """Mask and score that plugins add for one task; None where they add nothing."""
+        only: Bools | None = None
+        extra: Floats | None = None
+        if task >= 0:
+            for _, call in self._hooks.flat("task_predicate"):
+                answer = call(task)
+                if answer is not None:
+                    only = answer[1] if only is None else only & answer[1]
+            for _, call in self._hooks.flat("task_node_order"):
+                score = call(task)
+                if score is not None:
+                    extra = score if extra is None else extra + score
+        return only, extra
 
     def spot_on(self, cls: TaskClass, node: int, options: Sequence[bool], *, now: bool) -> Spot | None:
         """A place on one given node, or None."""

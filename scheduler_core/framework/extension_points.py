@@ -63,6 +63,9 @@ EXTENSION_POINTS: tuple[ExtensionPoint, ...] = (
     _P("victim_tasks", _C.UNION, "victim"),
     _P("predicate", _C.MASKS, "predicate"),
     _P("node_order", _C.SUM, "node_order"),
+    # Ours: what a single task adds to what its class says, see Candidates.
+    _P("task_predicate", _C.MASKS, "predicate"),
+    _P("task_node_order", _C.SUM, "node_order"),
     _P("best_node", _C.FIRST, "best_node"),
     _P("target_job", _C.FIRST, "target_job"),
     _P("reserved_nodes", _C.CALL_ALL, "reserved_nodes"),

@@ -9,6 +9,7 @@ import msgspec
 
 if TYPE_CHECKING:
     from scheduler_core.framework.session import Session
+    from scheduler_core.state.task_class import TaskClass
 
 
 class Argument(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -59,6 +60,13 @@ class Plugin:
     def open(self, session: Session) -> None:
         """Called once when the session opens, in the order of the tiers."""
         self.session = session
+
+    def volatile(self, cls: TaskClass) -> bool:
+        """True when the answers for a class depend on placements beyond what a node's own rows show.
+
+        Predicates and scores of such a class are asked for anew after each change (host ports, pod affinity).
+        """
+        return False
 
 
 class Action:

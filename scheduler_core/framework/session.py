@@ -40,6 +40,7 @@ class Session:
         node_index: masks over nodes by label, name and taint.
         candidates: where a task class fits, and which node is best.
         phase: current phase of each gang.
+        compat: the policy asks for upstream's decisions wherever ours differ on purpose.
         gangs_fall_whole: tide rules hold, so a gang is taken whole or not at all.
         promised: what the ledger's ``inqueue`` holds for each admitted gang.
         reservations: promises that outlive the session, by pod.
@@ -72,7 +73,8 @@ class Session:
         self._service: dict[int, ServiceType] = {}
         self._open_queue = [queue.state is QueueState.OPEN and not queue.problem for queue in snapshot.queues]
         self.phase: list[GangPhase] = [self._phase_now(g) for g in range(len(self.gangs))]
-        self.candidates = Candidates(self.cluster, self.hooks)
+        self.compat = policy.compatibility == "volcano"
+        self.candidates = Candidates(self.cluster, self.hooks, tiers)
         self.gangs_fall_whole = any(plugin.gangs_fall_whole for tier in tiers for plugin, _ in tier)
         self.node_index = _node_index(self.cluster.workspace, snapshot)
         for tier in tiers:

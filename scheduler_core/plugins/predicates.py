@@ -50,6 +50,10 @@ class Predicates(Plugin):
         self._index = session.node_index
         self._ports: dict[int, list[HostPort]] | None = None
 
+    def volatile(self, cls: TaskClass) -> bool:
+        """Ports are taken by placements of this very session."""
+        return bool(cls.ports)
+
     def predicate(self, cls: TaskClass) -> Iterator[tuple[str, Bools]]:
         """The masks of the filters, each with the word that counts refused nodes."""
         index = self._index

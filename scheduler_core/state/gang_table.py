@@ -33,6 +33,7 @@ class GangTable:
         queue: int32 (G,), position in the ledger, -1 = the queue does not exist.
         counts: int64 (statuses, G), members by status.
         min_member: int64 (G,). least: the same as a list.
+        versions: by gang, how often its members have changed; what was summed over them holds while it stays.
         has_best_effort: bool by gang, whether a member asks for nothing but a place.
     """
 
@@ -57,6 +58,7 @@ class GangTable:
         self._offsets: list[int] = np.searchsorted(gang[order], np.arange(size + 1)).tolist()
         flat = np.bincount(tasks.status[member].astype(np.int64) * size + gang, minlength=statuses * size)
         self.counts: Ints = flat[: statuses * size].reshape(statuses, size).astype(np.int64)
+        self.versions: list[int] = [0] * size
         # Sums that are asked for one gang at a time, kept beside the columns.
         self._ready: list[int] = self.counts[READY].sum(axis=0).tolist()
         self._scheduled: list[int] = self.counts[SCHEDULED].sum(axis=0).tolist()
@@ -72,6 +74,7 @@ class GangTable:
     def adjust(self, status: int, gang: int, by: int) -> None:
         """Count a member more or less in a status."""
         self.counts[status, gang] += by
+        self.versions[gang] += 1
         if _READY[status]:
             self._ready[gang] += by
         if _SCHEDULED[status]:

@@ -52,7 +52,7 @@ def place(
     options, _ = allowed_options(session, session.queue_of(gang), cls, point)
     if not any(options):
         return None
-    spot = session.candidates.best(cls, options, now=now, future=future)
+    spot = session.candidates.best(cls, options, now=now, future=future, task=task)
     if spot is None:
         return None
     take(statement, task, spot)
