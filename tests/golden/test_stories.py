@@ -18,7 +18,8 @@ from scheduler_core.serde.policy import parse_policy
 from tests import builders as b
 from tests.reference.aftermath import carry_out
 from tests.reference.invariants import broken
-from tests.reference.session import FOUNDING, decide
+from tests.reference.plugins import NAIVE
+from tests.reference.session import ACTIONS, FOUNDING, decide
 
 STEP = 40
 CALM_ROUNDS = 5
@@ -83,6 +84,12 @@ def check(found, expected, where):
             assert actual == value, f"{where}: {part} of {name}"
 
 
+def has_naive_version(policy):
+    """The naive scheduler knows every plugin and action of the policy."""
+    plugins = {option.name for tier in policy.tiers for option in tier}
+    return not policy.compatibility and plugins <= NAIVE.keys() and set(policy.actions) <= ACTIONS.keys()
+
+
 @pytest.mark.parametrize("case", list(cases()))
 def test_story(case):
     options = case.get("options", {})
@@ -102,7 +109,9 @@ def test_story(case):
         check(told(result), expected, f"round {number + 1}")
         if "policy" not in case:
             assert broken(taken, result, {**FOUNDING, **options}, b.now(moment)) == []
-            theirs = decide(taken, now=b.now(moment), options=options, memory=before)
+        if "policy" not in case or has_naive_version(policy):
+            spoken = None if "policy" not in case else policy
+            theirs = decide(taken, now=b.now(moment), policy=spoken, options=options, memory=before)
             assert theirs["binds"].keys() == {bind.pod for bind in result.binds}
             assert theirs["evictions"] == sorted((e.pod, e.reclaimer) for e in result.evictions)
         objects = carry_out(objects, result, moment)

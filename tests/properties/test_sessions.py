@@ -18,9 +18,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scheduler_core import run_session
+from scheduler_core.serde.policy import parse_policy
 from scheduler_core.serde.result import dump
 from tests import builders as b
 from tests.properties.clusters import random_cluster
+from tests.properties.policies import random_policy
 from tests.properties.shrink import smallest
 from tests.reference.aftermath import carry_out
 from tests.reference.invariants import broken
@@ -61,7 +63,12 @@ def difference(objects, options, now, memory=None):
     taken = b.snapshot(objects)
     ours, _ = session(objects, options, now, memory)
     theirs = decide(taken, now=now, options=options, memory=memory)
-    mine = decided(ours)
+    return mismatch(ours, theirs)
+
+
+def mismatch(result, theirs):
+    """Parts of the decision that are not the naive scheduler's, or None."""
+    mine = decided(result)
     return {key: (mine[key], theirs[key]) for key in mine if mine[key] != theirs[key]} or None
 
 
@@ -91,6 +98,24 @@ class TestAgainstTheNaiveScheduler:
         result, memory = session(objects, options, now)
         after = carry_out(objects, result, 10_000)
         assert difference(after, options, now + STEP, memory) is None
+
+
+class TestPolicies:
+    @many
+    @given(seeds)
+    def test_other_policies_decide_like_the_naive_scheduler_too(self, seed):
+        rng = random.Random(seed)
+        objects, options, now = random_cluster(rng)
+        policy = parse_policy(random_policy(rng, options))
+
+        def differs(fewer):
+            taken = b.snapshot(fewer)
+            result, _ = run_session(taken, policy, now=now, check=True)
+            return mismatch(result, decide(taken, now=now, policy=policy))
+
+        if differs(objects):
+            objects = smallest(objects, differs)
+            pytest.fail(f"{policy.source}\n{told(objects, options, differs(objects))}")
 
 
 class TestInvariants:

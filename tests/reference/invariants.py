@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from tests.reference.placement import admitted
+from tests.reference.policy import install
 from tests.reference.reclaim import SYSTEM_CLASSES
 from tests.reference.world import CHARGED, HOLDING, READY, capacity, members, open_world, put, service_type
 
@@ -32,7 +33,7 @@ CODES = (
 
 def broken(snapshot, result, options, now):
     """Everything that does not hold, one sentence each; empty is good."""
-    world = open_world(snapshot, options, now, None)
+    world = install(open_world(snapshot, options, now, None))
     found = list(_decisions_are_possible(world, result))
     found += _evictions_are_allowed(world, result)
     _apply(world, result)

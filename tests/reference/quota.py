@@ -67,6 +67,12 @@ def allows(world, task, card):
     return True
 
 
+def nameless(world, gang):
+    """A member asks for cards without naming them, in a queue that has a quota by card type."""
+    asks = any(t["milli"] and not t["named"] for t in members(world, gang, "pending", "pipelined"))
+    return asks and world["queues"][world["gangs"][gang].queue].card_quota is not None
+
+
 # --- admission -------------------------------------------------------------------------------------------------------
 
 

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from tests.reference.world import CHARGED, READY, cards_on, count, free, free_cards, members, service_type
+from tests.reference.world import CHARGED, READY, cards_on, count, free, free_cards, members
 
 SYSTEM_CLASSES = ("system-cluster-critical", "system-node-critical")
 
 
 def units_near(world, reclaimer, task, nodes):
     """Whole gangs, and single members beyond minMember where losing one harms nobody else, that may be taken."""
-    found = []
+    found, holding = [], {}
     for gang in sorted(world["gangs"]):
         held = [t for t in members(world, gang, *CHARGED) if t["status"] != "allocated"]
         if not any(t["status"] == "running" and t["node"] in nodes for t in held):
             continue
-        if protected(world, reclaimer, gang, held):
-            continue
-        free_to_go = [t for t in held if t["pod"].preemptable is not False]
+        if not protected(world, reclaimer, gang, held):
+            holding[gang] = held
+    asks = members(world, reclaimer, "pending")[0]
+    allowed = world["hooks"].victims("reclaimable", world, asks, [t for held in holding.values() for t in held])
+    for gang, held in holding.items():
+        free_to_go = [t for t in held if t["pod"].preemptable is not False and t["key"] in allowed]
         if len(free_to_go) == len(held):
             found.append(_unit(world, gang, task, held, spare=0))
         group = world["gangs"][gang]
@@ -39,9 +42,7 @@ def protected(world, reclaimer, gang, held):
         return True
     if group.preemptable is False or count(world, gang, ("allocated",)):
         return True
-    if any(t["pod"].namespace == "kube-system" or t["pod"].priority_class in SYSTEM_CLASSES for t in held):
-        return True
-    return service_type(world, gang) != "training"
+    return any(t["pod"].namespace == "kube-system" or t["pod"].priority_class in SYSTEM_CLASSES for t in held)
 
 
 def _unit(world, gang, task, tasks, *, spare):

@@ -5,8 +5,9 @@ It decides what the documents say and nothing faster: victims of a reclaim are f
 
 from __future__ import annotations
 
-from tests.reference.placement import admitted, on, place, take
-from tests.reference.quota import admits, allows, elastic, renew, share
+from tests.reference.placement import admitted, allows, on, place, take
+from tests.reference.policy import FOUNDING, install, options_of
+from tests.reference.quota import elastic, renew
 from tests.reference.reclaim import choose_victims, units_near
 from tests.reference.world import (
     SCHEDULED,
@@ -22,29 +23,25 @@ from tests.reference.world import (
     put,
     ready,
     schedulable,
-    service_type,
     undo,
     valid,
     waiting_since,
 )
 
-FOUNDING = {
-    "overCommitFactor": 2.0,
-    "cardUnlimitedCpuMemory": True,
-    "podOwnerReferenceToServiceType": {"ReplicaSet": "inference", "Deployment": "inference", "Job": "training"},
-    "unknownReclaimer": "deny",
-    "reservationSeconds": 120.0,
-}
+__all__ = ["FOUNDING", "decide"]
 
 
-def decide(snapshot, *, now, options=None, memory=None):
-    """Binds, promises and evictions by pod, phases by gang, and who took from whom."""
-    world = open_world(snapshot, {**FOUNDING, **(options or {})}, now, memory)
+def decide(snapshot, *, now, policy=None, options=None, memory=None):
+    """Binds, promises and evictions by pod, phases by gang, and who took from whom.
+
+    Args:
+        policy: a parsed policy whose plugins all have naive versions; None = the founding one.
+        options: arguments of capacity-card over those of the founding policy.
+    """
+    world = install(open_world(snapshot, options_of(policy, options), now, memory), policy)
     _apply_reservations(world, memory)
-    _enqueue(world)
-    _allocate(world)
-    _backfill(world)
-    _reclaim(world)
+    for action in world["actions"]:
+        ACTIONS[action](world)
     return {
         "binds": _placed(world, "allocated"),
         "pipelined": _placed(world, "pipelined"),
@@ -78,11 +75,11 @@ def _phase_after(world, gang):
 
 def _queue_order(world, name):
     queue = world["queues"][name]
-    return (-queue.priority, share(world, name), queue.created, name)
+    return (*world["hooks"].key("queue_order", world, name), queue.created, name)
 
 
 def _gang_order(world, gang):
-    return (-world["gangs"][gang].priority, ready(world, gang), waiting_since(world, gang), gang)
+    return (*world["hooks"].key("gang_order", world, gang), waiting_since(world, gang), gang)
 
 
 class _Turns:
@@ -106,6 +103,10 @@ class _Turns:
         if not self.waiting[queue]:
             del self.waiting[queue]
         return best[1]
+
+    def drop(self, queue):
+        """The queue takes no more turns."""
+        self.waiting.pop(queue, None)
 
 
 def _candidate(world, gang):
@@ -162,14 +163,23 @@ def _enqueue(world):
             world, [g for g in sorted(world["gangs"]) if world["phase"][g] == phase and schedulable(world, g)]
         )
         while (gang := turns.next()) is not None:
-            world["phase"][gang] = "Inqueue" if admits(world, gang) else "Pending"
+            world["phase"][gang] = "Inqueue" if world["hooks"].vote("enqueueable", world, gang) else "Pending"
             renew(world, gang)
 
 
 def _allocate(world):
+    if "enqueue" not in world["actions"]:
+        # Without an enqueue action every gang counts as admitted.
+        for gang in sorted(world["gangs"]):
+            if world["phase"][gang] == "Pending" and schedulable(world, gang):
+                world["phase"][gang] = "Inqueue"
+                renew(world, gang)
     turns = _Turns(world, [gang for gang in sorted(world["gangs"]) if _candidate(world, gang)])
     while (gang := turns.next()) is not None:
-        if _allocate_turn(world, gang):
+        queue = world["gangs"][gang].queue
+        if world["hooks"].any("overused", world, queue):
+            turns.drop(queue)
+        elif _allocate_turn(world, gang):
             turns.put(gang)
 
 
@@ -240,15 +250,16 @@ def _backfill(world):
 
 def _reclaim(world):
     """Each starving gang that the tide lets take anything tries once, all its waiting members together."""
+    hooks = world["hooks"]
     starving = [g for g in sorted(world["gangs"]) if _candidate(world, g) and members(world, g, "pending")]
-    turns = _Turns(world, [g for g in starving if _may_take(world, g)])
+    asks = [g for g in starving if hooks.all("reclaimer", world, g) and hooks.first_tier_all("starving", world, g)]
+    turns = _Turns(world, asks)
     while (gang := turns.next()) is not None:
+        queue = world["gangs"][gang].queue
+        if hooks.any("overused", world, queue):
+            turns.drop(queue)
+            continue
         _reclaim_turn(world, gang)
-
-
-def _may_take(world, gang):
-    kind = service_type(world, gang)
-    return kind == "inference" or (kind == "unknown" and world["options"]["unknownReclaimer"] == "allow")
 
 
 def _reclaim_turn(world, gang):
@@ -343,7 +354,7 @@ def _quota_room(world, task, most):
     def fill(cards):
         held, done, cards = [], 0, list(cards)
         while done < most and cards:
-            if not allows(world, task, cards[0]):
+            if not (world["hooks"].all("preemptive", world, task, cards[0]) and allows(world, task, cards[0])):
                 cards.pop(0)
                 continue
             # A stand-in that takes quota but no room.
@@ -357,3 +368,7 @@ def _quota_room(world, task, most):
 
     options = task["choices"] or [None]
     return fill(options), {card: fill([card]) for card in options}
+
+
+# Naive actions by the name that a policy uses.
+ACTIONS = {"enqueue": _enqueue, "allocate": _allocate, "backfill": _backfill, "reclaim": _reclaim}

@@ -60,6 +60,7 @@ def _task(world, pod, ours):
     unlimited = world["options"]["cardUnlimitedCpuMemory"] and milli > 0
     status = _status(pod, ours)
     return {
+        "world": world,
         "key": pod.key,
         "pod": pod,
         "gang": pod.group_key if pod.group and ours else None,
@@ -240,10 +241,11 @@ def missing(world, gang):
 
 
 def task_order(task):
-    """Priority, then the number in a name of three parts, then creation, then the name."""
+    """What the plugins say, then the number in a name of three parts, then creation, then the name."""
     parts = task["pod"].name.rsplit("-", 2)
     number = int(parts[2]) if len(parts) == 3 and parts[2].isdecimal() else math.inf
-    return (-task["pod"].priority, number, task["pod"].created, task["key"])
+    said = task["world"]["hooks"].key("task_order", task["world"], task)
+    return (*said, number, task["pod"].created, task["key"])
 
 
 def in_task_order(tasks):
@@ -252,44 +254,18 @@ def in_task_order(tasks):
 
 
 def ready(world, gang):
-    """minMember is reached, also by role; waiting members that ask for nothing count."""
-    if _enough(world, gang, READY) < world["gangs"][gang].min_member:
-        return False
-    return _roles_enough(world, gang, READY)
+    """All plugins agree that the gang may run as it is."""
+    return world["hooks"].all("ready", world, gang)
 
 
 def pipelined(world, gang):
-    """minMember would be reached once what leaves has left."""
-    statuses = (*READY, "pipelined")
-    return _enough(world, gang, statuses) >= world["gangs"][gang].min_member and _roles_enough(world, gang, statuses)
+    """The gang could run once what leaves has left."""
+    return world["hooks"].vote("pipelined", world, gang)
 
 
 def valid(world, gang):
-    """Enough members exist at all."""
-    if count(world, gang, VALID) < world["gangs"][gang].min_member:
-        return False
-    return _roles_enough(world, gang, VALID)
-
-
-def _enough(world, gang, statuses):
-    return count(world, gang, statuses) + sum(1 for task in members(world, gang, "pending") if task["best_effort"])
-
-
-def _roles_enough(world, gang, statuses):
-    group = world["gangs"][gang]
-    roles = group.min_task_member
-    if group.min_member < sum(roles.values()):
-        return True
-    for role, wanted in roles.items():
-        have = sum(
-            1
-            for task in members(world, gang)
-            if task["pod"].role == role
-            and (task["status"] in statuses or (task["status"] == "pending" and task["best_effort"]))
-        )
-        if have < wanted:
-            return False
-    return True
+    """The gang could run at all."""
+    return world["hooks"].all("valid", world, gang)
 
 
 def schedulable(world, gang):
@@ -300,9 +276,7 @@ def schedulable(world, gang):
     let_in = world["queues"][group.queue].namespaces
     if let_in is not None and group.namespace not in let_in:
         return False
-    # A queue with a quota by card type cannot count cards that nobody names.
-    nameless = any(t["milli"] and not t["named"] for t in members(world, gang, "pending", "pipelined"))
-    return not (nameless and world["queues"][group.queue].card_quota is not None)
+    return world["hooks"].all("well_written", world, gang)
 
 
 def queue_open(world, name):

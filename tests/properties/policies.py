@@ -1,0 +1,51 @@
+"""Random policies: the founding one, with more plugins and actions, other switches and other arguments.
+
+A plugin or an action takes part as soon as it has a naive version and a line here.
+"""
+
+from __future__ import annotations
+
+import json
+
+# name -> random arguments
+PLUGINS = {}
+# Actions beside enqueue, allocate, backfill, reclaim.
+ACTIONS = ()
+
+
+def random_policy(rng, options):
+    """Text of a policy file.
+
+    Args:
+        options: arguments of capacity-card.
+    """
+    first = [_plugin("priority"), _plugin("gang", enableReclaimable=False), _plugin("conformance")]
+    second = [_plugin("predicates", _predicates(rng)), _plugin("nodeorder", _weights(rng))]
+    second.insert(rng.randrange(3), _plugin("capacity-card", options))
+    if rng.random() < 0.3:
+        rng.shuffle(first)
+    for name in sorted(PLUGINS):
+        if rng.random() < 0.3:
+            tier = rng.choice((first, second, second))
+            tier.insert(rng.randrange(len(tier) + 1), _plugin(name, PLUGINS[name](rng)))
+    actions = ["enqueue", "allocate", "backfill", "reclaim"]
+    if rng.random() < 0.2:
+        actions.remove("enqueue")
+    for name in ACTIONS:
+        if rng.random() < 0.3:
+            actions.insert(rng.randrange(1, len(actions) + 1), name)
+    return json.dumps({"actions": ", ".join(actions), "tiers": [{"plugins": first}, {"plugins": second}]})
+
+
+def _plugin(name, arguments=None, **switches):
+    return {"name": name, **switches, **({"arguments": arguments} if arguments else {})}
+
+
+def _predicates(rng):
+    names = ("predicate.NodeAffinityEnable", "predicate.NodePortsEnable", "predicate.TaintTolerationEnable")
+    return {name: False for name in names if rng.random() < 0.15}
+
+
+def _weights(rng):
+    names = ("leastrequested", "mostrequested", "nodeaffinity", "balancedresource", "tainttoleration")
+    return {f"{name}.weight": rng.choice((0, 1, 2, 5)) for name in names if rng.random() < 0.4}

@@ -1,0 +1,120 @@
+"""What the plugins of a policy say together, in plain loops over tiers (semantics 1.4, with the better rule of 1.5).
+
+A naive plugin is a class in ``tests/reference/plugins/<name>.py`` with a method for each point it cares about; every
+method gets the world first. Points and their answers:
+
+- order, a tuple of sort keys: ``queue_order(world, queue)``, ``gang_order(world, gang)``, ``task_order(world, task)``
+- vote, 1 permit, 0 abstain, -1 reject: ``enqueueable(world, gang)``, ``pipelined(world, gang)``
+- all must say True: ``valid``, ``ready`` (world, gang), ``allowed(world, task, card)``, ``filter(world, task, node)``,
+  ``reclaimer(world, gang)``, ``well_written(world, gang)``, ``preemptive(world, task, card)``
+- one True is enough: ``overused(world, queue)``
+- only the first tier with a registrant: ``starving(world, gang)``
+- added: ``score(world, task, node)``
+- victims, a set of task keys or None to abstain: ``reclaimable``, ``preemptable`` (world, task, candidates)
+- the first registrant's answer: ``service_type(world, gang)``, ``charge(world, cpu, memory, with_cards)``
+"""
+
+from __future__ import annotations
+
+# point -> the switch of the policy file that turns it off, by the engine's name of the switch
+SWITCH = {
+    "queue_order": "queue_order",
+    "gang_order": "job_order",
+    "task_order": "task_order",
+    "enqueueable": "job_enqueued",
+    "enqueued": "job_enqueued",
+    "pipelined": "job_pipelined",
+    "ready": "job_ready",
+    "starving": "job_starving",
+    "allowed": "allocatable",
+    "preemptive": "preemptive",
+    "filter": "predicate",
+    "score": "node_order",
+    "overused": "overused",
+    "reclaimer": "reclaimable",
+    "reclaimable": "reclaimable",
+    "preemptable": "preemptable",
+}
+
+
+class Hooks:
+    """Plugins by tier: ``tiers`` is a list of lists of (plugin, switches)."""
+
+    def __init__(self, tiers):
+        self.tiers = tiers
+
+    def rows(self, point):
+        """Methods by tier, empty tiers included."""
+        switch = SWITCH.get(point)
+        return [
+            [
+                getattr(plugin, point)
+                for plugin, switches in tier
+                if hasattr(plugin, point) and (switch is None or switches.get(switch, True))
+            ]
+            for tier in self.tiers
+        ]
+
+    def flat(self, point):
+        """Methods of all tiers in order."""
+        return [call for row in self.rows(point) for call in row]
+
+    def key(self, point, *subject):
+        """Sort keys one after the other."""
+        return tuple(part for call in self.flat(point) for part in call(*subject))
+
+    def vote(self, point, *subject):
+        """True unless somebody rejects before a tier with a permit has ended."""
+        for row in self.rows(point):
+            permitted = False
+            for call in row:
+                answer = call(*subject)
+                if answer < 0:
+                    return False
+                permitted = permitted or answer > 0
+            if permitted:
+                return True
+        return True
+
+    def all(self, point, *subject):
+        """True when nobody says no."""
+        return all(call(*subject) for call in self.flat(point))
+
+    def any(self, point, *subject):
+        """True when somebody says yes."""
+        return any(call(*subject) for call in self.flat(point))
+
+    def first_tier_all(self, point, *subject):
+        """The first tier with a registrant decides; False without any."""
+        for row in self.rows(point):
+            if row:
+                return all(call(*subject) for call in row)
+        return False
+
+    def total(self, point, *subject):
+        """The sum of all answers."""
+        total = 0
+        for call in self.flat(point):
+            total = total + call(*subject)
+        return total
+
+    def first(self, point, *subject):
+        """The first registrant's answer, None without any."""
+        for call in self.flat(point):
+            return call(*subject)
+        return None
+
+    def victims(self, point, world, task, candidates):
+        """Keys of the tasks that may be taken: the first tier that decides, all of it; an empty answer is a veto."""
+        for row in self.rows(point):
+            standing = None
+            for call in row:
+                answer = call(world, task, candidates)
+                if answer is None:
+                    continue
+                standing = set(answer) if standing is None else standing & set(answer)
+                if not standing:
+                    return set()
+            if standing is not None:
+                return standing
+        return set()
