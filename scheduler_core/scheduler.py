@@ -101,9 +101,8 @@ def run_session(
             invariants.check(session.cluster, step.name)
     start = clock()
     count_elastic(session)
-    for gang, phase in enumerate(session.phase):
-        if phase is GangPhase.INQUEUE:
-            renew_promise(session, gang)
+    for gang in session.phase.where(GangPhase.INQUEUE):
+        renew_promise(session, gang)
     found, positions, told = dict[int, Reason](), dict[int, int](), session.memory.told
     if reasons:
         found, positions = Reasons(session).all()

@@ -113,7 +113,7 @@ def hold_back(session: Session, gang: int) -> None:
 
 def _promote(session: Session) -> None:
     """Without an enqueue action every gang counts as admitted."""
-    for gang, phase in enumerate(session.phase):
-        if phase is GangPhase.PENDING and session.schedulable(gang):
+    for gang in session.phase.where(GangPhase.PENDING):
+        if session.schedulable(gang):
             session.phase[gang] = GangPhase.INQUEUE
             renew_promise(session, gang)

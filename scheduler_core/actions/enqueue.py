@@ -26,7 +26,7 @@ class Enqueue(Action):
         """Test every admitted and every waiting gang once, O(gangs log gangs)."""
         count_elastic(session)
         for phase in (GangPhase.INQUEUE, GangPhase.PENDING):
-            found = [g for g, at in enumerate(session.phase) if at is phase and session.schedulable(g)]
+            found = [g for g in session.phase.where(phase) if session.schedulable(g)]
             rotation = Rotation(session, found)
             while (queue := rotation.best_queue()) is not None:
                 self._test(session, rotation.pop(queue))

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from scheduler_core.algorithms.selectors import NodeIndex
 from scheduler_core.algorithms.service_type import service_type
 from scheduler_core.framework.candidates import Candidates
@@ -16,16 +18,15 @@ from scheduler_core.framework.statement import Operation, Statement
 from scheduler_core.framework.trace import Trace
 from scheduler_core.model.memory import Memory, Reservation
 from scheduler_core.model.pod import ServiceType
-from scheduler_core.model.podgroup import GangPhase, PodGroup
+from scheduler_core.model.podgroup import PodGroup
 from scheduler_core.model.policy import Policy
 from scheduler_core.model.queue import QueueState
 from scheduler_core.model.snapshot import Snapshot
 from scheduler_core.state.cluster import Cluster
+from scheduler_core.state.phases import PHASE_CODE, PHASE_PENDING, PHASE_RUNNING, PHASE_UNKNOWN, Codes, Phases
 from scheduler_core.state.status import PENDING
 from scheduler_core.state.task_class import TaskClass
 from scheduler_core.state.workspace import Workspace
-
-_RUNNING, _INQUEUE = GangPhase.RUNNING, GangPhase.INQUEUE
 
 Tiers = Sequence[Sequence[tuple[Plugin, dict[str, bool]]]]
 
@@ -39,7 +40,7 @@ class Session:
         hooks: the plugins' functions, combined by tier.
         node_index: masks over nodes by label, name and taint.
         candidates: where a task class fits, and which node is best.
-        phase: current phase of each gang.
+        phase: current phase of each gang, see :class:`Phases`.
         compat: the policy asks for upstream's decisions wherever ours differ on purpose.
         gangs_fall_whole: tide rules hold, so a gang is taken whole or not at all.
         promised: what the ledger's ``inqueue`` holds for each admitted gang.
@@ -72,7 +73,7 @@ class Session:
         self._service_types: dict[tuple[str, str, str], ServiceType] = {}
         self._service: dict[int, ServiceType] = {}
         self._open_queue = [queue.state is QueueState.OPEN and not queue.problem for queue in snapshot.queues]
-        self.phase: list[GangPhase] = [self._phase_now(g) for g in range(len(self.gangs))]
+        self.phase = Phases(self._phases_now())
         self.compat = policy.compatibility == "volcano"
         self.candidates = Candidates(self.cluster, self.hooks, tiers)
         self.gangs_fall_whole = any(plugin.gangs_fall_whole for tier in tiers for plugin, _ in tier)
@@ -179,7 +180,7 @@ class Session:
 
     def queue_key(self, queue: int) -> tuple[Any, ...]:
         """Sort key of a queue; a total order. Kept until what the queue uses changes."""
-        version = self.ledger.versions[queue]
+        version = int(self.ledger.versions[queue])
         known = self._queue_keys.get(queue)
         if known is None or known[0] != version:
             spec = self.ledger.queues[queue]
@@ -270,14 +271,17 @@ class Session:
             cpu, memory = charge
         return Demand(cpu, memory, cards, {}, unknown)
 
-    def _phase_now(self, gang: int) -> GangPhase:
-        """The phase that the members bear out: a PodGroup that lost its pods starts again as Pending."""
-        phase = self.group(gang).phase
-        enough = self.gangs.scheduled(gang) >= self.gangs.least[gang]
-        if enough:
-            settled = phase is _RUNNING or phase is _INQUEUE or phase is GangPhase.COMPLETED
-            return phase if settled or not self.gangs.total(gang) else _RUNNING
-        return GangPhase.PENDING if phase is _RUNNING or phase is GangPhase.UNKNOWN else phase
+    def _phases_now(self) -> Codes:
+        """int8 (G,): what the members bear out; a PodGroup that lost its pods starts again as Pending."""
+        gangs = self.gangs
+        code = PHASE_CODE
+        written = np.fromiter((code[group.phase] for group in gangs.groups), dtype=np.int8, count=len(gangs))
+        enough = gangs.scheduled_count >= gangs.min_member
+        unsettled = (written == PHASE_PENDING) | (written == PHASE_UNKNOWN)
+        lost = ~enough & ((written == PHASE_RUNNING) | (written == PHASE_UNKNOWN))
+        written[enough & unsettled & (np.diff(gangs.start) > 0)] = PHASE_RUNNING
+        written[lost] = PHASE_PENDING
+        return written
 
 
 def _node_index(workspace: Workspace, snapshot: Snapshot) -> NodeIndex:

@@ -194,7 +194,7 @@ class CapacityCard(Plugin):
     def _in_use(self, *, back: bool) -> Ints:
         """int64 (D,): used, less what could be taken ``back``; kept until a node or a queue changes."""
         ledger = self.session.ledger
-        key = (len(self.session.nodes.log), sum(ledger.versions), back)
+        key = (len(self.session.nodes.log), int(ledger.versions.sum()), back)
         known = self._use.get(back)
         if known is None or known[0] != key:
             used = self._used() - self._taken_back() if back else self._used()

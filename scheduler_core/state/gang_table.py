@@ -31,10 +31,14 @@ class GangTable:
     Attributes:
         groups: the PodGroups. names: namespace/name.
         queue: int32 (G,), position in the ledger, -1 = the queue does not exist.
+        min_member: int64 (G,).
+        queue_list, least: ``queue`` and ``min_member`` once more as lists, for look-ups of one gang.
         counts: int64 (statuses, G), members by status.
-        min_member: int64 (G,). least: the same as a list.
-        versions: by gang, how often its members have changed; what was summed over them holds while it stays.
-        has_best_effort: bool by gang, whether a member asks for nothing but a place.
+        ready_count, scheduled_count, valid_count: int64 (G,), sums of ``counts`` over the statuses of those names.
+        versions: int64 (G,), how often its members have changed; what was summed over them holds while it stays.
+        has_best_effort: bool (G,), whether a member asks for nothing but a place.
+        member: int64 (members,), task slots by gang; ``start``: int64 (G + 1,), those of gang ``g`` are
+            ``member[start[g]:start[g + 1]]``, in no particular order.
     """
 
     def __init__(
@@ -54,19 +58,16 @@ class GangTable:
         member = np.flatnonzero(tasks.live & (tasks.gang >= 0))
         gang = tasks.gang[member].astype(np.int64)
         order = np.argsort(gang, kind="stable")
-        self._members = member[order]
-        self._offsets: list[int] = np.searchsorted(gang[order], np.arange(size + 1)).tolist()
+        self.member: Ints = member[order]
+        self.start: Ints = np.searchsorted(gang[order], np.arange(size + 1)).astype(np.int64)
         flat = np.bincount(tasks.status[member].astype(np.int64) * size + gang, minlength=statuses * size)
         self.counts: Ints = flat[: statuses * size].reshape(statuses, size).astype(np.int64)
-        self.versions: list[int] = [0] * size
-        # Sums that are asked for one gang at a time, kept beside the columns.
-        self._ready: list[int] = self.counts[READY].sum(axis=0).tolist()
-        self._scheduled: list[int] = self.counts[SCHEDULED].sum(axis=0).tolist()
-        self._valid: list[int] = self.counts[VALID].sum(axis=0).tolist()
-        self._pending: list[int] = self.counts[PENDING].tolist()
-        self._waiting: list[int] = self.counts[PIPELINED].tolist()
+        self.versions: Ints = np.zeros(size, dtype=np.int64)
+        self.ready_count: Ints = self.counts[READY].sum(axis=0)
+        self.scheduled_count: Ints = self.counts[SCHEDULED].sum(axis=0)
+        self.valid_count: Ints = self.counts[VALID].sum(axis=0)
         idle = np.bincount(gang[best_effort[tasks.cls[member]]], minlength=size)
-        self.has_best_effort: list[bool] = (idle > 0).tolist()
+        self.has_best_effort: Bools = idle > 0
 
     def __len__(self) -> int:
         return len(self.groups)
@@ -76,19 +77,15 @@ class GangTable:
         self.counts[status, gang] += by
         self.versions[gang] += 1
         if _READY[status]:
-            self._ready[gang] += by
+            self.ready_count[gang] += by
         if _SCHEDULED[status]:
-            self._scheduled[gang] += by
+            self.scheduled_count[gang] += by
         if _VALID[status]:
-            self._valid[gang] += by
-        if status == PENDING:
-            self._pending[gang] += by
-        elif status == PIPELINED:
-            self._waiting[gang] += by
+            self.valid_count[gang] += by
 
     def members(self, gang: int) -> list[int]:
         """Slots of all its pods, in no particular order."""
-        found: list[int] = self._members[self._offsets[gang] : self._offsets[gang + 1]].tolist()
+        found: list[int] = self.member[self.start[gang] : self.start[gang + 1]].tolist()
         return found
 
     def with_status(self, gang: int, *statuses: int) -> list[int]:
@@ -122,27 +119,27 @@ class GangTable:
 
     def pending(self, gang: int) -> int:
         """Members that wait."""
-        return self._pending[gang]
+        return int(self.counts[PENDING, gang])
 
     def ready(self, gang: int) -> int:
         """R: bound, running, allocated or succeeded members (semantics 2.2)."""
-        return self._ready[gang]
+        return int(self.ready_count[gang])
 
     def waiting(self, gang: int) -> int:
         """W: members that are promised room that is still leaving."""
-        return self._waiting[gang]
+        return int(self.counts[PIPELINED, gang])
 
     def valid(self, gang: int) -> int:
         """Members that are in place or still wanted."""
-        return self._valid[gang]
+        return int(self.valid_count[gang])
 
     def scheduled(self, gang: int) -> int:
         """Members with a node or finished, as the phase counts them."""
-        return self._scheduled[gang]
+        return int(self.scheduled_count[gang])
 
     def total(self, gang: int) -> int:
         """N: all members."""
-        return self._offsets[gang + 1] - self._offsets[gang]
+        return int(self.start[gang + 1] - self.start[gang])
 
 
 def lasting_name(group: PodGroup) -> str:

@@ -25,7 +25,7 @@ class QueueLedger:
         pipelined: int64 (D, Q), tasks that are promised room.
         inqueue: int64 (D, Q), what admitted gangs still need up to their minimum, choices not included.
         inqueue_choices: per queue, milli-cards by the tuple of card positions of which any will do.
-        versions: per queue, grows with each change of ``allocated`` or ``pipelined``.
+        versions: int64 (Q,), grows with each change of ``allocated`` or ``pipelined``.
         elastic: int64 (D, Q), allocated beyond the minimum of its gang.
     """
 
@@ -46,7 +46,7 @@ class QueueLedger:
         self.pipelined: Ints = np.zeros(shape, dtype=np.int64)
         self.inqueue: Ints = np.zeros(shape, dtype=np.int64)
         self.elastic: Ints = np.zeros(shape, dtype=np.int64)
-        self.versions = [0] * len(queues)
+        self.versions: Ints = np.zeros(len(queues), dtype=np.int64)
         self.inqueue_choices: list[dict[tuple[int, ...], int]] = [{} for _ in queues]
 
     def __len__(self) -> int:

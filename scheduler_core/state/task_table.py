@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler_core.model.pod import Pod
+from scheduler_core.state.card_sets import CardSets
 from scheduler_core.state.status import Bools, Floats, Index, Ints
 
 
@@ -16,13 +17,13 @@ class TaskTable:
         status: int8; node, gang, cls, card: int32, -1 = none (``card`` is the type that it takes on its node).
         priority: int64. started: float64, seconds since the epoch, NaN = unknown.
         protected: bool, the pod says ``volcano.sh/preemptable: "false"``.
-        indices: which cards of its node it holds (or is promised).
+        indices: which cards of its node it holds (or is promised), see :class:`CardSets`.
     """
 
-    def __init__(self, capacity: int = 64) -> None:
+    def __init__(self, capacity: int = 64, words: int = 1) -> None:
         self.pods: list[Pod | None] = [None] * capacity
         self.keys: list[str] = [""] * capacity
-        self.indices: list[tuple[int, ...]] = [()] * capacity
+        self.indices = CardSets(capacity, words)
         self.status: np.ndarray[tuple[int], np.dtype[np.int8]] = np.zeros(capacity, dtype=np.int8)
         self.node: Index = np.full(capacity, -1, dtype=np.int32)
         self.gang: Index = np.full(capacity, -1, dtype=np.int32)
@@ -55,7 +56,7 @@ class TaskTable:
         more = len(self.pods)
         self.pods += [None] * more
         self.keys += [""] * more
-        self.indices += [()] * more
+        self.indices.grow(more)
         self.status = np.concatenate([self.status, np.zeros(more, dtype=np.int8)])
         self.node = np.concatenate([self.node, np.full(more, -1, dtype=np.int32)])
         self.gang = np.concatenate([self.gang, np.full(more, -1, dtype=np.int32)])

@@ -15,6 +15,7 @@ from scheduler_core.model.pod import Pod, PodPhase
 from scheduler_core.model.podgroup import PodGroup
 from scheduler_core.model.snapshot import Snapshot
 from scheduler_core.state.axes import Axes
+from scheduler_core.state.card_sets import words_for
 from scheduler_core.state.card_table import CardTable, choose_cards
 from scheduler_core.state.gang_table import lasting_name
 from scheduler_core.state.node_table import NodeTable
@@ -96,7 +97,7 @@ class Workspace:
         self.classes = ClassTable(self.axes)
         self.nodes = NodeTable(self.axes, snapshot.nodes)
         self.cards = CardTable(self.axes, snapshot.nodes)
-        self.tasks = TaskTable(max(64, len(snapshot.pods)))
+        self.tasks = TaskTable(max(64, len(snapshot.pods)), words_for(int(self.cards.count.max(initial=0))))
         self.masks: dict[object, object] = {}
         self._free = list(range(len(self.tasks) - 1, -1, -1))
         self._pods = {}
@@ -237,7 +238,7 @@ class Workspace:
         """Take the cards that the pod says it holds; False when that cannot be true."""
         count = self.cards.count_list[card][node]
         needed = 1 if cls.share else cls.whole
-        if len(set(wanted)) != needed or min(wanted) < 0 or max(wanted) >= count:
+        if len(wanted) != needed or len(set(wanted)) != needed or min(wanted) < 0 or max(wanted) >= count:
             return False
         free = self.cards.free_now(card, node)
         each = cls.share or 1000
