@@ -32,14 +32,19 @@ class ClassView:
     """What is known of one class; arrays over nodes.
 
     Attributes:
-        allowed: bool (N,), the predicates hold. labels: refused nodes by predicate.
+        allowed: bool (N,), the predicates hold once what leaves has left. refused: refused nodes by predicate.
+        allowed_now: bool (N,), they hold at once; the very same array where no predicate tells the two apart.
+        curable: bool (N,), nothing but other pods stands in the way; ``allowed`` is a part of it.
         now, future: bool (options, N), fits at once / once what leaves has left, by card option (one row when the
             class asks for no card).
         score: float64 (N,).
     """
 
-    def __init__(self, cls: TaskClass, allowed: Bools, refused: dict[str, int]) -> None:
+    def __init__(
+        self, cls: TaskClass, allowed: Bools, allowed_now: Bools, curable: Bools, refused: dict[str, int]
+    ) -> None:
         self.cls, self.allowed, self.refused = cls, allowed, refused
+        self.allowed_now, self.curable = allowed_now, curable
         self.place = -1
         options = max(1, len(cls.cards))
         self.now: Bools = np.zeros((options, len(allowed)), dtype=np.bool_)
@@ -146,24 +151,40 @@ class Candidates:
                     return Spot(node, card, chosen, now)
         return None
 
-    def _predicates(self, cls: TaskClass) -> tuple[Bools, dict[str, int]]:
+    def _predicates(self, cls: TaskClass) -> tuple[Bools, Bools, Bools, dict[str, int]]:
+        """``allowed``, ``allowed_now``, ``curable`` and ``refused`` of a view.
+
+        A predicate yields ``(label, mask)``, or ``(label, now, later)`` where other pods decide: what holds at once,
+        and what holds once what leaves has left.
+        """
         count = len(self._cluster.nodes)
         allowed: Bools = np.ones(count, dtype=np.bool_)
+        now = curable = allowed
+        alike = True
         refused: dict[str, int] = {}
         for tier in self._hooks.tiers("predicate"):
             for _, call in tier:
-                for label, mask in call(cls):
-                    lost = int(np.count_nonzero(allowed & ~mask))
+                for label, mask, *later in call(cls):
+                    at_last = later[0] if later else mask
+                    lost = int(np.count_nonzero(allowed & ~at_last))
                     if lost:
                         refused[label] = refused.get(label, 0) + lost
-                        allowed = allowed & mask
-        return allowed, refused
+                        allowed = allowed & at_last
+                    alike = alike and not later
+                    if alike:
+                        now = curable = allowed
+                        continue
+                    now = now & mask
+                    if not later:
+                        curable = curable & mask
+        return allowed, now, curable, refused
 
     def _compute(self, view: ClassView, at: np.ndarray[tuple[int], np.dtype[np.intp]] | None) -> None:
         cls, nodes, cards = view.cls, self._cluster.nodes, self._cluster.cards
         where: slice | np.ndarray[tuple[int], np.dtype[np.intp]] = slice(None) if at is None else at
         allowed = view.allowed[where]
-        fits_now = allowed & resource_fit(nodes.now[:, where], cls.request, cls.rows)
+        at_once = allowed if view.allowed_now is view.allowed else view.allowed_now[where]
+        fits_now = at_once & resource_fit(nodes.now[:, where], cls.request, cls.rows)
         fits_future = allowed & resource_fit(nodes.future[:, where], cls.request, cls.rows)
         if cls.missing or cls.oversize_share:
             fits_now = fits_future = np.zeros_like(allowed)

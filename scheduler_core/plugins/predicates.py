@@ -54,7 +54,7 @@ class Predicates(Plugin):
         """Ports are taken by placements of this very session."""
         return bool(cls.ports)
 
-    def predicate(self, cls: TaskClass) -> Iterator[tuple[str, Bools]]:
+    def predicate(self, cls: TaskClass) -> Iterator[tuple[str, Bools] | tuple[str, Bools, Bools]]:
         """The masks of the filters, each with the word that counts refused nodes."""
         index = self._index
         tolerates_cordon = any(tolerates(toleration, _UNSCHEDULABLE) for toleration in cls.tolerations)
@@ -71,24 +71,28 @@ class Predicates(Plugin):
         if self.values["predicate.TaintTolerationEnable"]:
             yield "taint", index.intolerable(cls.tolerations, preferred=False) == 0
         if cls.ports and self.values["predicate.NodePortsEnable"]:
-            yield "host port", self._free_ports(cls)
+            yield "host port", *self._free_ports(cls)
 
-    def _free_ports(self, cls: TaskClass) -> Bools:
-        taken = self._taken_ports()
-        mask: Bools = np.ones(len(self.session.nodes), dtype=np.bool_)
-        for node, ports in taken.items():
-            if any(_clash(a, b) for a in cls.ports for b in ports):
-                mask[node] = False
-        return mask
+    def _free_ports(self, cls: TaskClass) -> tuple[Bools, Bools]:
+        """Nodes where the ports are free at once, and once what leaves has left."""
+        now: Bools = np.ones(len(self.session.nodes), dtype=np.bool_)
+        later = now.copy()
+        for node, port, leaving in self._taken_ports():
+            if any(_clash(one, port) for one in cls.ports):
+                now[node] = False
+                later[node] &= leaving
+        return now, later
 
-    def _taken_ports(self) -> dict[int, list[HostPort]]:
+    def _taken_ports(self) -> list[tuple[int, HostPort, bool]]:
+        """(node, port, whether its pod leaves) of every port that is taken or promised."""
         session = self.session
-        taken: dict[int, list[HostPort]] = {}
+        taken: list[tuple[int, HostPort, bool]] = []
         tasks = session.tasks
         with_ports = np.array([bool(c.ports) for c in session.cluster.classes.classes], dtype=np.bool_)
         on_node = HOLDS[tasks.status] | (tasks.status == TaskStatus.PIPELINED)
         for task in np.flatnonzero(tasks.live & on_node & (tasks.node >= 0) & with_ports[tasks.cls]).tolist():
-            taken.setdefault(int(tasks.node[task]), []).extend(tasks.pod(task).host_ports)
+            leaving = bool(tasks.status[task] == TaskStatus.RELEASING)
+            taken += [(int(tasks.node[task]), port, leaving) for port in tasks.pod(task).host_ports]
         return taken
 
 
