@@ -1,7 +1,8 @@
 """The one walk over tiers and plugins, by combine rule.
 
 Source: volcano-semantics 1.4 and the recommended rule of 1.5: "nobody has decided yet" is something else than
-"nobody may be taken", and an empty answer that does not abstain is a veto that ends the walk.
+"nobody may be taken", and an empty answer that does not abstain is a veto that ends the walk. With
+``compatibility: volcano`` victims are combined as upstream does, where the two look the same.
 """
 
 from __future__ import annotations
@@ -48,9 +49,14 @@ Hook = tuple[str, Callable[..., Any]]  # plugin name, bound method
 
 
 class Hooks:
-    """Registered functions by extension point: a list of tiers, each a list of (plugin name, function)."""
+    """Registered functions by extension point: a list of tiers, each a list of (plugin name, function).
 
-    def __init__(self, tiers: Sequence[Sequence[tuple[Plugin, dict[str, bool]]]]) -> None:
+    Args:
+        compat: combine victims with upstream's defects.
+    """
+
+    def __init__(self, tiers: Sequence[Sequence[tuple[Plugin, dict[str, bool]]]] = (), *, compat: bool = False) -> None:
+        self._compat = compat
         self._tiers: dict[str, list[list[Hook]]] = {}
         self._flat: dict[str, list[Hook]] = {}
         for point in EXTENSION_POINTS:
@@ -137,6 +143,8 @@ class Hooks:
         An answer that is empty without abstaining ends the walk with nobody. Nobody registered means nobody.
         """
         pool = tuple(candidates)
+        if self._compat:
+            return self._victims_upstream(point, subject, pool)
         votes: list[Vote] = []
         refused: dict[int, str] = {}
         for number, tier in enumerate(self._tiers[point], start=1):
@@ -155,3 +163,39 @@ class Hooks:
             if standing is not None:
                 return Verdict(standing, tuple(votes), refused)
         return Verdict(frozenset(), tuple(votes), refused)
+
+    def _victims_upstream(self, point: str, subject: Any, pool: tuple[int, ...]) -> Verdict:
+        """Upstream's walk (semantics 1.5): what is empty looks undecided.
+
+        An empty answer ends its tier and lets the next one hand out victims; after disjoint answers the next plugin
+        of the tier fills the set anew.
+        """
+        votes: list[Vote] = []
+        refused: dict[int, str] = {}
+        for number, tier in enumerate(self._tiers[point], start=1):
+            standing: frozenset[int] = frozenset()
+            for name, call in tier:
+                opinion: Opinion = call(subject, pool)
+                if opinion.allowed is None:
+                    votes.append(Vote(number, name, "abstain"))
+                    continue
+                for task, rule in opinion.refused.items():
+                    refused.setdefault(task, rule)
+                votes.append(Vote(number, name, "permit" if opinion.allowed else "reject"))
+                standing = standing & opinion.allowed if standing else opinion.allowed
+                if not opinion.allowed:
+                    break
+            if standing:
+                return Verdict(standing, tuple(votes), refused)
+        return Verdict(frozenset(), tuple(votes), refused)
+
+    def named(self, point: str, *subject: Any) -> dict[int, tuple[str, str]]:
+        """Tasks that the first tier with any names, each with the plugin that named it first and why."""
+        for tier in self._tiers[point]:
+            found: dict[int, tuple[str, str]] = {}
+            for name, call in tier:
+                for task, why in call(*subject).items():
+                    found.setdefault(task, (name, why))
+            if found:
+                return found
+        return {}

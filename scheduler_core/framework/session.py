@@ -63,7 +63,8 @@ class Session:
         self.cluster = Cluster(snapshot, workspace)
         self.nodes, self.cards, self.tasks = self.cluster.nodes, self.cluster.cards, self.cluster.tasks
         self.gangs, self.ledger, self.axes = self.cluster.gangs, self.cluster.ledger, self.cluster.axes
-        self.hooks = Hooks(tiers)
+        self.compat = policy.compatibility == "volcano"
+        self.hooks = Hooks(tiers, compat=self.compat)
         self.trace = Trace()
         self.promised: dict[int, Demand] = {}
         self.reservations: dict[str, Reservation] = {}
@@ -74,7 +75,6 @@ class Session:
         self._service: dict[int, ServiceType] = {}
         self._open_queue = [queue.state is QueueState.OPEN and not queue.problem for queue in snapshot.queues]
         self.phase = Phases(self._phases_now())
-        self.compat = policy.compatibility == "volcano"
         self.candidates = Candidates(self.cluster, self.hooks, tiers)
         self.gangs_fall_whole = any(plugin.gangs_fall_whole for tier in tiers for plugin, _ in tier)
         self.node_index = _node_index(self.cluster.workspace, snapshot)

@@ -9,14 +9,14 @@ from scheduler_core.framework.extension_points import EXTENSION_POINTS, POINTS, 
 from scheduler_core.framework.plugin import Plugin
 
 
-def hooks(point, *tiers, switches=None):
+def hooks(point, *tiers, switches=None, compat=False):
     """Plugins that answer a fixed value at one point; ``tiers`` are lists of (name, answer)."""
 
     def plugin(name, answer):
         made = type(name, (Plugin,), {"name": name, point: lambda self, *subject: answer})
         return made({}), (switches or {}).get(name, {})
 
-    return Hooks([[plugin(name, answer) for name, answer in tier] for tier in tiers])
+    return Hooks([[plugin(name, answer) for name, answer in tier] for tier in tiers], compat=compat)
 
 
 X, Y, Z = 1, 2, 3
@@ -30,26 +30,37 @@ NOBODY, ABSTAINS = Opinion(frozenset()), Opinion(None)
 
 
 @pytest.mark.parametrize(
-    ("tiers", "expected"),
+    ("tiers", "ours", "upstream"),
     [
-        ([[("A", some(X, Y)), ("B", some(Y))], [("C", NOBODY)]], {Y}),
-        ([[("A", NOBODY)], [("C", some(X))]], set()),
-        ([[("A", some(X)), ("B", some(Y)), ("C", some(Z))]], set()),
-        ([[("A", ABSTAINS)], [("C", some(X))]], {X}),
-        ([[("A", ABSTAINS), ("B", some(X))], [("C", some(Y))]], {X}),
-        ([[]], set()),
+        ([[("A", some(X, Y)), ("B", some(Y))], [("C", NOBODY)]], {Y}, {Y}),
+        ([[("A", NOBODY)], [("C", some(X))]], set(), {X}),
+        ([[("A", some(X)), ("B", NOBODY), ("C", some(X))], [("D", some(Z))]], set(), {Z}),
+        ([[("A", some(X)), ("B", some(Y)), ("C", some(Z))]], set(), {Z}),
+        ([[("A", some(X)), ("B", some(Y))], [("C", some(Z))]], set(), {Z}),
+        ([[("A", ABSTAINS)], [("C", some(X))]], {X}, {X}),
+        ([[("A", ABSTAINS), ("B", some(X))], [("C", some(Y))]], {X}, {X}),
+        ([[]], set(), set()),
     ],
     ids=[
         "first tier decides",
         "empty is a veto",
+        "empty after others is a veto",
         "disjoint is nobody",
+        "disjoint at the end of a tier",
         "all abstain",
         "abstain beside",
         "nobody asked",
     ],
 )
-def test_victims(tiers, expected):
-    assert hooks("reclaimable", *tiers).victims("reclaimable", None, [X, Y, Z]).allowed == expected
+def test_victims(tiers, ours, upstream):
+    assert hooks("reclaimable", *tiers).victims("reclaimable", None, [X, Y, Z]).allowed == ours
+    assert hooks("reclaimable", *tiers, compat=True).victims("reclaimable", None, [X, Y, Z]).allowed == upstream
+
+
+def test_the_first_tier_that_names_somebody_decides_who_is_asked_to_leave():
+    named = hooks("victim_tasks", [("A", {})], [("B", {X: "b"}), ("C", {X: "c", Y: "c"})], [("D", {Z: "d"})])
+    assert named.named("victim_tasks", [X, Y, Z]) == {X: ("B", "b"), Y: ("C", "c")}
+    assert hooks("victim_tasks", []).named("victim_tasks", []) == {}
 
 
 def test_victims_keep_votes_and_rules():
