@@ -16,13 +16,16 @@ class Argument(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One argument of a plugin or an action.
 
     Attributes:
-        name: as written in the policy file.
-        type: ``bool``, ``int``, ``float``, ``str``, ``list`` (of strings) or ``map`` (string to string).
+        name: as written in the policy file. A name that ends in a placeholder, ``binpack.resources.<name>``, stands for
+            any key that begins so; its value is then a mapping from what stands for the placeholder, ``{}`` by default.
+        type: ``bool``, ``int``, ``float``, ``str``, ``list`` (of strings), ``map`` (string to string), ``weights``
+            (name to number, or a list of ``{name, weight}``) or ``records`` (a list of mappings with ``fields``).
         default: value when the file says nothing.
         minimum, maximum: bounds of a number, both included; None = open.
         choices: the words that a ``str`` (or the values of a ``map``) may be; empty = any.
         doc: one line for the reference page.
         aliases: other spellings that are accepted.
+        fields: what each entry of ``records`` holds; every field must be there.
     """
 
     name: str
@@ -33,6 +36,12 @@ class Argument(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     choices: tuple[str, ...] = ()
     doc: str = ""
     aliases: tuple[str, ...] = ()
+    fields: tuple[Argument, ...] = ()
+
+    @property
+    def stem(self) -> str:
+        """The beginning of every key that a name with a placeholder stands for; empty for a plain name."""
+        return self.name[: self.name.index("<")] if self.name.endswith(">") and "<" in self.name else ""
 
 
 class Plugin:
@@ -60,6 +69,21 @@ class Plugin:
     def open(self, session: Session) -> None:
         """Called once when the session opens, in the order of the tiers."""
         self.session = session
+
+    @classmethod
+    def check(cls, values: Mapping[str, Any]) -> None:
+        """Refuse arguments that only together mean nothing; called when a policy is read.
+
+        Raises:
+            ValueError: the text says what would be right.
+        """
+
+    def remember(self) -> dict[str, float]:
+        """When something last happened that sessions to come must know of, seconds since the epoch by a key of its own.
+
+        Comes back as ``session.memory.acted``, and is forgotten unless it is said again.
+        """
+        return {}
 
     def volatile(self, cls: TaskClass) -> bool:
         """True when the answers for a class depend on placements beyond what a node's own rows show.

@@ -11,6 +11,15 @@ from scheduler_core.model.resources import MILLI
 from scheduler_core.state.axes import CPU, MEMORY, PODS, Axes
 from scheduler_core.state.status import Index, Ints
 
+# What a pod says of itself, as an annotation or else a label, that some plugin reads to tell where it may be.
+MARKS = (
+    "tidesched.io/card-model",
+    "tidesched.io/card-model-mode",
+    "tidesched.io/machine-group",
+    "volcano.sh/preemptable",
+    "volcano.sh/revocable-zone",
+)
+
 
 class TaskClass:
     """What a task needs, without who it is.
@@ -26,6 +35,7 @@ class TaskClass:
         missing: resources that no node has (cards by name, scalars), so that nothing will ever fit.
         oversize_share: asks for more than one card as a share, which nothing can give.
         best_effort: asks for nothing but a place.
+        marks: the pods' annotations (or labels) among :data:`MARKS`.
         where: what static predicates and preferences depend on, hashable.
     """
 
@@ -68,12 +78,21 @@ class TaskClass:
         self.preferred: tuple[PreferredNodeTerm, ...] = pod.preferred_nodes
         self.tolerations: tuple[Toleration, ...] = pod.tolerations
         self.ports: tuple[HostPort, ...] = pod.host_ports
+        self.marks: dict[str, str] = dict(marks_of(pod))
         self.where: Hashable = (self.selector, self.required, self.preferred, self.tolerations)
 
     @property
     def card_key(self) -> str:
         """The card request as it is shown: ``A|B``, the resource where no card is named, or empty."""
         return "|".join(self.names) or self.resource
+
+
+def marks_of(pod: Pod) -> tuple[tuple[str, str], ...]:
+    """The marks of a pod, in the order of :data:`MARKS`."""
+    notes, labels = pod.annotations, pod.labels
+    if not notes and not labels:
+        return ()
+    return tuple((key, notes.get(key, labels.get(key, ""))) for key in MARKS if key in notes or key in labels)
 
 
 class ClassTable:
@@ -125,6 +144,7 @@ class ClassTable:
             pod.preferred_nodes,
             pod.tolerations,
             pod.host_ports,
+            marks_of(pod),
         )
         index = self._by_key.get(key)
         if index is None:

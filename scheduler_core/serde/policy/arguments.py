@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
+
 from scheduler_core.framework.plugin import Argument
 from scheduler_core.serde.policy.tree import Field
 
@@ -51,6 +53,10 @@ def checked(argument: Argument, field: Field) -> Any:
             if not isinstance(value, dict):
                 raise ValueError(f"{argument.name} is a mapping of names to words, not {value!r}")
             return {str(key): _word(argument, item) for key, item in value.items()}
+        case "weights":
+            return _weights(argument, value)
+        case "records":
+            return _records(argument, field)
         case _:
             return value
 
@@ -75,6 +81,33 @@ def _number(argument: Argument, value: object) -> int | float:
         bounds = bounds or (f"{low:g} or more" if low is not None else "" if high is None else f"{high:g} or less")
         raise ValueError(f"{argument.name} is {bounds or _WORDS[argument.type]}, not {value!r}")
     return number
+
+
+def _weights(argument: Argument, value: object) -> dict[str, int | float]:
+    """Names with numbers: a mapping, or a list of ``{name, weight}`` as newer Kubernetes has it (weight 1)."""
+    if isinstance(value, list) and all(isinstance(item, dict) and "name" in item for item in value):
+        pairs = [(str(item["name"]), item.get("weight", 1)) for item in value]
+    elif isinstance(value, dict):
+        pairs = [(str(name), weight) for name, weight in value.items()]
+    else:
+        raise ValueError(f"{argument.name} is a mapping of names to numbers, not {value!r}")
+    found: dict[str, int | float] = {}
+    for name, weight in pairs:
+        if name in found:
+            raise ValueError(f"{argument.name} names {name} twice")
+        one = msgspec.structs.replace(argument, name=f"{argument.name}.{name}", type="float")
+        found[name] = _number(one, weight)
+    return found
+
+
+def _records(argument: Argument, field: Field) -> list[dict[str, Any]]:
+    names = ", ".join(part.name for part in argument.fields)
+    found = []
+    for item in field.items if field.items is not None else [field]:
+        if item.fields is None or set(item.fields) != {part.name for part in argument.fields}:
+            raise ValueError(f"{argument.name} is a list of {{{names}}}, not {field.value!r}")
+        found.append({part.name: checked(part, item.fields[part.name]) for part in argument.fields})
+    return found
 
 
 def _word(argument: Argument, value: object) -> str:

@@ -174,6 +174,11 @@ class _Parser:
             else:
                 self._complain("bad_value", f"{key} is true or false, not {field.value!r}", field, hint="true or false")
         arguments = self._arguments(f"plugin {name!r}", plugin.arguments, plugin.not_built, fields.get("arguments"))
+        try:
+            plugin.check(arguments)
+        except ValueError as error:
+            self._complain("bad_argument", f"plugin {name!r}: {error}", fields.get("arguments", named))
+            arguments = {argument.name: argument.default for argument in plugin.arguments}
         return PluginOption(name=name, switches=dict(sorted(switches.items())), arguments=arguments)
 
     def _known_plugin(self, name: str, field: Field) -> type[Plugin] | None:
@@ -216,10 +221,11 @@ class _Parser:
             return values
         by_name = {spelling: argument for argument in declared for spelling in (argument.name, *argument.aliases)}
         for key, given in self._mapping(field, f"the arguments of {owner} are a mapping").items():
-            argument = by_name.get(key)
+            argument, rest = self._argument(key, by_name)
             if argument is not None:
                 try:
-                    values[argument.name] = checked(argument, given)
+                    value = checked(argument, given)
+                    values[argument.name] = {**values[argument.name], rest: value} if rest else value
                 except ValueError as error:
                     self._complain("bad_argument", f"{owner}: {error}", given)
             elif key in not_built:
@@ -228,6 +234,16 @@ class _Parser:
                 hint = did_you_mean(key, by_name) if by_name else f"{owner} takes no arguments"
                 self._complain("unknown_argument", f"unknown argument {key!r} of {owner}", given, hint=hint)
         return values
+
+    @staticmethod
+    def _argument(key: str, by_name: dict[str, Argument]) -> tuple[Argument | None, str]:
+        """The argument that a key means, and what stands in it for the placeholder of its name (empty if none does)."""
+        if key in by_name:
+            return by_name[key], ""
+        for argument in by_name.values():
+            if argument.stem and key.startswith(argument.stem) and len(key) > len(argument.stem):
+                return argument, key[len(argument.stem) :]
+        return None, ""
 
     # --- forms --------------------------------------------------------------------------------------------------------
 
