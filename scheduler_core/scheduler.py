@@ -6,7 +6,7 @@ makes it faster.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 import msgspec
@@ -116,7 +116,9 @@ def run_session(
     start = clock()
     result = close(session, found, positions, timings if timer else {})
     timings["close"] = (clock() - start) * 1000
-    return result, Memory(reservations=standing(session), submitted=kept_places(session), told=told)
+    return result, Memory(
+        reservations=standing(session), submitted=kept_places(session), told=told, acted=_acted(tiers)
+    )
 
 
 def _decide(
@@ -132,6 +134,12 @@ def _explain(session: Session, reasons: dict[int, Reason], wanted: set[str] | No
         remedy = remedies.find(session.snapshot, reasons[gang], run)
         if remedy is not None:
             reasons[gang] = msgspec.structs.replace(reasons[gang], remedy=remedy)
+
+
+def _acted(tiers: Sequence[Sequence[tuple[Plugin, dict[str, bool]]]]) -> dict[str, float]:
+    """What the plugins want to be reminded of, by key."""
+    said = {key: at for tier in tiers for plugin, _ in tier for key, at in plugin.remember().items()}
+    return dict(sorted(said.items()))
 
 
 def _no_clock() -> float:

@@ -25,6 +25,19 @@ class Reservation(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     expires: float = 0.0
 
 
+class Election(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """The one gang that nodes are kept free for, until it starts or goes.
+
+    Attributes:
+        gang: namespace/name. nodes: by name, they take nobody else. since: when it was elected, seconds since the
+            epoch.
+    """
+
+    gang: str
+    nodes: tuple[str, ...] = ()
+    since: float = 0.0
+
+
 class Memory(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Carried from session to session; stored with the session row, so it survives a crash.
 
@@ -33,9 +46,12 @@ class Memory(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         submitted: gang -> the time it was first seen waiting, seconds since the epoch; keeps the place of a gang
             that was restarted under a new PodGroup.
         told: gang -> what its last event said, so that it is said once.
+        acted: plugin's key -> when it last did what it does only every so often, see ``Plugin.remember``.
     """
 
     version: int = MEMORY_VERSION
     reservations: tuple[Reservation, ...] = ()
     submitted: dict[str, float] = {}
     told: dict[str, str] = {}
+    election: Election | None = None
+    acted: dict[str, float] = {}
