@@ -17,7 +17,6 @@ ACTION_GROUP = "scheduler_core.actions"
 KNOWN_PLUGINS_NOT_BUILT: frozenset[str] = frozenset(
     {
         "drf",
-        "binpack",
         "proportion",
         "capacity",
         "overcommit",
@@ -36,7 +35,6 @@ KNOWN_PLUGINS_NOT_BUILT: frozenset[str] = frozenset(
         "network-topology-aware",
         "deviceshare",
         "resource-strategy-fit",
-        "requested-to-capacity-ratio",
         "coscheduling",
         "card-model",
         "machine-group",

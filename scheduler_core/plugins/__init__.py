@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from scheduler_core.framework.plugin import Plugin
+from scheduler_core.plugins.binpack import Binpack
 from scheduler_core.plugins.capacity_card import CapacityCard
 from scheduler_core.plugins.conformance import Conformance
 from scheduler_core.plugins.gang import Gang
 from scheduler_core.plugins.nodeorder import NodeOrder
 from scheduler_core.plugins.predicates import Predicates
 from scheduler_core.plugins.priority import Priority
+from scheduler_core.plugins.requested_to_capacity_ratio import RequestedToCapacityRatio
 
 PLUGINS: dict[str, type[Plugin]] = {
-    plugin.name: plugin for plugin in (CapacityCard, Conformance, Gang, NodeOrder, Predicates, Priority)
+    plugin.name: plugin
+    for plugin in (
+        Binpack,
+        CapacityCard,
+        Conformance,
+        Gang,
+        NodeOrder,
+        Predicates,
+        Priority,
+        RequestedToCapacityRatio,
+    )
 }

@@ -80,4 +80,4 @@ def test_every_argument_says_what_it_is():
     for kind in (*PLUGINS.values(), *ACTIONS.values()):
         for argument in kind.arguments:
             assert argument.doc, f"{kind.name}: {argument.name}"
-            assert argument.type in ("bool", "int", "float", "str", "list", "map")
+            assert argument.type in ("bool", "int", "float", "str", "list", "map", "weights", "records")

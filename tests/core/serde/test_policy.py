@@ -91,7 +91,7 @@ class TestNames:
             ("allocate", "preempt", "not_built", 1, None),
             ("allocate", "enqueue", "duplicate_action", 1, None),
             ("- name: gang", "- name: gagn", "unknown_plugin", 5, "did you mean 'gang'?"),
-            ("- name: gang", "- name: binpack", "not_built", 5, None),
+            ("- name: gang", "- name: resource-strategy-fit", "not_built", 5, None),
             ("- name: gang", "- name: priority", "duplicate_plugin", 5, None),
             (
                 "- name: gang",
@@ -235,14 +235,18 @@ profiles:
         assert given["leastrequested.weight"] == 0
         assert policy.actions == ("enqueue", "allocate", "backfill")
 
-    def test_the_configuration_of_document_003_names_what_is_missing(self):
+    def test_the_configuration_of_document_003(self):
         text = self.CONF + (
             "plugins:\n  score:\n    enabled:\n    - {name: RequestedToCapacityRatio, weight: 100}\n"
-            "    disabled:\n    - {name: LeastRequestedPriority}\n"
+            "    disabled:\n    - {name: LeastRequestedPriority}\npluginConfig:\n- name: RequestedToCapacityRatio\n"
+            "  args:\n    functionshape:\n    - {utilization: 0, score: 0}\n    - {utilization: 100, score: 100}\n"
+            "    resourcetoweightmap: {cpu: 1, nvidia.com/gpu: 1}\n"
         )
-        error = error_of(text)
-        assert (error.code, error.line) == ("not_built", 6)
-        assert "requested-to-capacity-ratio" in error.message
+        policy = parse_policy(text)
+        given = plugin(policy, "requested-to-capacity-ratio").arguments
+        assert given["weight"] == 100
+        assert given["resourcetoweightmap"] == {"cpu": 1, "nvidia.com/gpu": 1}
+        assert plugin(policy, "nodeorder").arguments["leastrequested.weight"] == 0
 
     def test_what_has_no_equivalent_is_named(self):
         text = self.CONF + "plugins: {filter: {enabled: [{name: CheckNodeColour}]}}\n"

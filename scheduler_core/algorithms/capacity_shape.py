@@ -1,0 +1,66 @@
+"""Scores by how full a node would be, along a line that the policy draws.
+
+Source: document 003, Kubernetes' RequestedToCapacityRatio. On purpose, as in the document: a resource whose score is
+zero stays in the divisor.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from scheduler_core.algorithms.compiled import compiled, compiled_inline
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@compiled_inline
+def on_line(utilization: float, at: Floats, score: Floats) -> float:
+    """The score at a utilization (percent): straight between two points, flat before the first and after the last."""
+    last = len(at) - 1
+    if utilization <= at[0]:
+        return float(score[0])
+    for i in range(last):
+        if utilization <= at[i + 1]:
+            return float(score[i] + (score[i + 1] - score[i]) * (utilization - at[i]) / (at[i + 1] - at[i]))
+    return float(score[last])
+
+
+@compiled_inline
+def utilization_with(used: int, request: int, capacity: int) -> float:
+    """Percent of the capacity in use with the task, at most 100; a node that has none of a resource is full of it."""
+    if capacity <= 0 or used + request >= capacity:
+        return 100.0
+    return 100.0 * float(used + request) / float(capacity)
+
+
+@compiled
+def shaped(
+    used: Ints, capacity: Ints, request: Ints, weight: Floats, at: Floats, score: Floats, scale: float
+) -> Floats:
+    """Score of each node for one task: scale x sum of line(utilization) x weight / sum of the weights.
+
+    Args:
+        used, capacity: int64 (D, N), in one unit a row. request: int64 (D,), 0 where nothing is asked for.
+        weight: float64 (D,), not all zero.
+        at, score: float64 (K,), the points of the line, ``at`` in percent and rising.
+        scale: weight of the whole score, and what brings it to 0..100.
+
+    Returns:
+        float64 (N,). O(D x N x K).
+    """
+    rows, nodes = used.shape
+    result = np.zeros(nodes, dtype=np.float64)
+    total = 0.0
+    for row in range(rows):
+        total += weight[row]
+    if total <= 0.0:
+        return result
+    for node in range(nodes):
+        found = 0.0
+        for row in range(rows):
+            full = utilization_with(used[row, node], request[row], capacity[row, node])
+            found += on_line(full, at, score) * weight[row]
+        result[node] = scale * found / total
+    return result

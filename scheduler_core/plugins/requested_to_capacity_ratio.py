@@ -1,0 +1,106 @@
+"""Plugin ``requested-to-capacity-ratio``: nodes by how full they would be, along a line that the policy draws.
+
+Extension point: node_order. For each named resource u = (request + allocated) / total in percent; the score is the
+weighted mean of line(u), brought to 0..100 and multiplied by ``weight``. A line that rises packs, one that falls
+spreads.
+Source: document 003 and contracts 4; Kubernetes' RequestedToCapacityRatio. As the document has it and other than
+Kubernetes: a resource whose score is zero stays in the divisor, and points may go up to 10 or up to 100 (``maxScore``).
+As in Kubernetes: a node that has none of a resource counts as full of it, so that packing keeps tasks without cards off
+the nodes with cards. Allocated is what will be in use once all that leaves has left, promises included.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from scheduler_core.algorithms.capacity_shape import shaped
+from scheduler_core.framework.named_resources import NamedResources, Where
+from scheduler_core.framework.plugin import Argument, Plugin
+from scheduler_core.framework.session import Session
+from scheduler_core.state.status import Floats
+from scheduler_core.state.task_class import TaskClass
+
+_LOW, _HIGH = 10, 100
+
+
+class RequestedToCapacityRatio(Plugin):
+    """Packs or spreads, as the line says."""
+
+    name: ClassVar[str] = "requested-to-capacity-ratio"
+    arguments: ClassVar[tuple[Argument, ...]] = (
+        Argument(
+            name="functionshape",
+            aliases=("shape",),
+            type="records",
+            default=[{"utilization": 0.0, "score": 0.0}, {"utilization": 100.0, "score": 10.0}],
+            fields=(
+                Argument(name="utilization", type="float", default=0.0, minimum=0, maximum=100, doc="percent"),
+                Argument(name="score", type="float", default=0.0, minimum=0, maximum=_HIGH, doc="score there"),
+            ),
+            doc="points of the line, utilization rising; between two points it is straight",
+        ),
+        Argument(
+            name="resourcetoweightmap",
+            aliases=("resources",),
+            type="weights",
+            default={"cpu": 1, "memory": 1},
+            minimum=0,
+            maximum=1_000_000,
+            doc="weight of each resource that counts: `cpu`, `memory`, an extended resource or a card type",
+        ),
+        Argument(
+            name="weight", type="int", default=1, minimum=0, maximum=1_000_000, doc="weight among the node scores"
+        ),
+        Argument(
+            name="maxScore",
+            type="int",
+            default=0,
+            minimum=0,
+            maximum=_HIGH,
+            doc="the highest score that a point may have, 10 or 100; 0 = 10 if no point is higher, else 100",
+        ),
+    )
+
+    @classmethod
+    def check(cls, values: Mapping[str, Any]) -> None:
+        """Refuse a line that is none."""
+        points, most = values["functionshape"], values["maxScore"]
+        if not points:
+            raise ValueError("functionshape has at least one point")
+        for before, after in itertools.pairwise(points):
+            if after["utilization"] <= before["utilization"]:
+                raise ValueError(f"functionshape rises in utilization; {after['utilization']:g} does not")
+        highest = max(point["score"] for point in points)
+        if most and highest > most:
+            raise ValueError(f"functionshape has the score {highest:g}, more than maxScore {most}")
+        if not any(values["resourcetoweightmap"].values()):
+            raise ValueError("resourcetoweightmap gives no resource a weight")
+
+    def open(self, session: Session) -> None:
+        """Read the line and the weights."""
+        super().open(session)
+        points, weights = self.values["functionshape"], self.values["resourcetoweightmap"]
+        self._at: Floats = np.array([point["utilization"] for point in points], dtype=np.float64)
+        self._score: Floats = np.array([point["score"] for point in points], dtype=np.float64)
+        self._resources = NamedResources(session, list(weights))
+        self._weights: Floats = np.array(list(weights.values()), dtype=np.float64)
+        most = self.values["maxScore"] or (_LOW if float(self._score.max()) <= _LOW else _HIGH)
+        self._scale = float(self.values["weight"]) * 100.0 / most
+
+    def node_order(self, cls: TaskClass, where: Where) -> Floats:
+        """Score of the nodes at ``where``; float64."""
+        resources = self._resources
+        score: Floats = shaped(
+            resources.used(where),
+            resources.capacity(where),
+            resources.request(cls),
+            self._weights,
+            self._at,
+            self._score,
+            self._scale,
+        )
+        return score
