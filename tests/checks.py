@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # file -> the command that prints it
 GENERATED = {
     "openapi.yaml": ["manage.py", "spectacular", "--validate", "--fail-on-warn"],
+    "docs/plugins.md": ["-m", "scheduler_core.serde.policy.reference_page"],
 }
 
 

@@ -20,13 +20,14 @@ class Parser(argparse.ArgumentParser):
 
 
 def build_parser() -> Parser:
-    """The parser of ``run`` and ``replay``."""
+    """The parser of all commands."""
     parser = Parser(
         prog="python -m scheduler_core", description="Decide for a cluster from files alone.", allow_abbrev=False
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
     _run(commands.add_parser("run", help="decide one session over a snapshot of a cluster", allow_abbrev=False))
     _replay(commands.add_parser("replay", help="play a trace of tasks through the scheduler", allow_abbrev=False))
+    _lint(commands.add_parser("lint", help="what a policy or a workload says and does not mean", allow_abbrev=False))
     return parser
 
 
@@ -62,6 +63,15 @@ def _replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", choices=("table", "json"), default="table")
     parser.add_argument("--out", metavar="FILE", help="write the report there instead of to stdout")
     parser.add_argument("--trace", metavar="FILE", help="write what happened as NDJSON")
+
+
+def _lint(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--conf", metavar="FILE", help="volcano-scheduler.conf or a ConfigMap with one; - = stdin")
+    what.add_argument("--workload", metavar="FILE", help="Deployments, Jobs, pods, queues; YAML or JSON; - = stdin")
+    parser.add_argument(
+        "--output", choices=("table", "json"), help="default: table on a terminal, json where a program reads it"
+    )
 
 
 def _time(text: str) -> float:

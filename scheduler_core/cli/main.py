@@ -1,6 +1,6 @@
 """Runs a command and turns every error into its exit status and one clear message.
 
-Exit status: 0 decided, 1 internal error or broken invariant, 2 bad input.
+Exit status: 0 decided, 1 internal error or broken invariant (``lint``: something was found), 2 bad input.
 """
 
 from __future__ import annotations
@@ -53,6 +53,10 @@ def _run(options: argparse.Namespace) -> int:
         from scheduler_core.cli import replay
 
         return replay.main(options)
+    if options.command == "lint":
+        from scheduler_core.cli import lint
+
+        return lint.main(options)
     from scheduler_core.cli import run
 
     return run.main(options)

@@ -1,0 +1,49 @@
+"""One thing that lint has found."""
+
+from __future__ import annotations
+
+import enum
+
+import msgspec
+
+from scheduler_core.model.errors import BadInput
+
+
+class Severity(enum.StrEnum):
+    """How bad it is: does not work, works otherwise than it reads, or is worth a second look."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+class Finding(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """What is wrong, where, and what would be right.
+
+    Attributes:
+        code: stable machine word. object: ``Kind namespace/name``, or the policy.
+        path: pointer below the object (``spec.tasks[0].policies``). fix: what to write.
+    """
+
+    severity: Severity
+    code: str
+    object: str
+    path: str
+    message: str
+    fix: str
+
+    def to_json(self) -> dict[str, str]:
+        """The document of the command line."""
+        return {name: str(getattr(self, name)) for name in self.__struct_fields__}
+
+
+def unreadable(error: BadInput, name: str) -> Finding:
+    """Input that a session would refuse, as a finding."""
+    return Finding(
+        severity=Severity.ERROR,
+        code=error.code,
+        object=name,
+        path=(error.path or "").lstrip("."),
+        message=error.message,
+        fix=error.hint or "",
+    )

@@ -1,0 +1,62 @@
+"""Lint of policies."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from scheduler_core.model.errors import BadInput
+from scheduler_core.serde.lint import lint_policy
+from scheduler_core.serde.policy.founding import FOUNDING_POLICY
+
+
+def policy(actions="enqueue, allocate, backfill", plugins=("priority", "gang", "predicates", "capacity-card")):
+    entries = [{"name": p} if isinstance(p, str) else p for p in plugins]
+    return json.dumps({"actions": actions, "tiers": [{"plugins": entries}]})
+
+
+def codes(text):
+    return [finding.code for finding in lint_policy(text)]
+
+
+def test_the_founding_policy_is_as_it_should_be():
+    assert codes(FOUNDING_POLICY) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (policy(actions="enqueue, backfill"), "nothing-allocates"),
+        (policy(actions="enqueue, reclaim, allocate"), "before-allocate"),
+        (policy(actions="allocate, enqueue"), "enqueue-late"),
+        (policy(plugins=("priority", "predicates", "capacity-card")), "no-gangs"),
+        (policy(plugins=("priority", "gang", "capacity-card")), "no-predicates"),
+        (policy(actions="enqueue, allocate, reclaim", plugins=("priority", "predicates")), "no-reclaim-voter"),
+        (policy(actions="enqueue, allocate, reclaim", plugins=("gang", "predicates")), "gang-protects"),
+        (policy(plugins=("priority", "gnag", "predicates")), "unknown_plugin"),
+        (policy(plugins=({"name": "gang", "enableNothing": True}, "predicates")), "unknown_switch"),
+    ],
+)
+def test_each_rule_finds_what_it_is_for(text, code):
+    assert code in codes(text)
+
+
+def test_a_finding_names_its_place_and_what_is_right():
+    (found,) = lint_policy(
+        policy(actions="enqueue, reclaim, allocate", plugins=("gang", "predicates", "capacity-card"))
+    )
+    assert (found.severity, found.object, found.path) == ("warning", "policy", "actions")
+    assert found.fix == "put reclaim after allocate"
+
+
+def test_a_misspelt_name_comes_with_the_nearest_one():
+    (found,) = lint_policy(policy(plugins=("priority", "gnag")))
+    assert "gang" in found.fix
+    assert found.path == "tiers[0].plugins[1].name"
+
+
+def test_what_is_no_policy_at_all_is_bad_input():
+    with pytest.raises(BadInput) as caught:
+        lint_policy("tiers: [", "x.conf")
+    assert caught.value.code == "malformed_yaml"
