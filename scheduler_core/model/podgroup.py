@@ -51,6 +51,7 @@ class PodGroup(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_default
         created: seconds since the epoch. ``submitted`` keeps the place in the queue over a restart that made a new
             PodGroup (annotation ``tidesched.io/submitted-at``); None = ``created``.
         min_resources: ``spec.minResources`` (cpu and memory; cards come from ``card_request``), None = unset.
+        min_scalars: its other entries in whole units by resource name (cards by the resource that counts them).
         card_request: annotation ``volcano.sh/card.request`` in milli-cards; names may be a choice ``A|B``.
         service_type: annotation ``volcano.sh/service.type``; empty = unset.
         preemptable: annotation or label ``volcano.sh/preemptable`` of the PodGroup; None = unset.
@@ -71,6 +72,7 @@ class PodGroup(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_default
     min_member: int = 1
     min_task_member: dict[str, int] = {}
     min_resources: Amount | None = None
+    min_scalars: dict[str, int] = {}
     card_request: dict[str, int] = {}
     priority: int = 0
     priority_class: str = ""

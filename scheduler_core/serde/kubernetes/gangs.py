@@ -78,6 +78,7 @@ def group_of_job(job: JobRecord, name: str, catalogue: Catalogue, priorities: Pr
         min_member=job.min_available or 1,
         min_task_member={task.name: task.min_available for task in job.tasks if task.explicit_min},
         min_resources=job_minimum(job, priorities),
+        min_scalars=job_scalars(job, priorities),
         priority=priorities.value(job.priority_class),
         priority_class=job.priority_class,
         service_type=said.service_type,
@@ -123,6 +124,7 @@ def group_of_pods(name: str, members: list[PodRecord], owners: Owners, prioritie
         or DEFAULT_QUEUE,
         min_member=least,
         min_resources=countable(Amount(pod.cpu_milli, pod.memory_mib).times(least)),
+        min_scalars=_times(first.devices, least),
         card_request=said.card_request,
         priority=priority,
         priority_class=pod.priority_class,
@@ -143,6 +145,19 @@ def job_minimum(job: JobRecord, priorities: Priorities) -> Amount:
     for task, count in _minimal_pods(job, priorities):
         total = total + Amount(task.cpu_milli, task.memory_mib).times(count)
     return countable(total)
+
+
+def job_scalars(job: JobRecord, priorities: Priorities) -> dict[str, int]:
+    """Other resources of that set in whole units, cards by the resource that counts them."""
+    scalars: dict[str, int] = {}
+    for task, count in _minimal_pods(job, priorities):
+        for name, amount in _times(task.devices, count).items():
+            scalars[name] = min(scalars.get(name, 0) + amount, MAX_COUNT)
+    return scalars
+
+
+def _times(scalars: Mapping[str, int], count: int) -> dict[str, int]:
+    return {name: min(amount * count, MAX_COUNT) for name, amount in sorted(scalars.items()) if amount and count}
 
 
 def countable(amount: Amount) -> Amount:

@@ -132,6 +132,7 @@ def read_pod_group(obj: object) -> PodGroupRecord:
         for i, condition in enumerate(conditions)
     ]
     born = created(meta)
+    least, scalars = _min_resources(spec.min_resources)
     group = PodGroup(
         namespace=namespace_of(meta),
         name=meta.name,
@@ -144,7 +145,8 @@ def read_pod_group(obj: object) -> PodGroupRecord:
             role: at_least(0, count, child(".spec.minTaskMember", role))
             for role, count in sorted((spec.min_task_member or {}).items())
         },
-        min_resources=_min_resources(spec.min_resources),
+        min_resources=least,
+        min_scalars=scalars,
         card_request=said.card_request,
         priority_class=spec.priority_class_name or "",
         phase=_phase(status.phase),
@@ -173,11 +175,11 @@ def at_least(lowest: int, value: int, path: str) -> int:
     return value
 
 
-def _min_resources(raw: RawResources | None) -> Amount | None:
+def _min_resources(raw: RawResources | None) -> tuple[Amount | None, dict[str, int]]:
     if not raw:
-        return None
-    cpu, memory, _ = read_resources(raw, ".spec.minResources")
-    return Amount(cpu or 0, memory or 0)
+        return None, {}
+    cpu, memory, scalars = read_resources(raw, ".spec.minResources")
+    return Amount(cpu or 0, memory or 0), scalars
 
 
 def _phase(text: str | None) -> GangPhase:

@@ -57,6 +57,7 @@ class TestAsItStands:
         assert (group.min_member, group.priority, group.phase) == (4, 20000, GangPhase.INQUEUE)
         assert group.card_request == {"A|B": 4000}
         assert group.min_resources == Amount(8000, 1024)
+        assert group.min_scalars == {"nvidia.com/gpu": 4}
         assert (group.service_type, group.preemptable) == ("training", False)
         assert (group.created, group.waiting_since) == (now(7), now(3))
         assert not group.made
@@ -145,6 +146,7 @@ class TestVolcanoJob:
         assert (group.priority, group.queue, group.owner_kind) == (20000, "q", "Job")
         assert group.min_resources == Amount(4000, 2048)
         assert group.card_request == {"NVIDIA-H200": 8000}
+        assert group.min_scalars == {"nvidia.com/gpu": 8}
         assert group.annotations == {"volcano.sh/x": "y"}
 
     def test_the_smallest_set_takes_the_important_roles_first(self):

@@ -1,0 +1,269 @@
+"""Resources by their Kubernetes names, as the plugins of upstream Volcano share them out.
+
+The queue ledger counts cards by type; ``capability``, ``deserved`` and ``guarantee`` of a Queue name resources, and
+several card types can be one resource (``nvidia.com/gpu``). The rows here are sums over the ledger, plus the extended
+resources that are no cards. Places on nodes (``pods``) are nothing that queues share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from scheduler_core.framework.demand import Demand, Shortfall
+from scheduler_core.framework.session import Session
+from scheduler_core.model.queue import Queue
+from scheduler_core.model.reason import ReasonCode
+from scheduler_core.model.resources import MILLI, Amount
+from scheduler_core.state.axes import CPU, FIRST_SCALAR, LEDGER_CARDS, MEMORY
+from scheduler_core.state.status import CHARGED, PENDING, PIPELINED, Bools, Ints
+from scheduler_core.state.task_class import TaskClass
+
+
+class ResourceRows:
+    """Names and amounts. Units: milli-cores, MiB, thousandths of everything else.
+
+    Args:
+        card_types: a row for each card type instead of one for each resource that counts cards.
+
+    Attributes:
+        names: ``cpu``, ``memory``, then the others by name.
+        total: what all nodes together have, by row.
+    """
+
+    def __init__(self, session: Session, *, card_types: bool = False) -> None:
+        axes = session.axes
+        self._session = session
+        cards: dict[str, list[int]] = {}
+        for card, (name, resource) in enumerate(zip(axes.cards, axes.resources, strict=True)):
+            cards.setdefault(name if card_types else resource, []).append(card)
+        self.names = ("cpu", "memory", *sorted({*cards, *axes.scalars}))
+        self.index = {name: row for row, name in enumerate(self.names)}
+        # Row by card type and by scalar; cards by row, for what is summed over the ledger.
+        self._of_card = {card: self.index[name] for name, group in cards.items() for card in group}
+        self._of_scalar = [self.index[name] for name in axes.scalars]
+        self._of_resource = {name: row for name, row in self.index.items() if row > MEMORY}
+        self._summed = [(self.index[name], [LEDGER_CARDS + card for card in group]) for name, group in cards.items()]
+        self._requests: dict[int, list[int]] = {}
+        self._scalar_use: dict[int, tuple[int, list[int]]] = {}
+        self.total = self._totals()
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def _totals(self) -> list[int]:
+        nodes, cards = self._session.nodes, self._session.cards
+        total = [0] * len(self)
+        total[CPU], total[MEMORY] = (int(nodes.allocatable[row].sum()) for row in (CPU, MEMORY))
+        for card, row in self._of_card.items():
+            total[row] += int(cards.count[card].sum()) * MILLI
+        for scalar, row in enumerate(self._of_scalar):
+            total[row] += int(nodes.allocatable[FIRST_SCALAR + scalar].sum()) * MILLI
+        return total
+
+    # What is written ----------------------------------------------------------------------------------------------
+
+    def capability(self, queue: Queue) -> list[int | None]:
+        """``spec.capability`` by row; None = no limit, which zero cpu or memory means too."""
+        written = {"cpu": queue.cpu_milli or None, "memory": queue.memory_mib or None}
+        others = {name: count * MILLI for name, count in queue.scalars.items()}
+        return [{**others, **written}.get(name) for name in self.names]
+
+    def written(self, amounts: Mapping[str, int]) -> list[int | None]:
+        """``deserved`` or ``guarantee`` by row; None = not named."""
+        return [
+            None if (amount := amounts.get(name)) is None else amount if row <= MEMORY else amount * MILLI
+            for row, name in enumerate(self.names)
+        ]
+
+    def amount(self, values: Sequence[int | None]) -> Amount:
+        """Rows as an amount; a resource that counts one card type goes by that type's name."""
+        cards: dict[str, int] = {}
+        axes = self._session.axes
+        for row, value in enumerate(values):
+            if row > MEMORY and value:
+                types = axes.cards_of_resource.get(self.names[row], ())
+                cards[axes.cards[types[0]] if len(types) == 1 else self.names[row]] = value
+        return Amount(values[CPU] or 0, values[MEMORY] or 0, cards)
+
+    # What is asked for --------------------------------------------------------------------------------------------
+
+    def request(self, cls: TaskClass) -> list[int]:
+        """What one task of a class counts; a choice of cards at its first."""
+        known = self._requests.get(cls.index)
+        if known is None:
+            charge = self._session.cluster.charge[:, cls.index]
+            known = [0] * len(self)
+            known[CPU], known[MEMORY] = int(charge[CPU]), int(charge[MEMORY])
+            row = self._of_card[cls.cards[0]] if cls.cards else self._of_resource.get(cls.resource)
+            if row is not None:
+                known[row] += int(charge[2])
+            for scalar, at in enumerate(self._of_scalar):
+                known[at] += int(cls.request[FIRST_SCALAR + scalar]) * MILLI
+            self._requests[cls.index] = known
+        return known
+
+    def of_task(self, task: int) -> list[int]:
+        """What one task counts, its cards at the type that it holds."""
+        cls, card = self._session.cluster.class_of(task), int(self._session.tasks.card[task])
+        amounts = self.request(cls)
+        if card < 0 or not cls.cards or self._of_card[card] == self._of_card[cls.cards[0]]:
+            return amounts
+        moved = list(amounts)
+        milli = int(self._session.cluster.charge[2, cls.index])
+        moved[self._of_card[cls.cards[0]]] -= milli
+        moved[self._of_card[card]] += milli
+        return moved
+
+    def of_gang(self, gang: int) -> list[int]:
+        """What a gang holds or is promised."""
+        session = self._session
+        status, total = session.tasks.status, [0] * len(self)
+        for task in session.gangs.members(gang):
+            if CHARGED[status[task]] or status[task] == PIPELINED:
+                total = [a + b for a, b in zip(total, self.of_task(task), strict=True)]
+        return total
+
+    def minimum(self, gang: int, demand: Demand) -> list[int]:
+        """A gang's demand (``session.minimum``) by row, with the resources that are no cards."""
+        total = [0] * len(self)
+        total[CPU], total[MEMORY] = demand.cpu_milli, demand.memory_mib
+        for choice, milli in demand.all_cards().items():
+            total[self._of_card[choice[0]]] += milli
+        if self._of_scalar:
+            for row, amount in enumerate(self._scalars_of(gang)):
+                total[row] += amount
+        return total
+
+    def _scalars_of(self, gang: int) -> list[int]:
+        session, total = self._session, [0] * len(self)
+        count = session.needed(gang)
+        tasks = session.pending_tasks(gang)[:count]
+        declared = session.group(gang).min_scalars
+        if len(tasks) < count and declared:
+            for name, row in zip(session.axes.scalars, self._of_scalar, strict=True):
+                total[row] += declared.get(name, 0) * MILLI
+            return total
+        for task in tasks:
+            request = session.cluster.class_of(task).request
+            for scalar, row in enumerate(self._of_scalar):
+                total[row] += int(request[FIRST_SCALAR + scalar]) * MILLI
+        return total
+
+    # What is in use -----------------------------------------------------------------------------------------------
+
+    def used(self, queues: int | Iterable[int]) -> list[int]:
+        """Allocated and promised of one queue, or of several together."""
+        ledger = self._session.ledger
+        several = [queues] if isinstance(queues, int) else list(queues)
+        total = self._sum((ledger.allocated[:, several] + ledger.pipelined[:, several]).sum(axis=1))
+        if self._of_scalar:
+            for queue in several:
+                total = [a + b for a, b in zip(total, self._scalars_in(queue), strict=True)]
+        return total
+
+    def promised(self, queues: Iterable[int]) -> list[int]:
+        """What admitted gangs of the queues still need up to their minimum."""
+        session, several = self._session, list(queues)
+        total = self._sum(session.ledger.inqueue[:, several].sum(axis=1))
+        for queue in several:
+            for choice, milli in session.ledger.inqueue_choices[queue].items():
+                total[self._of_card[choice[0]]] += milli
+        if self._of_scalar:
+            inside = set(several)
+            for gang in session.promised:
+                if session.queue_of(gang) in inside:
+                    total = [a + b for a, b in zip(total, self._scalars_of(gang), strict=True)]
+        return total
+
+    def elastic(self, queues: Iterable[int]) -> list[int]:
+        """What gangs of the queues have beyond their minimum."""
+        return self._sum(self._session.ledger.elastic[:, list(queues)].sum(axis=1))
+
+    def requested(self) -> list[list[int]]:
+        """By queue: what its tasks hold, are promised or wait for. O(tasks)."""
+        session = self._session
+        tasks, gangs = session.tasks, session.gangs
+        counted: Bools = CHARGED[tasks.status] | (tasks.status == PENDING) | (tasks.status == PIPELINED)
+        at = np.flatnonzero(tasks.live & counted & (tasks.gang >= 0))
+        queue = gangs.queue[tasks.gang[at]].astype(np.int64)
+        at, queue = at[queue >= 0], queue[queue >= 0]
+        by_class: Ints = np.array([self.request(cls) for cls in session.cluster.classes.classes], dtype=np.int64)
+        sums: Ints = np.zeros((len(session.ledger), len(self)), dtype=np.int64)
+        if at.size:
+            np.add.at(sums, queue, by_class[tasks.cls[at]])
+        found: list[list[int]] = sums.tolist()
+        return found
+
+    def _sum(self, column: Ints) -> list[int]:
+        values = column.tolist()
+        total = [0] * len(self)
+        total[CPU], total[MEMORY] = values[CPU], values[MEMORY]
+        for row, ledger_rows in self._summed:
+            total[row] = sum(values[at] for at in ledger_rows)
+        return total
+
+    def _scalars_in(self, queue: int) -> list[int]:
+        """Scalars that a queue's tasks hold; kept until what the queue uses changes."""
+        session = self._session
+        version = int(session.ledger.versions[queue])
+        known = self._scalar_use.get(queue)
+        if known is None or known[0] != version:
+            tasks, total = session.tasks, [0] * len(self)
+            held: Bools = tasks.live & (tasks.gang >= 0) & (CHARGED[tasks.status] | (tasks.status == PIPELINED))
+            at = np.flatnonzero(held)
+            at = at[session.gangs.queue[tasks.gang[at]] == queue]
+            kinds, counts = np.unique(tasks.cls[at], return_counts=True)
+            for cls, count in zip(kinds.tolist(), counts.tolist(), strict=True):
+                request = session.cluster.classes[cls].request
+                for scalar, row in enumerate(self._of_scalar):
+                    total[row] += int(request[FIRST_SCALAR + scalar]) * count * MILLI
+            known = self._scalar_use[queue] = (version, total)
+        return known[1]
+
+    # Comparisons --------------------------------------------------------------------------------------------------
+
+    def shortfall(
+        self,
+        code: ReasonCode,
+        asked: Sequence[int],
+        limits: Sequence[int],
+        used: Sequence[int],
+        promised: Sequence[int] | None = None,
+        *,
+        queue: str = "",
+    ) -> Shortfall | None:
+        """The first row of which is asked for more than there is; rows that nothing is asked of do not matter."""
+        for row, amount in enumerate(asked):
+            inqueue = promised[row] if promised is not None else 0
+            over = amount + used[row] + inqueue - limits[row]
+            if amount > 0 and over > 0:
+                return Shortfall(
+                    code=code,
+                    resource=self.names[row],
+                    requested=amount,
+                    limit=limits[row],
+                    allocated=used[row],
+                    inqueue=inqueue,
+                    short=over,
+                    queue=queue,
+                )
+        return None
+
+
+def unknown_card(code: ReasonCode, demand: Demand, queue: str = "") -> Shortfall | None:
+    """Cards that no node has: there are none, whatever the limit."""
+    if not demand.unknown:
+        return None
+    name, milli = min(demand.unknown.items())
+    return Shortfall(code=code, resource=name, requested=milli, short=milli, queue=queue)
+
+
+def largest_share(used: Sequence[int], of: Sequence[int | None]) -> float:
+    """Largest used part of what is named; 1 where something is used of which nothing is deserved.
+
+    One division of integers each, which is rounded correctly: equal shares are equal numbers on every processor.
+    """
+    parts = ((u / d if d else 1.0) for u, d in zip(used, of, strict=True) if d is not None and u > 0)
+    return max(parts, default=0.0)
