@@ -36,8 +36,6 @@ KNOWN_PLUGINS_NOT_BUILT: frozenset[str] = frozenset(
         "deviceshare",
         "resource-strategy-fit",
         "coscheduling",
-        "card-model",
-        "machine-group",
         "reservation",
     }
 )

@@ -5,8 +5,10 @@ from __future__ import annotations
 from scheduler_core.framework.plugin import Plugin
 from scheduler_core.plugins.binpack import Binpack
 from scheduler_core.plugins.capacity_card import CapacityCard
+from scheduler_core.plugins.card_model import CardModel
 from scheduler_core.plugins.conformance import Conformance
 from scheduler_core.plugins.gang import Gang
+from scheduler_core.plugins.machine_group import MachineGroup
 from scheduler_core.plugins.nodeorder import NodeOrder
 from scheduler_core.plugins.predicates import Predicates
 from scheduler_core.plugins.priority import Priority
@@ -17,8 +19,10 @@ PLUGINS: dict[str, type[Plugin]] = {
     for plugin in (
         Binpack,
         CapacityCard,
+        CardModel,
         Conformance,
         Gang,
+        MachineGroup,
         NodeOrder,
         Predicates,
         Priority,
