@@ -51,6 +51,7 @@ def _queues(session: Session) -> tuple[QueueOutcome, ...]:
     outcomes = []
     for q, queue in enumerate(ledger.queues):
         quota = ledger.quota(q)
+        deserved = session.hooks.first("queue_deserved", q)
         outcomes.append(
             QueueOutcome(
                 name=queue.name,
@@ -59,7 +60,7 @@ def _queues(session: Session) -> tuple[QueueOutcome, ...]:
                 allocated=ledger.amount(ledger.allocated[:, q]),
                 inqueue=inqueue[q],
                 elastic=ledger.amount(ledger.elastic[:, q]),
-                deserved=quota,
+                deserved=quota if deserved is None else deserved,
                 share=_share(session, q),
             )
         )
@@ -81,6 +82,9 @@ def _inqueue_amounts(session: Session) -> list[Amount]:
 def _share(session: Session, queue: int) -> float:
     """Largest used part of a limit, rounded so that every processor prints the same."""
     ledger = session.ledger
+    known = session.hooks.first("queue_share", queue)
+    if known is not None:
+        return round(known, 6)
     share = 0.0
     for row, limit in enumerate(ledger.capability[:, queue].tolist()):
         used = int(ledger.allocated[row, queue])

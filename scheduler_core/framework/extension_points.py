@@ -76,6 +76,9 @@ EXTENSION_POINTS: tuple[ExtensionPoint, ...] = (
     _P("reclaimer", _C.ALL, "reclaimable"),
     _P("service_type", _C.FIRST),
     _P("quota_charge", _C.FIRST),
+    # Ours: what a queue deserves and how much of it is in use, for the result.
+    _P("queue_deserved", _C.FIRST),
+    _P("queue_share", _C.FIRST),
 )
 
 POINTS: dict[str, ExtensionPoint] = {point.name: point for point in EXTENSION_POINTS}

@@ -21,6 +21,7 @@ from scheduler_core.model.pod import ServiceType
 from scheduler_core.model.podgroup import PodGroup
 from scheduler_core.model.policy import Policy
 from scheduler_core.model.queue import QueueState
+from scheduler_core.model.resources import MILLI
 from scheduler_core.model.snapshot import Snapshot
 from scheduler_core.state.cluster import Cluster
 from scheduler_core.state.phases import PHASE_CODE, PHASE_PENDING, PHASE_RUNNING, PHASE_UNKNOWN, Codes, Phases
@@ -79,8 +80,11 @@ class Session:
         self.gangs_fall_whole = any(plugin.gangs_fall_whole for tier in tiers for plugin, _ in tier)
         self.node_index = _node_index(self.cluster.workspace, snapshot)
         for tier in tiers:
-            for plugin, _ in tier:
+            for plugin, switches in tier:
+                plugin.switches = switches
                 plugin.open(self)
+        # Where queues are compared by trees, the place of one changes with what the others use.
+        self._keeps_queue_keys = not any(plugin.compares_queues for tier in tiers for plugin, _ in tier)
         for cls in self.cluster.classes.classes:
             charge = self.hooks.first("quota_charge", cls.cpu_milli, cls.memory_mib, cls.milli > 0)
             if charge is not None:
@@ -182,7 +186,7 @@ class Session:
         """Sort key of a queue; a total order. Kept until what the queue uses changes."""
         version = int(self.ledger.versions[queue])
         known = self._queue_keys.get(queue)
-        if known is None or known[0] != version:
+        if known is None or known[0] != version or not self._keeps_queue_keys:
             spec = self.ledger.queues[queue]
             known = (version, (*self.hooks.key("queue_order", queue), spec.created, spec.name))
             self._queue_keys[queue] = known
@@ -266,10 +270,21 @@ class Session:
             else:
                 unknown[name] = unknown.get(name, 0) + milli
         cpu, memory = (resources.cpu_milli, resources.memory_mib) if resources else (0, 0)
-        charge = self.hooks.first("quota_charge", cpu, memory, bool(cards or unknown))
+        unnamed = self._unnamed_cards(group, cards)
+        charge = self.hooks.first("quota_charge", cpu, memory, bool(cards or unknown or unnamed))
         if charge is not None:
             cpu, memory = charge
-        return Demand(cpu, memory, cards, {}, unknown)
+        return Demand(cpu, memory, cards, unnamed, unknown)
+
+    def _unnamed_cards(self, group: PodGroup, named: dict[tuple[int, ...], int]) -> dict[tuple[int, ...], int]:
+        """Milli-cards that ``minResources`` asks for by their resource, where ``card.request`` does not name them."""
+        axes, found = self.axes, dict[tuple[int, ...], int]()
+        counted = {axes.resources[choice[0]] for choice in named}
+        for resource, count in sorted(group.min_scalars.items()):
+            choice = axes.cards_of_resource.get(resource)
+            if choice and count and resource not in counted:
+                found[choice] = count * MILLI
+        return found
 
     def _phases_now(self) -> Codes:
         """int8 (G,): what the members bear out; a PodGroup that lost its pods starts again as Pending."""
