@@ -1,18 +1,59 @@
 """Node scores, 0 to 100, over many nodes at once.
 
+Each formula is one compiled function of one node, which the arrays here and the placement kernels both call: so both
+agree to the last bit. Amounts are whole numbers below 2**46 and shares at most 100, so that a division of float64 and
+its floor give what integer division gives.
 Source: Kubernetes' scoring plugins LeastAllocated, MostAllocated and BalancedAllocation, whose integer division is
 kept so that scores and ties agree.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
+
+from scheduler_core.algorithms.compiled import compiled, compiled_inline
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 MAX_SCORE = 100
+
+
+@compiled_inline
+def free_percent(allocatable: float, requested: float) -> float:
+    """Free part of one resource in whole percent; 0 where it is missing or would be over its capacity."""
+    if allocatable > 0.0 and requested <= allocatable:
+        return math.floor((allocatable - requested) * 100.0 / allocatable) + 0.0
+    return 0.0
+
+
+@compiled_inline
+def used_percent(allocatable: float, requested: float) -> float:
+    """Used part of one resource in whole percent; 0 where it is missing or would be over its capacity."""
+    if allocatable > 0.0 and requested <= allocatable:
+        return math.floor(requested * 100.0 / allocatable) + 0.0
+    return 0.0
+
+
+@compiled_inline
+def used_part(allocatable: float, requested: float) -> float:
+    """Used part of one resource, at most 1; 0 where it is missing."""
+    return min(1.0, requested / max(allocatable, 1.0)) if allocatable > 0.0 else 0.0
+
+
+@compiled_inline
+def off_mean(allocatable: float, part: float, mean: float) -> float:
+    """Squared distance from the mean of a resource that the node has."""
+    return (part - mean) * (part - mean) if allocatable > 0.0 else 0.0
+
+
+@compiled_inline
+def evenness(spread: float, rows: float) -> float:
+    """100 minus the standard deviation in percent, from the sum of squared distances over ``rows`` resources."""
+    return math.floor((1.0 - math.sqrt(spread / rows)) * 100.0) + 0.0
 
 
 def least_requested(allocatable: Ints, requested: Ints) -> Floats:
@@ -21,34 +62,17 @@ def least_requested(allocatable: Ints, requested: Ints) -> Floats:
     Args:
         allocatable, requested: int64 (rows, N); ``requested`` includes the task that is to be placed.
     """
-    safe = np.maximum(allocatable, 1)
-    score = np.where((allocatable > 0) & (requested <= allocatable), (allocatable - requested) * MAX_SCORE // safe, 0)
-    mean: Ints = score.sum(axis=0) // allocatable.shape[0]
-    return mean.astype(np.float64)
+    return _mean_percent(_table(allocatable), _table(requested), True)
 
 
 def most_requested(allocatable: Ints, requested: Ints) -> Floats:
     """Mean over the rows of the used share; 0 for a row that is missing or would be over its capacity."""
-    safe = np.maximum(allocatable, 1)
-    score = np.where((allocatable > 0) & (requested <= allocatable), requested * MAX_SCORE // safe, 0)
-    mean: Ints = score.sum(axis=0) // allocatable.shape[0]
-    return mean.astype(np.float64)
+    return _mean_percent(_table(allocatable), _table(requested), False)
 
 
 def balanced(allocatable: Ints, requested: Ints) -> Floats:
     """100 minus the standard deviation of the used shares over the rows that a node has, in percent."""
-    have = allocatable > 0
-    share = np.where(have, np.minimum(1.0, requested / np.maximum(allocatable, 1)), 0.0)
-    rows = np.maximum(have.sum(axis=0), 1)
-    total = np.zeros(allocatable.shape[1], dtype=np.float64)
-    for row in share:
-        total = total + row
-    mean = total / rows
-    spread = np.zeros(allocatable.shape[1], dtype=np.float64)
-    for row, present in zip(share, have, strict=True):
-        spread = spread + np.where(present, (row - mean) ** 2, 0.0)
-    score: Floats = np.floor((1.0 - np.sqrt(spread / rows)) * MAX_SCORE)
-    return score
+    return _balanced(_table(allocatable), _table(requested))
 
 
 def normalised(raw: Ints, *, reverse: bool = False) -> Floats:
@@ -58,3 +82,39 @@ def normalised(raw: Ints, *, reverse: bool = False) -> Floats:
         return np.full(raw.shape, float(MAX_SCORE if reverse else 0), dtype=np.float64)
     score = raw * MAX_SCORE // top
     return (MAX_SCORE - score if reverse else score).astype(np.float64)
+
+
+def _table(amounts: Ints) -> Ints:
+    """The one layout that the functions below are compiled for."""
+    return np.ascontiguousarray(amounts, dtype=np.int64)
+
+
+@compiled
+def _mean_percent(allocatable: Ints, requested: Ints, free: bool) -> Floats:
+    rows, count = allocatable.shape
+    score = np.zeros(count, dtype=np.float64)
+    for row in range(rows):
+        for n in range(count):
+            have, asked = float(allocatable[row, n]), float(requested[row, n])
+            score[n] += free_percent(have, asked) if free else used_percent(have, asked)
+    for n in range(count):
+        score[n] = math.floor(score[n] / rows)
+    return score
+
+
+@compiled
+def _balanced(allocatable: Ints, requested: Ints) -> Floats:
+    rows, count = allocatable.shape
+    score = np.zeros(count, dtype=np.float64)
+    for n in range(count):
+        present, total = 0, 0.0
+        for row in range(rows):
+            have = float(allocatable[row, n])
+            present += have > 0.0
+            total += used_part(have, float(requested[row, n]))
+        mean, spread = total / max(present, 1), 0.0
+        for row in range(rows):
+            have = float(allocatable[row, n])
+            spread += off_mean(have, used_part(have, float(requested[row, n])), mean)
+        score[n] = evenness(spread, float(max(present, 1)))
+    return score
