@@ -117,7 +117,11 @@ def run_session(
     result = close(session, found, positions, timings if timer else {})
     timings["close"] = (clock() - start) * 1000
     return result, Memory(
-        reservations=standing(session), submitted=kept_places(session), told=told, acted=_acted(tiers)
+        reservations=standing(session),
+        submitted=kept_places(session),
+        told=told,
+        acted=_acted(tiers),
+        election=session.election,
     )
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from scheduler_core.actions.allocate import Allocate
 from scheduler_core.actions.backfill import Backfill
+from scheduler_core.actions.elect import Elect
 from scheduler_core.actions.enqueue import Enqueue
 from scheduler_core.actions.reclaim import Reclaim
+from scheduler_core.actions.reserve import Reserve
 from scheduler_core.framework.plugin import Action
 
-ACTIONS: dict[str, type[Action]] = {action.name: action for action in (Enqueue, Allocate, Backfill, Reclaim)}
+ACTIONS: dict[str, type[Action]] = {
+    action.name: action for action in (Enqueue, Elect, Allocate, Reserve, Backfill, Reclaim)
+}

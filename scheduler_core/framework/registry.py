@@ -36,12 +36,9 @@ KNOWN_PLUGINS_NOT_BUILT: frozenset[str] = frozenset(
         "deviceshare",
         "resource-strategy-fit",
         "coscheduling",
-        "reservation",
     }
 )
-KNOWN_ACTIONS_NOT_BUILT: frozenset[str] = frozenset(
-    {"preempt", "gangpreempt", "gangreclaim", "shuffle", "elect", "reserve"}
-)
+KNOWN_ACTIONS_NOT_BUILT: frozenset[str] = frozenset({"preempt", "gangpreempt", "gangreclaim", "shuffle"})
 
 
 def with_entry_points(

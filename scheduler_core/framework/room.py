@@ -106,9 +106,13 @@ class Room:
         return all(self._idle_places(self._session.cluster.classes[index]) >= n for index, n in counts.items())
 
     def promised_to_others(self, tasks: list[int]) -> bool:
-        """True when something is promised on a node that could hold one of the tasks."""
+        """True when something is promised, or all is kept for somebody, on a node that could hold one of the tasks."""
         classes = {cls.index: cls for cls in map(self._session.cluster.class_of, tasks)}
-        promised = self._session.nodes.pipelined.any(axis=0)
+        promised: Bools = np.asarray(self._session.nodes.pipelined.any(axis=0))
+        election, gang = self._session.election, int(self._session.tasks.gang[tasks[0]])
+        if election is not None and self._session.gangs.names[gang] != election.gang:
+            index = self._session.axes.node_index
+            promised[[index[name] for name in election.nodes if name in index]] = True
         return any(bool((promised & self._could_hold(cls)).any()) for cls in classes.values())
 
     def _free(self, cards: tuple[int, ...], *, share: bool) -> int:

@@ -16,7 +16,7 @@ from scheduler_core.framework.demand import Demand
 from scheduler_core.framework.plugin import Plugin
 from scheduler_core.framework.statement import Operation, Statement
 from scheduler_core.framework.trace import Trace
-from scheduler_core.model.memory import Memory, Reservation
+from scheduler_core.model.memory import Election, Memory, Reservation
 from scheduler_core.model.pod import ServiceType
 from scheduler_core.model.podgroup import PodGroup
 from scheduler_core.model.policy import Policy
@@ -46,6 +46,7 @@ class Session:
         gangs_fall_whole: tide rules hold, so a gang is taken whole or not at all.
         promised: what the ledger's ``inqueue`` holds for each admitted gang.
         reservations: promises that outlive the session, by pod.
+        election: the gang that nodes are kept for, by actions elect and reserve.
         trace: decisions and refusals, for the result.
     """
 
@@ -69,6 +70,7 @@ class Session:
         self.trace = Trace()
         self.promised: dict[int, Demand] = {}
         self.reservations: dict[str, Reservation] = {}
+        self.election: Election | None = memory.election if "reserve" in policy.actions else None
         self._problems: dict[int, str | None] = {}
         self._queue_keys: dict[int, tuple[int, tuple[Any, ...]]] = {}
         self._task_keys: dict[int, tuple[Any, ...]] = {}

@@ -46,6 +46,7 @@ class Memory(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         submitted: gang -> the time it was first seen waiting, seconds since the epoch; keeps the place of a gang
             that was restarted under a new PodGroup.
         told: gang -> what its last event said, so that it is said once.
+        election: whom actions ``elect`` and ``reserve`` keep nodes for.
         acted: plugin's key -> when it last did what it does only every so often, see ``Plugin.remember``.
     """
 

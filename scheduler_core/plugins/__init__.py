@@ -13,6 +13,7 @@ from scheduler_core.plugins.nodeorder import NodeOrder
 from scheduler_core.plugins.predicates import Predicates
 from scheduler_core.plugins.priority import Priority
 from scheduler_core.plugins.requested_to_capacity_ratio import RequestedToCapacityRatio
+from scheduler_core.plugins.reservation import Reservation
 
 PLUGINS: dict[str, type[Plugin]] = {
     plugin.name: plugin
@@ -27,5 +28,6 @@ PLUGINS: dict[str, type[Plugin]] = {
         Predicates,
         Priority,
         RequestedToCapacityRatio,
+        Reservation,
     )
 }
