@@ -5,13 +5,12 @@ Source: Kubernetes' node affinity and taint semantics.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 
 from scheduler_core.model.node import Node, Taint
-from scheduler_core.model.pod import NodeSelectorRequirement, NodeSelectorTerm, Toleration
+from scheduler_core.model.pod import Toleration
+from scheduler_core.model.selector import NodeSelectorRequirement, NodeSelectorTerm
 
 Bools = npt.NDArray[np.bool_]
 
@@ -25,6 +24,7 @@ class NodeIndex:
         self._nodes = nodes
         self._masks: dict[NodeSelectorRequirement, Bools] = {}
         self._tolerated: dict[tuple[tuple[Toleration, ...], bool], npt.NDArray[np.int64]] = {}
+        self._topologies: dict[str, tuple[npt.NDArray[np.int32], int]] = {}
         self.unschedulable: Bools = np.array([node.unschedulable for node in nodes], dtype=np.bool_)
 
     def term(self, term: NodeSelectorTerm) -> Bools:
@@ -38,12 +38,30 @@ class NodeIndex:
         """Nodes that meet one requirement."""
         mask = self._masks.get(requirement)
         if mask is None:
-            holds = _test(requirement)
-            key = requirement.key
+            holds, key = requirement.holds, requirement.key
             values = (node.name if key == NODE_NAME_FIELD else node.labels.get(key) for node in self._nodes)
             mask = np.fromiter((holds(value) for value in values), dtype=np.bool_, count=len(self._nodes))
             self._masks[requirement] = mask
         return mask
+
+    def any_term(self, terms: tuple[NodeSelectorTerm, ...] | None) -> Bools:
+        """Nodes that meet one of the terms; None asks for nothing."""
+        if terms is None:
+            return np.ones(len(self._nodes), dtype=np.bool_)
+        mask: Bools = np.zeros(len(self._nodes), dtype=np.bool_)
+        for term in terms:
+            mask |= self.term(term)
+        return mask
+
+    def topology(self, key: str) -> tuple[npt.NDArray[np.int32], int]:
+        """The place of each node by a label (-1 = it has none) and the number of places. O(N) per new label."""
+        known = self._topologies.get(key)
+        if known is None:
+            numbers: dict[str, int] = {}
+            values = (node.labels.get(key) for node in self._nodes)
+            places = [-1 if value is None else numbers.setdefault(value, len(numbers)) for value in values]
+            known = self._topologies[key] = (np.array(places, dtype=np.int32), len(numbers))
+        return known
 
     def intolerable(self, tolerations: tuple[Toleration, ...], *, preferred: bool) -> npt.NDArray[np.int64]:
         """How many taints of each node are not tolerated: the binding ones, or those of PreferNoSchedule."""
@@ -73,27 +91,3 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
     if toleration.operator == "Exists":
         return not toleration.key or toleration.key == taint.key
     return toleration.key == taint.key and toleration.value == taint.value
-
-
-def _test(requirement: NodeSelectorRequirement) -> Callable[[str | None], bool]:
-    values = frozenset(requirement.values)
-    operator = requirement.operator
-    if operator == "In":
-        return lambda value: value in values
-    if operator == "NotIn":
-        return lambda value: value not in values
-    if operator == "Exists":
-        return lambda value: value is not None
-    if operator == "DoesNotExist":
-        return lambda value: value is None
-    bound = int(requirement.values[0])
-    if operator == "Gt":
-        return lambda value: (number := _integer(value)) is not None and number > bound
-    return lambda value: (number := _integer(value)) is not None and number < bound
-
-
-def _integer(value: str | None) -> int | None:
-    try:
-        return None if value is None else int(value)
-    except ValueError:
-        return None

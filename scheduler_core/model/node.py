@@ -23,6 +23,8 @@ class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tr
         cards: its cards by type, sorted by card name.
         scalars: allocatable of extended resources that are not cards, in whole units.
         unschedulable: cordoned.
+        images: bytes of each container image on the node, by name with tag.
+        volume_limits: how many volumes of a driver may be attached; keys are what follows ``attachable-volumes-``.
     """
 
     name: str
@@ -37,3 +39,5 @@ class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tr
     pods: int = 110
     cards: tuple[NodeCards, ...] = ()
     scalars: dict[str, int] = {}
+    images: dict[str, int] = {}
+    volume_limits: dict[str, int] = {}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import enum
-from typing import Any
 
 import msgspec
 
 from scheduler_core.model.cards import CardRequest
+from scheduler_core.model.relations import Relations
+from scheduler_core.model.selector import NodeSelectorRequirement as NodeSelectorRequirement  # noqa: PLC0414 - a part of pods too
+from scheduler_core.model.selector import NodeSelectorTerm as NodeSelectorTerm  # noqa: PLC0414
 
 
 class ServiceType(enum.StrEnum):
@@ -35,18 +37,6 @@ class Toleration(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     operator: str = "Equal"
     value: str = ""
     effect: str = ""
-
-
-class NodeSelectorRequirement(msgspec.Struct, frozen=True, gc=False):
-    """One line of a node selector term: ``key operator values``."""
-
-    key: str
-    operator: str
-    values: tuple[str, ...] = ()
-
-
-# A term is a conjunction, a tuple of terms a disjunction. matchFields use the key ``metadata.name``.
-NodeSelectorTerm = tuple[NodeSelectorRequirement, ...]
 
 
 class PreferredNodeTerm(msgspec.Struct, frozen=True, gc=False):
@@ -86,6 +76,12 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tru
             the semantics), so it is never empty for a pod that is to be scheduled.
         preemptable: what the pod itself says; None = unset.
         gated: has scheduling gates.
+        relations: what it says of other pods; None = nothing.
+        claims: names of the volume claims that it mounts, in its own namespace, those of ephemeral volumes included.
+        images: of its containers, with their tag.
+        numa_policy: annotation ``volcano.sh/numa-topology-policy``; empty = none.
+        whole_cpus: CPUs that each container has to itself; only told where there is a ``numa_policy``, and empty unless
+            the pod is of QoS class Guaranteed.
     """
 
     namespace: str
@@ -117,8 +113,11 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tru
     tolerations: tuple[Toleration, ...] = ()
     host_ports: tuple[HostPort, ...] = ()
     owner: OwnerReference | None = None
-    # Parts of the spec that only some plugins read (pod affinity, spread constraints, volumes), as they came.
-    extra: dict[str, Any] = {}
+    relations: Relations | None = None
+    claims: tuple[str, ...] = ()
+    images: tuple[str, ...] = ()
+    numa_policy: str = ""
+    whole_cpus: tuple[int, ...] = ()
 
     @property
     def key(self) -> str:

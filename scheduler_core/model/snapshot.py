@@ -6,9 +6,11 @@ import msgspec
 
 from scheduler_core.model.cards import CardType
 from scheduler_core.model.node import Node
+from scheduler_core.model.observed import Namespace, NodeMetrics, NumaTopology
 from scheduler_core.model.pod import Pod
 from scheduler_core.model.podgroup import PodGroup
 from scheduler_core.model.queue import PriorityClass, Queue
+from scheduler_core.model.storage import StorageClass, Volume, VolumeClaim
 
 
 class Snapshot(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -19,6 +21,9 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         pods: by namespace/name; those of other schedulers too, they take room.
         pod_groups: by namespace/name, the made ones included.
         card_types: discovered from the nodes, by name.
+        namespaces: those that are known with their labels, by name.
+        claims, volumes, storage_classes: by namespace/name, name, name.
+        numa, metrics: what agents report of nodes, by name of the node.
         schedulers: pods with one of these ``schedulerName`` are to be scheduled.
         latest: the latest timestamp seen in the input, seconds since the epoch (the default of ``now``).
         passed_over: kinds that were in the input and are not read, with their count.
@@ -31,6 +36,12 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     queues: tuple[Queue, ...] = ()
     priority_classes: tuple[PriorityClass, ...] = ()
     card_types: tuple[CardType, ...] = ()
+    namespaces: tuple[Namespace, ...] = ()
+    claims: tuple[VolumeClaim, ...] = ()
+    volumes: tuple[Volume, ...] = ()
+    storage_classes: tuple[StorageClass, ...] = ()
+    numa: tuple[NumaTopology, ...] = ()
+    metrics: tuple[NodeMetrics, ...] = ()
     schedulers: tuple[str, ...] = ("tidesched", "volcano")
     latest: float = 0.0
     passed_over: dict[str, int] = {}

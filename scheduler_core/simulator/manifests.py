@@ -19,7 +19,6 @@ from scheduler_core.simulator.world import World
 Manifest = dict[str, Any]
 VOLCANO_SCHEDULING = "scheduling.volcano.sh/v1beta1"
 VOLCANO_BATCH = "batch.volcano.sh/v1alpha1"
-_IMAGES = {"inference": "registry.example/serving:1", "training": "registry.example/trainer:1"}
 
 
 def to_kubernetes(world: World, kind: str, key: str) -> Manifest:
@@ -289,10 +288,9 @@ def _pod_spec(pod: Pod) -> Manifest:
     if pod.card is not None and pod.card.resource:
         resources[pod.card.resource] = str(pod.card.milli // MILLI)
     resources |= {name: str(count) for name, count in sorted(pod.scalars.items())}
-    service_type = "training" if pod.role else "inference"
     container = {
         "name": "main",
-        "image": _IMAGES[service_type],
+        "image": pod.images[0],
         "resources": {"requests": dict(resources), "limits": resources},
     }
     spec: Manifest = {

@@ -27,6 +27,8 @@ _INHERITED = "volcano.sh/"
 ROLE = "worker"
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
+_IMAGES = {"inference": "registry.example/serving:1", "training": "registry.example/trainer:1"}
+
 
 def short_hash(text: str, length: int = 5) -> str:
     """A suffix as Kubernetes makes them, but the same for the same ``text``."""
@@ -113,6 +115,7 @@ def pod_pattern(state: WorkloadState) -> Pod:
         labels=labels,
         annotations=annotations,
         node_selector=dict(template.node_selector),
+        images=(_IMAGES["training" if role else "inference"],),
         owner=OwnerReference(workload.owner_kind.value, workload.name, state.uid),
     )
 

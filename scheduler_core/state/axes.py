@@ -18,6 +18,7 @@ class Axes:
         cards: card types that nodes have or that are declared, by name.
         resources: Kubernetes resource of each card type.
         nodes: node names, by name.
+        images: container images that some node has.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -27,6 +28,7 @@ class Axes:
             scalars.update(dict.fromkeys(node.scalars))
             for cards in node.cards:
                 types.setdefault(cards.card, cards.resource)
+        self.images: frozenset[str] = frozenset(name for node in snapshot.nodes for name in node.images)
         self.scalars = tuple(sorted(scalars))
         self.cards = tuple(sorted(types))
         self.resources = tuple(types[name] for name in self.cards)

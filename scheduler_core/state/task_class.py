@@ -7,8 +7,10 @@ from collections.abc import Hashable
 import numpy as np
 
 from scheduler_core.model.pod import HostPort, NodeSelectorTerm, Pod, PreferredNodeTerm, Toleration
+from scheduler_core.model.relations import Relations
 from scheduler_core.model.resources import MILLI
 from scheduler_core.state.axes import CPU, MEMORY, PODS, Axes
+from scheduler_core.state.relation_table import RelationTable
 from scheduler_core.state.status import Index, Ints
 
 # What a pod says of itself, as an annotation or else a label, that some plugin reads to tell where it may be.
@@ -36,10 +38,18 @@ class TaskClass:
         oversize_share: asks for more than one card as a share, which nothing can give.
         best_effort: asks for nothing but a place.
         marks: the pods' annotations (or labels) among :data:`MARKS`.
+        relations: what its pods say of others, None = nothing.
+        matched: numbers of the subjects (see RelationTable) that its pods match: those of its own terms, and those
+            that others' anti-affinity and preferences have.
+        namespace, claims: of its pods, where they mount volume claims; else empty.
+        images: of its containers, as far as some node has them; containers: how many there are then.
+        numa_policy, whole_cpus: as in :class:`Pod`.
         where: what static predicates and preferences depend on, hashable.
     """
 
-    def __init__(self, index: int, pod: Pod, axes: Axes) -> None:
+    def __init__(
+        self, index: int, pod: Pod, axes: Axes, between: tuple[Relations | None, tuple[int, ...]] | None = None
+    ) -> None:
         self.index = index
         request = np.zeros(axes.resource_rows, dtype=np.int64)
         request[CPU], request[MEMORY], request[PODS] = pod.cpu_milli, pod.memory_mib, 1
@@ -79,6 +89,12 @@ class TaskClass:
         self.tolerations: tuple[Toleration, ...] = pod.tolerations
         self.ports: tuple[HostPort, ...] = pod.host_ports
         self.marks: dict[str, str] = dict(marks_of(pod))
+        self.relations, self.matched = between or (None, ())
+        self.claims = pod.claims
+        self.namespace = pod.namespace if pod.claims else ""
+        self.images = _known_images(pod, axes)
+        self.containers = len(pod.images) if self.images else 0
+        self.numa_policy, self.whole_cpus = pod.numa_policy, pod.whole_cpus
         self.where: Hashable = (self.selector, self.required, self.preferred, self.tolerations)
 
     @property
@@ -98,8 +114,9 @@ def marks_of(pod: Pod) -> tuple[tuple[str, str], ...]:
 class ClassTable:
     """Interned task classes; grows while pods are read."""
 
-    def __init__(self, axes: Axes) -> None:
+    def __init__(self, axes: Axes, relations: RelationTable | None = None) -> None:
         self._axes = axes
+        self.relations = relations or RelationTable()
         self._by_key: dict[Hashable, int] = {}
         self.classes: list[TaskClass] = []
         self._columns_of = 0
@@ -132,8 +149,10 @@ class ClassTable:
         return self.classes[index]
 
     def intern(self, pod: Pod) -> int:
-        """Index of the class of ``pod``, O(size of its spec)."""
+        """Index of the class of ``pod``, O(size of its spec). The terms of all pods must have been learnt before."""
         card = pod.card
+        between = self.relations.of_class(pod)
+        images = _known_images(pod, self._axes)
         key = (
             pod.cpu_milli,
             pod.memory_mib,
@@ -145,9 +164,19 @@ class ClassTable:
             pod.tolerations,
             pod.host_ports,
             marks_of(pod),
+            between,
+            (pod.namespace, pod.claims) if pod.claims else None,
+            (images, len(pod.images)) if images else None,
+            (pod.numa_policy, pod.whole_cpus) if pod.numa_policy else None,
         )
         index = self._by_key.get(key)
         if index is None:
             index = self._by_key[key] = len(self.classes)
-            self.classes.append(TaskClass(index, pod, self._axes))
+            self.classes.append(TaskClass(index, pod, self._axes, between))
         return index
+
+
+def _known_images(pod: Pod, axes: Axes) -> tuple[str, ...]:
+    """The pod's images that some node has; usually no node tells, and then none."""
+    known = axes.images
+    return tuple(sorted(name for name in pod.images if name in known)) if known else ()

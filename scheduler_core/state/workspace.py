@@ -19,6 +19,7 @@ from scheduler_core.state.card_sets import words_for
 from scheduler_core.state.card_table import CardTable, choose_cards
 from scheduler_core.state.gang_table import lasting_name
 from scheduler_core.state.node_table import NodeTable
+from scheduler_core.state.relation_table import RelationTable
 from scheduler_core.state.status import (
     BOUND,
     FAILED,
@@ -59,6 +60,7 @@ class Workspace:
 
     Attributes:
         axes, classes: names of rows, interned task classes.
+        relations: which pods the affinity terms of the cluster speak of.
         nodes, cards, tasks: the base tables; a session works on copies.
         group_names, lasting_names: namespace/name of each PodGroup of the snapshot, and the name that a PodGroup made
             anew would have too.
@@ -72,6 +74,7 @@ class Workspace:
         self._nodes: tuple[Node, ...] | None = None
         self._schedulers: tuple[str, ...] = ()
         self._card_types: object = None
+        self._namespaces: object = None
         self.outcomes: dict[str, object] = {}
 
     def load(self, snapshot: Snapshot) -> None:
@@ -82,6 +85,7 @@ class Workspace:
             or len(self.classes) > _MOST_CLASSES + len(snapshot.pods)
             or self._schedulers != snapshot.schedulers
             or self._card_types != snapshot.card_types
+            or self._namespaces != snapshot.namespaces
             or not _same(self._nodes, snapshot.nodes)
         ):
             self._start(snapshot)
@@ -92,9 +96,25 @@ class Workspace:
         # The last entry of the positions is -1, which is where "no gang" points.
         self.tasks.gang[:] = self._position[self._gang_number]
 
+    def fork(self) -> Workspace:
+        """An independent workspace with the same rows and without what sessions have left, O(tasks)."""
+        other = Workspace()
+        if self._nodes is None:
+            return other
+        other.__dict__.update(self.__dict__)
+        other.nodes, other.cards, other.tasks = self.nodes.copy(), self.cards.copy(), self.tasks.fork()
+        other.relations = self.relations.fork()
+        other.masks, other.outcomes = {}, {}
+        other._pods, other._free, other._dirty = dict(self._pods), list(self._free), dict(self._dirty)
+        other._on_node = [dict(tasks) for tasks in self._on_node]
+        other._entries, other._numbers = dict(self._entries), dict(self._numbers)
+        other._gang_number, other._position = self._gang_number.copy(), self._position.copy()
+        return other
+
     def _start(self, snapshot: Snapshot) -> None:
         self.axes = Axes(snapshot)
-        self.classes = ClassTable(self.axes)
+        self.relations = RelationTable(snapshot.namespaces)
+        self.classes = ClassTable(self.axes, self.relations)
         self.nodes = NodeTable(self.axes, snapshot.nodes)
         self.cards = CardTable(self.axes, snapshot.nodes)
         self.tasks = TaskTable(max(64, len(snapshot.pods)), words_for(int(self.cards.count.max(initial=0))))
@@ -104,7 +124,7 @@ class Workspace:
         self._on_node: list[dict[int, None]] = [{} for _ in snapshot.nodes]
         self._dirty: dict[int, None] = {}
         self._nodes, self._schedulers = snapshot.nodes, snapshot.schedulers
-        self._card_types = snapshot.card_types
+        self._card_types, self._namespaces = snapshot.card_types, snapshot.namespaces
         self._entries: dict[int, Entry] = {}
         self._numbers: dict[str, int] = {}
         self._gang_number: Ints = np.full(len(self.tasks), -1, dtype=np.int64)
@@ -146,7 +166,12 @@ class Workspace:
             _, slot = known.pop(ident)
             self._remove(slot)
         # By name, so that slots and classes come out the same for the same history.
-        for pod in sorted((ids[ident] for ident in new), key=lambda p: (p.namespace, p.name)):
+        fresh = sorted((ids[ident] for ident in new), key=lambda p: (p.namespace, p.name))
+        if self.relations.learn(fresh):
+            for pod, slot in known.values():
+                self.relations.set_profile(slot, pod)
+                self.tasks.cls[slot] = self.classes.intern(pod)
+        for pod in fresh:
             known[id(pod)] = (pod, self._add(pod))
         for node in self._dirty:
             self._place_cards(node)
@@ -178,6 +203,7 @@ class Workspace:
         tasks.pods[slot], tasks.keys[slot] = pod, f"{pod.namespace}/{pod.name}"
         tasks.live[slot] = True
         tasks.status[slot] = status
+        self.relations.set_profile(slot, pod)
         tasks.cls[slot] = self.classes.intern(pod)
         tasks.priority[slot] = pod.priority
         tasks.started[slot] = float("nan") if pod.started is None else pod.started

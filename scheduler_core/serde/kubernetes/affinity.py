@@ -70,7 +70,12 @@ def required_terms(affinity: RawNodeAffinity | None) -> tuple[NodeSelectorTerm, 
     if affinity is None or affinity.required is None:
         return None
     path = ".spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
-    terms = (_term(term, f"{path}[{i}]") for i, term in enumerate(affinity.required.node_selector_terms or ()))
+    return node_terms(affinity.required, path)
+
+
+def node_terms(raw: RawRequired, path: str) -> tuple[NodeSelectorTerm, ...]:
+    """A disjunction of terms, those that are empty left out."""
+    terms = (_term(term, f"{path}[{i}]") for i, term in enumerate(raw.node_selector_terms or ()))
     return tuple(term for term in terms if term)
 
 

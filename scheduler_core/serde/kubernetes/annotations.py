@@ -18,6 +18,7 @@ CARD_NAME = "volcano.sh/card.name"
 TASK_PRIORITY = "volcano.sh/task-priority"
 TASK_SPEC = "volcano.sh/task-spec"
 JOB_NAME = "volcano.sh/job-name"
+NUMA_POLICY = "volcano.sh/numa-topology-policy"
 # What a pod says of itself as a member; it says nothing about the gang.
 OF_THE_POD = frozenset(
     f"volcano.sh/{key}"

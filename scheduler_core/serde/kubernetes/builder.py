@@ -23,9 +23,11 @@ from scheduler_core.serde.kubernetes.gangs import Owners, completed, group_of_jo
 from scheduler_core.serde.kubernetes.job import JobRecord, read_job
 from scheduler_core.serde.kubernetes.kinds import GROUPS, key_of
 from scheduler_core.serde.kubernetes.node import NodeRecord, read_node
+from scheduler_core.serde.kubernetes.observed import read_metrics, read_namespace, read_numa
 from scheduler_core.serde.kubernetes.pod import PodRecord, read_pod
 from scheduler_core.serde.kubernetes.podgroup import DEFAULT_QUEUE, PodGroupRecord, read_pod_group
 from scheduler_core.serde.kubernetes.queue import parent_cycle, read_priority_class, read_queue
+from scheduler_core.serde.kubernetes.storage import read_claim, read_storage_class, read_volume
 from scheduler_core.serde.kubernetes.workload import read_annotations, read_workload
 
 DEFAULT_SCHEDULERS = ("tidesched", "volcano")
@@ -52,6 +54,12 @@ class SnapshotBuilder:
             "Deployment": read_workload,
             "Queue": read_queue,
             "PodGroup": read_pod_group,
+            "Namespace": read_namespace,
+            "PersistentVolumeClaim": read_claim,
+            "PersistentVolume": read_volume,
+            "StorageClass": read_storage_class,
+            "Numatopology": read_numa,
+            "NodeMetrics": read_metrics,
             "Job": read_job,
             "BatchProcess": lambda obj: read_batch_process(obj, self.schedulers[0]),
             "TFJob": lambda obj: read_tf_job(obj, self.schedulers[0]),
@@ -123,6 +131,12 @@ class SnapshotBuilder:
             queues=queues,
             priority_classes=tuple(classes.by_name[name] for name in sorted(classes.by_name)),
             card_types=tuple(catalogue.types[name] for name in sorted(catalogue.types)),
+            namespaces=tuple(record.namespace for record in self._sorted("Namespace")),
+            claims=tuple(self._sorted("PersistentVolumeClaim")),
+            volumes=tuple(self._sorted("PersistentVolume")),
+            storage_classes=tuple(self._sorted("StorageClass")),
+            numa=tuple(self._sorted("Numatopology")),
+            metrics=tuple(self._sorted("NodeMetrics")),
             schedulers=self.schedulers,
             latest=self._latest(),
             passed_over=dict(sorted(self.passed_over.items())),
@@ -218,7 +232,10 @@ class SnapshotBuilder:
         classes: Classes,
     ) -> tuple[PodGroup, ...]:
         owners = Owners(
-            self._records["Job"], self._records["ReplicaSet"], self._records["Deployment"], self._records["Namespace"]
+            self._records["Job"],
+            self._records["ReplicaSet"],
+            self._records["Deployment"],
+            {name: record.annotations for name, record in self._records["Namespace"].items()},
         )
         groups: dict[str, PodGroup] = {}
         records: dict[str, PodGroupRecord] = {f.group.group.key: f.group for f in founding} | self._records["PodGroup"]
@@ -285,6 +302,7 @@ class SnapshotBuilder:
             latest = max(latest, max((record.latest for record in self._records[kind].values()), default=0.0))
         for kind in ("Queue", "Job"):
             latest = max(latest, max((record.created for record in self._records[kind].values()), default=0.0))
+        latest = max(latest, max((record.at for record in self._records["NodeMetrics"].values()), default=0.0))
         founding = (*self._records["BatchProcess"].values(), *self._records["TFJob"].values())
         return max(latest, max((record.group.latest for record in founding), default=0.0))
 

@@ -16,7 +16,12 @@ from scheduler_core.model.cards import CardKind, CardType, NodeCards
 from scheduler_core.model.node import Node, Taint
 from scheduler_core.serde.kubernetes.decode import decode, time_at
 from scheduler_core.serde.kubernetes.metadata import RawMeta, created, texts
-from scheduler_core.serde.kubernetes.quantities import RawResources, read_pod_limit, read_resources
+from scheduler_core.serde.kubernetes.quantities import (
+    RawResources,
+    read_pod_limit,
+    read_resources,
+    read_volume_limits,
+)
 
 _PRODUCT = ".product"
 DEFAULT_POD_LIMIT = 110
@@ -44,12 +49,20 @@ class RawNodeCondition(msgspec.Struct, rename="camel"):
     last_transition_time: str | None = None
 
 
+class RawImage(msgspec.Struct, rename="camel", gc=False):
+    """One entry of ``images``."""
+
+    names: list[str] | None = None
+    size_bytes: int = 0
+
+
 class RawNodeStatus(msgspec.Struct):
     """``status``."""
 
     allocatable: RawResources | None = None
     capacity: RawResources | None = None
     conditions: list[RawNodeCondition] | None = None
+    images: list[RawImage] | None = None
 
 
 class RawNode(msgspec.Struct):
@@ -98,8 +111,15 @@ def read_node(obj: object) -> NodeRecord:
         pods=DEFAULT_POD_LIMIT if pods is None else pods,
         cards=cards,
         scalars=others,
+        images={image_name(name): image.size_bytes for image in status.images or () for name in image.names or ()},
+        volume_limits=read_volume_limits(amounts, path),
     )
     return NodeRecord(node, types, warnings, _latest(born, status.conditions or []))
+
+
+def image_name(name: str) -> str:
+    """The name with a tag: ``latest`` where none is written."""
+    return name if ":" in name.rsplit("/", 1)[-1] else f"{name}:latest"
 
 
 def _latest(born: float, conditions: list[RawNodeCondition]) -> float:

@@ -9,6 +9,7 @@ import msgspec
 
 from scheduler_core.model.errors import BadInput
 from scheduler_core.model.pod import HostPort, Pod, PodPhase
+from scheduler_core.model.resources import MILLI
 from scheduler_core.serde.kubernetes import annotations as keys
 from scheduler_core.serde.kubernetes.affinity import (
     RawNodeAffinity,
@@ -29,7 +30,9 @@ from scheduler_core.serde.kubernetes.metadata import (
     parse_bool,
     texts,
 )
+from scheduler_core.serde.kubernetes.node import image_name
 from scheduler_core.serde.kubernetes.quantities import RawResources, card_names, read_resources
+from scheduler_core.serde.kubernetes.relations import RawPodAffinity, RawSpread, relations
 
 _PHASES = {phase.value: phase for phase in PodPhase}
 # Volcano's default where neither the pod nor a class says anything.
@@ -54,17 +57,32 @@ class RawPort(msgspec.Struct, rename="camel", gc=False):
 class RawContainer(msgspec.Struct, rename="camel"):
     """A container or an init container (``restartPolicy: Always`` makes the latter a sidecar)."""
 
+    image: str | None = None
     resources: RawRequirements | None = None
     ports: list[RawPort] | None = None
     restart_policy: str | None = None
 
 
 class RawAffinity(msgspec.Struct, rename="camel"):
-    """``affinity``; the parts between pods are kept as they came."""
+    """``affinity``."""
 
     node_affinity: RawNodeAffinity | None = None
-    pod_affinity: dict[str, Any] | None = None
-    pod_anti_affinity: dict[str, Any] | None = None
+    pod_affinity: RawPodAffinity | None = None
+    pod_anti_affinity: RawPodAffinity | None = None
+
+
+class RawMountedClaim(msgspec.Struct, rename="camel", gc=False):
+    """``persistentVolumeClaim`` of a volume."""
+
+    claim_name: str
+
+
+class RawMount(msgspec.Struct, rename="camel"):
+    """One entry of ``volumes``, as far as it stands for a claim."""
+
+    name: str = ""
+    persistent_volume_claim: RawMountedClaim | None = None
+    ephemeral: dict[str, Any] | None = None
 
 
 class RawPodSpec(msgspec.Struct, rename="camel"):
@@ -82,8 +100,8 @@ class RawPodSpec(msgspec.Struct, rename="camel"):
     affinity: RawAffinity | None = None
     tolerations: list[RawToleration] | None = None
     scheduling_gates: list[dict[str, Any]] | None = None
-    topology_spread_constraints: list[dict[str, Any]] | None = None
-    volumes: list[dict[str, Any]] | None = None
+    topology_spread_constraints: list[RawSpread] | None = None
+    volumes: list[RawMount] | None = None
 
 
 class RawPodStatus(msgspec.Struct, rename="camel"):
@@ -147,9 +165,14 @@ def read_pod(obj: object) -> PodRecord:
     started = time_at(status.start_time, ".status.startTime")
     priority, problem = _priority(spec, notes)
     share, share_problem = _share(notes)
-    affinity = spec.affinity
+    affinity, namespace = spec.affinity, namespace_of(meta)
+    between = None
+    if spec.topology_spread_constraints or (affinity and (affinity.pod_affinity or affinity.pod_anti_affinity)):
+        own, others = (affinity.pod_affinity, affinity.pod_anti_affinity) if affinity else (None, None)
+        between = relations(own, others, spec.topology_spread_constraints, namespace, labels)
+    numa = notes.get(keys.NUMA_POLICY, "")
     pod = Pod(
-        namespace=namespace_of(meta),
+        namespace=namespace,
         name=meta.name,
         uid=meta.uid,
         created=born,
@@ -176,7 +199,15 @@ def read_pod(obj: object) -> PodRecord:
         tolerations=tolerations(spec.tolerations),
         host_ports=_host_ports(spec),
         owner=owner_reference(owner),
-        extra=_extra(spec),
+        relations=between,
+        claims=_claims(spec, meta.name),
+        images=tuple(
+            image_name(container.image)
+            for container in (*(spec.init_containers or ()), *(spec.containers or ()))
+            if container.image
+        ),
+        numa_policy="" if numa == "none" else numa,
+        whole_cpus=_whole_cpus(spec) if numa else (),
     )
     return PodRecord(
         pod,
@@ -310,20 +341,27 @@ def _host_ports(spec: RawPodSpec) -> tuple[HostPort, ...]:
     )
 
 
-def _extra(spec: RawPodSpec) -> dict[str, Any]:
-    extra: dict[str, Any] = {}
-    if spec.affinity is not None:
-        if spec.affinity.pod_affinity:
-            extra["podAffinity"] = spec.affinity.pod_affinity
-        if spec.affinity.pod_anti_affinity:
-            extra["podAntiAffinity"] = spec.affinity.pod_anti_affinity
-    if spec.topology_spread_constraints:
-        extra["topologySpreadConstraints"] = spec.topology_spread_constraints
-    claims = [
-        claim["claimName"]
+def _claims(spec: RawPodSpec, pod: str) -> tuple[str, ...]:
+    """Names of the claims that the pod mounts; that of an ephemeral volume is called after the pod and the volume."""
+    names = dict.fromkeys(
+        volume.persistent_volume_claim.claim_name if volume.persistent_volume_claim else f"{pod}-{volume.name}"
         for volume in spec.volumes or ()
-        if isinstance(claim := volume.get("persistentVolumeClaim"), dict) and "claimName" in claim
-    ]
-    if claims:
-        extra["claims"] = claims
-    return extra
+        if volume.persistent_volume_claim or volume.ephemeral is not None
+    )
+    return tuple(sorted(names))
+
+
+def _whole_cpus(spec: RawPodSpec) -> tuple[int, ...]:
+    """CPUs that each container of a Guaranteed pod has to itself (0 for a fraction); empty for other pods.
+
+    Guaranteed: every container has limits of cpu and memory, and requests nothing else than those.
+    """
+    counts = []
+    for i, container in enumerate(spec.containers or ()):
+        resources = container.resources or RawRequirements()
+        cpu, memory, _ = read_resources(resources.limits, f".spec.containers[{i}].resources.limits")
+        asked_cpu, asked_memory, _ = read_resources(resources.requests, f".spec.containers[{i}].resources.requests")
+        if not cpu or not memory or asked_cpu not in (None, cpu) or asked_memory not in (None, memory):
+            return ()
+        counts.append(0 if cpu % MILLI else cpu // MILLI)
+    return tuple(counts)

@@ -13,6 +13,7 @@ from scheduler_core.serde.kubernetes.decode import child
 
 # A message quotes so much of an annotation; one may be 256 KiB long.
 _SHOWN = 80
+ATTACHABLE = "attachable-volumes-"
 
 RawQuantity = str | int | float
 RawResources = dict[str, RawQuantity | None]
@@ -78,6 +79,15 @@ def read_pod_limit(values: Mapping[str, RawQuantity | None] | None, path: str) -
     """The entry ``pods`` of a node's allocatable."""
     value = values.get("pods") if values else None
     return None if value is None else _read(_count, value, path, "pods")
+
+
+def read_volume_limits(values: Mapping[str, RawQuantity | None] | None, path: str) -> dict[str, int]:
+    """The entries ``attachable-volumes-<driver>`` of a node's allocatable, by driver."""
+    found = {}
+    for name, value in (values or {}).items():
+        if name.startswith(ATTACHABLE) and value is not None:
+            found[name.removeprefix(ATTACHABLE)] = _read(_count, value, path, name)
+    return found
 
 
 def read_card_counts(text: str, path: str) -> dict[str, int]:

@@ -170,15 +170,18 @@ class TestPlacement:
             snapshot(pod("p", spec={"affinity": affinity}))
         assert caught.value.path.endswith("nodeSelectorTerms[0].matchFields[0].operator")
 
-    def test_host_ports_and_the_parts_kept_as_they_came(self):
+    def test_host_ports_and_claims(self):
         spec = {
             "containers": [{"ports": [{"containerPort": 80}, {"hostPort": 8080, "protocol": "UDP"}]}],
-            "topologySpreadConstraints": [{"maxSkew": 1}],
-            "volumes": [{"persistentVolumeClaim": {"claimName": "data"}}, {"emptyDir": {}}],
+            "volumes": [
+                {"name": "d", "persistentVolumeClaim": {"claimName": "data"}},
+                {"name": "tmp", "emptyDir": {}},
+                {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {}}},
+            ],
         }
         taken = the_pod(pod("p", spec=spec))
         assert [(p.port, p.protocol) for p in taken.host_ports] == [(8080, "UDP")]
-        assert taken.extra == {"topologySpreadConstraints": [{"maxSkew": 1}], "claims": ["data"]}
+        assert taken.claims == ("data", "p-scratch")
 
 
 class TestState:
