@@ -33,11 +33,14 @@ class Attempt:
         self.touched: dict[int, None] = {}
 
 
-def record(session: Session, action: str, attempt: Attempt, work_lost: dict[int, int]) -> None:
+def record(
+    session: Session, action: str, attempt: Attempt, work_lost: dict[int, int], *, rule: str = "", verb: str = ""
+) -> None:
     """Write evictions and the reclaim down.
 
     Args:
         work_lost: milli-cards x milliseconds that each leaving task loses.
+        rule, verb: what allowed it and what was done, in words; empty = reclaim's.
     """
     tasks, names = session.tasks, session.gangs.names
     reclaimer = names[attempt.gang]
@@ -65,7 +68,7 @@ def record(session: Session, action: str, attempt: Attempt, work_lost: dict[int,
                     reclaimer=reclaimer,
                     action=action,
                     role=VictimRole.VICTIM if task in chosen else VictimRole.SIBLING,
-                    reason=f"{reclaimer} in queue {queue} takes back {what}",
+                    reason=f"{reclaimer} in queue {queue} {verb or 'takes back'} {what}",
                 )
             )
         victims.append(
@@ -86,7 +89,8 @@ def record(session: Session, action: str, attempt: Attempt, work_lost: dict[int,
             needed=needed,
             freed=total(session, [task for members in by_gang.values() for task in members]),
             victims=tuple(victims),
-            rule=(
+            rule=rule
+            or (
                 f"{session.service_type(attempt.gang).value} takes back from training within its own quota: "
                 "whole gangs, lowest priority first, then least work lost"
             ),
