@@ -51,6 +51,18 @@ class TaskTable:
         other.status, other.node, other.card = self.status.copy(), self.node.copy(), self.card.copy()
         return other
 
+    def fork(self) -> TaskTable:
+        """A table that shares nothing."""
+        other = self.copy()
+        other.pods, other.keys = self.pods.copy(), self.keys.copy()
+        other.gang, other.cls, other.live = self.gang.copy(), self.cls.copy(), self.live.copy()
+        other.priority, other.started, other.protected = (
+            self.priority.copy(),
+            self.started.copy(),
+            self.protected.copy(),
+        )
+        return other
+
     def grow(self) -> None:
         """Double the number of slots."""
         more = len(self.pods)

@@ -1,0 +1,36 @@
+"""A1: a cold session on a built snapshot: the tables are loaded, nothing has been decided yet, kernels are compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from bench.checks import check
+from bench.clock import clock
+from bench.snapshots import BORN, CLASSES, GANG, Size, waiting
+from scheduler_core import Workspace, parse_policy, run_session
+from scheduler_core.serde.policy.founding import FOUNDING_POLICY
+
+
+def cold_session(size: Size, classes: int = CLASSES) -> Callable[[], Callable[[], float]]:
+    """All tasks of a size wait for an empty cluster, and all of them get a place."""
+    return partial(_prepare, size, classes)
+
+
+def _prepare(size: Size, classes: int) -> Callable[[], float]:
+    snapshot, policy = waiting(size, classes), parse_policy(FOUNDING_POLICY)
+    built = Workspace()
+    built.load(snapshot)
+    result, _ = run_session(snapshot, policy, now=BORN, workspace=built.fork(), check=True)
+    check(snapshot, result, placed=size.tasks // GANG * GANG)
+    decided = list(result.binds)
+
+    def measure() -> float:
+        workspace = built.fork()
+        start = clock()
+        result, _ = run_session(snapshot, policy, now=BORN, workspace=workspace)
+        taken = clock() - start
+        assert list(result.binds) == decided, "the same session decided something else"
+        return taken
+
+    return measure
