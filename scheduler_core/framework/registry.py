@@ -17,7 +17,6 @@ ACTION_GROUP = "scheduler_core.actions"
 KNOWN_PLUGINS_NOT_BUILT: frozenset[str] = frozenset(
     {
         "drf",
-        "proportion",
         "capacity",
         "overcommit",
         "sla",

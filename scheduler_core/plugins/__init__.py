@@ -12,6 +12,7 @@ from scheduler_core.plugins.machine_group import MachineGroup
 from scheduler_core.plugins.nodeorder import NodeOrder
 from scheduler_core.plugins.predicates import Predicates
 from scheduler_core.plugins.priority import Priority
+from scheduler_core.plugins.proportion import Proportion
 from scheduler_core.plugins.requested_to_capacity_ratio import RequestedToCapacityRatio
 from scheduler_core.plugins.reservation import Reservation
 
@@ -27,6 +28,7 @@ PLUGINS: dict[str, type[Plugin]] = {
         NodeOrder,
         Predicates,
         Priority,
+        Proportion,
         RequestedToCapacityRatio,
         Reservation,
     )
