@@ -88,17 +88,25 @@ def queue(
     parent: str = "",
     weight: int = 1,
     created: float = 0,
+    capability: Mapping[str, Any] | None = None,
+    deserved: Mapping[str, Any] | None = None,
+    guarantee: Mapping[str, Any] | None = None,
+    annotations: Mapping[str, str] | None = None,
 ) -> Object:
     """A Queue; ``queue("q", {"A": 8}, **INFERENCE)``."""
-    notes: dict[str, str] = {}
+    notes: dict[str, str] = dict(annotations or {})
     if quota is not None:
         notes["volcano.sh/card.quota"] = json.dumps(quota)
     if service_type:
         notes["tidesched.io/service-type"] = service_type
     spec: Object = {"weight": weight, "priority": priority, "reclaimable": reclaimable}
-    capability = {k: v for k, v in (("cpu", cpu), ("memory", memory)) if v is not None}
-    if capability:
-        spec["capability"] = capability
+    most = {k: v for k, v in (("cpu", cpu), ("memory", memory)) if v is not None} | dict(capability or {})
+    if most:
+        spec["capability"] = most
+    if deserved is not None:
+        spec["deserved"] = dict(deserved)
+    if guarantee is not None:
+        spec["guarantee"] = {"resource": dict(guarantee)}
     if parent:
         spec["parent"] = parent
     return {
