@@ -8,8 +8,9 @@ from scheduler_core.actions.elect import Elect
 from scheduler_core.actions.enqueue import Enqueue
 from scheduler_core.actions.reclaim import Reclaim
 from scheduler_core.actions.reserve import Reserve
+from scheduler_core.actions.shuffle import Shuffle
 from scheduler_core.framework.plugin import Action
 
 ACTIONS: dict[str, type[Action]] = {
-    action.name: action for action in (Enqueue, Elect, Allocate, Reserve, Backfill, Reclaim)
+    action.name: action for action in (Enqueue, Elect, Allocate, Reserve, Backfill, Reclaim, Shuffle)
 }

@@ -37,7 +37,7 @@ KNOWN_PLUGINS_NOT_BUILT: frozenset[str] = frozenset(
         "coscheduling",
     }
 )
-KNOWN_ACTIONS_NOT_BUILT: frozenset[str] = frozenset({"preempt", "gangpreempt", "gangreclaim", "shuffle"})
+KNOWN_ACTIONS_NOT_BUILT: frozenset[str] = frozenset({"preempt", "gangpreempt", "gangreclaim"})
 
 
 def with_entry_points(
