@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from scheduler_core.model.pod import Pod
@@ -16,6 +18,7 @@ class TaskTable:
         pods: the pod of each slot, None for an empty one. keys: its namespace/name.
         status: int8; node, gang, cls, card: int32, -1 = none (``card`` is the type that it takes on its node).
         priority: int64. started: float64, seconds since the epoch, NaN = unknown.
+        created: float64. number: float64, the number that the pod's name ends in, infinity = none.
         protected: bool, the pod says ``volcano.sh/preemptable: "false"``.
         indices: which cards of its node it holds (or is promised), see :class:`CardSets`.
     """
@@ -31,6 +34,8 @@ class TaskTable:
         self.card: Index = np.full(capacity, -1, dtype=np.int32)
         self.priority: Ints = np.zeros(capacity, dtype=np.int64)
         self.started: Floats = np.full(capacity, np.nan, dtype=np.float64)
+        self.created: Floats = np.zeros(capacity, dtype=np.float64)
+        self.number: Floats = np.full(capacity, np.inf, dtype=np.float64)
         self.protected: Bools = np.zeros(capacity, dtype=np.bool_)
         self.live: Bools = np.zeros(capacity, dtype=np.bool_)
 
@@ -47,6 +52,7 @@ class TaskTable:
             self.protected,
             self.live,
         )
+        other.created, other.number = self.created, self.number
         other.indices = self.indices.copy()
         other.status, other.node, other.card = self.status.copy(), self.node.copy(), self.card.copy()
         return other
@@ -61,6 +67,7 @@ class TaskTable:
             self.started.copy(),
             self.protected.copy(),
         )
+        other.created, other.number = self.created.copy(), self.number.copy()
         return other
 
     def grow(self) -> None:
@@ -76,6 +83,8 @@ class TaskTable:
         self.card = np.concatenate([self.card, np.full(more, -1, dtype=np.int32)])
         self.priority = np.concatenate([self.priority, np.zeros(more, dtype=np.int64)])
         self.started = np.concatenate([self.started, np.full(more, np.nan, dtype=np.float64)])
+        self.created = np.concatenate([self.created, np.zeros(more, dtype=np.float64)])
+        self.number = np.concatenate([self.number, np.full(more, np.inf, dtype=np.float64)])
         self.protected = np.concatenate([self.protected, np.zeros(more, dtype=np.bool_)])
         self.live = np.concatenate([self.live, np.zeros(more, dtype=np.bool_)])
 
@@ -84,3 +93,9 @@ class TaskTable:
         pod = self.pods[task]
         assert pod is not None
         return pod
+
+
+def number_of(name: str) -> float:
+    """The number at the end of a pod's name such as ``job-worker-12``; infinity where it has none (semantics 1.4)."""
+    head, _, tail = name.rpartition("-")
+    return float(tail) if "-" in head and tail.isdecimal() else math.inf

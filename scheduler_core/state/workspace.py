@@ -18,6 +18,7 @@ from scheduler_core.state.axes import Axes
 from scheduler_core.state.card_sets import words_for
 from scheduler_core.state.card_table import CardTable, choose_cards
 from scheduler_core.state.gang_table import lasting_name
+from scheduler_core.state.group_facts import GroupFacts
 from scheduler_core.state.node_table import NodeTable
 from scheduler_core.state.relation_table import RelationTable
 from scheduler_core.state.status import (
@@ -35,7 +36,7 @@ from scheduler_core.state.status import (
     Ints,
 )
 from scheduler_core.state.task_class import ClassTable, TaskClass
-from scheduler_core.state.task_table import TaskTable
+from scheduler_core.state.task_table import TaskTable, number_of
 
 _PENDING, _RUNNING, _SUCCEEDED, _FAILED = PodPhase.PENDING, PodPhase.RUNNING, PodPhase.SUCCEEDED, PodPhase.FAILED
 _HOLDS: list[bool] = HOLDS.tolist()
@@ -108,6 +109,7 @@ class Workspace:
         other._pods, other._free, other._dirty = dict(self._pods), list(self._free), dict(self._dirty)
         other._on_node = [dict(tasks) for tasks in self._on_node]
         other._entries, other._numbers = dict(self._entries), dict(self._numbers)
+        other._facts = self._facts.at(np.arange(len(self._facts.since)))
         other._gang_number, other._position = self._gang_number.copy(), self._position.copy()
         return other
 
@@ -127,6 +129,7 @@ class Workspace:
         self._card_types, self._namespaces = snapshot.card_types, snapshot.namespaces
         self._entries: dict[int, Entry] = {}
         self._numbers: dict[str, int] = {}
+        self._facts = GroupFacts.empty(len(snapshot.pod_groups))
         self._gang_number: Ints = np.full(len(self.tasks), -1, dtype=np.int64)
         self._load_groups(snapshot.pod_groups)
 
@@ -140,6 +143,9 @@ class Workspace:
                 name = f"{group.namespace}/{group.name}"
                 number = numbers.setdefault(name, len(numbers))
                 entry = Entry(group, name, lasting_name(group), number)
+                if number >= len(self._facts.since):
+                    self._facts = self._facts.grown(2 * number + 1)
+                self._facts.write(number, group)
             entries[id(group)] = entry
         self._entries = entries
         self.group_names = [entry.name for entry in entries.values()]
@@ -147,6 +153,7 @@ class Workspace:
         order = np.fromiter((entry.number for entry in entries.values()), dtype=np.int64, count=len(entries))
         self._position: Index = np.full(len(numbers) + 1, -1, dtype=np.int32)
         self._position[order] = np.arange(len(entries), dtype=np.int32)
+        self.facts = self._facts.at(order)
 
     def _number_of(self, key: str) -> int:
         """Number of a gang by name, given out when it is first heard of."""
@@ -208,6 +215,7 @@ class Workspace:
         tasks.priority[slot] = pod.priority
         tasks.started[slot] = float("nan") if pod.started is None else pod.started
         tasks.protected[slot] = pod.preemptable is False
+        tasks.created[slot], tasks.number[slot] = pod.created, number_of(pod.name)
         self._gang_number[slot] = self._number_of(f"{pod.namespace}/{pod.group}") if pod.group and ours else -1
         node = self.axes.node_index.get(pod.node, -1) if pod.node and _HOLDS[status] else -1
         tasks.node[slot] = node

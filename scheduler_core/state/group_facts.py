@@ -1,0 +1,61 @@
+"""What PodGroups say of themselves as columns, read once for each PodGroup and kept between sessions."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from scheduler_core.model.podgroup import PodGroup
+from scheduler_core.state.phases import PHASE_CODE, Codes
+from scheduler_core.state.status import Bools, Floats, Ints
+
+
+class GroupFacts(NamedTuple):
+    """One row a PodGroup.
+
+    ``since`` float64, the time that counts for its place in the queue; ``priority`` int64; ``least`` int64, minMember;
+    ``phase`` int8, as written; ``held`` bool, left alone whatever the cluster looks like (suspended, backing off, unusable
+    as written); ``roles`` bool, has minima of roles; ``declared`` bool, says what its minimum asks for.
+    """
+
+    since: Floats
+    priority: Ints
+    least: Ints
+    phase: Codes
+    held: Bools
+    roles: Bools
+    declared: Bools
+
+    @classmethod
+    def empty(cls, size: int) -> GroupFacts:
+        """``size`` rows without a meaning yet."""
+        return cls(
+            np.zeros(size, dtype=np.float64),
+            np.zeros(size, dtype=np.int64),
+            np.zeros(size, dtype=np.int64),
+            np.zeros(size, dtype=np.int8),
+            np.zeros(size, dtype=np.bool_),
+            np.zeros(size, dtype=np.bool_),
+            np.zeros(size, dtype=np.bool_),
+        )
+
+    def write(self, row: int, group: PodGroup) -> None:
+        """Note what a PodGroup says."""
+        self.since[row] = group.waiting_since
+        self.priority[row] = group.priority
+        self.least[row] = group.min_member
+        self.phase[row] = PHASE_CODE[group.phase]
+        self.held[row] = bool(group.suspended or group.backing_off or group.problem)
+        self.roles[row] = bool(group.min_task_member)
+        self.declared[row] = group.min_resources is not None or bool(group.card_request or group.min_scalars)
+
+    def at(self, rows: npt.NDArray[np.int64]) -> GroupFacts:
+        """The rows at ``rows``, copied."""
+        return GroupFacts(*(column[rows] for column in self))
+
+    def grown(self, size: int) -> GroupFacts:
+        """The same rows and empty ones behind them, ``size`` in all."""
+        more = size - len(self.since)
+        return GroupFacts(*(np.concatenate([column, np.zeros(more, dtype=column.dtype)]) for column in self))
