@@ -1,8 +1,14 @@
 """Plugin ``predicates``: on which nodes a task may be.
 
-Extension point: predicate. Tests: node selector and required node affinity, unschedulable, taints, host ports.
-Room (cpu, memory, cards, number of pods) is tested by the actions, for every policy.
+Extension point: predicate. Tests: unschedulable, node selector and required node affinity, taints, host ports, pod
+affinity and anti-affinity in both directions, hard topology spread constraints, volumes (binding, zone, attachable
+number, claims of one pod alone). Room (cpu, memory, cards, number of pods) is tested by the actions, for every policy.
+
 Source: volcano-semantics 4.5; Kubernetes' filters of the same names.
+Departures on purpose: masks hold for all tasks of a class at once and are made anew only for classes whose answer
+depends on other pods, so ``predicate.CacheEnable`` has nothing left to switch; what other pods stand in the way of at
+once is told from what will hold once they have left, see ``framework/neighbours.py`` for affinity and
+``algorithms/volumes.py`` for volumes.
 """
 
 from __future__ import annotations
@@ -13,8 +19,10 @@ from typing import ClassVar
 import numpy as np
 
 from scheduler_core.algorithms.selectors import tolerates
+from scheduler_core.framework.neighbours import Neighbours
 from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.session import Session
+from scheduler_core.framework.volume_use import VolumeUse
 from scheduler_core.model.node import Taint
 from scheduler_core.model.pod import HostPort, NodeSelectorRequirement
 from scheduler_core.state.status import HOLDS, Bools, TaskStatus
@@ -24,54 +32,112 @@ _ANY_ADDRESS = HostPort(0).host_ip
 _UNSCHEDULABLE = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 
 
+Filtered = tuple[str, Bools] | tuple[str, Bools, Bools]
+
+
+def _switch(name: str, doc: str) -> Argument:
+    return Argument(name=f"predicate.{name}Enable", type="bool", default=True, doc=f"test {doc}")
+
+
 class Predicates(Plugin):
     """Node filters."""
 
     name: ClassVar[str] = "predicates"
     arguments: ClassVar[tuple[Argument, ...]] = (
+        _switch("NodeAffinity", "node selector and node affinity"),
+        _switch("NodePorts", "host ports"),
+        _switch("TaintToleration", "taints"),
+        _switch("PodAffinity", "pod affinity and anti-affinity, also that of the pods which are there"),
+        _switch("NodeVolumeLimits", "how many volumes of a driver may be attached to a node"),
+        _switch("VolumeZone", "the zone labels of bound volumes"),
+        _switch("PodTopologySpread", "topology spread constraints with DoNotSchedule"),
+        _switch("VolumeBinding", "that claims are bound, or can be bound on the node"),
         Argument(
-            name="predicate.NodeAffinityEnable", type="bool", default=True, doc="test node selector and node affinity"
+            name="predicate.CacheEnable",
+            type="bool",
+            default=False,
+            doc="accepted for Volcano's sake; equal tasks always share one answer",
         ),
-        Argument(name="predicate.NodePortsEnable", type="bool", default=True, doc="test host ports"),
-        Argument(name="predicate.TaintTolerationEnable", type="bool", default=True, doc="test taints"),
-    )
-    not_built: ClassVar[tuple[str, ...]] = (
-        "predicate.PodAffinityEnable",
-        "predicate.NodeVolumeLimitsEnable",
-        "predicate.VolumeZoneEnable",
-        "predicate.PodTopologySpreadEnable",
-        "predicate.VolumeBindingEnable",
-        "predicate.CacheEnable",
     )
 
     def open(self, session: Session) -> None:
         """Keep the node index of the workspace, which outlives the session."""
         super().open(session)
         self._index = session.node_index
-        self._ports: dict[int, list[HostPort]] | None = None
+        self._on = {name.removeprefix("predicate.").removesuffix("Enable"): on for name, on in self.values.items()}
+        self._neighbours = Neighbours(session)
+        self._kept_volumes: VolumeUse | None = None
+
+    @property
+    def _volumes(self) -> VolumeUse:
+        """Made when the first class with claims is asked for."""
+        if self._kept_volumes is None:
+            self._kept_volumes = VolumeUse(self.session)
+        return self._kept_volumes
 
     def volatile(self, cls: TaskClass) -> bool:
-        """Ports are taken by placements of this very session."""
-        return bool(cls.ports)
+        """Ports, company and volumes change by placements of this very session."""
+        between, on = cls.relations, self._on
+        return (
+            (bool(cls.ports) and on["NodePorts"])
+            or (on["PodAffinity"] and between is not None and bool(between.affinity or between.anti_affinity))
+            or (on["PodAffinity"] and self._neighbours.is_unwanted(cls))
+            or (on["PodTopologySpread"] and between is not None and any(one.hard for one in between.spread))
+            or (bool(cls.claims) and self._volumes.depends_on_others(cls))
+        )
 
-    def predicate(self, cls: TaskClass) -> Iterator[tuple[str, Bools] | tuple[str, Bools, Bools]]:
+    def predicate(self, cls: TaskClass) -> Iterator[Filtered]:
         """The masks of the filters, each with the word that counts refused nodes."""
-        index = self._index
-        tolerates_cordon = any(tolerates(toleration, _UNSCHEDULABLE) for toleration in cls.tolerations)
-        if not tolerates_cordon:
+        index, on = self._index, self._on
+        if not any(tolerates(toleration, _UNSCHEDULABLE) for toleration in cls.tolerations):
             yield "unschedulable", ~index.unschedulable
-        if self.values["predicate.NodeAffinityEnable"]:
+        if on["NodeAffinity"]:
             for key, value in cls.selector:
                 yield "node selector", index.requirement(NodeSelectorRequirement(key, "In", (value,)))
             if cls.required is not None:
-                mask: Bools = np.zeros(len(index.unschedulable), dtype=np.bool_)
-                for term in cls.required:
-                    mask |= index.term(term)
-                yield "node affinity", mask
-        if self.values["predicate.TaintTolerationEnable"]:
+                yield "node affinity", index.any_term(cls.required)
+        if on["TaintToleration"]:
             yield "taint", index.intolerable(cls.tolerations, preferred=False) == 0
-        if cls.ports and self.values["predicate.NodePortsEnable"]:
+        if cls.claims:
+            yield from self._of_volumes(cls)
+        if cls.ports and on["NodePorts"]:
             yield "host port", *self._free_ports(cls)
+        if on["PodTopologySpread"] and cls.relations is not None:
+            for labelled, within in self._neighbours.spread(cls):
+                yield "no topology label", labelled
+                yield "topology spread", within, within
+        if on["PodAffinity"]:
+            yield from self._of_company(cls)
+
+    def _of_company(self, cls: TaskClass) -> Iterator[Filtered]:
+        if cls.relations is not None and cls.relations.affinity:
+            now, later = self._neighbours.affinity(cls)
+            # Nobody's leaving brings company, so this is nothing that eviction cures.
+            yield "pod affinity", later
+            yield "pod affinity", now, later
+        if cls.relations is not None and cls.relations.anti_affinity:
+            yield "pod anti-affinity", *self._neighbours.anti_affinity(cls)
+        if self._neighbours.is_unwanted(cls):
+            yield "anti-affinity of other pods", *self._neighbours.unwanted(cls)
+
+    def _of_volumes(self, cls: TaskClass) -> Iterator[Filtered]:
+        volumes, on = self._volumes, self._on
+        needs = volumes.needs(cls)
+        nowhere: Bools = np.zeros(len(self.session.nodes), dtype=np.bool_)
+        if needs.problem and on["VolumeBinding"]:
+            yield needs.problem, nowhere
+            return
+        if needs.bound and on["VolumeBinding"]:
+            yield "volume node affinity", volumes.near(cls)
+        if needs.bound and on["VolumeZone"]:
+            yield "volume zone", volumes.in_zone(cls)
+        if needs.waiting and on["VolumeBinding"]:
+            yield "no volume to bind", volumes.can_bind(cls)
+        if needs.single:
+            now, later = volumes.alone(cls)
+            yield "volume in use", (~nowhere if now else nowhere), (~nowhere if later else nowhere)
+        if needs.attached and on["NodeVolumeLimits"]:
+            yield "volume limit", *volumes.attachable(cls)
 
     def _free_ports(self, cls: TaskClass) -> tuple[Bools, Bools]:
         """Nodes where the ports are free at once, and once what leaves has left."""

@@ -119,6 +119,8 @@ class ClassTable:
         self.relations = relations or RelationTable()
         self._by_key: dict[Hashable, int] = {}
         self.classes: list[TaskClass] = []
+        # Those whose pods say something of other pods.
+        self.related: list[TaskClass] = []
         self._columns_of = 0
         self._amounts: Ints = np.zeros((3, 1), dtype=np.int64)
         self._first_card: Index = np.full(1, -1, dtype=np.int32)
@@ -172,7 +174,10 @@ class ClassTable:
         index = self._by_key.get(key)
         if index is None:
             index = self._by_key[key] = len(self.classes)
-            self.classes.append(TaskClass(index, pod, self._axes, between))
+            cls = TaskClass(index, pod, self._axes, between)
+            self.classes.append(cls)
+            if cls.relations is not None:
+                self.related.append(cls)
         return index
 
 
