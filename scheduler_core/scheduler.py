@@ -16,6 +16,7 @@ from scheduler_core.actions.support.admission import count_elastic, renew_promis
 from scheduler_core.actions.support.reservations import apply_reservations, kept_places, standing
 from scheduler_core.framework import remedies
 from scheduler_core.framework.close import close
+from scheduler_core.framework.conflicts import find_conflict
 from scheduler_core.framework.events import quota_events
 from scheduler_core.framework.plugin import Action, Plugin
 from scheduler_core.framework.reasons import Reasons
@@ -75,7 +76,7 @@ def run_session(
         The result and the memory for the next session.
 
     Raises:
-        BadInput: the policy names an action or a plugin that does not exist.
+        BadInput: the policy names an action or a plugin that does not exist, or plugins that exclude each other.
         BrokenInvariant: the tables do not add up (a bug).
     """
     plugins, actions = registered()
@@ -83,6 +84,9 @@ def run_session(
         [(_lookup(plugins, "plugin", option.name)(option.arguments), option.switches) for option in tier]
         for tier in policy.tiers
     ]
+    conflict = find_conflict((type(plugin), switches) for tier in tiers for plugin, switches in tier)
+    if conflict is not None:
+        raise BadInput("plugin_conflict", conflict[1], value=conflict[0], hint="leave one of them out")
     steps = [_lookup(actions, "action", name)(policy.action_arguments.get(name, {})) for name in policy.actions]
     clock = timer or _no_clock
     timings: dict[str, float] = {}

@@ -55,6 +55,7 @@ class Plugin:
         arguments: what it declares; values arrive checked and complete.
         not_built: arguments that Volcano has and this plugin does not have yet.
         gangs_fall_whole: its presence means that reclaim takes gangs whole (contracts 3.2).
+        excludes: (switch, plugin) pairs: with the switch on (empty = always) that plugin cannot be in the same policy.
         switches: what its entry in the policy turned on or off, by switch; set before :meth:`open`.
         compares_queues: the place of a queue depends on what other queues use; settled by the end of :meth:`open`.
     """
@@ -63,6 +64,7 @@ class Plugin:
     arguments: ClassVar[tuple[Argument, ...]] = ()
     not_built: ClassVar[tuple[str, ...]] = ()
     gangs_fall_whole: ClassVar[bool] = False
+    excludes: ClassVar[tuple[tuple[str, str], ...]] = ()
     switches: Mapping[str, bool] = {}
     compares_queues: bool = False
 

@@ -7,6 +7,7 @@ from scheduler_core.plugins.binpack import Binpack
 from scheduler_core.plugins.capacity_card import CapacityCard
 from scheduler_core.plugins.card_model import CardModel
 from scheduler_core.plugins.conformance import Conformance
+from scheduler_core.plugins.drf import Drf
 from scheduler_core.plugins.gang import Gang
 from scheduler_core.plugins.machine_group import MachineGroup
 from scheduler_core.plugins.nodeorder import NodeOrder
@@ -23,6 +24,7 @@ PLUGINS: dict[str, type[Plugin]] = {
         CapacityCard,
         CardModel,
         Conformance,
+        Drf,
         Gang,
         MachineGroup,
         NodeOrder,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from scheduler_core.framework.conflicts import find_conflict
 from scheduler_core.framework.extension_points import SWITCHES
 from scheduler_core.framework.plugin import Action, Argument, Plugin
 from scheduler_core.model.policy import PluginOption, Policy
@@ -145,6 +146,10 @@ class _Parser:
             entries = self._list(plugins, "plugins is a list of {name: ...}") if plugins else []
             options = [self._plugin(entry, seen) for entry in entries]
             tiers.append(tuple(option for option in options if option is not None))
+        conflict = find_conflict((self.names.plugins[o.name], o.switches) for tier in tiers for o in tier)
+        if conflict is not None:
+            name, message = conflict
+            raise self.source.error("plugin_conflict", message, seen[name], hint="leave one of them out")
         return tuple(tier for tier in tiers if tier)
 
     def _plugin(self, entry: Field, seen: dict[str, Field]) -> PluginOption | None:

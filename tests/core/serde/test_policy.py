@@ -120,7 +120,8 @@ class TestNames:
         assert (error.code, error.line, error.hint, error.file) == (code, line, hint, "policy.conf")
 
     def test_not_built_says_so(self):
-        assert error_of(SMALL.replace("gang", "drf")).message == "plugin 'drf': known, not built yet"
+        message = "plugin 'rescheduling': known, not built yet"
+        assert error_of(SMALL.replace("gang", "rescheduling")).message == message
 
     @pytest.mark.parametrize("spelling", ["enableJobOrder", "enabledJobOrder"])
     def test_both_spellings_of_a_switch(self, spelling):

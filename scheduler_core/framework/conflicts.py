@@ -1,0 +1,26 @@
+"""Plugins that cannot stand in one policy together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from scheduler_core.framework.plugin import Plugin
+
+
+def find_conflict(entries: Iterable[tuple[type[Plugin], Mapping[str, bool]]]) -> tuple[str, str] | None:
+    """The first plugin that refuses another one, with a sentence that says why; None when all go together.
+
+    Args:
+        entries: plugins of a policy with their switches, in order.
+    """
+    listed = list(entries)
+    names = {plugin.name for plugin, _ in listed}
+    for plugin, switches in listed:
+        for switch, other in plugin.excludes:
+            if other in names and (not switch or switches.get(switch, False)):
+                how = f" with its {switch} switch on" if switch else ""
+                return plugin.name, f"plugin {plugin.name!r}{how} and plugin {other!r} cannot be in one policy"
+    sorters = [plugin.name for plugin, _ in listed if hasattr(plugin, "queue_sort")]
+    if len(sorters) > 1:
+        return sorters[1], f"{sorters[0]} and {sorters[1]} both sort the pods; a policy has one sorter"
+    return None
