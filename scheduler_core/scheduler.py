@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import Any
 
 import msgspec
 
 from scheduler_core.actions import ACTIONS
 from scheduler_core.actions.support.admission import count_elastic, renew_promise
+from scheduler_core.actions.support.pod_cycle import cluster_digest
 from scheduler_core.actions.support.reservations import apply_reservations, kept_places, standing
 from scheduler_core.framework import remedies
 from scheduler_core.framework.close import close
@@ -126,7 +128,21 @@ def run_session(
         told=told,
         acted=_acted(tiers),
         election=session.election,
+        **_queued(session),
     )
+
+
+def _queued(session: Session) -> dict[str, Any]:
+    """What the per-pod cycle leaves behind; nothing where it did not run."""
+    queue = session.scheduling_queue
+    if queue is None:
+        return {}
+    return {
+        "queue": queue.entries(),
+        "cycle": queue.cycle,
+        "move_cycle": queue.move_cycle,
+        "seen": cluster_digest(session),
+    }
 
 
 def _decide(

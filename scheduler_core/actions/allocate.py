@@ -10,9 +10,10 @@ from typing import ClassVar
 
 from scheduler_core.actions.support.admission import renew_promise
 from scheduler_core.actions.support.placement import place
+from scheduler_core.actions.support.pod_cycle import PodCycle
 from scheduler_core.actions.support.reservations import settle_promises
 from scheduler_core.actions.support.rotation import Rotation
-from scheduler_core.framework.plugin import Action
+from scheduler_core.framework.plugin import Action, Argument
 from scheduler_core.framework.session import Session
 from scheduler_core.framework.statement import Statement
 from scheduler_core.model.podgroup import GangPhase
@@ -24,10 +25,46 @@ class Allocate(Action):
 
     name: ClassVar[str] = "allocate"
 
+    arguments: ClassVar[tuple[Argument, ...]] = (
+        Argument(
+            name="podInitialBackoffSeconds",
+            type="float",
+            default=1.0,
+            minimum=0.0,
+            maximum=3600.0,
+            doc="per-pod cycle: how long a pod waits after its first attempt; each further one doubles it",
+        ),
+        Argument(
+            name="podMaxBackoffSeconds",
+            type="float",
+            default=10.0,
+            minimum=0.0,
+            maximum=86400.0,
+            doc="per-pod cycle: the longest such wait",
+        ),
+        Argument(
+            name="podMaxInUnschedulableSeconds",
+            type="float",
+            default=300.0,
+            minimum=1.0,
+            maximum=86400.0,
+            doc="per-pod cycle: after so long a pod is tried again although nothing has happened that may help it",
+        ),
+    )
+
     def execute(self, session: Session) -> None:
-        """Queues and gangs take turns; O(waiting tasks x nodes)."""
+        """Queues and gangs take turns, or pods where a plugin sorts them; O(waiting tasks x nodes)."""
         if "enqueue" not in session.policy.actions:
             _promote(session)
+        if session.hooks.flat("queue_sort"):
+            values = self.values
+            PodCycle(
+                session,
+                initial=float(values["podInitialBackoffSeconds"]),
+                most=float(values["podMaxBackoffSeconds"]),
+                leftover=float(values["podMaxInUnschedulableSeconds"]),
+            ).run()
+            return
         rotation = Rotation(session, [g for g in session.gangs.with_tasks_to_place() if is_candidate(session, g)])
         while (queue := rotation.best_queue()) is not None:
             if session.hooks.any_true("overused", queue):

@@ -118,6 +118,21 @@ class Candidates:
             return self._spot(cls, node, options, fits, at_once)
         return None
 
+    def feasible(self, cls: TaskClass, options: Sequence[bool], task: int) -> tuple[Bools, Floats]:
+        """Nodes where a task fits now, and the score of every node; bool (N,), float64 (N,)."""
+        view = self.view(cls)
+        only, extra = self._of_task(task)
+        mask = np.logical_or.reduce([view.now[i] for i, ok in enumerate(options) if ok])
+        if only is not None:
+            mask = mask & only
+        return mask, view.score.copy() if extra is None else view.score + extra
+
+    def allows(self, task: int, node: int) -> bool:
+        """Whether every filter lets the task on the node, room aside."""
+        view = self.view(self._cluster.class_of(task))
+        only, _ = self._of_task(task)
+        return bool(view.allowed[node] and (only is None or only[node]))
+
     def _of_task(self, task: int) -> tuple[Bools | None, Floats | None]:
         """Mask and score that plugins add for one task; None where they add nothing."""
         only: Bools | None = None

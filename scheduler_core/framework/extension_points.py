@@ -66,9 +66,23 @@ EXTENSION_POINTS: tuple[ExtensionPoint, ...] = (
     # Ours: what a single task adds to what its class says, see Candidates.
     _P("task_predicate", _C.MASKS, "predicate"),
     _P("task_node_order", _C.SUM, "node_order"),
+    # Ours: which cards of the chosen node, (cls, card, node) -> numbers or None; what has no room is passed over.
+    _P("card_choice", _C.FIRST, "node_order"),
     _P("best_node", _C.FIRST, "best_node"),
     _P("target_job", _C.FIRST, "target_job"),
     _P("reserved_nodes", _C.CALL_ALL, "reserved_nodes"),
+    # The per-pod cycle, see framework.pod_points; filter and score are predicate and node_order.
+    _P("queue_sort", _C.KEY),
+    _P("pre_filter", _C.ALL),
+    _P("post_filter", _C.FIRST),
+    _P("pre_score", _C.ALL),
+    _P("normalize_score", _C.CALL_ALL),
+    _P("reserve", _C.ALL),
+    _P("unreserve", _C.CALL_ALL),
+    _P("permit", _C.ALL),
+    _P("pre_bind", _C.ALL),
+    _P("bind", _C.FIRST),
+    _P("post_bind", _C.CALL_ALL),
     # Ours: what is wrong with a gang as written, what its quota lacks, who may take back at all,
     # what a gang is for, what of a task's cpu and memory counts against its queue.
     _P("job_problem", _C.ALL),

@@ -74,6 +74,9 @@ class Reasons:
         problem = session.problem(gang)
         if problem is not None:
             return ReasonCode.MISCONFIGURED, place, problem
+        stated = session.stated.get(gang)
+        if stated is not None and stated[0] is ReasonCode.TIMED_OUT:
+            return stated[0], place, stated[1]
         demand = self._demand(gang)
         for name, milli in sorted(demand.unknown.items()):
             numbers = ReasonNumbers(resource=name, requested=milli / MILLI, free=0.0, position=place.position)
@@ -180,6 +183,9 @@ class Reasons:
             return ReasonCode.RECLAIM_FORBIDDEN, numbers, rule
         if session.group(gang).backing_off:
             return ReasonCode.BACKING_OFF, numbers, session.group(gang).backing_off
+        stated = session.stated.get(gang)
+        if stated is not None and stated[0] is ReasonCode.BACKING_OFF:
+            return stated[0], numbers, stated[1]
         if session.phase[gang] is GangPhase.PENDING:
             return None
         # It was looked at and did not fit although each class of its tasks alone would: not all of them together.

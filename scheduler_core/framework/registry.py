@@ -33,10 +33,9 @@ KNOWN_PLUGINS_NOT_BUILT: frozenset[str] = frozenset(
         "network-topology-aware",
         "deviceshare",
         "resource-strategy-fit",
-        "coscheduling",
     }
 )
-KNOWN_ACTIONS_NOT_BUILT: frozenset[str] = frozenset({"preempt", "gangpreempt", "gangreclaim"})
+KNOWN_ACTIONS_NOT_BUILT: frozenset[str] = frozenset({"gangpreempt", "gangreclaim"})
 
 
 def with_entry_points(

@@ -22,37 +22,12 @@ flush                 time passed                                active
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
 
-
-class Where(enum.StrEnum):
-    """Which of the three queues."""
-
-    ACTIVE = "active"
-    BACKING_OFF = "backoff"
-    UNSCHEDULABLE = "unschedulable"
-
-
-class QueuedPod(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """One pod that waits.
-
-    Attributes:
-        pod: namespace/name. where: its queue.
-        attempts: how often it was tried. tried: when it was last put aside, seconds since the epoch.
-        digest: what it looked like then; another one means an update.
-        nominated: node that preemption makes room on for it, empty = none.
-    """
-
-    pod: str
-    where: Where = Where.ACTIVE
-    attempts: int = 0
-    tried: float = 0.0
-    digest: str = ""
-    nominated: str = ""
+from scheduler_core.model.queued_pod import QueuedPod, Where
 
 
 class SchedulingQueue:

@@ -14,6 +14,7 @@ from scheduler_core.framework.candidates import Candidates
 from scheduler_core.framework.combine import Hooks
 from scheduler_core.framework.demand import Demand
 from scheduler_core.framework.plugin import Plugin
+from scheduler_core.framework.scheduling_queue import SchedulingQueue
 from scheduler_core.framework.statement import Operation, Statement
 from scheduler_core.framework.trace import Trace
 from scheduler_core.model.memory import Election, Memory, Reservation
@@ -21,6 +22,7 @@ from scheduler_core.model.pod import ServiceType
 from scheduler_core.model.podgroup import PodGroup
 from scheduler_core.model.policy import Policy
 from scheduler_core.model.queue import QueueState
+from scheduler_core.model.reason import ReasonCode
 from scheduler_core.model.resources import MILLI
 from scheduler_core.model.snapshot import Snapshot
 from scheduler_core.state.cluster import Cluster
@@ -47,6 +49,8 @@ class Session:
         promised: what the ledger's ``inqueue`` holds for each admitted gang.
         reservations: promises that outlive the session, by pod.
         election: the gang that nodes are kept for, by actions elect and reserve.
+        stated: reasons that an action gives itself, by gang.
+        scheduling_queue: pods that wait, where the per-pod cycle runs.
         trace: decisions and refusals, for the result.
     """
 
@@ -71,6 +75,8 @@ class Session:
         self.promised: dict[int, Demand] = {}
         self.reservations: dict[str, Reservation] = {}
         self.election: Election | None = memory.election if "reserve" in policy.actions else None
+        self.stated: dict[int, tuple[ReasonCode, str]] = {}
+        self.scheduling_queue: SchedulingQueue | None = None
         self._problems: dict[int, str | None] = {}
         self._queue_keys: dict[int, tuple[int, tuple[Any, ...]]] = {}
         self._task_keys: dict[int, tuple[Any, ...]] = {}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from scheduler_core.model.queued_pod import QueuedPod
+
 MEMORY_VERSION = 1
 
 
@@ -48,6 +50,9 @@ class Memory(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         told: gang -> what its last event said, so that it is said once.
         election: whom actions ``elect`` and ``reserve`` keep nodes for.
         acted: plugin's key -> when it last did what it does only every so often, see ``Plugin.remember``.
+        queue, cycle, move_cycle: the scheduling queue of the per-pod cycle, and its counters.
+        seen: digest of what the cluster's nodes and quotas were after the session's decisions; where the next session
+            finds another one, something has happened that may help pods which wait.
     """
 
     version: int = MEMORY_VERSION
@@ -56,3 +61,7 @@ class Memory(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     told: dict[str, str] = {}
     election: Election | None = None
     acted: dict[str, float] = {}
+    queue: tuple[QueuedPod, ...] = ()
+    cycle: int = 0
+    move_cycle: int = -1
+    seen: str = ""

@@ -8,11 +8,15 @@ from scheduler_core.plugins.capacity_card import CapacityCard
 from scheduler_core.plugins.card_model import CardModel
 from scheduler_core.plugins.conformance import Conformance
 from scheduler_core.plugins.drf import Drf
+from scheduler_core.plugins.coscheduling import Coscheduling
+from scheduler_core.plugins.default_preemption import DefaultPreemption
+from scheduler_core.plugins.drf import Drf
 from scheduler_core.plugins.gang import Gang
 from scheduler_core.plugins.machine_group import MachineGroup
 from scheduler_core.plugins.nodeorder import NodeOrder
 from scheduler_core.plugins.predicates import Predicates
 from scheduler_core.plugins.priority import Priority
+from scheduler_core.plugins.priority_sort import PrioritySort
 from scheduler_core.plugins.proportion import Proportion
 from scheduler_core.plugins.requested_to_capacity_ratio import RequestedToCapacityRatio
 from scheduler_core.plugins.reservation import Reservation
@@ -25,11 +29,15 @@ PLUGINS: dict[str, type[Plugin]] = {
         CardModel,
         Conformance,
         Drf,
+        Coscheduling,
+        DefaultPreemption,
+        Drf,
         Gang,
         MachineGroup,
         NodeOrder,
         Predicates,
         Priority,
+        PrioritySort,
         Proportion,
         RequestedToCapacityRatio,
         Reservation,

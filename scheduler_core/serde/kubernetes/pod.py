@@ -109,6 +109,7 @@ class RawPodStatus(msgspec.Struct, rename="camel"):
 
     phase: str | None = None
     start_time: str | None = None
+    nominated_node_name: str | None = None
 
 
 class RawPod(msgspec.Struct):
@@ -180,6 +181,7 @@ def read_pod(obj: object) -> PodRecord:
         deleted=deleted,
         node=spec.node_name or "",
         phase=phase,
+        nominated_node=(raw.status.nominated_node_name if raw.status else None) or "",
         scheduler=spec.scheduler_name or DEFAULT_SCHEDULER,
         priority=priority or 0,
         priority_class=spec.priority_class_name or "",

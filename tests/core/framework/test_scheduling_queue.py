@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler_core.framework.scheduling_queue import QueuedPod, SchedulingQueue, Where
+from scheduler_core.framework.scheduling_queue import SchedulingQueue
+from scheduler_core.model.queued_pod import QueuedPod, Where
 
 
 def queue(*entries, **options):

@@ -1,0 +1,360 @@
+"""The per-pod cycle: one pod after the other through filter, score, reserve, permit and bind.
+
+Used by action ``allocate`` where a plugin sorts pods (point ``queue_sort``). Gangs are not kept together here but by
+what plugins permit. Any failure after reserve is unreserved; a pod that waits keeps its place until its plugin's
+deadline, over sessions too (a reservation in Memory).
+
+Source: document 001, 2.2.3 and 3.2; points in :mod:`scheduler_core.framework.pod_points`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from scheduler_core.actions.support.attempt import Attempt, record
+from scheduler_core.actions.support.dry_run import DryRun
+from scheduler_core.actions.support.placement import allowed_options, take
+from scheduler_core.actions.support.reservations import settle_promises
+from scheduler_core.actions.support.victims import Victims
+from scheduler_core.algorithms.victims import Unit
+from scheduler_core.framework.candidates import Spot
+from scheduler_core.framework.pod_points import Approve, Deny, Nomination, Permit, Wait
+from scheduler_core.framework.scheduling_queue import SchedulingQueue
+from scheduler_core.framework.session import Session
+from scheduler_core.framework.statement import Statement
+from scheduler_core.model.memory import Reservation
+from scheduler_core.model.pod import Pod
+from scheduler_core.model.podgroup import GangPhase
+from scheduler_core.model.queued_pod import Where
+from scheduler_core.model.reason import ReasonCode
+from scheduler_core.state.cluster import Place
+from scheduler_core.state.status import CHARGED, PENDING, PIPELINED
+
+# How long room that preemption makes stays promised: longer than any usual grace period and controller delay.
+_NOMINATION_SECONDS = 120.0
+
+
+class PodCycle:
+    """All pods of the session that are due, one cycle each.
+
+    Args:
+        initial, most, leftover: seconds, see :class:`SchedulingQueue`.
+    """
+
+    def __init__(self, session: Session, *, initial: float, most: float, leftover: float) -> None:
+        self._session, self._now = session, session.now
+        memory = session.memory
+        self.queue = SchedulingQueue(
+            initial=initial,
+            most=most,
+            leftover=leftover,
+            entries=memory.queue,
+            cycle=memory.cycle,
+            move_cycle=memory.move_cycle,
+        )
+        self._slots: dict[str, int] = {}
+
+    def run(self) -> None:
+        """O(pods x nodes)."""
+        session = self._session
+        self._reconsider()
+        self._read_queue()
+        due = [self._slots[pod] for pod in self.queue.pending(Where.ACTIVE)]
+        for task in sorted(due, key=self._sort_key):
+            if session.tasks.status[task] == PENDING:
+                self._cycle(task)
+        for pod in self.queue.pending(Where.BACKING_OFF):
+            seconds = self.queue.ready_at(pod) - self._now
+            gang = int(session.tasks.gang[self._slots[pod]])
+            session.stated.setdefault(gang, (ReasonCode.BACKING_OFF, f"{pod} is tried again in {seconds:.0f} s"))
+        session.scheduling_queue = self.queue
+
+    def _sort_key(self, task: int) -> tuple[Any, ...]:
+        pod = self._session.tasks.pod(task)
+        return (*self._session.hooks.key("queue_sort", task), pod.created, pod.key)
+
+    def _read_queue(self) -> None:
+        """Bring the queue up to the snapshot: who is new, gone, changed, and whether anything happened."""
+        session, queue = self._session, self.queue
+        for gang in session.gangs.with_tasks_to_place():
+            if session.phase[gang] is GangPhase.PENDING or not session.schedulable(gang):
+                continue
+            for task in session.gangs.with_status(gang, PENDING):
+                self._slots[session.tasks.keys[task]] = task
+        for entry in queue.entries():
+            if entry.pod not in self._slots:
+                queue.delete(entry.pod)
+        for pod, task in self._slots.items():
+            digest = _digest(session.tasks.pod(task))
+            if pod not in queue:
+                queue.add(pod, digest)
+            elif queue[pod].digest != digest:
+                queue.update(pod, digest, self._now)
+        if cluster_digest(session) != session.memory.seen:
+            queue.move_all(self._now)
+        queue.flush(self._now)
+
+    # One pod ----------------------------------------------------------------------------------------------------
+
+    def _cycle(self, task: int) -> None:
+        session, pod = self._session, self._session.tasks.keys[task]
+        self.queue.take(pod)
+        cycle = self.queue.cycle
+        failure = session.hooks.refusal("pre_filter", task)
+        if failure is None:
+            spot = self._find(task)
+            if spot is None:
+                self._post_filter(task, cycle)
+                return
+            if self._bind(task, spot):
+                self.queue.delete(pod)
+                return
+        elif isinstance(failure, Deny):
+            self._denied(task, failure)
+        self.queue.add_unschedulable(pod, cycle, self._now)
+
+    def _find(self, task: int) -> Spot | None:
+        """Filter and score: the best node where the pod fits now."""
+        session = self._session
+        cls = session.cluster.class_of(task)
+        options, _ = allowed_options(session, session.queue_of(int(session.tasks.gang[task])), cls)
+        if not any(options):
+            return None
+        nodes, scores = session.candidates.feasible(cls, options, task)
+        if not nodes.any() or session.hooks.refusal("pre_score", task, nodes) is not None:
+            return None
+        for _, call in session.hooks.flat("normalize_score"):
+            scores = call(task, scores)
+        best = int(np.where(nodes, scores, -np.inf).argmax())
+        return session.candidates.spot_on(cls, best, options, now=True)
+
+    def _bind(self, task: int, spot: Spot) -> bool:
+        """Reserve, permit, bind; True when the pod has its place, be it as one that waits."""
+        session, node = self._session, spot.node
+        statement = session.statement()
+        take(statement, task, spot)
+        if any(call(task, node) is not None for _, call in session.hooks.flat("reserve")):
+            return self._unreserve(statement, task, node)
+        answer = self._permit(task, node)
+        if isinstance(answer, Deny):
+            self._denied(task, answer)
+            return self._unreserve(statement, task, node)
+        if isinstance(answer, Wait):
+            statement.hold(task)
+            session.commit(statement)
+            self._hold(task, answer)
+            return True
+        if not self._binding(task, node):
+            return self._unreserve(statement, task, node)
+        session.commit(statement)
+        self._reconsider(int(session.tasks.gang[task]))
+        return True
+
+    def _permit(self, task: int, node: int) -> Permit:
+        """The first refusal; else the longest wait; else approval."""
+        longest: Wait | None = None
+        for _, call in self._session.hooks.flat("permit"):
+            answer: Permit = call(task, node)
+            if isinstance(answer, Deny):
+                return answer
+            if isinstance(answer, Wait) and (longest is None or answer.until > longest.until):
+                longest = answer
+        return longest or Approve()
+
+    def _binding(self, task: int, node: int) -> bool:
+        hooks = self._session.hooks
+        if hooks.refusal("pre_bind", task, node) is not None:
+            return False
+        for _, call in hooks.flat("bind"):
+            answer = call(task, node)
+            if isinstance(answer, str):
+                return False
+            if answer:
+                break
+        hooks.call_all("post_bind", task, node)
+        return True
+
+    def _unreserve(self, statement: Statement, task: int, node: int) -> bool:
+        """Take everything back, in reverse order; always False."""
+        for _, call in reversed(self._session.hooks.flat("unreserve")):
+            call(task, node)
+        statement.discard()
+        return False
+
+    # Pods that wait for others ----------------------------------------------------------------------------------
+
+    def _hold(self, task: int, answer: Wait) -> None:
+        session = self._session
+        place, pod = session.cluster.place_of(task), session.tasks.keys[task]
+        gang = int(session.tasks.gang[task])
+        session.reservations[pod] = Reservation(
+            pod=pod,
+            gang=session.gangs.names[gang],
+            node=session.axes.nodes[place.node],
+            card=session.axes.cards[place.card] if place.card >= 0 else "",
+            card_indices=place.indices,
+            made=self._now,
+            expires=answer.until,
+        )
+
+    def _reconsider(self, only: int = -1) -> None:
+        """Ask permission again for pods that keep a place: of one gang, or of all."""
+        session = self._session
+        gangs = [only] if only >= 0 else session.gangs.with_tasks_to_place()
+        for gang in gangs:
+            for task in session.pending_tasks(gang, PIPELINED):
+                reservation = session.reservations.get(session.tasks.keys[task])
+                if reservation is None or reservation.victims:
+                    self._take_promised(gang, reservation)
+                    continue
+                self._ask_again(task, reservation)
+
+    def _ask_again(self, task: int, reservation: Reservation) -> None:
+        session = self._session
+        place = session.cluster.place_of(task)
+        answer = self._permit(task, place.node)
+        if isinstance(answer, Wait) and self._now < reservation.expires:
+            return
+        statement = session.statement()
+        statement.unpipeline(task)
+        if isinstance(answer, Approve):
+            spot = self._spot_now(task, place)
+            if spot is None:
+                statement.discard()
+                return
+            take(statement, task, spot)
+            if self._binding(task, place.node):
+                session.commit(statement)
+                session.reservations.pop(reservation.pod, None)
+                self.queue.delete(reservation.pod)
+                return
+            statement.rollback(1)
+        elif isinstance(answer, Deny):
+            self._denied(task, answer)
+        for _, call in reversed(session.hooks.flat("unreserve")):
+            call(task, place.node)
+        session.commit(statement)
+        session.reservations.pop(reservation.pod, None)
+
+    def _spot_now(self, task: int, place: Place) -> Spot | None:
+        """The kept place, where it is free and the quota still allows it."""
+        session = self._session
+        cls = session.cluster.class_of(task)
+        options, _ = allowed_options(session, session.queue_of(int(session.tasks.gang[task])), cls)
+        if place.card >= 0:
+            options = [ok and card == place.card for ok, card in zip(options, cls.cards, strict=True)]
+        return session.candidates.spot_on(cls, place.node, options, now=True) if any(options) else None
+
+    def _take_promised(self, gang: int, reservation: Reservation | None) -> None:
+        """Room that preemption has made is there by now, or not yet."""
+        session = self._session
+        statement = session.statement()
+        settle_promises(session, statement, gang)
+        for operation in session.commit(statement):
+            if reservation is not None and operation.after.status == PENDING:
+                continue
+            self.queue.delete(session.tasks.keys[operation.task])
+
+    def _denied(self, task: int, answer: Deny) -> None:
+        """A group that timed out lets go of every place that it keeps."""
+        session, gang = self._session, int(self._session.tasks.gang[task])
+        if not answer.timed_out:
+            return
+        session.stated[gang] = (ReasonCode.TIMED_OUT, answer.reason)
+        statement = session.statement()
+        for other in session.pending_tasks(gang, PIPELINED):
+            if other != task and session.reservations.pop(session.tasks.keys[other], None) is not None:
+                node = int(session.tasks.node[other])
+                statement.unpipeline(other)
+                for _, call in reversed(session.hooks.flat("unreserve")):
+                    call(other, node)
+        session.commit(statement)
+
+    # Preemption -------------------------------------------------------------------------------------------------
+
+    def _post_filter(self, task: int, cycle: int) -> None:
+        session, pod = self._session, self._session.tasks.keys[task]
+        nomination: Nomination | None = None
+        for _, call in session.hooks.flat("post_filter"):
+            nomination = call(task, DryRun(session, task))
+            if nomination is not None:
+                break
+        if nomination is None or not self._nominate(task, nomination):
+            self.queue.add_unschedulable(pod, cycle, self._now)
+            return
+        # Somebody leaves: that may help others as well.
+        self.queue.add_unschedulable(pod, cycle, self._now, nominated=session.axes.nodes[nomination.node])
+        self.queue.move_all(self._now)
+
+    def _nominate(self, task: int, nomination: Nomination) -> bool:
+        """Evict the victims and promise their room; False, and nothing has happened, where it would not do."""
+        session, gang = self._session, int(self._session.tasks.gang[task])
+        attempt = Attempt(gang, session.statement())
+        leaving = self._with_siblings(nomination.victims)
+        for victim in leaving:
+            attempt.statement.evict(victim)
+        cls = session.cluster.class_of(task)
+        options, _ = allowed_options(session, session.queue_of(gang), cls)
+        spot = session.candidates.spot_on(cls, nomination.node, options, now=False) if any(options) else None
+        if spot is None:
+            attempt.statement.discard()
+            return False
+        attempt.statement.pipeline(task, spot.node, spot.card, spot.indices)
+        attempt.placed, attempt.backed = [task], [task]
+        work = Victims(session)
+        lost = {victim: work.work_lost(victim) for victim in leaving}
+        attempt.units = [_unit(session, victim, lost[victim]) for victim in leaving]
+        session.commit(attempt.statement)
+        record(session, "preempt", attempt, lost)
+        place, pod = session.cluster.place_of(task), session.tasks.keys[task]
+        session.reservations[pod] = Reservation(
+            pod=pod,
+            gang=session.gangs.names[gang],
+            node=session.axes.nodes[place.node],
+            card=session.axes.cards[place.card] if place.card >= 0 else "",
+            card_indices=place.indices,
+            victims=tuple(sorted(session.tasks.keys[victim] for victim in leaving)),
+            made=self._now,
+            expires=self._now + _NOMINATION_SECONDS,
+        )
+        return True
+
+    def _with_siblings(self, victims: tuple[int, ...]) -> list[int]:
+        """The victims, and everybody who falls with them, by name."""
+        session = self._session
+        leaving: dict[int, None] = dict.fromkeys(victims)
+        for victim in victims:
+            gang = int(session.tasks.gang[victim])
+            if session.gangs_fall_whole or session.group(gang).evicted_policy.fells_gang:
+                members = session.gangs.members(gang)
+                leaving.update(dict.fromkeys(t for t in members if CHARGED[session.tasks.status[t]]))
+        return sorted(leaving, key=session.tasks.keys.__getitem__)
+
+
+def _unit(session: Session, victim: int, work: int) -> Unit:
+    name = session.gangs.names[int(session.tasks.gang[victim])]
+    pod = session.tasks.keys[victim]
+    return Unit(name=pod, gang=name, level=(0, 0), work=work, size=0, members=(victim,), frees={}, spare=1)
+
+
+def cluster_digest(session: Session) -> str:
+    """What a pod's chances depend on: rooms and cards of the nodes, and what the queues may use; 16 characters."""
+    digest = hashlib.blake2b(digest_size=8)
+    for table in (session.nodes.allocatable, session.nodes.used, session.nodes.releasing, session.cards.used):
+        digest.update(np.ascontiguousarray(table).tobytes())
+    digest.update(session.ledger.capability.tobytes())
+    digest.update("\n".join(session.axes.nodes).encode())
+    return digest.hexdigest()
+
+
+def _digest(pod: Pod) -> str:
+    """What decides where a pod may be; another value means that somebody has changed it."""
+    parts = (
+        pod.priority, pod.cpu_milli, pod.memory_mib, sorted(pod.scalars.items()), pod.card, pod.labels, pod.annotations,
+        pod.node_selector, pod.required_nodes, pod.preferred_nodes, pod.tolerations, pod.host_ports, pod.relations,
+    )  # fmt: skip
+    return hashlib.blake2b(msgspec.json.encode(parts), digest_size=8).hexdigest()
