@@ -20,6 +20,8 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 MAX_SCORE = 100
+# Kubernetes' bounds of what images are worth, bytes: below the first nothing, from the second on (a container) all.
+_IMAGE_LOW, _IMAGE_TOP = 23 * 1024 * 1024, 1000 * 1024 * 1024
 
 
 @compiled_inline
@@ -117,4 +119,23 @@ def _balanced(allocatable: Ints, requested: Ints) -> Floats:
             have = float(allocatable[row, n])
             spread += off_mean(have, used_part(have, float(requested[row, n])), mean)
         score[n] = evenness(spread, float(max(present, 1)))
+    return score
+
+
+def image_locality(sizes: Ints, containers: int) -> Floats:
+    """How much of a pod's images a node has, 0 to 100; an image that few nodes have counts for less.
+
+    sum = of each image size x (nodes with it / nodes); score = 100 x (sum - 23 MB) / (1000 MB x containers - 23 MB),
+    within bounds, in whole numbers.
+
+    Args:
+        sizes: int64 (images, N), bytes, 0 where the node does not have it. containers: of the pod.
+    """
+    count = sizes.shape[1]
+    have = (sizes > 0).sum(axis=1)
+    total: Ints = np.zeros(count, dtype=np.int64)
+    for size, nodes in zip(sizes, have, strict=True):
+        total += (size * (int(nodes) / max(1, count))).astype(np.int64)
+    low, top = _IMAGE_LOW, _IMAGE_TOP * max(1, containers)
+    score: Floats = (MAX_SCORE * (np.clip(total, low, top) - low) // (top - low)).astype(np.float64)
     return score

@@ -1,17 +1,22 @@
 """Plugin ``nodeorder``: which of the nodes that fit is best.
 
 Extension point: node_order. Score = sum of weight x score (0 to 100).
-Source: volcano-semantics 4.6. Scores that look at other pods, images or spread constraints are not built yet; their
-weights are refused by name unless they are 0.
+Source: volcano-semantics 4.6; Kubernetes' scoring plugins of the same names.
+Departure on purpose: scores that are scaled by their largest value (preferred nodes, soft taints, pod affinity) are
+scaled over all nodes, not over those that happen to be feasible, so that a node's score does not depend on which
+others were looked at.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from scheduler_core.algorithms.scoring import balanced, least_requested, most_requested, normalised
+from scheduler_core.algorithms.scoring import balanced, image_locality, least_requested, most_requested, normalised
+from scheduler_core.framework.neighbours import Neighbours
+from scheduler_core.framework.forms import BALANCED, LEAST, MOST, STATIC, Form, Term
 from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.session import Session
 from scheduler_core.model.resources import MILLI
@@ -36,8 +41,10 @@ class NodeOrder(Plugin):
         _weight("nodeaffinity", 2, "nodes that the pod prefers"),
         _weight("balancedresource", 1, "nodes whose cpu, memory and cards are used evenly"),
         _weight("tainttoleration", 3, "nodes with few PreferNoSchedule taints"),
+        _weight("podaffinity", 2, "nodes near the pods whose company is preferred, on either side"),
+        _weight("imagelocality", 1, "nodes that have the container images"),
+        _weight("podtopologyspread", 2, "places with few pods, for spread constraints with ScheduleAnyway"),
     )
-    not_built: ClassVar[tuple[str, ...]] = ("podaffinity.weight", "imagelocality.weight", "podtopologyspread.weight")
 
     def open(self, session: Session) -> None:
         """Read the weights."""
@@ -46,6 +53,19 @@ class NodeOrder(Plugin):
         self._weights = {name.removesuffix(".weight"): int(value) for name, value in self.values.items()}
         self._static: dict[object, Floats] = {}
         self._card_total: Ints = session.cards.count.sum(axis=0).astype(np.int64) * MILLI
+        self._neighbours = Neighbours(session)
+
+    def volatile(self, cls: TaskClass) -> bool:
+        """Company and spread change by placements of this very session."""
+        return self._prefers_company(cls) or self._spreads(cls)
+
+    def _prefers_company(self, cls: TaskClass) -> bool:
+        return self._weights["podaffinity"] > 0 and self._neighbours.has_preferences(cls)
+
+    def _spreads(self, cls: TaskClass) -> bool:
+        between = cls.relations
+        soft = between is not None and any(not constraint.hard for constraint in between.spread)
+        return soft and self._weights["podtopologyspread"] > 0
 
     def node_order(self, cls: TaskClass, where: Where) -> Floats:
         """Score of the nodes at ``where``; float64."""
@@ -64,11 +84,23 @@ class NodeOrder(Plugin):
             score += weights["balancedresource"] * balanced(
                 np.vstack([allocatable, total]), np.vstack([requested, cards])
             )
+        if self._prefers_company(cls):
+            score += weights["podaffinity"] * self._neighbours.preference_score(cls)[where]
+        if self._spreads(cls):
+            score += weights["podtopologyspread"] * self._neighbours.spread_score(cls)[where]
         return score
 
+    def compiled_form(self, point: str) -> Sequence[Form] | None:
+        """The same sum, term by term."""
+        if point != "node_order":
+            return None
+        kinds = {"leastrequested": LEAST, "mostrequested": MOST, "balancedresource": BALANCED}
+        terms = [Term(kind, float(self._weights[name])) for name, kind in kinds.items() if self._weights[name]]
+        return [Term(STATIC, of_class=self._fixed), *terms]
+
     def _fixed(self, cls: TaskClass) -> Floats:
-        """The part that no placement changes: preferred nodes and soft taints."""
-        key = (cls.preferred, cls.tolerations)
+        """The part that no placement changes: preferred nodes, soft taints and images."""
+        key = (cls.preferred, cls.tolerations, cls.images, cls.containers)
         fixed = self._static.get(key)
         if fixed is None:
             fixed = np.zeros(len(self.session.nodes), dtype=np.float64)
@@ -80,5 +112,13 @@ class NodeOrder(Plugin):
             if self._weights["tainttoleration"]:
                 raw = self._index.intolerable(cls.tolerations, preferred=True)
                 fixed += self._weights["tainttoleration"] * normalised(raw, reverse=True)
+            if cls.images and self._weights["imagelocality"]:
+                fixed += self._weights["imagelocality"] * self._images(cls)
             self._static[key] = fixed
         return fixed
+
+    def _images(self, cls: TaskClass) -> Floats:
+        sizes: Ints = np.zeros((len(cls.images), len(self.session.nodes)), dtype=np.int64)
+        for row, image in zip(sizes, cls.images, strict=True):
+            row[:] = [node.images.get(image, 0) for node in self.session.nodes.nodes]
+        return image_locality(sizes, cls.containers)
