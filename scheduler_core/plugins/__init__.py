@@ -7,7 +7,6 @@ from scheduler_core.plugins.binpack import Binpack
 from scheduler_core.plugins.capacity_card import CapacityCard
 from scheduler_core.plugins.card_model import CardModel
 from scheduler_core.plugins.conformance import Conformance
-from scheduler_core.plugins.drf import Drf
 from scheduler_core.plugins.coscheduling import Coscheduling
 from scheduler_core.plugins.default_preemption import DefaultPreemption
 from scheduler_core.plugins.drf import Drf
@@ -28,7 +27,6 @@ PLUGINS: dict[str, type[Plugin]] = {
         CapacityCard,
         CardModel,
         Conformance,
-        Drf,
         Coscheduling,
         DefaultPreemption,
         Drf,
