@@ -69,8 +69,8 @@ class Gang(Plugin):
         return self._surplus(candidates)
 
     def preemptable(self, preemptor: int, candidates: Sequence[int]) -> Opinion:
-        """Members above minMember, in the order given."""
-        return self._surplus(candidates)
+        """As for a reclaim."""
+        return self.reclaimable(preemptor, candidates)
 
     def _surplus(self, candidates: Sequence[int]) -> Opinion:
         gangs, left = self.session.gangs, dict[int, int]()

@@ -1,0 +1,244 @@
+"""Action ``preempt``: take by priority inside a queue, first between gangs, then between the tasks of one gang.
+
+In steps: which tasks may take (preemptionPolicy, nominations) -> plain placement first -> who may be taken (hard
+rules, votes of extension point preemptable) -> the cheapest set (contracts 3.1), each set tried with quota,
+predicates, single cards and admission asked again -> keep it only if the gang can run. Source: volcano-semantics 3.4,
+contracts 3.1 and 3.2.
+
+On purpose different from upstream: victims are chosen for the gang and over all nodes, whole gangs where losing a
+member ends the job; a gang that only the room or the quota it would get keeps from being admitted may preempt too
+(pitfall 1); system pods and protected gangs stay; nobody of its own gang falls where that would stop it. Freed room
+stays promised. With ``enableTopologyAwarePreemption`` each task's node is chosen by upstream's rules for that mode.
+With ``compatibility: volcano`` victims are pods of the first node that works out.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from scheduler_core.actions.allocate import hold_back, is_candidate
+from scheduler_core.actions.support.admission import renew_promise
+from scheduler_core.actions.support.attempt import Attempt, record
+from scheduler_core.actions.support.bundles import bundle, bundles, in_order_of_taking
+from scheduler_core.actions.support.guards import Guards
+from scheduler_core.actions.support.nomination import Eligibility
+from scheduler_core.actions.support.reservations import reserve
+from scheduler_core.actions.support.rotation import Rotation
+from scheduler_core.actions.support.trial import Outcome, Trial
+from scheduler_core.algorithms.smallest_set import Bundle, everything, smallest_set
+from scheduler_core.algorithms.victims import Unit
+from scheduler_core.framework.plugin import Action, Argument
+from scheduler_core.framework.session import Session
+from scheduler_core.model.podgroup import GangPhase
+from scheduler_core.state.status import CHARGED, TaskStatus
+
+_RULE = "higher priority takes from lower inside the queue: whole gangs, lowest priority first, then least work lost"
+_OWN_RULE = "a task of higher priority takes the place of one of its own gang that it can spare"
+
+
+class Preempt(Action):
+    """Takes inside a queue."""
+
+    name: ClassVar[str] = "preempt"
+    arguments: ClassVar[tuple[Argument, ...]] = (
+        Argument(
+            name="reservationSeconds",
+            type="float",
+            default=120.0,
+            minimum=1.0,
+            maximum=86400.0,
+            doc="how long freed room stays promised to the gang it was freed for; more than grace + controller delay",
+        ),
+    )
+
+    def execute(self, session: Session) -> None:
+        """Between gangs, then inside gangs; queues and gangs take turns, each gang is tried once in each part."""
+        self._guards, self._eligible = Guards(session), Eligibility(session)
+        # Kinds of gangs that nobody could be taken for, and after how many changes of the cluster that was found.
+        self._hopeless: dict[tuple[object, ...], int] = {}
+        self._changes = 0
+        starving = [gang for gang in session.gangs.with_tasks_to_place() if self._starves(session, gang)]
+        rotation = Rotation(session, starving)
+        while (queue := rotation.best_queue()) is not None:
+            self._between_gangs(session, rotation.pop(queue))
+        rotation = Rotation(session, [gang for gang in starving if session.gangs.pending(gang)])
+        while (queue := rotation.best_queue()) is not None:
+            self._inside(session, rotation.pop(queue))
+
+    def _starves(self, session: Session, gang: int) -> bool:
+        """A task waits; the gang is admitted, or only an amount keeps it out, which preemption may free."""
+        if not session.gangs.pending(gang):
+            return False
+        if session.phase[gang] is GangPhase.PENDING:
+            if session.compat or gang not in session.trace.enqueue_refusals or not session.schedulable(gang):
+                return False
+            if session.hooks.refusal("job_valid", gang) is not None:
+                return False
+        elif not is_candidate(session, gang):
+            return False
+        return session.hooks.first_tier_all("job_starving", gang)
+
+    # Between gangs ---------------------------------------------------------------------------------------------
+
+    def _between_gangs(self, session: Session, gang: int) -> None:
+        tasks = [task for task in session.pending_tasks(gang) if self._eligible.may_take(task)]
+        kind = self._kind(session, gang, tasks)
+        if not tasks or self._hopeless.get(kind) == self._changes:
+            return
+        attempt = Attempt(gang, session.statement())
+        if not self._take(session, attempt, tasks):
+            attempt.statement.discard()
+            self._hopeless[kind] = self._changes
+            if attempt.refused:
+                session.trace.reclaim_refusals.setdefault(gang, attempt.refused)
+            return
+        self._keep(session, attempt, _RULE)
+
+    def _take(self, session: Session, attempt: Attempt, tasks: list[int]) -> bool:
+        """Find who has to leave and carry it out in the attempt's statement; False when nothing comes of it."""
+        gang = attempt.gang
+        plain = Trial(session, attempt.statement, gang, tasks)
+        if session.phase[gang] is not GangPhase.PENDING:
+            attempt.placed = plain.carry_out(()) or []
+        elif plain.would_run():
+            # It has room and still was not let in: that is for enqueue to say.
+            return False
+        rest = [task for task in tasks if task not in set(attempt.placed)]
+        units = self._units(session, attempt, rest) if rest else []
+        trial = Trial(session, attempt.statement, gang, rest)
+        goal = trial.outcome(everything(units)) if units else Outcome(runs=False, placed=0)
+        for count in range(goal.placed if goal.runs else 0, 0, -1):
+            wanted = Outcome(runs=True, placed=count)
+            chosen = smallest_set(
+                units,
+                lambda some: trial.outcome(some) >= wanted,  # noqa: B023 - used inside the turn only
+                lambda pool: trial.start(pool, wanted),  # noqa: B023
+            )
+            if chosen is not None:
+                attempt.backed = trial.carry_out(chosen) or []
+                attempt.placed += attempt.backed
+                attempt.units = [_unit(unit) for unit in chosen]
+                return True
+        return bool(attempt.placed) and trial.runs()
+
+    def _units(self, session: Session, attempt: Attempt, tasks: list[int]) -> list[Bundle]:
+        """What rules and votes let go of the other gangs of the queue; the rest is noted with its rule."""
+        only_idle = all(session.cluster.class_of(task).best_effort for task in tasks)
+        names, queue = session.gangs.names, session.queue_of(attempt.gang)
+        gangs = []
+        for gang in (session.gangs.queue == queue).nonzero()[0].tolist():
+            members = self._guards.holding(gang).members if gang != attempt.gang else ()
+            if not members:
+                continue
+            rule = self._guards.rule(gang)
+            if rule is None and only_idle and not all(session.cluster.class_of(t).best_effort for t in members):
+                rule = "asks for something, and the preemptor for nothing"
+            if rule is None:
+                gangs.append(gang)
+            else:
+                attempt.refused[names[gang]] = rule
+        pool = in_order_of_taking(session, self._guards, gangs)
+        if not pool:
+            return []
+        verdict = attempt.verdict = session.hooks.victims("preemptable", tasks[0], pool)
+        units = []
+        for gang in gangs:
+            found = bundles(session, self._guards, gang, verdict.allowed)
+            units += found
+            if not found:
+                rules = [verdict.refused[t] for t in self._guards.holding(gang).members if t in verdict.refused]
+                attempt.refused[names[gang]] = rules[0] if rules else "not every member may be taken"
+        return units
+
+    def _kind(self, session: Session, gang: int, tasks: list[int]) -> tuple[object, ...]:
+        """Gangs of one kind find the same."""
+        classes = tuple(int(session.tasks.cls[task]) for task in tasks)
+        priority, held = session.group(gang).priority, session.gangs.counts[:, gang].tobytes()
+        lowest = min((int(session.tasks.priority[task]) for task in tasks), default=0)
+        return (
+            session.queue_of(gang),
+            priority,
+            lowest,
+            session.service_type(gang),
+            classes,
+            session.needed(gang),
+            held,
+        )
+
+    # Inside a gang ---------------------------------------------------------------------------------------------
+
+    def _inside(self, session: Session, gang: int) -> None:
+        """Each waiting task may take the place of a lower one of its own gang; kept task by task."""
+        ends = session.group(gang).evicted_policy.fells_gang and not session.compat
+        if ends or session.phase[gang] is GangPhase.PENDING:
+            return
+        for task in session.pending_tasks(gang):
+            if not self._eligible.may_take(task) or session.cluster.class_of(task).best_effort:
+                continue
+            units = self._own_units(session, gang, task)
+            if not units:
+                continue
+            attempt = Attempt(gang, session.statement())
+            trial, wanted = Trial(session, attempt.statement, gang, [task]), Outcome(runs=True, placed=1)
+            chosen = smallest_set(
+                units,
+                lambda some: trial.outcome(some) >= wanted,  # noqa: B023 - used inside the turn only
+                lambda pool: trial.start(pool, wanted),  # noqa: B023
+            )
+            if chosen is None:
+                attempt.statement.discard()
+                continue
+            attempt.placed = attempt.backed = trial.carry_out(chosen) or []
+            attempt.units = [_unit(unit) for unit in chosen]
+            self._keep(session, attempt, _OWN_RULE)
+
+    def _own_units(self, session: Session, gang: int, task: int) -> list[Bundle]:
+        """Single members of lower priority that the gang can do without; all of them while it does not run anyway."""
+        tasks, gangs = session.tasks, session.gangs
+        ready, least = gangs.ready(gang), gangs.least[gang]
+        lower = [
+            other
+            for other in gangs.members(gang)
+            if CHARGED[tasks.status[other]]
+            and tasks.status[other] != TaskStatus.ALLOCATED
+            and not tasks.protected[other]
+            and tasks.priority[other] < tasks.priority[task]
+        ]
+        spare = ready - least if ready >= least else len(lower)
+        if not lower or spare <= 0 or self._guards.rule(gang) is not None:
+            return []
+        lower.sort(key=lambda other: (int(tasks.priority[other]), self._guards.work_lost(other), tasks.keys[other]))
+        allowed = session.hooks.victims("preemptable", task, lower).allowed
+        found = []
+        for other in lower:
+            if other in allowed:
+                unit = bundle(session, self._guards, (other,), spare)
+                found.append(
+                    Bundle(unit.name, unit.gang, (0, int(tasks.priority[other])), unit.work, unit.size, (other,), spare)
+                )
+        return found
+
+    # What is kept ----------------------------------------------------------------------------------------------
+
+    def _keep(self, session: Session, attempt: Attempt, rule: str) -> None:
+        gang = attempt.gang
+        session.commit(attempt.statement)
+        self._changes += 1
+        for unit in attempt.units:
+            self._guards.forget(int(session.tasks.gang[unit.members[0]]))
+        self._guards.forget(gang)
+        if session.phase[gang] is GangPhase.PENDING:
+            session.phase[gang] = GangPhase.INQUEUE
+            session.trace.enqueue_refusals.pop(gang, None)
+            session.hooks.call_all("job_enqueued", gang)
+        if not session.is_ready(gang):
+            hold_back(session, gang)
+        renew_promise(session, gang)
+        if attempt.units:
+            lost = {task: self._guards.work_lost(task) for unit in attempt.units for task in unit.members}
+            record(session, self.name, attempt, lost, rule=rule, verb="preempts for")
+            reserve(session, attempt, float(self.values["reservationSeconds"]))
+
+
+def _unit(unit: Bundle) -> Unit:
+    return Unit(unit.name, unit.gang, unit.level, unit.work, unit.size, unit.members, {}, unit.spare)

@@ -1,0 +1,95 @@
+"""What would have to leave a node so that one more task fits on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from scheduler_core.algorithms.smallest_set import Bundle, Cost, cost, go_together
+from scheduler_core.framework.session import Session
+from scheduler_core.state.card_table import choose_cards
+from scheduler_core.state.task_class import TaskClass
+
+# So many nodes are tried, the cheapest first, where something beside room keeps the task off them.
+_MOST_NODES = 8
+
+
+class MissingRoom:
+    """Offers of nodes to a task, over the units that may be taken."""
+
+    def __init__(self, session: Session, pool: Sequence[Bundle]) -> None:
+        self._session = session
+        self._on_node: dict[int, dict[str, Bundle]] = {}
+        for unit in sorted(pool, key=lambda u: (u.work, u.size, u.name)):
+            for task in unit.members:
+                node = int(session.tasks.node[task])
+                if node >= 0:
+                    self._on_node.setdefault(node, {})[unit.name] = unit
+
+    def offers(self, task: int, chosen: Sequence[Bundle]) -> Iterator[list[Bundle]]:
+        """Units beside the chosen ones that make room on a node, the cheapest first; an empty one where there is room.
+
+        O(units on the nodes in question).
+        """
+        session = self._session
+        cls = session.cluster.class_of(task)
+        view = session.candidates.view(cls)
+        if view.future.any():
+            yield []
+        taken = {unit.name for unit in chosen}
+        found: list[tuple[tuple[int, int], Cost, int, list[Bundle]]] = []
+        for node, units in self._on_node.items():
+            if not view.curable[node]:
+                continue
+            open_units = [unit for name, unit in units.items() if name not in taken]
+            offer = self._offer(cls, node, open_units, chosen)
+            if offer:
+                found.append((max(unit.level for unit in offer), cost(offer), node, offer))
+        found.sort(key=lambda entry: entry[:3])
+        for _, _, _, offer in found[:_MOST_NODES]:
+            yield offer
+
+    def same_kind(self, task: int, unit: Bundle) -> bool:
+        """True when the unit holds something of what the task asks for: one of its card types, else anything."""
+        cards = self._session.cluster.class_of(task).cards
+        return not cards or any(int(self._session.tasks.card[member]) in cards for member in unit.members)
+
+    def _offer(
+        self, cls: TaskClass, node: int, units: Sequence[Bundle], chosen: Sequence[Bundle]
+    ) -> list[Bundle] | None:
+        """The cheapest units found on a node that let one task fit there; None when all of them do not."""
+        added: list[Bundle] = []
+        for unit in units:
+            if not go_together([*chosen, *added], unit):
+                continue
+            if self._fits(cls, node, [unit]):
+                added = [unit]
+                break
+            added.append(unit)
+            if self._fits(cls, node, added):
+                break
+        else:
+            return None
+        for unit in sorted(added, key=lambda u: (u.level, u.work, u.size, u.name), reverse=True):
+            fewer = [other for other in added if other is not unit]
+            if fewer and self._fits(cls, node, fewer):
+                added = fewer
+        return added
+
+    def _fits(self, cls: TaskClass, node: int, leaving: Sequence[Bundle]) -> bool:
+        session, tasks = self._session, self._session.tasks
+        here = [task for unit in leaving for task in unit.members if tasks.node[task] == node]
+        for row in cls.rows:
+            freed = sum(int(session.cluster.class_of(task).request[row]) for task in here)
+            if int(session.nodes.future[row, node]) + freed < int(cls.request[row]):
+                return False
+        if not cls.milli:
+            return not cls.missing
+        for card in cls.cards:
+            free = session.cards.free_future(card, node)
+            for task in here:
+                if tasks.card[task] == card:
+                    for index in tasks.indices[task]:
+                        free[index] += session.cluster.class_of(task).share or 1000
+            if choose_cards(free, cls.whole, cls.share) is not None:
+                return True
+        return False

@@ -1,0 +1,149 @@
+"""The cheapest set of units that is enough, where only a trial can tell what is enough.
+
+For victims whose leaving frees more than room on nodes (their queue's quota, a spread, a device), so that nothing
+shorter than trying it says whether a set will do. The order of preference is contracts 3.1: highest level as low as
+possible, least work lost, fewest gangs, smallest surplus, names.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+
+class Bundle(msgspec.Struct, frozen=True, gc=False):
+    """Something that can be taken: a whole gang, or one member of what a gang can spare.
+
+    Attributes:
+        name: of the gang, or of the gang and the pod; unique. gang: of the gang.
+        level: what is taken only where nothing lower is enough; queue priority, gang priority.
+        work: work lost. size: milli-cards (milli-cores without cards) freed in all.
+        members: ids of the tasks that leave. spare: 0 for a whole gang, else how many single members may go.
+    """
+
+    name: str
+    gang: str
+    level: tuple[int, int]
+    work: int
+    size: int
+    members: tuple[int, ...]
+    spare: int = 0
+
+
+Enough = Callable[[Sequence[Bundle]], bool]
+Start = Callable[[Sequence[Bundle]], "list[Bundle] | None"]
+Cost = tuple[int, int, int, tuple[str, ...]]
+
+# Up to so many units every set is tried, so that small cases are exact; beyond, only the cheapest sets.
+_EXACT_POOL = 8
+_MAX_POOL = 16
+_MAX_TRIALS = 48
+
+
+def cost(units: Iterable[Bundle]) -> Cost:
+    """Work lost, gangs, amount freed, names: what is compared between sets of one highest level."""
+    chosen = list(units)
+    return (
+        sum(unit.work for unit in chosen),
+        len({unit.gang for unit in chosen}),
+        sum(unit.size for unit in chosen),
+        tuple(sorted(unit.name for unit in chosen)),
+    )
+
+
+def go_together(chosen: Sequence[Bundle], unit: Bundle) -> bool:
+    """May ``unit`` be taken beside the chosen ones: a gang whole, or not more members of it than it can spare?"""
+    same = [other for other in chosen if other.gang == unit.gang]
+    if not same:
+        return True
+    return bool(unit.spare) and all(other.spare for other in same) and len(same) < unit.spare
+
+
+def everything(units: Iterable[Bundle]) -> list[Bundle]:
+    """All units as if they could all go: a gang that may fall whole does, instead of member by member.
+
+    An upper bound: of a gang that can only lose a few members all are counted, since which of them go is open.
+    """
+    units = list(units)
+    whole = {unit.gang for unit in units if not unit.spare}
+    return [unit for unit in units if not unit.spare or unit.gang not in whole]
+
+
+def smallest_set(units: Sequence[Bundle], enough: Enough, start: Start) -> list[Bundle] | None:
+    """The units to take, by name, or None when nothing is enough.
+
+    Args:
+        units: candidates. enough: tries a set; more is never worse. start: a set that is enough, found by looking
+            where room is missing, or None.
+
+    O(log levels + units of the start + a bounded number) trials.
+    """
+    levels = sorted({unit.level for unit in units})
+    low, high = 0, len(levels) - 1
+    if not levels or not enough(everything(units)):
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        if enough(everything(unit for unit in units if unit.level <= levels[middle])):
+            high = middle
+        else:
+            low = middle + 1
+    for level in levels[low:]:
+        pool = sorted((unit for unit in units if unit.level <= level), key=lambda unit: unit.name)
+        first = start(pool)
+        if first is None:
+            first = _all_that_may_go(pool, enough)
+        best = _search(pool, None if first is None else _reprieve(first, enough), enough)
+        if best is not None:
+            return sorted(best, key=lambda unit: unit.name)
+    return None
+
+
+def _all_that_may_go(pool: Sequence[Bundle], enough: Enough) -> list[Bundle] | None:
+    chosen: list[Bundle] = []
+    for unit in everything(pool):
+        if go_together(chosen, unit):
+            chosen.append(unit)
+    return chosen if enough(chosen) else None
+
+
+def _reprieve(chosen: list[Bundle], enough: Enough) -> list[Bundle]:
+    """Leave out whoever is not needed after all, the highest level and the most work first."""
+    kept = list(chosen)
+    for unit in sorted(chosen, key=lambda unit: (unit.level, unit.work, unit.size, unit.name), reverse=True):
+        fewer = [other for other in kept if other is not unit]
+        if enough(fewer):
+            kept = fewer
+    return kept
+
+
+def _search(pool: Sequence[Bundle], known: list[Bundle] | None, enough: Enough) -> list[Bundle] | None:
+    """Sets in the order of work lost until none can be better than the best known; bounded in number."""
+    best, limit = known, None if known is None else cost(known)
+    useful = sorted(
+        (unit for unit in pool if limit is None or unit.work <= limit[0]), key=lambda u: (u.work, u.size, u.name)
+    )[:_MAX_POOL]
+    trials = 1 << _EXACT_POOL if len(useful) <= _EXACT_POOL else _MAX_TRIALS
+    heap: list[tuple[int, int, tuple[int, ...]]] = [(useful[0].work, 1, (0,))] if useful else []
+    # Sets that cost less but go against each other are passed over without a trial.
+    steps = trials * 8
+    while heap and trials and steps:
+        steps -= 1
+        work, size, picks = heapq.heappop(heap)
+        if limit is not None and work > limit[0]:
+            break
+        candidate = [useful[pick] for pick in picks]
+        if all(go_together(candidate[:n], unit) for n, unit in enumerate(candidate)):
+            price = cost(candidate)
+            if limit is None or price < limit:
+                trials -= 1
+                if enough(candidate):
+                    best, limit = candidate, price
+        last = picks[-1]
+        if last + 1 < len(useful):
+            step = useful[last + 1].work
+            heapq.heappush(heap, (work + step, size + 1, (*picks, last + 1)))
+            heapq.heappush(heap, (work + step - useful[last].work, size, (*picks[:-1], last + 1)))
+    return best
