@@ -1,0 +1,144 @@
+"""What a plugin's function comes to in arrays, for the compiled loops.
+
+A plugin that has :meth:`Plugin.compiled_form` says for an extension point what its function amounts to; the loops of
+:mod:`scheduler_core.framework.kernels` then decide the same without calling it. Where one of the functions that matter
+has no form, the session goes gang by gang through Python, and decides the same more slowly.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from scheduler_core.state.status import Bools, Floats, Ints
+from scheduler_core.state.task_class import TaskClass
+
+if TYPE_CHECKING:
+    from scheduler_core.framework.combine import Hooks
+
+
+# Kinds of node score terms.
+STATIC, LEAST, MOST, BALANCED = range(4)
+
+
+class StaticKey(msgspec.Struct, frozen=True, gc=False):
+    """Orders: a sort key that nothing in a session changes; the lowest goes first.
+
+    Attributes:
+        values: by gang, queue or task slot.
+    """
+
+    values: Ints | Floats
+
+
+class ReadyKey(msgspec.Struct, frozen=True, gc=False):
+    """``job_order``: gangs that cannot run yet go before those that can; at most one in a policy.
+
+    Attributes:
+        of_gang: whether a gang can run, for those of which more is demanded than minMember.
+    """
+
+    of_gang: Callable[[int], bool]
+
+
+class ShareKey(msgspec.Struct, frozen=True, gc=False):
+    """``queue_order``: the queue with the smaller largest used part of a limit; see :class:`Limits`."""
+
+    limits: Ints
+
+
+class Members(msgspec.Struct, frozen=True, gc=False):
+    """``job_ready``, ``job_pipelined``: minMember members are in place (or promised), for gangs without more demands.
+
+    Attributes:
+        others: bool (G,), gangs of which more is demanded; they go through Python.
+    """
+
+    others: Bools
+
+
+class Suspects(msgspec.Struct, frozen=True, gc=False):
+    """``job_valid``, ``job_problem``, ``task_predicate``, ``task_node_order``: whom the function may have a word about.
+
+    Attributes:
+        gangs: bool (G,); for the others it surely answers None.
+    """
+
+    gangs: Bools
+
+
+class Limits(msgspec.Struct, frozen=True, gc=False):
+    """``allocatable``: what the queue's tasks have and are promised, and the task, stay within limits.
+
+    Attributes:
+        limits: int64 (D, Q), rows of the ledger, ``NO_LIMIT`` = none.
+        named: bool (K,), the limit of a card counts for tasks of the class anywhere.
+        counted: bool (Q,), the limit of a card counts for all tasks of the queue.
+    """
+
+    limits: Ints
+    named: Bools
+    counted: Bools
+
+
+class Term(msgspec.Struct, frozen=True, gc=False):
+    """``node_order``: one summand; those of a plugin are added in their order, then the plugins.
+
+    Attributes:
+        kind: ``STATIC`` (a vector), or ``LEAST``, ``MOST``, ``BALANCED`` of :mod:`scheduler_core.algorithms.scoring` over cpu,
+            memory and, for the last, cards.
+        weight: factor.
+        of_class: for ``STATIC``, float64 (N,) of a class, or None for all zero.
+    """
+
+    kind: int
+    weight: float = 1.0
+    of_class: Callable[[TaskClass], Floats | None] | None = None
+
+
+Form = StaticKey | ReadyKey | ShareKey | Members | Suspects | Limits | Term
+
+
+def forms_of(hooks: Hooks, point: str) -> list[Sequence[Form]] | None:
+    """The forms of all functions of a point, in the order of the policy; None when one has none."""
+    found = []
+    for _, call in hooks.flat(point):
+        forms = form_of(call, point)
+        if forms is None:
+            return None
+        found.append(forms)
+    return found
+
+
+def form_of(call: Callable[..., Any], point: str) -> Sequence[Form] | None:
+    """The form of one function, None = it has none, or a subclass answers otherwise than the class with the form."""
+    plugin = getattr(call, "__self__", None)
+    declare = getattr(plugin, "compiled_form", None)
+    if declare is None:
+        return None
+    for owner in inspect.getmro(type(plugin)):
+        if "compiled_form" in vars(owner):
+            break
+        if point in vars(owner):
+            return None
+    answer: Sequence[Form] | None = declare(point)
+    return answer
+
+
+def dense_ranks(values: Sequence[npt.NDArray[Any]], size: int) -> Ints:
+    """int64 (size,): place of each subject in the order of its keys, the first array first; equal keys, equal place."""
+    if not values or not size:
+        return np.zeros(size, dtype=np.int64)
+    order = np.lexsort(tuple(reversed(values)))
+    new = np.zeros(size, dtype=np.bool_)
+    for column in values:
+        in_order = column[order]
+        new[1:] |= in_order[1:] != in_order[:-1]
+    ranks = np.empty(size, dtype=np.int64)
+    ranks[order] = np.cumsum(new)
+    return ranks
