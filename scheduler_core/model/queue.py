@@ -16,6 +16,19 @@ class QueueState(enum.StrEnum):
     UNKNOWN = "Unknown"
 
 
+class NodeGroups(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """``spec.affinity`` of a Queue: names of node groups (label ``volcano.sh/nodegroup-name``), in the order written.
+
+    Attributes:
+        required, preferred: its gangs may be there. denied: they may not. avoided: they may, but rather not.
+    """
+
+    required: tuple[str, ...] = ()
+    preferred: tuple[str, ...] = ()
+    denied: tuple[str, ...] = ()
+    avoided: tuple[str, ...] = ()
+
+
 class Queue(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """One queue, immutable.
 
@@ -28,6 +41,7 @@ class Queue(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=T
         namespaces: annotation ``tidesched.io/namespaces``, whose gangs may use the queue; None = everybody's.
         scalars: other entries of ``spec.capability`` in whole units.
         deserved, guarantee: as in the spec, by resource name in canonical units (cpu milli, memory MiB, others count).
+        node_groups: ``spec.affinity``; None = it says nothing.
         made: True for a ``default`` queue that the snapshot lacked.
         problem: why it cannot be used as written, e.g. a broken quota annotation or a parent cycle.
     """
@@ -48,6 +62,7 @@ class Queue(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=T
     parent: str = ""
     service_type: str = ""
     namespaces: tuple[str, ...] | None = None
+    node_groups: NodeGroups | None = None
     made: bool = False
     problem: str = ""
     annotations: dict[str, str] = {}

@@ -12,6 +12,7 @@ from scheduler_core.plugins.default_preemption import DefaultPreemption
 from scheduler_core.plugins.drf import Drf
 from scheduler_core.plugins.gang import Gang
 from scheduler_core.plugins.machine_group import MachineGroup
+from scheduler_core.plugins.nodegroup import NodeGroup
 from scheduler_core.plugins.nodeorder import NodeOrder
 from scheduler_core.plugins.predicates import Predicates
 from scheduler_core.plugins.priority import Priority
@@ -19,6 +20,7 @@ from scheduler_core.plugins.priority_sort import PrioritySort
 from scheduler_core.plugins.proportion import Proportion
 from scheduler_core.plugins.requested_to_capacity_ratio import RequestedToCapacityRatio
 from scheduler_core.plugins.reservation import Reservation
+from scheduler_core.plugins.usage import Usage
 
 PLUGINS: dict[str, type[Plugin]] = {
     plugin.name: plugin
@@ -32,6 +34,7 @@ PLUGINS: dict[str, type[Plugin]] = {
         Drf,
         Gang,
         MachineGroup,
+        NodeGroup,
         NodeOrder,
         Predicates,
         Priority,
@@ -39,5 +42,6 @@ PLUGINS: dict[str, type[Plugin]] = {
         Proportion,
         RequestedToCapacityRatio,
         Reservation,
+        Usage,
     )
 }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 
+from scheduler_core import PluginOption
 from scheduler_core.framework.session import Session
 from scheduler_core.model.memory import Memory
 from scheduler_core.plugins import PLUGINS
@@ -48,3 +50,31 @@ def scores(given, name, rules=None):
         (call(cls, slice(None)) for _, call in session.hooks.flat("node_order")), start=np.zeros(len(session.nodes))
     )
     return dict(zip((node.name for node in session.snapshot.nodes), total.tolist(), strict=True))
+
+
+def with_plugin(name, rules=None, **arguments):
+    """The policy of the small cluster and one more plugin."""
+    rules = rules or policy()
+    return msgspec.structs.replace(rules, tiers=(*rules.tiers, (PluginOption(name=name, arguments=arguments),)))
+
+
+def own_scores(given, name, plugin, **arguments):
+    """What one plugin alone scores for a pod, by node."""
+    session = opened(given, with_plugin(plugin, **arguments))
+    task = task_of(session, name)
+    total = np.zeros(len(session.nodes))
+    for point, subject in (("node_order", (session.cluster.class_of(task), slice(None))), ("task_node_order", (task,))):
+        for owner, call in session.hooks.flat(point):
+            answer = call(*subject) if owner == plugin else None
+            total = total if answer is None else total + answer
+    return dict(zip((node.name for node in session.snapshot.nodes), total.tolist(), strict=True))
+
+
+def may_go(given, name, rules):
+    """The nodes that the filters leave to one pod, what plugins say of single tasks included."""
+    session = opened(given, rules)
+    mask = view_of(session, name).allowed
+    for _, call in session.hooks.flat("task_predicate"):
+        answer = call(task_of(session, name))
+        mask = mask if answer is None else mask & answer[1]
+    return names(session, mask)

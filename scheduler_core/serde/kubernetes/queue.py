@@ -8,7 +8,7 @@ import msgspec
 
 from scheduler_core.model.errors import BadInput
 from scheduler_core.model.pod import ServiceType
-from scheduler_core.model.queue import PriorityClass, Queue, QueueState
+from scheduler_core.model.queue import NodeGroups, PriorityClass, Queue, QueueState
 from scheduler_core.serde.kubernetes import annotations as keys
 from scheduler_core.serde.kubernetes.decode import Int32, child, decode
 from scheduler_core.serde.kubernetes.metadata import RawMeta, created, texts
@@ -26,6 +26,20 @@ class RawGuarantee(msgspec.Struct):
     resource: RawResources | None = None
 
 
+class RawGroupAffinity(msgspec.Struct):
+    """``nodeGroupAffinity`` or ``nodeGroupAntiAffinity``."""
+
+    required: list[str] | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
+    preferred: list[str] | None = msgspec.field(default=None, name="preferredDuringSchedulingIgnoredDuringExecution")
+
+
+class RawQueueAffinity(msgspec.Struct, rename="camel"):
+    """``spec.affinity``."""
+
+    node_group_affinity: RawGroupAffinity | None = None
+    node_group_anti_affinity: RawGroupAffinity | None = None
+
+
 class RawQueueSpec(msgspec.Struct):
     """``spec``."""
 
@@ -36,6 +50,7 @@ class RawQueueSpec(msgspec.Struct):
     deserved: RawResources | None = None
     guarantee: RawGuarantee | None = None
     parent: str | None = None
+    affinity: RawQueueAffinity | None = None
 
 
 class RawQueueStatus(msgspec.Struct):
@@ -100,6 +115,7 @@ def read_queue(obj: object) -> Queue:
         parent=spec.parent or "",
         service_type=service_type,
         namespaces=_namespaces(notes),
+        node_groups=_node_groups(spec.affinity),
         problem=problem,
         annotations=notes,
     )
@@ -131,6 +147,19 @@ def _card_quota(notes: Mapping[str, str]) -> tuple[dict[str, int] | None, str]:
     except ValueError as error:
         # A queue whose quota cannot be read may use no card; its gangs are told why.
         return {}, f"annotation {keys.CARD_QUOTA}: {error}"
+
+
+def _node_groups(raw: RawQueueAffinity | None) -> NodeGroups | None:
+    if raw is None:
+        return None
+    near, far = raw.node_group_affinity or RawGroupAffinity(), raw.node_group_anti_affinity or RawGroupAffinity()
+    groups = NodeGroups(
+        required=tuple(dict.fromkeys(near.required or ())),
+        preferred=tuple(dict.fromkeys(near.preferred or ())),
+        denied=tuple(dict.fromkeys(far.required or ())),
+        avoided=tuple(dict.fromkeys(far.preferred or ())),
+    )
+    return None if groups == NodeGroups() else groups
 
 
 def _namespaces(notes: Mapping[str, str]) -> tuple[str, ...] | None:
