@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scheduler_core.framework.plugin import Plugin
 from scheduler_core.plugins.binpack import Binpack
+from scheduler_core.plugins.capacity import Capacity
 from scheduler_core.plugins.capacity_card import CapacityCard
 from scheduler_core.plugins.card_model import CardModel
 from scheduler_core.plugins.conformance import Conformance
@@ -26,6 +27,7 @@ PLUGINS: dict[str, type[Plugin]] = {
     plugin.name: plugin
     for plugin in (
         Binpack,
+        Capacity,
         CapacityCard,
         CardModel,
         Conformance,
