@@ -48,6 +48,11 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
 Hook = tuple[str, Callable[..., Any]]  # plugin name, bound method
 
 
+def guards(point: str, call: Callable[..., Any]) -> bool:
+    """Whether a plugin's rule about victims holds in whichever tier the plugin stands."""
+    return point in getattr(getattr(call, "__self__", None), "guards", ())
+
+
 class Hooks:
     """Registered functions by extension point: a list of tiers, each a list of (plugin name, function).
 
@@ -140,16 +145,20 @@ class Hooks:
     def victims(self, point: str, subject: Any, candidates: Iterable[int]) -> Verdict:
         """Which of the candidates may be taken: the intersection inside the first tier that decides.
 
-        An answer that is empty without abstaining ends the walk with nobody. Nobody registered means nobody.
+        Below it only guards are asked, plugins whose rule holds wherever they stand (:attr:`Plugin.guards`). An answer
+        that is empty without abstaining ends the walk with nobody. Nobody registered means nobody.
         """
         pool = tuple(candidates)
         if self._compat:
             return self._victims_upstream(point, subject, pool)
         votes: list[Vote] = []
         refused: dict[int, str] = {}
+        standing: frozenset[int] | None = None
         for number, tier in enumerate(self._tiers[point], start=1):
-            standing: frozenset[int] | None = None
+            decided = standing is not None
             for name, call in tier:
+                if decided and not guards(point, call):
+                    continue
                 opinion: Opinion = call(subject, pool)
                 if opinion.allowed is None:
                     votes.append(Vote(number, name, "abstain"))
@@ -160,9 +169,11 @@ class Hooks:
                 votes.append(Vote(number, name, "permit" if opinion.allowed else "reject"))
                 if not standing:
                     return Verdict(frozenset(), tuple(votes), refused)
-            if standing is not None:
-                return Verdict(standing, tuple(votes), refused)
-        return Verdict(frozenset(), tuple(votes), refused)
+        return Verdict(standing or frozenset(), tuple(votes), refused)
+
+    def guarded_below(self, point: str, number: int) -> bool:
+        """Whether a guard stands in a tier below this one, which is asked although the tier has decided."""
+        return any(guards(point, call) for tier in self._tiers[point][number:] for _, call in tier)
 
     def _victims_upstream(self, point: str, subject: Any, pool: tuple[int, ...]) -> Verdict:
         """Upstream's walk (semantics 1.5): what is empty looks undecided.

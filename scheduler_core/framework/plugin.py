@@ -55,6 +55,8 @@ class Plugin:
         arguments: what it declares; values arrive checked and complete.
         not_built: arguments that Volcano has and this plugin does not have yet.
         gangs_fall_whole: its presence means that reclaim takes gangs whole (contracts 3.2).
+        guards: extension points about victims at which it is asked even below the tier that has decided: what protects
+            the system, a queue's line or a service is no matter of where the plugin stands (semantics 1.5).
         excludes: (switch, plugin) pairs: with the switch on (empty = always) that plugin cannot be in the same policy.
         switches: what its entry in the policy turned on or off, by switch; set before :meth:`open`.
         compares_queues: the place of a queue depends on what other queues use; settled by the end of :meth:`open`.
@@ -64,6 +66,7 @@ class Plugin:
     arguments: ClassVar[tuple[Argument, ...]] = ()
     not_built: ClassVar[tuple[str, ...]] = ()
     gangs_fall_whole: ClassVar[bool] = False
+    guards: ClassVar[frozenset[str]] = frozenset()
     excludes: ClassVar[tuple[tuple[str, str], ...]] = ()
     switches: Mapping[str, bool] = {}
     compares_queues: bool = False

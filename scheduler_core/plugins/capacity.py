@@ -45,6 +45,7 @@ class Capacity(Plugin):
     """Ceilings, lines and guarantees of queues."""
 
     name: ClassVar[str] = "capacity"
+    guards: ClassVar[frozenset[str]] = frozenset({"reclaimable", "unified_evictable"})
     arguments: ClassVar[tuple[Argument, ...]] = (
         Argument(
             name="ancestorReclaimLevel",

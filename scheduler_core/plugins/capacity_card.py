@@ -42,6 +42,7 @@ class CapacityCard(Plugin):
 
     name: ClassVar[str] = "capacity-card"
     gangs_fall_whole: ClassVar[bool] = True
+    guards: ClassVar[frozenset[str]] = frozenset({"preemptable", "reclaimable", "unified_evictable"})
     arguments: ClassVar[tuple[Argument, ...]] = (
         Argument(
             name="overCommitFactor",

@@ -19,6 +19,7 @@ class Conformance(Plugin):
     """Takes system pods out of the victims."""
 
     name: ClassVar[str] = "conformance"
+    guards: ClassVar[frozenset[str]] = frozenset({"preemptable", "reclaimable", "unified_evictable"})
 
     def reclaimable(self, reclaimer: int, candidates: Sequence[int]) -> Opinion:
         """Everybody but system pods."""

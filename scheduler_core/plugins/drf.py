@@ -38,6 +38,7 @@ class Drf(Plugin):
     """Dominant resource fairness among gangs, and over a tree of queues."""
 
     name: ClassVar[str] = "drf"
+    guards: ClassVar[frozenset[str]] = frozenset({"reclaimable"})
     excludes: ClassVar[tuple[tuple[str, str], ...]] = (("hierarchy", "proportion"),)
 
     def open(self, session: Session) -> None:

@@ -31,6 +31,7 @@ class Proportion(Plugin):
     """Fair parts by weight."""
 
     name: ClassVar[str] = "proportion"
+    guards: ClassVar[frozenset[str]] = frozenset({"reclaimable", "unified_evictable"})
 
     def open(self, session: Session) -> None:
         """Take down what each queue may use at most; what it deserves is found when first asked for."""

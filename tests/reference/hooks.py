@@ -105,16 +105,20 @@ class Hooks:
         return None
 
     def victims(self, point, world, task, candidates):
-        """Keys of the tasks that may be taken: the first tier that decides, all of it; an empty answer is a veto."""
+        """Keys of the tasks that may be taken: the first tier that decides, all of it, and guards of every tier below.
+
+        An empty answer is a veto.
+        """
+        standing = None
         for row in self.rows(point):
-            standing = None
+            decided = standing is not None
             for call in row:
+                if decided and point not in getattr(call.__self__, "guards", ()):
+                    continue
                 answer = call(world, task, candidates)
                 if answer is None:
                     continue
                 standing = set(answer) if standing is None else standing & set(answer)
                 if not standing:
                     return set()
-            if standing is not None:
-                return standing
-        return set()
+        return standing or set()

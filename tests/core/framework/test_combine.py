@@ -9,11 +9,12 @@ from scheduler_core.framework.extension_points import EXTENSION_POINTS, POINTS, 
 from scheduler_core.framework.plugin import Plugin
 
 
-def hooks(point, *tiers, switches=None, compat=False):
+def hooks(point, *tiers, switches=None, compat=False, guards=()):
     """Plugins that answer a fixed value at one point; ``tiers`` are lists of (name, answer)."""
 
     def plugin(name, answer):
-        made = type(name, (Plugin,), {"name": name, point: lambda self, *subject: answer})
+        guarding = frozenset({point} if name in guards else ())
+        made = type(name, (Plugin,), {"name": name, "guards": guarding, point: lambda self, *subject: answer})
         return made({}), (switches or {}).get(name, {})
 
     return Hooks([[plugin(name, answer) for name, answer in tier] for tier in tiers], compat=compat)
@@ -55,6 +56,25 @@ NOBODY, ABSTAINS = Opinion(frozenset()), Opinion(None)
 def test_victims(tiers, ours, upstream):
     assert hooks("reclaimable", *tiers).victims("reclaimable", None, [X, Y, Z]).allowed == ours
     assert hooks("reclaimable", *tiers, compat=True).victims("reclaimable", None, [X, Y, Z]).allowed == upstream
+
+
+@pytest.mark.parametrize(
+    ("tiers", "ours", "upstream"),
+    [
+        ([[("A", some(X, Y))], [("B", some(Z)), ("guard", some(Y, Z))]], {Y}, {X, Y}),
+        ([[("A", some(X, Y))], [("guard", NOBODY)]], set(), {X, Y}),
+        ([[("A", some(X, Y))], [("guard", ABSTAINS)]], {X, Y}, {X, Y}),
+        ([[("A", NOBODY)], [("guard", some(X))]], set(), {X}),
+        ([[("guard", some(X, Y))], [("B", some(Y))]], {X, Y}, {X, Y}),
+    ],
+    ids=["a lower guard counts", "and may veto", "or abstain", "and revives nobody", "above the others it decides"],
+)
+def test_a_guard_is_asked_wherever_it_stands(tiers, ours, upstream):
+    made = hooks("reclaimable", *tiers, guards={"guard"})
+    assert made.victims("reclaimable", None, [X, Y, Z]).allowed == ours
+    assert made.guarded_below("reclaimable", 1) is (tiers[0][0][0] != "guard")
+    old = hooks("reclaimable", *tiers, guards={"guard"}, compat=True)
+    assert old.victims("reclaimable", None, [X, Y, Z]).allowed == upstream
 
 
 def test_the_first_tier_that_names_somebody_decides_who_is_asked_to_leave():

@@ -10,6 +10,7 @@ class CapacityCard:
     """The founding plugin; its sums stand in :mod:`tests.reference.quota`."""
 
     falls_whole = True
+    guards = ("reclaimable", "preemptable")
 
     def __init__(self, arguments):
         self.prefer = arguments.get("nodeOrderWeight", 1.0)

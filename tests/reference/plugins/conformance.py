@@ -8,6 +8,8 @@ SYSTEM_CLASSES = ("system-cluster-critical", "system-node-critical")
 class Conformance:
     """Everybody but the system's own."""
 
+    guards = ("reclaimable", "preemptable")
+
     def __init__(self, arguments):
         pass
 
