@@ -23,7 +23,6 @@ KNOWN_PLUGINS_NOT_BUILT: frozenset[str] = frozenset(
         "resourcequota",
         "extender",
         "cdp",
-        "task-topology",
         "numa-aware",
         "numaaware",
         "rescheduling",

@@ -21,6 +21,7 @@ from scheduler_core.plugins.priority_sort import PrioritySort
 from scheduler_core.plugins.proportion import Proportion
 from scheduler_core.plugins.requested_to_capacity_ratio import RequestedToCapacityRatio
 from scheduler_core.plugins.reservation import Reservation
+from scheduler_core.plugins.task_topology import TaskTopology
 from scheduler_core.plugins.usage import Usage
 
 PLUGINS: dict[str, type[Plugin]] = {
@@ -44,6 +45,7 @@ PLUGINS: dict[str, type[Plugin]] = {
         Proportion,
         RequestedToCapacityRatio,
         Reservation,
+        TaskTopology,
         Usage,
     )
 }
