@@ -25,6 +25,7 @@ from scheduler_core.actions.support.nomination import Eligibility
 from scheduler_core.actions.support.reservations import reserve
 from scheduler_core.actions.support.rotation import Rotation
 from scheduler_core.actions.support.trial import Outcome, Trial
+from scheduler_core.actions.support.upstream_preempt import UpstreamPreempt
 from scheduler_core.algorithms.smallest_set import Bundle, everything, smallest_set
 from scheduler_core.algorithms.victims import Unit
 from scheduler_core.framework.plugin import Action, Argument
@@ -58,6 +59,9 @@ class Preempt(Action):
         self._hopeless: dict[tuple[object, ...], int] = {}
         self._changes = 0
         starving = [gang for gang in session.gangs.with_tasks_to_place() if self._starves(session, gang)]
+        if session.compat:
+            UpstreamPreempt(session).run(starving)
+            return
         rotation = Rotation(session, starving)
         while (queue := rotation.best_queue()) is not None:
             self._between_gangs(session, rotation.pop(queue))

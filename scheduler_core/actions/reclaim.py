@@ -17,6 +17,7 @@ from scheduler_core.actions.support.quota_room import quota_room
 from scheduler_core.actions.support.reach import Reach
 from scheduler_core.actions.support.reservations import reserve
 from scheduler_core.actions.support.rotation import Rotation
+from scheduler_core.actions.support.upstream_reclaim import reclaim_as_upstream
 from scheduler_core.actions.support.victims import Victims
 from scheduler_core.algorithms.victims import Puzzle, Room, Unit
 from scheduler_core.framework.plugin import Action, Argument
@@ -48,6 +49,9 @@ class Reclaim(Action):
         # at one place of the log where the attempt itself had moved something that may be undone.
         self._hopeless: dict[tuple[int, ServiceType, int], int | None] = {}
         starving = (g for g in session.gangs.with_tasks_to_place() if self._starves(session, g))
+        if session.compat:
+            reclaim_as_upstream(session, starving)
+            return
         rotation = Rotation(session, starving)
         while (queue := rotation.best_queue()) is not None:
             if session.hooks.any_true("overused", queue):

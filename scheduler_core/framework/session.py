@@ -85,7 +85,8 @@ class Session:
         self._open_queue = [queue.state is QueueState.OPEN and not queue.problem for queue in snapshot.queues]
         self.phase = Phases(self._phases_now())
         self.candidates = Candidates(self.cluster, self.hooks, tiers)
-        self.gangs_fall_whole = any(plugin.gangs_fall_whole for tier in tiers for plugin, _ in tier)
+        whole = any(plugin.gangs_fall_whole for tier in tiers for plugin, _ in tier)
+        self.gangs_fall_whole = whole and not self.compat
         self.node_index = _node_index(self.cluster.workspace, snapshot)
         for tier in tiers:
             for plugin, switches in tier:

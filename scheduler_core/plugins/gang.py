@@ -3,7 +3,8 @@
 Extension points: job_valid, job_order, job_ready, job_pipelined, job_starving, preemptable, reclaimable.
 Source: volcano-semantics 2.2 and 4.1. On purpose: where tide rules hold, gangs fall whole and this plugin has no say
 in who may be taken (contracts 3.2); starving is counted in replicas by the priority plugin, and here as "has a task
-that waits", so that a service with minMember 1 takes back for all its replicas (pitfall 2).
+that waits", so that a service with minMember 1 takes back for all its replicas (pitfall 2). With
+``compatibility: volcano`` gangs do not fall whole, and starving ends at minMember.
 """
 
 from __future__ import annotations
@@ -59,8 +60,11 @@ class Gang(Plugin):
         return Ballot.PERMIT
 
     def job_starving(self, gang: int) -> bool:
-        """A member waits and has no promise."""
-        return self.session.gangs.pending(gang) > 0
+        """A member waits and has no promise; upstream: minMember is not reached, promises counted."""
+        gangs = self.session.gangs
+        if self.session.compat:
+            return gangs.ready(gang) + gangs.waiting(gang) < gangs.least[gang]
+        return gangs.pending(gang) > 0
 
     def reclaimable(self, reclaimer: int, candidates: Sequence[int]) -> Opinion:
         """Members above minMember, in the order given; no say where gangs fall whole."""
