@@ -16,7 +16,7 @@ from scheduler_core.actions import ACTIONS
 from scheduler_core.actions.support.admission import count_elastic, renew_promise
 from scheduler_core.actions.support.pod_cycle import cluster_digest
 from scheduler_core.actions.support.reservations import apply_reservations, kept_places, standing
-from scheduler_core.framework import remedies
+from scheduler_core.framework import profiles, remedies
 from scheduler_core.framework.close import close
 from scheduler_core.framework.conflicts import find_conflict
 from scheduler_core.framework.events import quota_events
@@ -81,6 +81,18 @@ def run_session(
         BadInput: the policy names an action or a plugin that does not exist, or plugins that exclude each other.
         BrokenInvariant: the tables do not add up (a bug).
     """
+    if policy.profiles:
+        return _run_profiles(
+            snapshot,
+            policy,
+            now=now,
+            seed=seed,
+            memory=memory,
+            timer=timer,
+            explain=explain,
+            check=check,
+            reasons=reasons,
+        )
     plugins, actions = registered()
     tiers = [
         [(_lookup(plugins, "plugin", option.name)(option.arguments), option.switches) for option in tier]
@@ -130,6 +142,22 @@ def run_session(
         election=session.election,
         **_queued(session),
     )
+
+
+def _run_profiles(
+    snapshot: Snapshot, policy: Policy, *, memory: Memory | None, **options: Any
+) -> tuple[Result, Memory]:
+    """One profile after the other over the same cluster, see :mod:`scheduler_core.framework.profiles`."""
+    results = []
+    kept, told = memory or Memory(), dict[str, str]()
+    current = snapshot
+    for part, gangs in profiles.parts(policy, snapshot):
+        result, after = run_session(profiles.only(current, gangs), part, memory=kept, **options)
+        told |= {gang: text for gang, text in after.told.items() if gang in gangs}
+        kept = profiles.remembered(kept, after, told)
+        current = profiles.carried_out(current, result)
+        results.append((result, gangs))
+    return profiles.merged(results), kept
 
 
 def _queued(session: Session) -> dict[str, Any]:

@@ -260,6 +260,8 @@ class Reasons:
 
 def needs_something(session: Session, gang: int) -> bool:
     """True when a member waits or is missing; not for a gang that is done or on its way out."""
+    if session.group(gang).elsewhere:
+        return False
     counts = session.gangs.counts[:, gang]
     if counts[TaskStatus.PENDING] or counts[TaskStatus.PIPELINED] or counts[TaskStatus.GATED]:
         return True

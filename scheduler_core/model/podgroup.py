@@ -9,6 +9,10 @@ import msgspec
 from scheduler_core.model.resources import Amount
 
 
+# As ``backing_off``: another profile of the same session decides about the gang.
+ELSEWHERE = "another scheduler profile decides about it"
+
+
 class GangPhase(enum.StrEnum):
     """``status.phase`` of a PodGroup in Volcano's words."""
 
@@ -96,6 +100,11 @@ class PodGroup(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_default
     def key(self) -> str:
         """``namespace/name``."""
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def elsewhere(self) -> bool:
+        """Another profile of the same session decides about it."""
+        return self.backing_off == ELSEWHERE
 
     @property
     def waiting_since(self) -> float:

@@ -20,11 +20,19 @@ class PluginOption(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     arguments: dict[str, Any] = {}
 
 
+class Profile(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """Tiers of its own for the pods of one ``schedulerName``."""
+
+    scheduler: str
+    tiers: tuple[tuple[PluginOption, ...], ...]
+
+
 class Policy(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A parsed ``volcano-scheduler.conf``.
 
     Attributes:
         actions: names in order. tiers: plugins that vote together, the first tier first.
+        profiles: tiers for the pods of certain schedulers, in the order in which they decide; after ``tiers``.
         action_arguments: from ``configurations``, by action.
         compatibility: ``""`` or ``"volcano"``.
         source: the text it was read from.
@@ -33,6 +41,7 @@ class Policy(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     actions: tuple[str, ...]
     tiers: tuple[tuple[PluginOption, ...], ...]
+    profiles: tuple[Profile, ...] = ()
     action_arguments: dict[str, dict[str, Any]] = {}
     compatibility: str = ""
     source: str = ""

@@ -63,11 +63,13 @@ class PodCycle:
         session = self._session
         self._reconsider()
         self._read_queue()
-        due = [self._slots[pod] for pod in self.queue.pending(Where.ACTIVE)]
+        due = [self._slots[pod] for pod in self.queue.pending(Where.ACTIVE) if pod in self._slots]
         for task in sorted(due, key=self._sort_key):
             if session.tasks.status[task] == PENDING:
                 self._cycle(task)
         for pod in self.queue.pending(Where.BACKING_OFF):
+            if pod not in self._slots:
+                continue
             seconds = self.queue.ready_at(pod) - self._now
             gang = int(session.tasks.gang[self._slots[pod]])
             session.stated.setdefault(gang, (ReasonCode.BACKING_OFF, f"{pod} is tried again in {seconds:.0f} s"))
@@ -80,13 +82,16 @@ class PodCycle:
     def _read_queue(self) -> None:
         """Bring the queue up to the snapshot: who is new, gone, changed, and whether anything happened."""
         session, queue = self._session, self.queue
+        others: dict[str, None] = {}
         for gang in session.gangs.with_tasks_to_place():
+            if session.group(gang).elsewhere:
+                others.update((session.tasks.keys[task], None) for task in session.gangs.members(gang))
             if session.phase[gang] is GangPhase.PENDING or not session.schedulable(gang):
                 continue
             for task in session.gangs.with_status(gang, PENDING):
                 self._slots[session.tasks.keys[task]] = task
         for entry in queue.entries():
-            if entry.pod not in self._slots:
+            if entry.pod not in self._slots and entry.pod not in others:
                 queue.delete(entry.pod)
         for pod, task in self._slots.items():
             digest = _digest(session.tasks.pod(task))
@@ -204,7 +209,8 @@ class PodCycle:
     def _reconsider(self, only: int = -1) -> None:
         """Ask permission again for pods that keep a place: of one gang, or of all."""
         session = self._session
-        gangs = [only] if only >= 0 else session.gangs.with_tasks_to_place()
+        waiting = [gang for gang in session.gangs.with_tasks_to_place() if not session.group(gang).elsewhere]
+        gangs = [only] if only >= 0 else waiting
         for gang in gangs:
             for task in session.pending_tasks(gang, PIPELINED):
                 reservation = session.reservations.get(session.tasks.keys[task])

@@ -99,7 +99,9 @@ def apply_reservations(session: Session) -> None:
         if task is None or node is None:
             continue
         gang = int(session.tasks.gang[task])
-        if session.tasks.status[task] != TaskStatus.PENDING or gang < 0 or not session.schedulable(gang):
+        if session.tasks.status[task] != TaskStatus.PENDING or gang < 0:
+            continue
+        if not session.schedulable(gang) and not session.group(gang).elsewhere:
             continue
         spot = _spot(session, task, node, reservation)
         if spot is not None:

@@ -13,7 +13,7 @@ from typing import Any
 from scheduler_core.framework.conflicts import find_conflict
 from scheduler_core.framework.extension_points import SWITCHES
 from scheduler_core.framework.plugin import Action, Argument, Plugin
-from scheduler_core.model.policy import PluginOption, Policy
+from scheduler_core.model.policy import PluginOption, Policy, Profile
 from scheduler_core.serde.policy.arguments import checked, did_you_mean
 from scheduler_core.serde.policy.kube_scheduler import KUBE_KIND, translate
 from scheduler_core.serde.policy.names import Names, known_names
@@ -22,8 +22,8 @@ from scheduler_core.serde.text import as_text
 
 DEFAULT_ACTIONS = ("enqueue", "allocate", "backfill")
 CONFIG_KEY = "volcano-scheduler.conf"
-_TOP_LEVEL = ("actions", "tiers", "configurations", "compatibility")
-_TOP_LEVEL_NOT_BUILT = ("metrics", "profiles")
+_TOP_LEVEL = ("actions", "tiers", "profiles", "configurations", "compatibility")
+_TOP_LEVEL_NOT_BUILT = ("metrics",)
 # Volcano spells some switches `enableX` and some `enabledX`; both are understood for each.
 _SWITCH = re.compile(r"enabled?(?=[A-Z])")
 _SWITCH_BY_STEM = {_SWITCH.sub("", name): switch for name, (switch, _) in SWITCHES.items()}
@@ -78,10 +78,12 @@ class _Parser:
             elif key not in _TOP_LEVEL:
                 self._complain("unknown_key", f"unknown key {key!r}", field, hint=did_you_mean(key, _TOP_LEVEL))
         actions = self._actions()
-        tiers = self._tiers()
+        profiles = self._profiles()
+        tiers = self._tiers(self.fields.get("tiers"), self.root) if "tiers" in self.fields or not profiles else ()
         return Policy(
             actions=actions,
             tiers=tiers,
+            profiles=profiles,
             action_arguments=self._configurations(),
             compatibility=self._compatibility(),
             source=text,
@@ -127,13 +129,29 @@ class _Parser:
             raise self.source.error("malformed_policy", "no action is left to run", field)
         return tuple(actions)
 
-    def _tiers(self) -> tuple[tuple[PluginOption, ...], ...]:
-        field = self.fields.get("tiers")
+    def _profiles(self) -> tuple[Profile, ...]:
+        field = self.fields.get("profiles")
+        found: dict[str, Profile] = {}
+        for entry in self._list(field, "profiles is a list of {schedulerName, tiers}") if field else []:
+            fields = self._mapping(entry, "a profile is a mapping with schedulerName and tiers")
+            for key, part in fields.items():
+                if key not in ("schedulerName", "tiers"):
+                    hint = did_you_mean(key, ("schedulerName", "tiers"))
+                    self._complain("unknown_key", f"unknown key {key!r} of a profile", part, hint=hint)
+            named = fields.get("schedulerName")
+            if named is None or not isinstance(named.value, str) or not named.value:
+                raise self.source.error("malformed_policy", "the profile has no schedulerName", named or entry)
+            if named.value in found:
+                raise self.source.error("duplicate_profile", f"there are two profiles of {named.value!r}", named)
+            found[named.value] = Profile(scheduler=named.value, tiers=self._tiers(fields.get("tiers"), entry))
+        return tuple(found.values())
+
+    def _tiers(self, field: Field | None, owner: Field) -> tuple[tuple[PluginOption, ...], ...]:
         if field is None or field.value is None:
             raise self.source.error(
                 "malformed_policy",
-                "the policy has no tiers",
-                field or self.root,
+                "the policy has no tiers" if owner is self.root else "the profile has no tiers",
+                field or owner,
                 hint="tiers: [{plugins: [{name: gang}]}]",
             )
         tiers: list[tuple[PluginOption, ...]] = []

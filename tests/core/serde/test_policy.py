@@ -88,10 +88,9 @@ class TestNames:
         ("old", "new", "code", "line", "hint"),
         [
             ("allocate", "alocate", "unknown_action", 1, "did you mean 'allocate'?"),
-            ("allocate", "preempt", "not_built", 1, None),
             ("allocate", "enqueue", "duplicate_action", 1, None),
             ("- name: gang", "- name: gagn", "unknown_plugin", 5, "did you mean 'gang'?"),
-            ("- name: gang", "- name: resource-strategy-fit", "not_built", 5, None),
+            ("- name: gang", "- name: network-topology-aware", "not_built", 5, None),
             ("- name: gang", "- name: priority", "duplicate_plugin", 5, None),
             (
                 "- name: gang",
@@ -111,7 +110,13 @@ class TestNames:
             ("- name: gang", "- {nam: gang}", "malformed_policy", 5, None),
             ("- name: gang", "- gang", "malformed_policy", 5, None),
             ("tiers:", "teirs:", "unknown_key", 2, "did you mean 'tiers'?"),
-            ("tiers:", "tiers: 7\nx:", "unknown_key", 3, "known: actions, compatibility, configurations, tiers"),
+            (
+                "tiers:",
+                "tiers: 7\nx:",
+                "unknown_key",
+                3,
+                "known: actions, compatibility, configurations, profiles, tiers",
+            ),
             ("- plugins:", "- plugin:", "unknown_key", 3, "plugins"),
         ],
     )
@@ -120,8 +125,8 @@ class TestNames:
         assert (error.code, error.line, error.hint, error.file) == (code, line, hint, "policy.conf")
 
     def test_not_built_says_so(self):
-        message = "plugin 'rescheduling': known, not built yet"
-        assert error_of(SMALL.replace("gang", "rescheduling")).message == message
+        message = "plugin 'network-topology-aware': known, not built yet"
+        assert error_of(SMALL.replace("gang", "network-topology-aware")).message == message
 
     @pytest.mark.parametrize("spelling", ["enableJobOrder", "enabledJobOrder"])
     def test_both_spellings_of_a_switch(self, spelling):
@@ -191,8 +196,8 @@ class TestCompatibility:
     def test_what_is_unknown_becomes_a_warning(self):
         text = (
             "compatibility: volcano\n"
-            + SMALL.replace("enqueue", "enqueue, preempt")
-            + "  - {name: drf, enablePreemptable: false}\n"
+            + SMALL
+            + "  - {name: network-topology-aware, enablePreemptable: false}\n"
             + "  - {name: nonsense}\n"
             + "  - {name: conformance, enableReclaimble: false}\n"
             + "metrics: {type: prometheus}\n"
@@ -202,7 +207,7 @@ class TestCompatibility:
         assert policy.compatibility == "volcano"
         assert policy.actions == ("enqueue", "allocate")
         assert [option.name for option in policy.tiers[0]] == ["priority", "gang", "conformance"]
-        assert len(policy.warnings) == 6
+        assert len(policy.warnings) == 5
         assert all(warning.startswith("line ") and warning.endswith("has no effect") for warning in policy.warnings)
 
     def test_an_unknown_action_stays_an_error(self):
