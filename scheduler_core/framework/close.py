@@ -39,10 +39,19 @@ def _placed(session: Session, status: int) -> tuple[Bind, ...]:
             axes.nodes[tasks.node[t]],
             axes.cards[tasks.card[t]] if tasks.card[t] >= 0 else "",
             tasks.indices[t],
+            _notes(session, t),
         )
         for t in found
     )
     return tuple(sorted(binds, key=lambda bind: bind.pod))
+
+
+def _notes(session: Session, task: int) -> dict[str, str]:
+    """What plugins write on a bound pod, by annotation."""
+    notes: dict[str, str] = {}
+    for _, call in session.hooks.flat("bind_notes"):
+        notes.update(call(task))
+    return notes
 
 
 def _queues(session: Session) -> tuple[QueueOutcome, ...]:

@@ -90,6 +90,8 @@ EXTENSION_POINTS: tuple[ExtensionPoint, ...] = (
     _P("reclaimer", _C.ALL, "reclaimable"),
     _P("service_type", _C.FIRST),
     _P("quota_charge", _C.FIRST),
+    # Ours: annotations that go with a bind.
+    _P("bind_notes", _C.CALL_ALL),
     # Ours: what a queue deserves and how much of it is in use, for the result.
     _P("queue_deserved", _C.FIRST),
     _P("queue_share", _C.FIRST),

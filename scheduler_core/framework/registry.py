@@ -23,8 +23,6 @@ KNOWN_PLUGINS_NOT_BUILT: frozenset[str] = frozenset(
         "resourcequota",
         "extender",
         "cdp",
-        "numa-aware",
-        "numaaware",
         "rescheduling",
         "network-topology-aware",
         "deviceshare",

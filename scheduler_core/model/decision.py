@@ -21,12 +21,16 @@ class VictimRole(enum.StrEnum):
 
 
 class Bind(msgspec.Struct, frozen=True, gc=False):
-    """``pod`` (namespace/name) goes to ``node``; ``card`` is the type it takes there, ``card_indices`` which ones."""
+    """``pod`` (namespace/name) goes to ``node``; ``card`` is the type it takes there, ``card_indices`` which ones.
+
+    ``notes`` are annotations that plugins want on the pod, for the agents of its node.
+    """
 
     pod: str
     node: str
     card: str = ""
     card_indices: tuple[int, ...] = ()
+    notes: dict[str, str] = {}
 
 
 class Eviction(msgspec.Struct, frozen=True, gc=False, kw_only=True):

@@ -15,6 +15,7 @@ from scheduler_core.plugins.gang import Gang
 from scheduler_core.plugins.machine_group import MachineGroup
 from scheduler_core.plugins.nodegroup import NodeGroup
 from scheduler_core.plugins.nodeorder import NodeOrder
+from scheduler_core.plugins.numa_aware import NumaAware
 from scheduler_core.plugins.predicates import Predicates
 from scheduler_core.plugins.priority import Priority
 from scheduler_core.plugins.priority_sort import PrioritySort
@@ -39,6 +40,7 @@ PLUGINS: dict[str, type[Plugin]] = {
         MachineGroup,
         NodeGroup,
         NodeOrder,
+        NumaAware,
         Predicates,
         Priority,
         PrioritySort,

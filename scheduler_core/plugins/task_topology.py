@@ -136,7 +136,8 @@ class TaskTopology(Plugin):
             request = request + cls.request
             if cls.milli:
                 milli[cls.cards] = milli.get(cls.cards, 0) + cls.milli
-            fits: Bools = (nodes.future >= request[:, None])[request > 0].all(axis=0)
+            rows = np.flatnonzero(request)
+            fits: Bools = np.logical_and.reduce(nodes.future[rows] >= request[rows, None])
             for options, amount in milli.items():
                 fits &= cards.left_future[list(options)].sum(axis=0) >= amount
             found = np.where(fits, count, found)
