@@ -24,6 +24,12 @@ _WEIGHTS = {
     "NodeAffinityPriority": "nodeaffinity.weight",
     "TaintToleration": "tainttoleration.weight",
     "TaintTolerationPriority": "tainttoleration.weight",
+    "InterPodAffinity": "podaffinity.weight",
+    "InterPodAffinityPriority": "podaffinity.weight",
+    "PodTopologySpread": "podtopologyspread.weight",
+    "EvenPodsSpreadPriority": "podtopologyspread.weight",
+    "ImageLocality": "imagelocality.weight",
+    "ImageLocalityPriority": "imagelocality.weight",
 }
 # Checked by predicates or by every action, whatever the file says.
 _ALWAYS = frozenset(
@@ -34,6 +40,12 @@ _ALWAYS = frozenset(
         "NodePorts",
         "NodeUnschedulable",
         "TaintToleration",
+        "InterPodAffinity",
+        "PodTopologySpread",
+        "VolumeBinding",
+        "VolumeZone",
+        "NodeVolumeLimits",
+        "VolumeRestrictions",
         "PrioritySort",
         "DefaultBinder",
     }
@@ -41,7 +53,9 @@ _ALWAYS = frozenset(
 _OWN_PLUGIN = {
     "RequestedToCapacityRatio": "requested-to-capacity-ratio",
     "Coscheduling": "coscheduling",
+    "DefaultPreemption": "default-preemption",
 }
+_POD_BY_POD = frozenset({"Coscheduling", "DefaultPreemption"})
 _POINTS = frozenset(
     {
         "queueSort",
@@ -93,11 +107,26 @@ def translate(root: Field, source: Source) -> Field:
         if key not in _KEYS:
             hint = did_you_mean(key, _KEYS)
             raise source.error("unknown_key", f"unknown key {key!r} of {KUBE_KIND}", field, hint=hint)
-    where = fields
-    if (profiles := fields.get("profiles")) is not None:
-        if not profiles.items or profiles.items[0].fields is None or len(profiles.items) > 1:
-            raise source.error("not_built", "several scheduler profiles: known, not built yet", profiles)
-        where = profiles.items[0].fields
+    profiles = fields.get("profiles")
+    if profiles is None:
+        return Field({}, root.line, "", fields={"tiers": _tiers(root, fields, source)})
+    if not profiles.items or any(entry.fields is None for entry in profiles.items):
+        raise source.error("malformed_policy", "profiles is a list of {schedulerName, plugins}", profiles)
+    if len(profiles.items) == 1:
+        only = profiles.items[0].fields or {}
+        return Field({}, root.line, "", fields={"tiers": _tiers(root, only, source)})
+    entries = []
+    for entry in profiles.items:
+        parts = entry.fields or {}
+        named = parts.get("schedulerName") or Field("default-scheduler", entry.line, entry.path)
+        entries.append(
+            Field({}, entry.line, entry.path, fields={"schedulerName": named, "tiers": _tiers(entry, parts, source)})
+        )
+    return Field({}, root.line, "", fields={"profiles": Field([], profiles.line, "profiles", items=entries)})
+
+
+def _tiers(owner: Field, where: dict[str, Field], source: Source) -> Field:
+    """The tiers that mean what one profile says."""
     weights: dict[str, Field] = {}
     own: dict[str, Field] = {}
     for point, sets in _fields(where.get("plugins"), source).items():
@@ -107,7 +136,7 @@ def translate(root: Field, source: Source) -> Field:
         for name, entry, enabled in _entries(sets, source):
             _take(point, name, entry, enabled, weights, own, source)
     arguments = _plugin_config(where.get("pluginConfig"), own, source)
-    return _conf(root, weights, own, arguments)
+    return _conf(owner, weights, own, arguments)
 
 
 def _entries(sets: Field, source: Source) -> list[tuple[str, Field, bool]]:
@@ -168,15 +197,21 @@ def _conf(
         return Field({}, line, "plugins", fields=fields)
 
     line = root.line
-    first = [plugin(name, line) for name in ("priority", "gang", "conformance")]
+    # What only the per-pod cycle knows asks for it; else gangs take turns, which keeps them whole.
+    pod_by_pod = _POD_BY_POD & own.keys()
+    sorter = ("gang",) if not pod_by_pod else () if "Coscheduling" in own else ("priority-sort",)
+    first = [plugin(name, line) for name in ("priority", *sorter, "conformance")]
     second = [plugin("predicates", line), plugin("nodeorder", line, weights)]
     for name, weight in own.items():
-        second.append(plugin(_OWN_PLUGIN[name], weight.line, {**arguments.get(name, {}), "weight": weight}))
+        given = dict(arguments.get(name, {}))
+        if name not in _POD_BY_POD:
+            given["weight"] = weight
+        second.append(plugin(_OWN_PLUGIN[name], weight.line, given))
     tiers = [
         Field({}, line, "tiers", fields={"plugins": Field([], line, "tiers", items=plugins)})
         for plugins in (first, second)
     ]
-    return Field({}, line, "", fields={"tiers": Field([], line, "tiers", items=tiers)})
+    return Field([], line, "tiers", items=tiers)
 
 
 def _scalar(entry: Field, value: object) -> Field:

@@ -262,3 +262,30 @@ profiles:
         assert error_of(self.CONF + "colour: blue\n").code == "unknown_key"
         assert error_of(self.CONF + "plugins: {colour: {}}\n").code == "unknown_key"
         assert error_of(self.CONF + "pluginConfig: [{name: NodeAffinity, args: {a: 1}}]\n").code == "no_equivalent"
+
+    def test_several_profiles_become_profiles(self):
+        policy = parse_policy(
+            self.CONF
+            + """\
+profiles:
+- schedulerName: batch
+  plugins:
+    multiPoint: {enabled: [{name: Coscheduling}], disabled: [{name: PrioritySort}]}
+  pluginConfig:
+  - {name: Coscheduling, args: {permitWaitingTimeSeconds: 30}}
+- schedulerName: services
+  plugins:
+    postFilter: {enabled: [{name: DefaultPreemption}]}
+    score: {enabled: [{name: InterPodAffinity, weight: 4}]}
+- plugins: {}
+"""
+        )
+        assert policy.tiers == ()
+        names = {profile.scheduler: [o.name for tier in profile.tiers for o in tier] for profile in policy.profiles}
+        assert names == {
+            "batch": ["priority", "conformance", "predicates", "nodeorder", "coscheduling"],
+            "services": ["priority", "priority-sort", "conformance", "predicates", "nodeorder", "default-preemption"],
+            "default-scheduler": ["priority", "gang", "conformance", "predicates", "nodeorder"],
+        }
+        waits = policy.profiles[0].tiers[1][-1].arguments
+        assert waits == {"waitSeconds": 30.0}
