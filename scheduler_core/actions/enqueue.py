@@ -3,18 +3,28 @@
 Gangs that were admitted earlier are tested again first (pitfall 16: quotas may have shrunk since), then the waiting
 ones. Each gang is tested once; one that is refused does not hold up those behind it.
 Source: volcano-semantics 3.1.
+
+On purpose different from Volcano: an admitted gang that finds no place does not hold the door. Upstream its promise
+fills the queue's quota, and smaller gangs stay outside while cards are free. Here, where a gang was refused that could
+start now, all are tested once more, those who could start before those who could not; if that lets such a gang in, it
+stands, and an admitted gang for which nothing of the quota is left waits outside again. Nobody overtakes on a full
+cluster, where nobody could start. With ``compatibility: volcano`` the order is upstream's.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from scheduler_core.actions.support.admission import count_elastic, renew_promise
+from scheduler_core.actions.support.admission import count_elastic, promise_to, withdraw_promise
 from scheduler_core.actions.support.rotation import Rotation
-from scheduler_core.framework.demand import Shortfall
+from scheduler_core.actions.support.startable import Startable
+from scheduler_core.framework.demand import Demand, Shortfall
 from scheduler_core.framework.plugin import Action
 from scheduler_core.framework.session import Session
 from scheduler_core.model.podgroup import GangPhase
+
+# Gang -> what the vote said, None = admitted.
+Answers = dict[int, Any]
 
 
 class Enqueue(Action):
@@ -23,21 +33,64 @@ class Enqueue(Action):
     name: ClassVar[str] = "enqueue"
 
     def execute(self, session: Session) -> None:
-        """Test every admitted and every waiting gang once, O(gangs log gangs)."""
+        """Test every admitted and every waiting gang, O(gangs log gangs); a dry run where somebody is kept out."""
         count_elastic(session)
-        for phase in (GangPhase.INQUEUE, GangPhase.PENDING):
-            found = [g for g in session.phase.where(phase) if session.schedulable(g)]
-            rotation = Rotation(session, found)
-            while (queue := rotation.best_queue()) is not None:
-                self._test(session, rotation.pop(queue))
+        demands = {gang: session.minimum(gang) for gang in _in_order(session)}
+        answers = _test(session, demands)
+        if not session.compat:
+            answers = _overtake(session, demands, answers)
+        for gang, refusal in answers.items():
+            if refusal is None:
+                session.phase[gang] = GangPhase.INQUEUE
+                session.hooks.call_all("job_enqueued", gang)
+                continue
+            session.phase[gang] = GangPhase.PENDING
+            if isinstance(refusal, Shortfall):
+                session.trace.enqueue_refusals[gang] = refusal
 
-    def _test(self, session: Session, gang: int) -> None:
-        refusal = session.hooks.vote("job_enqueueable", gang, session.minimum(gang))
+
+def _in_order(session: Session) -> list[int]:
+    """Admitted gangs, then waiting ones, each in the order of queues and gangs."""
+    order = []
+    for phase in (GangPhase.INQUEUE, GangPhase.PENDING):
+        rotation = Rotation(session, [gang for gang in session.phase.where(phase) if session.schedulable(gang)])
+        while (queue := rotation.best_queue()) is not None:
+            order.append(rotation.pop(queue))
+    return order
+
+
+def _test(session: Session, demands: dict[int, Demand], startable: Startable | None = None) -> Answers:
+    """The votes, each with the promises to those before it; with ``startable`` who has no room comes last."""
+    for gang in demands:
+        withdraw_promise(session, gang)
+    answers: Answers = {}
+    later = []
+    for gang, demand in demands.items():
+        refusal = session.hooks.vote("job_enqueueable", gang, demand)
+        if refusal is None and startable is not None and not startable.take(gang):
+            later.append(gang)
+            continue
+        answers[gang] = refusal
         if refusal is None:
-            session.phase[gang] = GangPhase.INQUEUE
-            session.hooks.call_all("job_enqueued", gang)
-            renew_promise(session, gang)
-            return
-        session.phase[gang] = GangPhase.PENDING
-        if isinstance(refusal, Shortfall):
-            session.trace.enqueue_refusals[gang] = refusal
+            promise_to(session, gang, demand)
+    for gang in later:
+        answers[gang] = session.hooks.vote("job_enqueueable", gang, demands[gang])
+        if answers[gang] is None:
+            promise_to(session, gang, demands[gang])
+    return answers
+
+
+def _overtake(session: Session, demands: dict[int, Demand], answers: Answers) -> Answers:
+    """The answers when those who could start go first, if that lets somebody in who could; else as they were."""
+    startable = Startable(session)
+    kept_out = [gang for gang, refusal in answers.items() if refusal is not None and startable.could(gang)]
+    if not kept_out:
+        return answers
+    again = _test(session, demands, startable)
+    if any(again[gang] is None for gang in kept_out):
+        return again
+    for gang, demand in demands.items():
+        withdraw_promise(session, gang)
+        if answers[gang] is None:
+            promise_to(session, gang, demand)
+    return answers

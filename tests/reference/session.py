@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from tests.reference.placement import admitted, allows, on, place, take
 from tests.reference.policy import FOUNDING, install, options_of
-from tests.reference.quota import elastic, renew
+from tests.reference.quota import elastic, minimum, renew
 from tests.reference.reclaim import choose_victims, units_near
+from tests.reference.startable import DryRun
 from tests.reference.world import (
     SCHEDULED,
     cards_on,
@@ -158,13 +159,45 @@ def _enqueue(world):
         for queue in world["queues"]
         for what in ("cpu", "memory", *world["resource"])
     }
+    order = []
     for phase in ("Inqueue", "Pending"):
         turns = _Turns(
             world, [g for g in sorted(world["gangs"]) if world["phase"][g] == phase and schedulable(world, g)]
         )
         while (gang := turns.next()) is not None:
-            world["phase"][gang] = "Inqueue" if world["hooks"].vote("enqueueable", world, gang) else "Pending"
-            renew(world, gang)
+            order.append(gang)
+    said = _votes(world, order, None)
+    # Where somebody is kept out who could start now, those who could go before those who could not.
+    kept_out = [gang for gang in order if not said[gang] and DryRun(world).could(gang)]
+    if kept_out:
+        again = _votes(world, order, DryRun(world))
+        if any(again[gang] for gang in kept_out):
+            said = again
+    for gang in order:
+        world["phase"][gang] = "Inqueue" if said[gang] else "Pending"
+    for gang in order:
+        renew(world, gang)
+
+
+def _votes(world, order, room):
+    """Whether each gang is admitted, given the promises to those before it."""
+    for gang in order:
+        world["promised"].pop(gang, None)
+    said, later = {}, []
+    for gang in order:
+        if room is not None and world["hooks"].vote("enqueueable", world, gang) and not room.take(gang):
+            later.append(gang)
+        else:
+            _vote(world, gang, said)
+    for gang in later:
+        _vote(world, gang, said)
+    return said
+
+
+def _vote(world, gang, said):
+    said[gang] = world["hooks"].vote("enqueueable", world, gang)
+    if said[gang]:
+        world["promised"][gang] = minimum(world, gang)
 
 
 def _allocate(world):

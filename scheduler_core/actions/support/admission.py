@@ -68,10 +68,19 @@ def _add_elastic(session: Session, tasks: Ints, queue: Index, times: Ints) -> No
 
 def renew_promise(session: Session, gang: int) -> None:
     """Bring the promise to a gang up to what it needs now."""
+    withdraw_promise(session, gang)
+    if session.phase[gang] is GangPhase.INQUEUE and session.queue_of(gang) >= 0:
+        promise_to(session, gang, session.minimum(gang))
+
+
+def promise_to(session: Session, gang: int, demand: Demand) -> None:
+    """Promise a gang of an existing queue, to which nothing is promised, what it asks for."""
+    promise(session, gang, demand)
+    session.promised[gang] = demand
+
+
+def withdraw_promise(session: Session, gang: int) -> None:
+    """Take back what is promised to a gang, if anything is."""
     before = session.promised.pop(gang, None)
     if before is not None:
         promise(session, gang, before, -1)
-    if session.phase[gang] is GangPhase.INQUEUE and session.queue_of(gang) >= 0:
-        demand = session.minimum(gang)
-        promise(session, gang, demand)
-        session.promised[gang] = demand

@@ -12,6 +12,7 @@ from scheduler_core.model.resources import Amount
 from tests.core.small_cluster import (
     A,
     H,
+    World,
     binds,
     code,
     decide,
@@ -161,6 +162,54 @@ def test_an_admission_is_tested_again_when_the_quota_shrinks():
     assert phase(result, "job") is GangPhase.PENDING
 
 
+def _a_promise_that_fills_the_quota(waiting):
+    """Two cards are free on each node; the admitted gang needs four on one."""
+    return snapshot(
+        [node("n1", 4), node("n2", 4)],
+        [training(quota={H: 8})],
+        gang("left", 1, 2, "training", on=["n1"]),
+        gang("right", 1, 2, "training", on=["n2"]),
+        gang("big", 1, 4, "training", phase=GangPhase.INQUEUE, group={"priority": 5}),
+        waiting,
+    )
+
+
+def test_an_admitted_gang_without_a_place_does_not_hold_the_door():
+    result = decide(_a_promise_that_fills_the_quota(gang("small", 2, 1, "training")))
+    assert sorted(binds(result)) == ["small-0", "small-1"]
+    assert phase(result, "big") is GangPhase.PENDING
+    assert result.queues[0].inqueue.cards == {}
+
+
+def test_upstream_lets_it_hold_the_door():
+    rules = msgspec.structs.replace(policy(), compatibility="volcano")
+    result = decide(_a_promise_that_fills_the_quota(gang("small", 2, 1, "training")), rules)
+    assert (phase(result, "big"), phase(result, "small")) == (GangPhase.INQUEUE, GangPhase.PENDING)
+
+
+def test_who_could_not_start_either_does_not_overtake():
+    result = decide(_a_promise_that_fills_the_quota(gang("other", 1, 3, "training")))
+    assert (phase(result, "big"), phase(result, "other")) == (GangPhase.INQUEUE, GangPhase.PENDING)
+
+
+@pytest.mark.parametrize(("cpu", "fits"), [(40_000, True), (70_000, False)])
+def test_a_job_whose_pods_come_later_overtakes_by_what_it_declares(cpu, fits):
+    """Its parts of the declared cpu and cards must have room on nodes of 64 cores, two of each node in use."""
+    group, _ = gang("small", 2, 1, "training")
+    group = msgspec.structs.replace(
+        group, waits_for_admission=True, min_resources=Amount(2 * cpu, 2048), card_request={H: 4000}
+    )
+    result = decide(_a_promise_that_fills_the_quota((group, [])))
+    assert phase(result, "small") is (GangPhase.INQUEUE if fits else GangPhase.PENDING)
+    assert phase(result, "big") is (GangPhase.PENDING if fits else GangPhase.INQUEUE)
+
+
+def test_nothing_flaps_while_nobody_could_start():
+    world = World(_a_promise_that_fills_the_quota(gang("other", 1, 3, "training")))
+    seen = [[(outcome.name, outcome.phase) for outcome in world.step().podgroups] for _ in range(5)]
+    assert all(phases == seen[0] for phases in seen)
+
+
 def test_a_job_whose_pods_come_later_is_admitted_by_what_it_declares():
     group, _ = gang("job", 2, 1, "training")
     waiting = msgspec.structs.replace(
@@ -202,8 +251,8 @@ def test_an_unknown_plugin_or_action_is_named():
     from scheduler_core import BadInput
 
     given = snapshot([node("n1")], [training()])
-    with pytest.raises(BadInput, match="shuffle"):
-        decide(given, policy("allocate shuffle"))
+    with pytest.raises(BadInput, match="no-such"):
+        decide(given, policy("allocate no-such"))
     rules = msgspec.structs.replace(policy(), tiers=((PluginOption(name="nope"),),))
     with pytest.raises(BadInput, match="nope"):
         decide(given, rules)
