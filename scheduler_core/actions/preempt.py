@@ -16,18 +16,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from scheduler_core.actions.allocate import hold_back, is_candidate
-from scheduler_core.actions.support.admission import renew_promise
-from scheduler_core.actions.support.attempt import Attempt, record
+from scheduler_core.actions.support.attempt import Attempt
 from scheduler_core.actions.support.bundles import bundle, bundles, in_order_of_taking
 from scheduler_core.actions.support.guards import Guards
+from scheduler_core.actions.support.keeping import as_unit, keep
 from scheduler_core.actions.support.nomination import Eligibility
-from scheduler_core.actions.support.reservations import reserve
 from scheduler_core.actions.support.rotation import Rotation
+from scheduler_core.actions.support.starving import starves
 from scheduler_core.actions.support.trial import Outcome, Trial
 from scheduler_core.actions.support.upstream_preempt import UpstreamPreempt
 from scheduler_core.algorithms.smallest_set import Bundle, everything, smallest_set
-from scheduler_core.algorithms.victims import Unit
 from scheduler_core.framework.plugin import Action, Argument
 from scheduler_core.framework.session import Session
 from scheduler_core.model.podgroup import GangPhase
@@ -58,7 +56,7 @@ class Preempt(Action):
         # Kinds of gangs that nobody could be taken for, and after how many changes of the cluster that was found.
         self._hopeless: dict[tuple[object, ...], int] = {}
         self._changes = 0
-        starving = [gang for gang in session.gangs.with_tasks_to_place() if self._starves(session, gang)]
+        starving = [gang for gang in session.gangs.with_tasks_to_place() if starves(session, gang)]
         if session.compat:
             UpstreamPreempt(session).run(starving)
             return
@@ -68,19 +66,6 @@ class Preempt(Action):
         rotation = Rotation(session, [gang for gang in starving if session.gangs.pending(gang)])
         while (queue := rotation.best_queue()) is not None:
             self._inside(session, rotation.pop(queue))
-
-    def _starves(self, session: Session, gang: int) -> bool:
-        """A task waits; the gang is admitted, or only an amount keeps it out, which preemption may free."""
-        if not session.gangs.pending(gang):
-            return False
-        if session.phase[gang] is GangPhase.PENDING:
-            if session.compat or gang not in session.trace.enqueue_refusals or not session.schedulable(gang):
-                return False
-            if session.hooks.refusal("job_valid", gang) is not None:
-                return False
-        elif not is_candidate(session, gang):
-            return False
-        return session.hooks.first_tier_all("job_starving", gang)
 
     # Between gangs ---------------------------------------------------------------------------------------------
 
@@ -121,7 +106,7 @@ class Preempt(Action):
             if chosen is not None:
                 attempt.backed = trial.carry_out(chosen) or []
                 attempt.placed += attempt.backed
-                attempt.units = [_unit(unit) for unit in chosen]
+                attempt.units = [as_unit(unit) for unit in chosen]
                 return True
         return bool(attempt.placed) and trial.runs()
 
@@ -193,7 +178,7 @@ class Preempt(Action):
                 attempt.statement.discard()
                 continue
             attempt.placed = attempt.backed = trial.carry_out(chosen) or []
-            attempt.units = [_unit(unit) for unit in chosen]
+            attempt.units = [as_unit(unit) for unit in chosen]
             self._keep(session, attempt, _OWN_RULE)
 
     def _own_units(self, session: Session, gang: int, task: int) -> list[Bundle]:
@@ -222,27 +207,7 @@ class Preempt(Action):
                 )
         return found
 
-    # What is kept ----------------------------------------------------------------------------------------------
-
     def _keep(self, session: Session, attempt: Attempt, rule: str) -> None:
-        gang = attempt.gang
-        session.commit(attempt.statement)
         self._changes += 1
-        for unit in attempt.units:
-            self._guards.forget(int(session.tasks.gang[unit.members[0]]))
-        self._guards.forget(gang)
-        if session.phase[gang] is GangPhase.PENDING:
-            session.phase[gang] = GangPhase.INQUEUE
-            session.trace.enqueue_refusals.pop(gang, None)
-            session.hooks.call_all("job_enqueued", gang)
-        if not session.is_ready(gang):
-            hold_back(session, gang)
-        renew_promise(session, gang)
-        if attempt.units:
-            lost = {task: self._guards.work_lost(task) for unit in attempt.units for task in unit.members}
-            record(session, self.name, attempt, lost, rule=rule, verb="preempts for")
-            reserve(session, attempt, float(self.values["reservationSeconds"]))
-
-
-def _unit(unit: Bundle) -> Unit:
-    return Unit(unit.name, unit.gang, unit.level, unit.work, unit.size, unit.members, {}, unit.spare)
+        seconds = float(self.values["reservationSeconds"])
+        keep(session, attempt, self._guards, action=self.name, rule=rule, verb="preempts for", seconds=seconds)

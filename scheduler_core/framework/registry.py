@@ -29,7 +29,7 @@ KNOWN_PLUGINS_NOT_BUILT: frozenset[str] = frozenset(
         "resource-strategy-fit",
     }
 )
-KNOWN_ACTIONS_NOT_BUILT: frozenset[str] = frozenset({"gangpreempt", "gangreclaim"})
+KNOWN_ACTIONS_NOT_BUILT: frozenset[str] = frozenset()
 
 
 def with_entry_points(

@@ -1,7 +1,7 @@
 """Plugin ``capacity-card``: quota by card type, and the tide between inference and training.
 
 Extension points: service_type, quota_charge, queue_order, job_enqueueable, allocatable, preemptive, reclaimable,
-preemptable (with ``tidePreempt``), node_order. Units: milli-cards, milli-cores, MiB.
+unified_evictable, preemptable (with ``tidePreempt``), node_order. Units: milli-cards, milli-cores, MiB.
 Source: volcano-semantics 4.10 and 4.11, document 000, contracts 3.2 to 3.4 and 3.6.
 
 On purpose different from upstream: every card is checked against the type of the node that is chosen (defect c);
@@ -292,6 +292,15 @@ class CapacityCard(Plugin):
             else:
                 refused[task] = rule
         return Opinion(frozenset(allowed), refused)
+
+    def unified_evictable(self, taker: int, candidates: Sequence[int]) -> Opinion:
+        """The tide table between queues, inside a queue only where ``tidePreempt`` asks for it; upstream: no opinion."""
+        session = self.session
+        own = session.queue_of(int(session.tasks.gang[taker]))
+        across = any(session.queue_of(int(session.tasks.gang[task])) != own for task in candidates)
+        if session.compat or not (across or self.values["tidePreempt"]):
+            return Opinion(None)
+        return self.reclaimable(taker, candidates)
 
     def preemptable(self, preemptor: int, candidates: Sequence[int]) -> Opinion:
         """The tide table where ``tidePreempt`` asks for it, else no opinion."""

@@ -1,6 +1,7 @@
 """Plugin ``gang``: a gang runs with at least minMember tasks or not at all.
 
-Extension points: job_valid, job_order, job_ready, job_pipelined, job_starving, preemptable, reclaimable.
+Extension points: job_valid, job_order, job_ready, job_pipelined, job_starving, preemptable, reclaimable,
+unified_evictable.
 Source: volcano-semantics 2.2 and 4.1. On purpose: where tide rules hold, gangs fall whole and this plugin has no say
 in who may be taken (contracts 3.2); starving is counted in replicas by the priority plugin, and here as "has a task
 that waits", so that a service with minMember 1 takes back for all its replicas (pitfall 2). With
@@ -71,6 +72,10 @@ class Gang(Plugin):
         if self.session.gangs_fall_whole:
             return Opinion(None)
         return self._surplus(candidates)
+
+    def unified_evictable(self, taker: int, candidates: Sequence[int]) -> Opinion:
+        """No say: the gang actions count minMember themselves. Upstream allows all, which shuts out lower tiers."""
+        return Opinion(frozenset(candidates)) if self.session.compat else Opinion(None)
 
     def preemptable(self, preemptor: int, candidates: Sequence[int]) -> Opinion:
         """As for a reclaim."""

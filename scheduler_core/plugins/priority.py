@@ -1,6 +1,6 @@
 """Plugin ``priority``: higher priority first, among tasks and among gangs.
 
-Extension points: task_order, job_order, job_starving, preemptable.
+Extension points: task_order, job_order, job_starving, preemptable, unified_evictable.
 Source: volcano-semantics 4.2.
 """
 
@@ -29,6 +29,20 @@ class Priority(Plugin):
     def job_starving(self, gang: int) -> bool:
         """A gang starves until all its replicas have a place, not only minMember (pitfall 2)."""
         return self.session.gangs.pending(gang) > 0
+
+    def unified_evictable(self, taker: int, candidates: Sequence[int]) -> Opinion:
+        """Strictly lower gangs of the taker's own queue, everybody of other queues."""
+        session = self.session
+        own = int(session.tasks.gang[taker])
+        queue, priority = session.queue_of(own), session.group(own).priority
+        allowed, refused = [], {}
+        for task in candidates:
+            gang = int(session.tasks.gang[task])
+            if session.queue_of(gang) != queue or session.group(gang).priority < priority:
+                allowed.append(task)
+            else:
+                refused[task] = "priority is not lower"
+        return Opinion(frozenset(allowed), refused)
 
     def preemptable(self, preemptor: int, candidates: Sequence[int]) -> Opinion:
         """Strictly lower priority: of the gang for another gang's tasks, of the task inside the same gang."""
