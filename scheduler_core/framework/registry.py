@@ -25,7 +25,6 @@ KNOWN_PLUGINS_NOT_BUILT: frozenset[str] = frozenset(
         "cdp",
         "rescheduling",
         "network-topology-aware",
-        "deviceshare",
         "resource-strategy-fit",
     }
 )

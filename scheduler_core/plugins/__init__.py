@@ -10,6 +10,7 @@ from scheduler_core.plugins.card_model import CardModel
 from scheduler_core.plugins.conformance import Conformance
 from scheduler_core.plugins.coscheduling import Coscheduling
 from scheduler_core.plugins.default_preemption import DefaultPreemption
+from scheduler_core.plugins.deviceshare import DeviceShare
 from scheduler_core.plugins.drf import Drf
 from scheduler_core.plugins.gang import Gang
 from scheduler_core.plugins.machine_group import MachineGroup
@@ -35,6 +36,7 @@ PLUGINS: dict[str, type[Plugin]] = {
         Conformance,
         Coscheduling,
         DefaultPreemption,
+        DeviceShare,
         Drf,
         Gang,
         MachineGroup,

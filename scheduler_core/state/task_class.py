@@ -23,6 +23,10 @@ MARKS = (
 )
 
 
+# How much of a device a pod wants; what has devices counts those, so no node needs to count these.
+_OF_DEVICES = frozenset({"volcano.sh/vgpu-memory", "volcano.sh/vgpu-memory-percentage", "volcano.sh/vgpu-cores"})
+
+
 class TaskClass:
     """What a task needs, without who it is.
 
@@ -58,7 +62,7 @@ class TaskClass:
             row = axes.scalar_index.get(name)
             if row is not None:
                 request[row] = count
-            elif count > 0:
+            elif count > 0 and name not in _OF_DEVICES:
                 missing.append(name)
         self.request: Ints = request
         self.rows: tuple[int, ...] = tuple(int(row) for row in np.flatnonzero(request))
