@@ -21,11 +21,13 @@ from scheduler_core.actions.support.bundles import bundle, bundles, in_order_of_
 from scheduler_core.actions.support.guards import Guards
 from scheduler_core.actions.support.keeping import as_unit, keep
 from scheduler_core.actions.support.nomination import Eligibility
+from scheduler_core.actions.support.placement import place
 from scheduler_core.actions.support.rotation import Rotation
 from scheduler_core.actions.support.starving import starves
+from scheduler_core.actions.support.topology_choice import Limits, choose_node
 from scheduler_core.actions.support.trial import Outcome, Trial
 from scheduler_core.actions.support.upstream_preempt import UpstreamPreempt
-from scheduler_core.algorithms.smallest_set import Bundle, everything, smallest_set
+from scheduler_core.algorithms.smallest_set import Bundle, everything, go_together, smallest_set
 from scheduler_core.framework.plugin import Action, Argument
 from scheduler_core.framework.session import Session
 from scheduler_core.model.podgroup import GangPhase
@@ -48,6 +50,50 @@ class Preempt(Action):
             maximum=86400.0,
             doc="how long freed room stays promised to the gang it was freed for; more than grace + controller delay",
         ),
+        Argument(
+            name="enableTopologyAwarePreemption",
+            type="bool",
+            default=False,
+            doc="choose the node of each task by the lowest top priority of its victims, their sum, number and start",
+        ),
+        Argument(
+            name="minCandidateNodesPercentage",
+            type="int",
+            default=10,
+            minimum=0,
+            maximum=100,
+            doc="share of the nodes that the topology-aware mode tries; only with compatibility: volcano, else all",
+        ),
+        Argument(
+            name="minCandidateNodesAbsolute",
+            type="int",
+            default=1,
+            minimum=0,
+            maximum=1_000_000,
+            doc="at least so many nodes are tried; only with compatibility: volcano",
+        ),
+        Argument(
+            name="maxCandidateNodesAbsolute",
+            type="int",
+            default=100,
+            minimum=1,
+            maximum=1_000_000,
+            doc="at most so many nodes are tried; only with compatibility: volcano",
+        ),
+        Argument(
+            name="topologyAwarePreemptWorkerNum",
+            type="int",
+            default=16,
+            minimum=1,
+            maximum=1024,
+            doc="accepted without effect: nodes are not tried in parallel",
+        ),
+        Argument(
+            name="predicateErrorCacheEnable",
+            type="bool",
+            default=True,
+            doc="accepted without effect: filters are asked once for each kind of task anyway",
+        ),
     )
 
     def execute(self, session: Session) -> None:
@@ -58,7 +104,7 @@ class Preempt(Action):
         self._changes = 0
         starving = [gang for gang in session.gangs.with_tasks_to_place() if starves(session, gang)]
         if session.compat:
-            UpstreamPreempt(session).run(starving)
+            UpstreamPreempt(session, self._limits()).run(starving)
             return
         rotation = Rotation(session, starving)
         while (queue := rotation.best_queue()) is not None:
@@ -66,6 +112,13 @@ class Preempt(Action):
         rotation = Rotation(session, [gang for gang in starving if session.gangs.pending(gang)])
         while (queue := rotation.best_queue()) is not None:
             self._inside(session, rotation.pop(queue))
+
+    def _limits(self) -> Limits | None:
+        """What the topology-aware mode tries of the nodes; None in the normal mode."""
+        if not self.values["enableTopologyAwarePreemption"]:
+            return None
+        names = ("minCandidateNodesPercentage", "minCandidateNodesAbsolute", "maxCandidateNodesAbsolute")
+        return Limits(*(int(self.values[name]) for name in names))
 
     # Between gangs ---------------------------------------------------------------------------------------------
 
@@ -94,6 +147,8 @@ class Preempt(Action):
             return False
         rest = [task for task in tasks if task not in set(attempt.placed)]
         units = self._units(session, attempt, rest) if rest else []
+        if self.values["enableTopologyAwarePreemption"]:
+            return self._node_by_node(session, attempt, rest, units)
         trial = Trial(session, attempt.statement, gang, rest)
         goal = trial.outcome(everything(units)) if units else Outcome(runs=False, placed=0)
         for count in range(goal.placed if goal.runs else 0, 0, -1):
@@ -109,6 +164,26 @@ class Preempt(Action):
                 attempt.units = [as_unit(unit) for unit in chosen]
                 return True
         return bool(attempt.placed) and trial.runs()
+
+    def _node_by_node(self, session: Session, attempt: Attempt, tasks: list[int], units: list[Bundle]) -> bool:
+        """Task after task on the best node of the topology-aware mode; False where the gang could not run with it."""
+        chosen: dict[str, Bundle] = {}
+        for task in tasks:
+            if place(session, attempt.statement, task) is not None:
+                attempt.placed.append(task)
+                continue
+            found = choose_node(session, attempt.statement, task, _left(units, chosen), None)
+            if found is None:
+                continue
+            for unit in found.leaving:
+                chosen[unit.name] = unit
+                for member in unit.members:
+                    attempt.statement.evict(member)
+            attempt.statement.pipeline(task, found.spot.node, found.spot.card, found.spot.indices)
+            attempt.placed.append(task)
+            attempt.backed.append(task)
+        attempt.units = [as_unit(unit) for _, unit in sorted(chosen.items())]
+        return bool(attempt.placed) and session.is_pipelined(attempt.gang) and not session.needed(attempt.gang)
 
     def _units(self, session: Session, attempt: Attempt, tasks: list[int]) -> list[Bundle]:
         """What rules and votes let go of the other gangs of the queue; the rest is noted with its rule."""
@@ -211,3 +286,9 @@ class Preempt(Action):
         self._changes += 1
         seconds = float(self.values["reservationSeconds"])
         keep(session, attempt, self._guards, action=self.name, rule=rule, verb="preempts for", seconds=seconds)
+
+
+def _left(units: list[Bundle], chosen: dict[str, Bundle]) -> list[Bundle]:
+    """What may still go beside the chosen ones."""
+    taken = list(chosen.values())
+    return [unit for unit in units if unit.name not in chosen and go_together(taken, unit)]

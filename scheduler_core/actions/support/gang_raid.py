@@ -212,7 +212,7 @@ def _together(parts: Iterable[Bundle]) -> list[Bundle]:
     return [part for part in parts if not part.spare or part.gang not in whole]
 
 
-def _fewest(trial: Trial, parts: list[Bundle], goal: Outcome) -> list[Bundle] | None:
+def _fewest(trial: Trial, parts: list[Bundle], goal: Outcome) -> list[Bundle]:
     """The first parts that reach the goal, without those that turn out not to be needed, the last ones first."""
     low, high = 0, len(parts)
     while low < high:

@@ -13,17 +13,18 @@ import numpy as np
 
 from scheduler_core.actions.support.admission import renew_promise
 from scheduler_core.actions.support.attempt import Attempt, record
+from scheduler_core.actions.support.bundles import bundle
+from scheduler_core.actions.support.guards import Guards
 from scheduler_core.actions.support.nomination import Eligibility
-from scheduler_core.actions.support.placement import allowed_options
 from scheduler_core.actions.support.rotation import Rotation
+from scheduler_core.actions.support.topology_choice import Limits, choose_node, spot_on
 from scheduler_core.actions.support.upstream_victims import (
     PodsByNode,
     enough_in_sum,
     note_eviction,
     victim_order,
 )
-from scheduler_core.actions.support.victims import Victims
-from scheduler_core.framework.candidates import Spot
+from scheduler_core.algorithms.smallest_set import Bundle
 from scheduler_core.framework.session import Session
 from scheduler_core.state.status import BOUND, RUNNING, Floats
 
@@ -31,11 +32,11 @@ _RULE = "lower pods of the queue on the best node that works out"
 
 
 class UpstreamPreempt:
-    """One run of the action."""
+    """One run of the action; with ``limits`` nodes are chosen as the topology-aware mode does."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._pods, self._work, self._eligible = PodsByNode(session), Victims(session), Eligibility(session)
+    def __init__(self, session: Session, limits: Limits | None = None) -> None:
+        self._session, self._limits = session, limits
+        self._pods, self._guards, self._eligible = PodsByNode(session), Guards(session), Eligibility(session)
 
     def run(self, starving: Iterable[int]) -> None:
         """Between gangs, then inside gangs; O(tasks x nodes)."""
@@ -80,6 +81,8 @@ class UpstreamPreempt:
             return False
         cls = session.cluster.class_of(task)
         view = session.candidates.view(cls)
+        if self._limits is not None:
+            return self._by_topology(attempt, task, wanted, self._limits)
         score: Floats = np.zeros(len(view.allowed), dtype=np.float64)
         for _, call in session.hooks.flat("node_order"):
             score = score + call(cls, slice(None))
@@ -92,12 +95,12 @@ class UpstreamPreempt:
             if not victims or not enough_in_sum(session, task, node, victims):
                 continue
             point, before = attempt.statement.checkpoint(), len(attempt.units)
-            spot = self._spot(task, node)
+            spot = spot_on(session, task, node)
             for other in victim_order(session, victims, session.queue_of(attempt.gang)):
                 if spot is not None:
                     break
                 note_eviction(session, attempt, other)
-                spot = self._spot(task, node)
+                spot = spot_on(session, task, node)
             if spot is not None:
                 attempt.statement.pipeline(task, spot.node, spot.card, spot.indices)
                 attempt.placed.append(task)
@@ -108,11 +111,23 @@ class UpstreamPreempt:
             del attempt.units[before:]
         return False
 
-    def _spot(self, task: int, node: int) -> Spot | None:
-        session = self._session
-        cls = session.cluster.class_of(task)
-        options, _ = allowed_options(session, session.queue_of(int(session.tasks.gang[task])), cls)
-        return session.candidates.spot_on(cls, node, options, now=False) if any(options) else None
+    def _by_topology(self, attempt: Attempt, task: int, wanted: Callable[[int], bool], limits: Limits) -> bool:
+        session, guards = self._session, self._guards
+        pool: list[Bundle] = []
+        view = session.candidates.view(session.cluster.class_of(task))
+        for node in np.flatnonzero(view.curable).tolist():
+            candidates = self._pods.on(node, (RUNNING, BOUND), wanted)
+            verdict = session.hooks.victims("preemptable", task, candidates)
+            pool += [bundle(session, guards, (t,), len(session.tasks)) for t in candidates if t in verdict.allowed]
+        found = choose_node(session, attempt.statement, task, pool, limits)
+        if found is None:
+            return False
+        for unit in found.leaving:
+            note_eviction(session, attempt, unit.members[0])
+        attempt.statement.pipeline(task, found.spot.node, found.spot.card, found.spot.indices)
+        attempt.placed.append(task)
+        attempt.backed.append(task)
+        return True
 
     def _asks_nothing(self, task: int) -> bool:
         return self._session.cluster.class_of(task).best_effort
@@ -122,5 +137,5 @@ class UpstreamPreempt:
         session.commit(attempt.statement)
         renew_promise(session, attempt.gang)
         if attempt.units:
-            lost = {task: self._work.work_lost(task) for unit in attempt.units for task in unit.members}
+            lost = {task: self._guards.work_lost(task) for unit in attempt.units for task in unit.members}
             record(session, "preempt", attempt, lost, rule=_RULE, verb="preempts for")
