@@ -111,6 +111,11 @@ class Allocate(Action):
                 hold_back(session, gang)
             renew_promise(session, gang)
             return True
+        if statement.operations and session.is_pipelined(gang) and session.hooks.any_true("holds_partly", gang):
+            # Bound to nothing: it waits for the rest, and nobody behind it gets this room.
+            session.commit(statement)
+            hold_back(session, gang)
+            return True
         statement.discard()
         return False
 

@@ -40,6 +40,7 @@ class Shortfall(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         requested, limit, allocated, inqueue: what is asked, what is allowed, what is in use, what is promised.
         short: how much more would be needed.
         queue: whose limit, empty for the cluster's.
+        whose: whose limit it is in words, where it is no queue's.
     """
 
     code: ReasonCode
@@ -50,3 +51,4 @@ class Shortfall(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     inqueue: int = 0
     short: int = 0
     queue: str = ""
+    whose: str = ""

@@ -43,7 +43,9 @@ def _event(session: Session, gang: int, reason: Reason) -> Event | None:
         return None
     numbers = reason.numbers
     resource = numbers.resource or ""
-    if resource not in ("cpu", "memory") and not session.ledger.queues[session.queue_of(gang)].card_quota:
+    axes = session.axes
+    by_type = resource not in ("cpu", "memory", "pods", *axes.cards_of_resource, *axes.scalars)
+    if by_type and not session.ledger.queues[session.queue_of(gang)].card_quota:
         text = f"Queue {queue} has no quota of any card; {human(resource, numbers.requested)} requested"
         return _to(session, gang, "EmptyQueueCapability", text)
     word = {"cpu": "CPU", "memory": "Memory"}.get(resource, "Scalar")

@@ -92,6 +92,8 @@ EXTENSION_POINTS: tuple[ExtensionPoint, ...] = (
     _P("quota_charge", _C.FIRST),
     # Ours: annotations that go with a bind.
     _P("bind_notes", _C.CALL_ALL),
+    # Ours: whether a gang that is pipelined by vote keeps what it found although it cannot start with it.
+    _P("holds_partly", _C.ANY, "job_pipelined"),
     # Ours: what a queue deserves and how much of it is in use, for the result.
     _P("queue_deserved", _C.FIRST),
     _P("queue_share", _C.FIRST),

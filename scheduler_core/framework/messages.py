@@ -22,19 +22,19 @@ def sentence(code: ReasonCode, numbers: ReasonNumbers, queue: str, detail: str =
     resource = numbers.resource
     asked, short = human(resource, numbers.requested), human(resource, numbers.short)
     limit, used = human(resource, numbers.limit), human(resource, numbers.allocated)
-    free = human(resource, numbers.free)
+    free, whose = human(resource, numbers.free), detail or f"queue {queue}"
     nodes = ", ".join(f"{reason}: {count}" for reason, count in sorted((numbers.nodes or {}).items()))
     texts = {
         ReasonCode.SUSPENDED: f"Suspended: {detail}.",
         ReasonCode.MISCONFIGURED: f"Cannot be scheduled as written: {detail}.",
         ReasonCode.NO_MATCHING_CARD: f"No node has the card {resource}.",
         ReasonCode.QUEUE_CLOSED: f"Queue {queue} is {detail} and takes no new work.",
-        ReasonCode.EXCEEDS_MAX_QUOTA: f"Asks for {asked}, and queue {queue} may never use more than {limit}.",
+        ReasonCode.EXCEEDS_MAX_QUOTA: f"Asks for {asked}, and {whose} may never use more than {limit}.",
         ReasonCode.GANG_INCOMPLETE: f"The gang is not complete: {detail}.",
         ReasonCode.WAITING_FOR_RECLAIM: f"Asks for {asked}, which is being taken back: {detail} for it.",
         ReasonCode.NOT_ALLOWED_IN_QUEUE: f"Namespace {detail} may not use queue {queue}.",
         ReasonCode.WAITING_FOR_QUOTA: (
-            f"Asks for {asked}; queue {queue} uses {used} of {limit}"
+            f"Asks for {asked}; {whose} uses {used} of {limit}"
             + (f" and has promised {human(resource, numbers.inqueue)}" if numbers.inqueue else "")
             + f": {short} short."
         ),

@@ -86,7 +86,8 @@ class Reasons:
             return ReasonCode.QUEUE_CLOSED, place, queue.state.value
         shortfall = session.hooks.first("quota_shortfall", gang, self._whole_minimum(gang), True)
         if shortfall is not None:
-            return ReasonCode.EXCEEDS_MAX_QUOTA, self._numbers(shortfall, gang, place.position), ""
+            numbers = self._numbers(shortfall, gang, place.position)
+            return ReasonCode.EXCEEDS_MAX_QUOTA, numbers, self._whose(shortfall, gang)
         return None
 
     def _members_there(self, gang: int, position: int | None) -> ReasonNumbers:
@@ -140,12 +141,12 @@ class Reasons:
         session = self._session
         refusal = session.trace.enqueue_refusals.get(gang)
         if refusal is not None and session.phase[gang] is GangPhase.PENDING:
-            return refusal.code, self._numbers(refusal, gang, position), ""
+            return refusal.code, self._numbers(refusal, gang, position), self._whose(refusal, gang)
         test, shown = self._test_demand(gang), self._demand(gang)
         if session.hooks.first("quota_shortfall", gang, test) is not None:
             lacks = session.hooks.first("quota_shortfall", gang, shown)
             assert lacks is not None, "what one task lacks, all of them lack"
-            return ReasonCode.WAITING_FOR_QUOTA, self._numbers(lacks, gang, position), ""
+            return ReasonCode.WAITING_FOR_QUOTA, self._numbers(lacks, gang, position), self._whose(lacks, gang)
         return None
 
     def _of_cluster(self, gang: int, position: int) -> Finding | None:
@@ -241,11 +242,11 @@ class Reasons:
     def _numbers(self, shortfall: Shortfall, gang: int, position: int | None) -> ReasonNumbers:
         session, resource = self._session, shortfall.resource
         unit = 1.0 if resource == "cpu" else float(MIB) if resource == "memory" else 1 / MILLI
-        cards = (
-            ()
-            if resource in _ROWS
-            else tuple(session.axes.card_index[name] for name in resource.split("|") if name in session.axes.card_index)
-        )
+        axes, cards = session.axes, tuple[int, ...]()
+        if resource not in _ROWS:
+            named = tuple(axes.card_index[name] for name in resource.split("|") if name in axes.card_index)
+            cards = named or axes.cards_of_resource.get(resource, ())
+        queue = session.queue_of(gang) if shortfall.queue else -1
         return ReasonNumbers(
             resource=resource,
             requested=shortfall.requested * unit,
@@ -253,9 +254,15 @@ class Reasons:
             allocated=shortfall.allocated * unit,
             inqueue=shortfall.inqueue * unit,
             short=shortfall.short * unit,
-            holders=self._holders.of(resource, cards, session.queue_of(gang) if shortfall.queue else -1),
+            holders=self._holders.of(resource, cards, queue) if cards or resource in _ROWS else (),
             position=position,
         )
+
+    def _whose(self, shortfall: Shortfall, gang: int) -> str:
+        """Whose limit it is, where it is not the gang's own queue's."""
+        if shortfall.queue and shortfall.queue != self._session.group(gang).queue:
+            return f"queue {shortfall.queue}"
+        return shortfall.whose
 
 
 def needs_something(session: Session, gang: int) -> bool:

@@ -16,11 +16,8 @@ ACTION_GROUP = "scheduler_core.actions"
 # Names that mean something (upstream Volcano, the founding documents) but are not built here yet.
 KNOWN_PLUGINS_NOT_BUILT: frozenset[str] = frozenset(
     {
-        "overcommit",
-        "sla",
         "tdm",
         "pdb",
-        "resourcequota",
         "extender",
         "cdp",
         "rescheduling",

@@ -181,6 +181,36 @@ class ResourceRows:
         """What gangs of the queues have beyond their minimum."""
         return self._sum(self._session.ledger.elastic[:, list(queues)].sum(axis=1))
 
+    def on_nodes(self, *, leaving: bool = False) -> list[int]:
+        """What pods of every scheduler take of the nodes or are promised, what is ``leaving`` included or not."""
+        session = self._session
+        nodes, cards = session.nodes, session.cards
+        taken = (nodes.used + nodes.pipelined - (0 if leaving else nodes.releasing)).sum(axis=1).tolist()
+        total = [0] * len(self)
+        total[CPU], total[MEMORY] = taken[CPU], taken[MEMORY]
+        held = cards.used + cards.pipelined - (0 if leaving else cards.releasing)
+        for card, row in self._of_card.items():
+            total[row] += int(held[cards.row_card == card].sum())
+        for scalar, row in enumerate(self._of_scalar):
+            total[row] += taken[FIRST_SCALAR + scalar] * MILLI
+        return total
+
+    def deserved(self, queue: int) -> list[int] | None:
+        """What the plugin in charge says that a queue deserves, 0 of what it does not name; None without one."""
+        amount: Amount | None = self._session.hooks.first("queue_deserved", queue)
+        if amount is None:
+            return None
+        total = [0] * len(self)
+        total[CPU], total[MEMORY] = amount.cpu_milli, amount.memory_mib
+        for name, milli in amount.cards.items():
+            row = self._of_resource.get(name)
+            card = self._session.axes.card_index.get(name)
+            if row is None and card is not None:
+                row = self._of_card[card]
+            if row is not None:
+                total[row] += milli
+        return total
+
     def requested(self) -> list[list[int]]:
         """By queue: what its tasks hold, are promised or wait for. O(tasks)."""
         session = self._session

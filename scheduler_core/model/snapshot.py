@@ -10,6 +10,7 @@ from scheduler_core.model.observed import Namespace, NodeMetrics, NumaTopology
 from scheduler_core.model.pod import Pod
 from scheduler_core.model.podgroup import PodGroup
 from scheduler_core.model.queue import PriorityClass, Queue
+from scheduler_core.model.resource_quota import ResourceQuota
 from scheduler_core.model.storage import StorageClass, Volume, VolumeClaim
 
 
@@ -23,6 +24,7 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         card_types: discovered from the nodes, by name.
         namespaces: those that are known with their labels, by name.
         claims, volumes, storage_classes: by namespace/name, name, name.
+        resource_quotas: by namespace/name.
         numa, metrics: what agents report of nodes, by name of the node.
         schedulers: pods with one of these ``schedulerName`` are to be scheduled.
         latest: the latest timestamp seen in the input, seconds since the epoch (the default of ``now``).
@@ -40,6 +42,7 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     claims: tuple[VolumeClaim, ...] = ()
     volumes: tuple[Volume, ...] = ()
     storage_classes: tuple[StorageClass, ...] = ()
+    resource_quotas: tuple[ResourceQuota, ...] = ()
     numa: tuple[NumaTopology, ...] = ()
     metrics: tuple[NodeMetrics, ...] = ()
     schedulers: tuple[str, ...] = ("tidesched", "volcano")

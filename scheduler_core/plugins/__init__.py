@@ -17,12 +17,15 @@ from scheduler_core.plugins.machine_group import MachineGroup
 from scheduler_core.plugins.nodegroup import NodeGroup
 from scheduler_core.plugins.nodeorder import NodeOrder
 from scheduler_core.plugins.numa_aware import NumaAware
+from scheduler_core.plugins.overcommit import Overcommit
 from scheduler_core.plugins.predicates import Predicates
 from scheduler_core.plugins.priority import Priority
 from scheduler_core.plugins.priority_sort import PrioritySort
 from scheduler_core.plugins.proportion import Proportion
 from scheduler_core.plugins.requested_to_capacity_ratio import RequestedToCapacityRatio
 from scheduler_core.plugins.reservation import Reservation
+from scheduler_core.plugins.resourcequota import ResourceQuotas
+from scheduler_core.plugins.sla import Sla
 from scheduler_core.plugins.task_topology import TaskTopology
 from scheduler_core.plugins.usage import Usage
 
@@ -43,12 +46,15 @@ PLUGINS: dict[str, type[Plugin]] = {
         NodeGroup,
         NodeOrder,
         NumaAware,
+        Overcommit,
         Predicates,
         Priority,
         PrioritySort,
         Proportion,
         RequestedToCapacityRatio,
         Reservation,
+        ResourceQuotas,
+        Sla,
         TaskTopology,
         Usage,
     )

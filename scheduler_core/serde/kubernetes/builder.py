@@ -28,6 +28,7 @@ from scheduler_core.serde.kubernetes.pod import PodRecord, read_pod
 from scheduler_core.serde.kubernetes.podgroup import DEFAULT_QUEUE, PodGroupRecord, read_pod_group
 from scheduler_core.serde.kubernetes.queue import parent_cycle, read_priority_class, read_queue
 from scheduler_core.serde.kubernetes.storage import read_claim, read_storage_class, read_volume
+from scheduler_core.serde.kubernetes.resource_quota import read_resource_quota
 from scheduler_core.serde.kubernetes.workload import read_annotations, read_workload
 
 DEFAULT_SCHEDULERS = ("tidesched", "volcano")
@@ -53,6 +54,7 @@ class SnapshotBuilder:
             "ReplicaSet": read_workload,
             "Deployment": read_workload,
             "Queue": read_queue,
+            "ResourceQuota": read_resource_quota,
             "PodGroup": read_pod_group,
             "Namespace": read_namespace,
             "PersistentVolumeClaim": read_claim,
@@ -135,6 +137,7 @@ class SnapshotBuilder:
             claims=tuple(self._sorted("PersistentVolumeClaim")),
             volumes=tuple(self._sorted("PersistentVolume")),
             storage_classes=tuple(self._sorted("StorageClass")),
+            resource_quotas=tuple(self._sorted("ResourceQuota")),
             numa=tuple(self._sorted("Numatopology")),
             metrics=tuple(self._sorted("NodeMetrics")),
             schedulers=self.schedulers,
