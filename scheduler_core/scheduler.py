@@ -14,6 +14,7 @@ import msgspec
 
 from scheduler_core.actions import ACTIONS
 from scheduler_core.actions.support.admission import count_elastic, renew_promise
+from scheduler_core.actions.support.assumed_pods import apply_assumed
 from scheduler_core.actions.support.pod_cycle import cluster_digest
 from scheduler_core.actions.support.reservations import apply_reservations, kept_places, standing
 from scheduler_core.framework import profiles, remedies
@@ -109,6 +110,7 @@ def run_session(
     session = Session(
         snapshot, policy, tiers, now=now, seed=seed, memory=memory or Memory(), workspace=workspace or Workspace()
     )
+    apply_assumed(session)
     apply_reservations(session)
     timings["open"] = (clock() - start) * 1000
     for step in steps:
@@ -140,6 +142,7 @@ def run_session(
         told=told,
         acted=_acted(tiers),
         election=session.election,
+        assumed=session.pod_cache.dump(),
         **_queued(session),
     )
 

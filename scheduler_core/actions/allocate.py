@@ -50,6 +50,20 @@ class Allocate(Action):
             maximum=86400.0,
             doc="per-pod cycle: after so long a pod is tried again although nothing has happened that may help it",
         ),
+        Argument(
+            name="assumeSeconds",
+            type="float",
+            default=30.0,
+            minimum=1.0,
+            maximum=3600.0,
+            doc="per-pod cycle: how long a bound pod keeps its place although the cluster does not show it there",
+        ),
+        Argument(
+            name="interleaveZones",
+            type="bool",
+            default=False,
+            doc="per-pod cycle: of nodes with equal scores take those of each zone in turn, not the first name",
+        ),
     )
 
     def execute(self, session: Session) -> None:
@@ -57,13 +71,7 @@ class Allocate(Action):
         if "enqueue" not in session.policy.actions:
             _promote(session)
         if session.hooks.flat("queue_sort"):
-            values = self.values
-            PodCycle(
-                session,
-                initial=float(values["podInitialBackoffSeconds"]),
-                most=float(values["podMaxBackoffSeconds"]),
-                leftover=float(values["podMaxInUnschedulableSeconds"]),
-            ).run()
+            PodCycle(session, self.values).run()
             return
         rotation = Rotation(session, [g for g in session.gangs.with_tasks_to_place() if is_candidate(session, g)])
         while (queue := rotation.best_queue()) is not None:

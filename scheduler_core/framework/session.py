@@ -14,6 +14,7 @@ from scheduler_core.framework.candidates import Candidates
 from scheduler_core.framework.combine import Hooks
 from scheduler_core.framework.demand import Demand
 from scheduler_core.framework.plugin import Plugin
+from scheduler_core.framework.pod_cache import PodCache
 from scheduler_core.framework.scheduling_queue import SchedulingQueue
 from scheduler_core.framework.statement import Operation, Statement
 from scheduler_core.framework.trace import Trace
@@ -50,7 +51,8 @@ class Session:
         reservations: promises that outlive the session, by pod.
         election: the gang that nodes are kept for, by actions elect and reserve.
         stated: reasons that an action gives itself, by gang.
-        scheduling_queue: pods that wait, where the per-pod cycle runs.
+        scheduling_queue: pods that wait, where the per-pod cycle runs. pod_cache: those that it has bound and that the
+            cluster has not shown yet.
         trace: decisions and refusals, for the result.
     """
 
@@ -77,6 +79,7 @@ class Session:
         self.election: Election | None = memory.election if "reserve" in policy.actions else None
         self.stated: dict[int, tuple[ReasonCode, str]] = {}
         self.scheduling_queue: SchedulingQueue | None = None
+        self.pod_cache = PodCache()
         self._problems: dict[int, str | None] = {}
         self._queue_keys: dict[int, tuple[int, tuple[Any, ...]]] = {}
         self._task_keys: dict[int, tuple[Any, ...]] = {}

@@ -40,6 +40,23 @@ class Election(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     since: float = 0.0
 
 
+class AssumedPod(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A bind that was decided and that the cluster has not shown yet: the pod holds its place until ``expires``.
+
+    Attributes:
+        pod: namespace/name. uid: of the pod then, a new one of the same name is another pod.
+        node: where. card, card_indices: which cards there. made, expires: seconds since the epoch; None = binding.
+    """
+
+    pod: str
+    node: str
+    uid: str = ""
+    card: str = ""
+    card_indices: tuple[int, ...] = ()
+    made: float = 0.0
+    expires: float | None = None
+
+
 class Memory(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Carried from session to session; stored with the session row, so it survives a crash.
 
@@ -50,6 +67,7 @@ class Memory(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         told: gang -> what its last event said, so that it is said once.
         election: whom actions ``elect`` and ``reserve`` keep nodes for.
         acted: plugin's key -> when it last did what it does only every so often, see ``Plugin.remember``.
+        assumed: binds that the cluster has not shown yet, by pod.
         queue, cycle, move_cycle: the scheduling queue of the per-pod cycle, and its counters.
         seen: digest of what the cluster's nodes and quotas were after the session's decisions; where the next session
             finds another one, something has happened that may help pods which wait.
@@ -61,6 +79,7 @@ class Memory(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     told: dict[str, str] = {}
     election: Election | None = None
     acted: dict[str, float] = {}
+    assumed: tuple[AssumedPod, ...] = ()
     queue: tuple[QueuedPod, ...] = ()
     cycle: int = 0
     move_cycle: int = -1

@@ -10,17 +10,20 @@ Source: document 001, 2.2.3 and 3.2; points in :mod:`scheduler_core.framework.po
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from scheduler_core.actions.support.assumed_pods import assume
 from scheduler_core.actions.support.attempt import Attempt, record
 from scheduler_core.actions.support.dry_run import DryRun
 from scheduler_core.actions.support.placement import allowed_options, take
 from scheduler_core.actions.support.reservations import settle_promises
 from scheduler_core.actions.support.victims import Victims
 from scheduler_core.algorithms.victims import Unit
+from scheduler_core.algorithms.zones import interleaved
 from scheduler_core.framework.candidates import Spot
 from scheduler_core.framework.pod_points import Approve, Deny, Nomination, Permit, Wait
 from scheduler_core.framework.scheduling_queue import SchedulingQueue
@@ -32,26 +35,31 @@ from scheduler_core.model.podgroup import GangPhase
 from scheduler_core.model.queued_pod import Where
 from scheduler_core.model.reason import ReasonCode
 from scheduler_core.state.cluster import Place
-from scheduler_core.state.status import CHARGED, PENDING, PIPELINED
+from scheduler_core.state.status import ALLOCATED, CHARGED, PENDING, PIPELINED, Ints
 
 # How long room that preemption makes stays promised: longer than any usual grace period and controller delay.
 _NOMINATION_SECONDS = 120.0
+_ZONE = "topology.kubernetes.io/zone"
 
 
 class PodCycle:
     """All pods of the session that are due, one cycle each.
 
     Args:
-        initial, most, leftover: seconds, see :class:`SchedulingQueue`.
+        values: arguments of action ``allocate``.
     """
 
-    def __init__(self, session: Session, *, initial: float, most: float, leftover: float) -> None:
+    def __init__(self, session: Session, values: Mapping[str, Any]) -> None:
         self._session, self._now = session, session.now
+        self._assume_seconds = float(values["assumeSeconds"])
+        self._rank: Ints | None = None
+        if values["interleaveZones"]:
+            self._rank = interleaved([node.labels.get(_ZONE, "") for node in session.snapshot.nodes])
         memory = session.memory
         self.queue = SchedulingQueue(
-            initial=initial,
-            most=most,
-            leftover=leftover,
+            initial=float(values["podInitialBackoffSeconds"]),
+            most=float(values["podMaxBackoffSeconds"]),
+            leftover=float(values["podMaxInUnschedulableSeconds"]),
             entries=memory.queue,
             cycle=memory.cycle,
             move_cycle=memory.move_cycle,
@@ -134,7 +142,11 @@ class PodCycle:
             return None
         for _, call in session.hooks.flat("normalize_score"):
             scores = call(task, scores)
-        best = int(np.where(nodes, scores, -np.inf).argmax())
+        scores = np.where(nodes, scores, -np.inf)
+        best = int(scores.argmax())
+        if self._rank is not None:
+            equal = np.flatnonzero(scores == scores[best])
+            best = int(equal[self._rank[equal].argmin()])
         return session.candidates.spot_on(cls, best, options, now=True)
 
     def _bind(self, task: int, spot: Spot) -> bool:
@@ -156,6 +168,7 @@ class PodCycle:
         if not self._binding(task, node):
             return self._unreserve(statement, task, node)
         session.commit(statement)
+        assume(session, task, self._assume_seconds)
         self._reconsider(int(session.tasks.gang[task]))
         return True
 
@@ -215,7 +228,7 @@ class PodCycle:
             for task in session.pending_tasks(gang, PIPELINED):
                 reservation = session.reservations.get(session.tasks.keys[task])
                 if reservation is None or reservation.victims:
-                    self._take_promised(gang, reservation)
+                    self._take_promised(gang)
                     continue
                 self._ask_again(task, reservation)
 
@@ -235,6 +248,7 @@ class PodCycle:
             take(statement, task, spot)
             if self._binding(task, place.node):
                 session.commit(statement)
+                assume(session, task, self._assume_seconds)
                 session.reservations.pop(reservation.pod, None)
                 self.queue.delete(reservation.pod)
                 return
@@ -255,15 +269,15 @@ class PodCycle:
             options = [ok and card == place.card for ok, card in zip(options, cls.cards, strict=True)]
         return session.candidates.spot_on(cls, place.node, options, now=True) if any(options) else None
 
-    def _take_promised(self, gang: int, reservation: Reservation | None) -> None:
+    def _take_promised(self, gang: int) -> None:
         """Room that preemption has made is there by now, or not yet."""
         session = self._session
         statement = session.statement()
         settle_promises(session, statement, gang)
         for operation in session.commit(statement):
-            if reservation is not None and operation.after.status == PENDING:
-                continue
-            self.queue.delete(session.tasks.keys[operation.task])
+            if operation.after.status == ALLOCATED:
+                assume(session, operation.task, self._assume_seconds)
+                self.queue.delete(session.tasks.keys[operation.task])
 
     def _denied(self, task: int, answer: Deny) -> None:
         """A group that timed out lets go of every place that it keeps."""

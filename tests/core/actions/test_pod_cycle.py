@@ -353,3 +353,50 @@ class TestPreemption:
         assert binds(result) == {}
         result, memory = decide(policy, b.node("n1", cpu=1), *vip, *thief, at=1030, memory=memory)
         assert binds(result) == {"vip": "n1"}
+
+
+class TestAssumedPods:
+    def test_a_bound_pod_keeps_its_place_before_the_cluster_shows_it(self):
+        policy = parse_policy(SORTED)
+        late = [b.node("n1", cpu=1), *lone("a", cpu=1)]
+        result, memory = decide(policy, *late)
+        assert binds(result) == {"a": "n1"}
+        result, memory = decide(policy, *late, *lone("b", cpu=1), at=110, memory=memory)
+        assert binds(result) == {}
+        assert [entry.pod for entry in memory.assumed] == ["default/a"]
+
+    def test_it_is_believed_for_so_long_and_tried_again_after_that(self):
+        policy = parse_policy(SORTED)
+        late = [b.node("n1", cpu=1), *lone("a", cpu=1)]
+        _, memory = decide(policy, *late)
+        result, memory = decide(policy, *late, at=129, memory=memory)
+        assert binds(result) == {}
+        result, memory = decide(policy, *late, at=130, memory=memory)
+        assert binds(result) == {"a": "n1"}
+
+    def test_what_the_cluster_shows_is_no_belief_any_more(self):
+        policy = parse_policy(SORTED)
+        _, memory = decide(policy, b.node("n1", cpu=1), *lone("a", cpu=1))
+        group, pod = lone("a", cpu=1)
+        pod["spec"]["nodeName"], pod["status"]["phase"] = "n1", "Running"
+        _, memory = decide(policy, b.node("n1", cpu=1), group, pod, at=110, memory=memory)
+        assert memory.assumed == ()
+
+    def test_a_new_pod_of_the_same_name_is_another_one(self):
+        policy = parse_policy(SORTED)
+        group, pod = lone("a", cpu=1)
+        pod["metadata"]["uid"] = "one"
+        _, memory = decide(policy, b.node("n1", cpu=1), group, pod)
+        pod["metadata"]["uid"] = "two"
+        result, _ = decide(policy, b.node("n1", cpu=1), group, pod, at=110, memory=memory)
+        assert binds(result) == {"a": "n1"}
+
+
+def test_zones_take_turns_between_equal_nodes():
+    policy = SORTED.replace("  - name: nodeorder\n", "")
+    zones = {"n1": "east", "n2": "east", "n3": "west"}
+    nodes = [b.node(n, cpu=1, labels={"topology.kubernetes.io/zone": zone}) for n, zone in zones.items()]
+    pods = [*lone("a", cpu=1, created=1), *lone("b", cpu=1, created=2)]
+    assert binds(decide(parse_policy(policy), *nodes, *pods)[0]) == {"a": "n1", "b": "n2"}
+    turns = policy + "configurations:\n- name: allocate\n  arguments: {interleaveZones: true}\n"
+    assert binds(decide(parse_policy(turns), *nodes, *pods)[0]) == {"a": "n1", "b": "n3"}
