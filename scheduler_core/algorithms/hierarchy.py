@@ -39,9 +39,9 @@ class QueueTree:
                     self.problems[q] = f"queue {names[q]} is above its own parent {above}"
                 else:
                     self.parent[q] = at
-        for q, above in enumerate(self.parent):
-            if above >= 0:
-                self.children[above].append(q)
+        for q, place in enumerate(self.parent):
+            if place >= 0:
+                self.children[place].append(q)
             elif q != self.root:
                 self.top.append(q)
 

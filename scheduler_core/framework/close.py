@@ -91,7 +91,7 @@ def _inqueue_amounts(session: Session) -> list[Amount]:
 def _share(session: Session, queue: int) -> float:
     """Largest used part of a limit, rounded so that every processor prints the same."""
     ledger = session.ledger
-    known = session.hooks.first("queue_share", queue)
+    known: float | None = session.hooks.first("queue_share", queue)
     if known is not None:
         return round(known, 6)
     share = 0.0
