@@ -68,7 +68,7 @@ def _node(rng, name, nodes, flood):
         extra["unschedulable"] = True
     if rng.random() < 0.15:
         extra["taints"] = [{"key": "lab", "effect": rng.choice(("NoSchedule", "PreferNoSchedule"))}]
-    if rng.random() < 0.2:
+    if rng.random() < 0.4:
         extra["labels"] = {"zone": rng.choice("ab")}
     cpu = rng.choice((16, 64) if flood else (4, 16, 64, 1_000_000))
     memory = rng.choice(("8Gi", "64Gi", "512Ti"))
@@ -121,12 +121,14 @@ def _gang(rng, name, queues, nodes, room, flood):
     owner = b.owned_by(OWNER_KINDS[service], name)
     said = service if rng.random() < 0.3 and service != "unknown" else ""
     priority = rng.choice(CLASSES)
+    between = _relations(rng) if rng.random() < 0.15 else {}
+    app = rng.choice("xyz")
     pods = []
     runs = 0
     for i in range(wanted):
         node = _laid_out(rng, request, nodes, room) if rng.random() < running else ""
         runs += bool(node)
-        pods.append(_pod(rng, f"{name}-w-{i}", name, node, request, priority, owner, created))
+        pods.append(_pod(rng, f"{name}-w-{i}", name, node, request, priority, owner, created, app, between))
     phase = "Running" if runs >= least else rng.choice(("Pending", "Pending", "Inqueue"))
     preemptable = "false" if rng.random() < 0.08 else None
     group = b.pod_group(
@@ -182,9 +184,31 @@ def _laid_out(rng, request, nodes, room):
     return ""
 
 
-def _pod(rng, name, group, node, request, priority, owner, created):
-    extra = {}
-    spec = {}
+def _relations(rng):
+    """Parts of a pod's spec that speak of other pods."""
+    selector = {"matchLabels": {"app": rng.choice("xyz")}}
+    term = {"topologyKey": rng.choice(("kubernetes.io/hostname", "zone")), "labelSelector": selector}
+    kind = rng.choice(("affinity", "anti", "anti", "wish", "spread", "spread"))
+    if kind == "affinity":
+        return {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+    if kind == "anti":
+        return {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+    if kind == "wish":
+        wish = {"weight": rng.choice((1, 10)), "podAffinityTerm": term}
+        where = rng.choice(("podAffinity", "podAntiAffinity"))
+        return {"affinity": {where: {"preferredDuringSchedulingIgnoredDuringExecution": [wish]}}}
+    rule = rng.choice(("DoNotSchedule", "DoNotSchedule", "ScheduleAnyway"))
+    constraint = {**term, "maxSkew": rng.choice((1, 1, 2)), "whenUnsatisfiable": rule}
+    if rng.random() < 0.3:
+        constraint["nodeTaintsPolicy"] = "Honor"
+    if rule == "DoNotSchedule" and rng.random() < 0.3:
+        constraint["minDomains"] = 2
+    return {"topologySpreadConstraints": [constraint]}
+
+
+def _pod(rng, name, group, node, request, priority, owner, created, app, between):
+    extra = {"labels": {"app": app}}
+    spec = dict(between)
     if rng.random() < 0.1:
         spec["nodeSelector"] = {"zone": rng.choice("ab")}
     if rng.random() < 0.1:

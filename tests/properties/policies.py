@@ -42,10 +42,11 @@ def _plugin(name, arguments=None, **switches):
 
 
 def _predicates(rng):
-    names = ("predicate.NodeAffinityEnable", "predicate.NodePortsEnable", "predicate.TaintTolerationEnable")
-    return {name: False for name in names if rng.random() < 0.15}
+    kinds = ("NodeAffinity", "NodePorts", "TaintToleration", "PodAffinity", "PodTopologySpread")
+    return {f"predicate.{kind}Enable": False for kind in kinds if rng.random() < 0.1}
 
 
 def _weights(rng):
     names = ("leastrequested", "mostrequested", "nodeaffinity", "balancedresource", "tainttoleration")
+    names += ("podaffinity", "podtopologyspread")
     return {f"{name}.weight": rng.choice((0, 1, 2, 5)) for name in names if rng.random() < 0.4}

@@ -5,12 +5,14 @@ method gets the world first. Points and their answers:
 
 - order, a tuple of sort keys: ``queue_order(world, queue)``, ``gang_order(world, gang)``, ``task_order(world, task)``
 - vote, 1 permit, 0 abstain, -1 reject: ``enqueueable(world, gang)``, ``pipelined(world, gang)``
-- all must say True: ``valid``, ``ready`` (world, gang), ``allowed(world, task, card)``, ``filter(world, task, node)``,
+- all must say True: ``valid``, ``ready`` (world, gang), ``allowed(world, task, card)``, ``filter(world, task, node)``
+  (once what leaves has left), ``filter_now`` (what stands in the way until then),
   ``reclaimer(world, gang)``, ``well_written(world, gang)``, ``preemptive(world, task, card)``
 - one True is enough: ``overused(world, queue)``
 - only the first tier with a registrant: ``starving(world, gang)``
 - added: ``score(world, task, node)``
-- victims, a set of task keys or None to abstain: ``reclaimable``, ``preemptable`` (world, task, candidates)
+- victims, a set of task keys or None to abstain: ``reclaimable``, ``preemptable``, ``unified_evictable`` (world, task,
+  candidates)
 - the first registrant's answer: ``service_type(world, gang)``, ``charge(world, cpu, memory, with_cards)``
 """
 
@@ -29,6 +31,7 @@ SWITCH = {
     "allowed": "allocatable",
     "preemptive": "preemptive",
     "filter": "predicate",
+    "filter_now": "predicate",
     "score": "node_order",
     "overused": "overused",
     "reclaimer": "reclaimable",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
+import msgspec
+
+from tests.reference.company import COMING, PRESENT, far_enough, near_enough
 from tests.reference.placement import admitted
 from tests.reference.policy import install
 from tests.reference.reclaim import SYSTEM_CLASSES
@@ -38,6 +41,7 @@ def broken(snapshot, result, options, now):
     found += _evictions_are_allowed(world, result)
     _apply(world, result)
     found += _nodes_have_room(world, result)
+    found += _company_is_kept(world, result)
     found += _cards_are_used_once(world, result)
     found += _quotas_hold(world, result)
     found += _gangs_are_whole(world, result)
@@ -61,13 +65,27 @@ def _decisions_are_possible(world, result):
             task = world["tasks"].get(place.pod)
             if task is None or task["status"] != "pending" or task["gang"] is None:
                 yield f"{kind} of {place.pod}, which does not wait"
-            elif place.node not in world["nodes"] or not admitted(world, task, place.node):
+            elif place.node not in world["nodes"] or not admitted(world, _without_company(task), place.node):
                 yield f"{kind} of {place.pod} to {place.node}, where it may not be"
             elif task["milli"] and place.card not in task["choices"]:
                 yield f"{kind} of {place.pod} on {place.card}, which it does not ask for"
     twice = [pod for pod, n in Counter(p.pod for p in (*result.binds, *result.pipelined)).items() if n > 1]
     if twice:
         yield f"decided twice: {twice}"
+
+
+def _without_company(task):
+    """The task as if it said nothing of others: whom it is near is looked at when all are in place."""
+    return {**task, "pod": msgspec.structs.replace(task["pod"], relations=None, labels={})}
+
+
+def _company_is_kept(world, result):
+    for kind, places, states in (("bind", result.binds, PRESENT), ("promise", result.pipelined, COMING)):
+        for place in places:
+            if not far_enough(world, world["tasks"][place.pod], place.node, states):
+                yield f"{kind} of {place.pod} to {place.node}, next to whom it must not be"
+            if not near_enough(world, world["tasks"][place.pod], place.node, PRESENT):
+                yield f"{kind} of {place.pod} to {place.node}, away from whom it must be near"
 
 
 def _evictions_are_allowed(world, result):

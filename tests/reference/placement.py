@@ -11,7 +11,7 @@ def place(world, task, changes):
     for future in (False, True):
         best = None
         for node in sorted(world["nodes"]):
-            if not admitted(world, task, node):
+            if not admitted(world, task, node, future=future):
                 continue
             if not any(on(world, node, card) and fits(world, task, node, card, future=future) for card in options):
                 continue
@@ -44,9 +44,10 @@ def allows(world, task, card):
     return world["hooks"].all("allowed", world, task, card)
 
 
-def admitted(world, task, name):
-    """Every filter of the policy lets the task on the node."""
-    return world["hooks"].all("filter", world, task, name)
+def admitted(world, task, name, *, future=True):
+    """Every filter of the policy lets the task on the node: once what leaves has left, or at once."""
+    hooks = world["hooks"]
+    return hooks.all("filter", world, task, name) and (future or hooks.all("filter_now", world, task, name))
 
 
 def score(world, task, name):

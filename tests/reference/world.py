@@ -11,6 +11,14 @@ HOLDING = ("allocated", "bound", "running", "releasing", "unknown")
 CHARGED = ("allocated", "bound", "running")
 READY = ("allocated", "bound", "running", "succeeded")
 VALID = (*READY, "pipelined", "pending")
+# What a pod says of itself that tells tasks of one gang apart.
+MARKS = (
+    "tidesched.io/card-model",
+    "tidesched.io/card-model-mode",
+    "tidesched.io/machine-group",
+    "volcano.sh/preemptable",
+    "volcano.sh/revocable-zone",
+)
 SCHEDULED = ("allocated", "bound", "running", "releasing", "succeeded", "failed")
 
 
@@ -20,6 +28,7 @@ def open_world(snapshot, options, now, memory):
         "now": now,
         "options": options,
         "nodes": {node.name: node for node in snapshot.nodes},
+        "namespaces": {space.name: space.labels for space in snapshot.namespaces},
         "queues": {queue.name: queue for queue in snapshot.queues},
         "gangs": {group.key: group for group in snapshot.pod_groups},
         "submitted": dict(memory.submitted) if memory else {},
@@ -89,6 +98,9 @@ def _task(world, pod, ours):
             pod.preferred_nodes,
             pod.tolerations,
             pod.host_ports,
+            pod.relations,
+            tuple(sorted(pod.labels.items())),
+            tuple(pod.annotations.get(mark, pod.labels.get(mark)) for mark in MARKS),
         ),
     }
 

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import math
 
-from tests.reference.plugins.predicates import matches, tolerates
+from tests.reference.company import company_score, spread_score
+from tests.reference.nodes import matches, tolerates
 from tests.reference.world import free, free_cards
 
-DEFAULTS = {"leastrequested": 1, "mostrequested": 0, "nodeaffinity": 2, "balancedresource": 1, "tainttoleration": 3}
+DEFAULTS = {
+    "leastrequested": 1,
+    "mostrequested": 0,
+    "nodeaffinity": 2,
+    "balancedresource": 1,
+    "tainttoleration": 3,
+    "podaffinity": 2,
+    "podtopologyspread": 2,
+    "imagelocality": 1,
+}
 
 
 class NodeOrder:
@@ -24,6 +34,9 @@ class NodeOrder:
             + weight["balancedresource"] * _balanced(world, task, name)
             + weight["nodeaffinity"] * _preferred(world, task, name)
             + weight["tainttoleration"] * _soft_taints(world, task, name)
+            + (weight["podaffinity"] and weight["podaffinity"] * company_score(world, task, name))
+            + (weight["podtopologyspread"] and weight["podtopologyspread"] * spread_score(world, task, name))
+            + weight["imagelocality"] * _images(world, task, name)
         )
 
 
@@ -90,3 +103,13 @@ def _soft_taints(world, task, name):
     }
     top = max(raw.values())
     return 100 - raw[name] * 100 // top if top else 100
+
+
+def _images(world, task, name):
+    nodes = world["nodes"].values()
+    total = 0
+    for image in task["pod"].images:
+        size = world["nodes"][name].images.get(image, 0)
+        total += int(size * (sum(1 for node in nodes if image in node.images) / len(nodes)))
+    low, top = 23 * 1024 * 1024, 1000 * 1024 * 1024 * max(1, len(task["pod"].images))
+    return 100 * (min(max(total, low), top) - low) // (top - low)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from tests.reference.company import COMING, PRESENT, STAYS, even_enough, far_enough, near_enough
+from tests.reference.nodes import matches, tolerates
+
 
 class Predicates:
-    """Cordon, selector, required affinity, taints, host ports."""
+    """Cordon, selector, required affinity, taints, host ports, company, spread."""
 
     def __init__(self, arguments):
         self.affinity = arguments.get("predicate.NodeAffinityEnable", True)
         self.ports = arguments.get("predicate.NodePortsEnable", True)
         self.taints = arguments.get("predicate.TaintTolerationEnable", True)
+        self.company = arguments.get("predicate.PodAffinityEnable", True)
+        self.spread = arguments.get("predicate.PodTopologySpreadEnable", True)
 
     def filter(self, world, task, name):
         pod, node = task["pod"], world["nodes"][name]
@@ -20,9 +25,22 @@ class Predicates:
             return False
         if self.taints and not _tolerated(pod, node):
             return False
+        if self.spread and not even_enough(world, task, name):
+            return False
+        if self.company and not (near_enough(world, task, name, COMING) and far_enough(world, task, name, COMING)):
+            return False
+        return self._ports_free(world, task, name, COMING)
+
+    def filter_now(self, world, task, name):
+        """What is leaving still stands in the way, and what is promised is no company yet."""
+        if self.company and not (near_enough(world, task, name, STAYS) and far_enough(world, task, name, PRESENT)):
+            return False
+        return self._ports_free(world, task, name, PRESENT)
+
+    def _ports_free(self, world, task, name, states):
         if not self.ports:
             return True
-        return not any(clash(mine, theirs) for mine in pod.host_ports for theirs in ports_of(world, name))
+        return not any(clash(a, b) for a in task["pod"].host_ports for b in ports_of(world, name, states))
 
 
 def _wanted(pod, node):
@@ -40,48 +58,10 @@ def _tolerated(pod, node):
     return True
 
 
-def tolerates(toleration, key, value, effect):
-    """One toleration against one taint."""
-    if toleration.effect and toleration.effect != effect:
-        return False
-    if toleration.operator == "Exists":
-        return toleration.key in ("", key)
-    return toleration.key == key and toleration.value == value
-
-
-def matches(term, node):
-    """All lines of a term hold; a term without lines matches nothing."""
-    return bool(term) and all(holds(line, node) for line in term)
-
-
-def holds(line, node):
-    """One line of a node selector."""
-    value = node.name if line.key == "metadata.name" else node.labels.get(line.key)
-    match line.operator:
-        case "In":
-            return value in line.values
-        case "NotIn":
-            return value not in line.values
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-    try:
-        number = int(value)
-    except (TypeError, ValueError):
-        return False
-    return number > int(line.values[0]) if line.operator == "Gt" else number < int(line.values[0])
-
-
-def ports_of(world, node):
-    """Host ports taken or promised on a node."""
-    here = ("allocated", "bound", "running", "releasing", "unknown", "pipelined")
-    return [
-        port
-        for t in world["tasks"].values()
-        if t["node"] == node and t["status"] in here
-        for port in t["pod"].host_ports
-    ]
+def ports_of(world, node, states):
+    """Host ports of the pods in these states on a node."""
+    here = (t for t in world["tasks"].values() if t["node"] == node and t["status"] in states)
+    return [port for t in here for port in t["pod"].host_ports]
 
 
 def clash(a, b):
