@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import msgspec
 
 from scheduler_core.model.reason import ReasonCode
+
+_Key = TypeVar("_Key")
 
 
 class Demand(msgspec.Struct, frozen=True, gc=False):
@@ -23,12 +27,26 @@ class Demand(msgspec.Struct, frozen=True, gc=False):
     unnamed: dict[tuple[int, ...], int] = {}
     unknown: dict[str, int] = {}
 
+    def less(self, other: Demand) -> Demand:
+        """What is left of it when ``other`` is taken care of; a choice only counts against the same choice."""
+        return Demand(
+            max(0, self.cpu_milli - other.cpu_milli),
+            max(0, self.memory_mib - other.memory_mib),
+            _left(self.cards, other.cards),
+            _left(self.unnamed, other.all_cards()),
+            _left(self.unknown, other.unknown),
+        )
+
     def all_cards(self) -> dict[tuple[int, ...], int]:
         """``cards`` and ``unnamed`` together."""
         cards = dict(self.cards)
         for choice, milli in self.unnamed.items():
             cards[choice] = cards.get(choice, 0) + milli
         return cards
+
+
+def _left(mine: dict[_Key, int], theirs: dict[_Key, int]) -> dict[_Key, int]:
+    return {key: milli - theirs.get(key, 0) for key, milli in mine.items() if milli > theirs.get(key, 0)}
 
 
 class Shortfall(msgspec.Struct, frozen=True, gc=False, kw_only=True):

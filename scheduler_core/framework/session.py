@@ -28,9 +28,12 @@ from scheduler_core.model.resources import MILLI
 from scheduler_core.model.snapshot import Snapshot
 from scheduler_core.state.cluster import Cluster
 from scheduler_core.state.phases import PHASE_CODE, PHASE_PENDING, PHASE_RUNNING, PHASE_UNKNOWN, Codes, Phases
-from scheduler_core.state.status import PENDING
+from scheduler_core.state.status import ALLOCATED, BOUND, GATED, PENDING, PIPELINED, RUNNING, SUCCEEDED
 from scheduler_core.state.task_class import TaskClass
 from scheduler_core.state.workspace import Workspace
+
+# Members for which nothing has to be found any more, or not yet.
+_NOT_TO_COME = (PIPELINED, ALLOCATED, BOUND, RUNNING, SUCCEEDED, GATED)
 
 Tiers = Sequence[Sequence[tuple[Plugin, dict[str, bool]]]]
 
@@ -262,7 +265,8 @@ class Session:
         """What the gang needs beyond what it has, to reach minMember.
 
         Existing tasks speak for themselves; where there are too few of them (a Job whose pods are made after
-        admission) the PodGroup's ``minResources`` and ``card.request`` do.
+        admission) the PodGroup's ``minResources`` and ``card.request`` do, less what members in place, finished ones
+        and those behind a scheduling gate stand for (upstream: all of it, again and again).
         """
         count = self.needed(gang)
         if not count:
@@ -286,7 +290,9 @@ class Session:
         charge = self.hooks.first("quota_charge", cpu, memory, bool(cards or unknown or unnamed))
         if charge is not None:
             cpu, memory = charge
-        return Demand(cpu, memory, cards, unnamed, unknown)
+        whole = Demand(cpu, memory, cards, unnamed, unknown)
+        stands = () if self.compat else self.gangs.with_status(gang, *_NOT_TO_COME)
+        return whole.less(self.demand_of(stands)) if stands else whole
 
     def _unnamed_cards(self, group: PodGroup, named: dict[tuple[int, ...], int]) -> dict[tuple[int, ...], int]:
         """Milli-cards that ``minResources`` asks for by their resource, where ``card.request`` does not name them."""

@@ -110,6 +110,13 @@ def minimum(world, gang):
         world["options"]["cardUnlimitedCpuMemory"] and (total["cards"] or total["unknown"])
     ):
         total["cpu"], total["memory"] = group.min_resources.cpu_milli, group.min_resources.memory_mib
+    done = members(world, gang, "pipelined", "allocated", "bound", "running", "succeeded", "gated")
+    held = demand(world, done)
+    for what in ("cpu", "memory"):
+        total[what] = max(0, total[what] - held[what])
+    for kind in ("cards", "unnamed", "unknown"):
+        total[kind] = {key: milli - held[kind].get(key, 0) for key, milli in total[kind].items()}
+        total[kind] = {key: milli for key, milli in total[kind].items() if milli > 0}
     return total
 
 
