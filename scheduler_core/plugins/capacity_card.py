@@ -7,7 +7,8 @@ Source: volcano-semantics 4.10 and 4.11, document 000, contracts 3.2 to 3.4 and 
 On purpose different from upstream: every card is checked against the type of the node that is chosen (defect c);
 promised choices count against their cards (d); an admission is noted by the action, after all votes (e); what an
 admitted gang already holds is not counted twice (f); finished tasks need nothing (g); quotas guarantee nothing to
-anybody (k); absent cpu or memory is no limit; a reclaimer of unknown service type takes from nobody unless the
+anybody (k); an unknown card in a choice leaves the others (i); a pod that names no card is misconfigured where its
+queue counts cards (b); absent cpu or memory is no limit; a reclaimer of unknown service type takes from nobody unless the
 argument says so.
 """
 
@@ -93,7 +94,19 @@ class CapacityCard(Plugin):
         self._total: Ints = np.concatenate([nodes.allocatable[[CPU, MEMORY]].sum(axis=1), cards])
         self._owners: dict[str, str] = self.values["podOwnerReferenceToServiceType"]
         self._fixed: dict[int, Floats] = {}
+        if session.compat:
+            self._count_as_upstream()
         self._use: dict[bool, tuple[tuple[int, int, bool], Ints]] = {}
+
+    def _count_as_upstream(self) -> None:
+        """No cpu or memory in a queue's capability means none of it; cards without a name count against no quota."""
+        session = self.session
+        capability, charge = session.ledger.capability, session.cluster.charge
+        for row in (CPU, MEMORY):
+            capability[row][capability[row] == NO_LIMIT] = 0
+        for cls in session.cluster.classes.classes:
+            if not cls.names:
+                charge[2, cls.index] = 0
 
     # What counts ------------------------------------------------------------------------------------------------
 
@@ -103,6 +116,8 @@ class CapacityCard(Plugin):
 
     def job_problem(self, gang: int) -> str | None:
         """Cards without a card name, in a queue that counts cards (contracts 3.6)."""
+        if self.session.compat:
+            return self._first_unknown(gang)
         queue = self.session.ledger.queues[self.session.queue_of(gang)]
         if queue.card_quota is None:
             return None
@@ -112,6 +127,14 @@ class CapacityCard(Plugin):
                     f"asks for {cls.resource} without volcano.sh/card.name, and queue {queue.name} has a card quota: "
                     "name the card type"
                 )
+        return None
+
+    def _first_unknown(self, gang: int) -> str | None:
+        """Upstream counts a choice by its first card, and fails where no node has that one."""
+        known = self.session.axes.card_index
+        for cls in self.session.classes_of(gang):
+            if len(cls.names) > 1 and cls.names[0] not in known:
+                return f"names {cls.names[0]} first, which no node has"
         return None
 
     def quota_charge(self, cpu_milli: int, memory_mib: int, with_cards: bool) -> tuple[int, int]:
@@ -162,7 +185,8 @@ class CapacityCard(Plugin):
             limits=ledger.capability[:, queue].tolist(),
             used=[0] * rows if empty else column.tolist(),
             promised=ledger.inqueue[:, queue].tolist() if admission else [0] * rows,
-            choices=ledger.inqueue_choices[queue] if admission else {},
+            # Upstream keeps promised choices under their own name, where they count against no card.
+            choices=ledger.inqueue_choices[queue] if admission and not self.session.compat else {},
             queue=spec.name,
         )
         short = book.shortfall(demand.cpu_milli, demand.memory_mib, demand.cards)
@@ -232,14 +256,22 @@ class CapacityCard(Plugin):
                 short = ledger.in_use(queue, row) + asked - ledger.limit(queue, row)
                 if short > 0:
                     return self._short(queue, row, label, asked, short)
-        if card >= 0 and (cls.names or ledger.queues[queue].card_quota is not None):
+        if card >= 0 and (cls.names or (ledger.queues[queue].card_quota is not None and not session.compat)):
             row = LEDGER_CARDS + card
+            if session.compat and len(cls.names) > 1 and self._any_has_room(queue, cls):
+                return None
             short = ledger.in_use(queue, row) + cls.milli - ledger.limit(queue, row)
             if short > 0:
                 return self._short(queue, row, session.axes.cards[card], cls.milli, short)
         return None
 
     preemptive = allocatable
+
+    def _any_has_room(self, queue: int, cls: TaskClass) -> bool:
+        """Upstream lets a choice pass where one of its cards has quota, whichever it then takes."""
+        ledger = self.session.ledger
+        rows = (LEDGER_CARDS + card for card in cls.cards)
+        return any(ledger.in_use(queue, row) + cls.milli <= ledger.limit(queue, row) for row in rows)
 
     def _short(self, queue: int, row: int, label: str, asked: int, short: int) -> Shortfall:
         ledger = self.session.ledger

@@ -98,7 +98,7 @@ def read_card_counts(text: str, path: str) -> dict[str, int]:
         BadInput: ``bad_quantity`` for a negative count.
     """
     try:
-        document = json.loads(text)
+        document = json.loads(text, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
         raise ValueError(f"{_head(text)!r} is not JSON ({error.msg}, column {error.colno})") from None
     except RecursionError:
@@ -121,8 +121,21 @@ def read_card_counts(text: str, path: str) -> dict[str, int]:
         milli = round(count * MILLI)
         if abs(milli - count * MILLI) > 1e-6:
             raise ValueError(f"{name}: {count!r} has more than three decimals; a card is shared in thousandths")
-        cards["|".join(card_names(name))] = milli
+        key = "|".join(card_names(name))
+        if key in cards:
+            raise ValueError(f"{key} stands there twice; which of the two numbers counts?")
+        cards[key] = milli
     return cards
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """A JSON object whose names are all different; a parser of its own would keep the last of two."""
+    found: dict[str, object] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"{_head(name)} stands there twice; which of the two numbers counts?")
+        found[name] = value
+    return found
 
 
 def _head(text: str) -> str:

@@ -26,6 +26,15 @@ def test_absent_cpu_and_memory_are_no_limit():
     assert (taken.cpu_milli, taken.memory_mib) == (4000, None)
 
 
+@pytest.mark.parametrize("text", ['{"A": 1, "A": 2}', '{"A": 1, " A": 2}', '{"A|B": 1, "A | B": 1}'])
+def test_a_card_that_stands_there_twice_is_not_guessed_at(text):
+    body = queue("q")
+    body["metadata"]["annotations"]["volcano.sh/card.quota"] = text
+    broken = snapshot(body).queues[1]
+    assert "stands there twice" in broken.problem
+    assert snapshot(body).warnings == (f"queue q: {broken.problem}",)
+
+
 @pytest.mark.parametrize(
     "text", ["{", "[]", '{"A": "many"}', '{"A": true}', '{"A": 0.0001}', '{"A": 1e30}', '{"A": NaN}']
 )
