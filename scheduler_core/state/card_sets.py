@@ -29,6 +29,11 @@ class CardSets:
     def __len__(self) -> int:
         return len(self.words)
 
+    @property
+    def most(self) -> int:
+        """How many cards a set can tell apart."""
+        return int(self.words.shape[1]) * WORD_BITS
+
     def __getitem__(self, task: int) -> tuple[int, ...]:
         return _cards(*self.words[task].tolist())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from scheduler_core.algorithms.tallies import queue_use
 from scheduler_core.model.snapshot import Snapshot
 from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
 from scheduler_core.state.gang_table import GangTable
@@ -12,6 +13,8 @@ from scheduler_core.state.queue_ledger import QueueLedger
 from scheduler_core.state.status import CHARGED, HOLDS, Bools, Index, Ints, TaskStatus
 from scheduler_core.state.task_class import TaskClass
 from scheduler_core.state.workspace import Workspace
+
+_PROMISED: Bools = np.arange(len(TaskStatus)) == TaskStatus.PIPELINED
 
 
 class Place(msgspec.Struct, frozen=True, gc=False):
@@ -37,18 +40,30 @@ class Cluster:
         self.ledger = QueueLedger(snapshot.queues, self.axes)
         groups = snapshot.pod_groups
         queue_of = self.ledger.index
-        queue: Index = np.fromiter((queue_of.get(g.queue, -1) for g in groups), dtype=np.int32, count=len(groups))
-        least: Ints = np.fromiter((g.min_member for g in groups), dtype=np.int64, count=len(groups))
-        idle: Bools = np.fromiter(
-            (cls.best_effort for cls in self.classes.classes), dtype=np.bool_, count=len(self.classes)
-        )
-        self.gangs = GangTable(groups, workspace.group_names, queue, least, self.tasks, idle)
+        rows = workspace.gangs
+        at: Index = np.array([queue_of.get(name, -1) for name in rows.queue_names] or [-1], dtype=np.int32)
+        queue: Index = at[rows.queue_ids]
+        idle = self.classes.columns.best_effort
+        self.gangs = GangTable(groups, rows.names, queue, rows.facts.least, self.tasks, idle)
         # int64 (3, classes): cpu, memory and milli-cards that count against the queue.
         self.charge: Ints = self.classes.amounts.copy()
 
     def load_ledger(self) -> None:
-        """Sum the ledger; called once the charges are final."""
-        self.ledger.load(self.tasks, self.gangs.queue.astype(np.int64), self.charge)
+        """Sum the ledger; called once the charges are final. O(tasks)."""
+        tasks, gangs, ledger = self.tasks, self.gangs, self.ledger
+        for statuses, column in ((CHARGED, ledger.allocated), (_PROMISED, ledger.pipelined)):
+            column[:] = 0
+            queue_use(
+                statuses,
+                tasks.status,
+                tasks.cls,
+                tasks.card,
+                gangs.start,
+                gangs.member,
+                gangs.queue,
+                self.charge,
+                column,
+            )
 
     def class_of(self, task: int) -> TaskClass:
         """The task's class."""

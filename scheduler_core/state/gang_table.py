@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from scheduler_core.algorithms.tallies import gang_members, gangs_with
 from scheduler_core.model.podgroup import PodGroup
 from scheduler_core.state.status import (
     GATED,
@@ -38,7 +39,7 @@ class GangTable:
         versions: int64 (G,), how often its members have changed; what was summed over them holds while it stays.
         has_best_effort: bool (G,), whether a member asks for nothing but a place.
         member: int64 (members,), task slots by gang; ``start``: int64 (G + 1,), those of gang ``g`` are
-            ``member[start[g]:start[g + 1]]``, in no particular order.
+            ``member[start[g]:start[g + 1]]``, by the number at the end of their names, then creation, then name.
     """
 
     def __init__(
@@ -54,20 +55,14 @@ class GangTable:
         self.least: list[int] = min_member.tolist()
         self.queue_list: list[int] = queue.tolist()
         self._tasks = tasks
-        size, statuses = len(groups), len(TaskStatus)
-        member = np.flatnonzero(tasks.live & (tasks.gang >= 0))
-        gang = tasks.gang[member].astype(np.int64)
-        order = np.argsort(gang, kind="stable")
-        self.member: Ints = member[order]
-        self.start: Ints = np.searchsorted(gang[order], np.arange(size + 1)).astype(np.int64)
-        flat = np.bincount(tasks.status[member].astype(np.int64) * size + gang, minlength=statuses * size)
-        self.counts: Ints = flat[: statuses * size].reshape(statuses, size).astype(np.int64)
-        self.versions: Ints = np.zeros(size, dtype=np.int64)
+        self.counts, self.start, self.member = gang_members(
+            tasks.live, tasks.status, tasks.gang, tasks.place, len(groups), len(TaskStatus)
+        )
+        self.versions: Ints = np.zeros(len(groups), dtype=np.int64)
         self.ready_count: Ints = self.counts[READY].sum(axis=0)
         self.scheduled_count: Ints = self.counts[SCHEDULED].sum(axis=0)
         self.valid_count: Ints = self.counts[VALID].sum(axis=0)
-        idle = np.bincount(gang[best_effort[tasks.cls[member]]], minlength=size)
-        self.has_best_effort: Bools = idle > 0
+        self.has_best_effort: Bools = gangs_with(best_effort, tasks.cls, self.start, self.member)
 
     def __len__(self) -> int:
         return len(self.groups)
@@ -84,7 +79,7 @@ class GangTable:
             self.valid_count[gang] += by
 
     def members(self, gang: int) -> list[int]:
-        """Slots of all its pods, in no particular order."""
+        """Slots of all its pods, by the number at the end of their names, then creation, then name."""
         found: list[int] = self.member[self.start[gang] : self.start[gang + 1]].tolist()
         return found
 
@@ -140,10 +135,3 @@ class GangTable:
     def total(self, gang: int) -> int:
         """N: all members."""
         return int(self.start[gang + 1] - self.start[gang])
-
-
-def lasting_name(group: PodGroup) -> str:
-    """Name that stays the same when a controller makes the PodGroup anew: its owner's, else its own."""
-    if group.owner_kind and group.owner_name:
-        return f"{group.namespace}/{group.owner_kind}/{group.owner_name}"
-    return f"{group.namespace}/{group.name}"

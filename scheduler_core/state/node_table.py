@@ -25,11 +25,7 @@ class NodeTable:
         self.nodes = nodes
         self.allocatable: Ints = np.zeros(shape, dtype=np.int64)
         for n, node in enumerate(nodes):
-            self.allocatable[CPU, n] = node.cpu_milli
-            self.allocatable[MEMORY, n] = node.memory_mib
-            self.allocatable[PODS, n] = node.pods
-            for name, count in node.scalars.items():
-                self.allocatable[axes.scalar_index[name], n] = count
+            self.describe(n, node, axes)
         self.used: Ints = np.zeros(shape, dtype=np.int64)
         self.releasing: Ints = np.zeros(shape, dtype=np.int64)
         self.pipelined: Ints = np.zeros(shape, dtype=np.int64)
@@ -39,6 +35,14 @@ class NodeTable:
 
     def __len__(self) -> int:
         return len(self.nodes)
+
+    def describe(self, position: int, node: Node, axes: Axes) -> None:
+        """Write what a node has; ``now`` and ``future`` are brought up to it by whoever counts its pods."""
+        column = self.allocatable[:, position]
+        column[:] = 0
+        column[CPU], column[MEMORY], column[PODS] = node.cpu_milli, node.memory_mib, node.pods
+        for name, count in node.scalars.items():
+            column[axes.scalar_index[name]] = count
 
     def copy(self) -> NodeTable:
         """An independent table; the fixed columns are shared."""

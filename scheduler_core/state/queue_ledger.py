@@ -74,17 +74,13 @@ class QueueLedger:
             spec.cpu_milli or 0, spec.memory_mib or 0, {n: m for n, m in (spec.card_quota or {}).items() if m}
         )
 
-    def load(self, tasks: TaskTable, gang_queue: Ints, charge: Ints) -> None:
-        """Sum ``allocated`` and ``pipelined`` over all tasks.
+    def sums(self, tasks: TaskTable, gang_queue: Ints, charge: Ints) -> tuple[Ints, Ints]:
+        """``allocated`` and ``pipelined`` counted again from the tasks, O(tasks).
 
         Args:
             gang_queue: int64 (G,), queue of each gang.
             charge: int64 (3, classes): cpu, memory, milli-cards that a task of each class counts.
         """
-        self.allocated, self.pipelined = self.sums(tasks, gang_queue, charge)
-
-    def sums(self, tasks: TaskTable, gang_queue: Ints, charge: Ints) -> tuple[Ints, Ints]:
-        """``allocated`` and ``pipelined`` counted again from the tasks, O(tasks)."""
         found = []
         charged = tasks.live & CHARGED[tasks.status]
         promised = tasks.live & (tasks.status == TaskStatus.PIPELINED)

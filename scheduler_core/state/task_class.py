@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from scheduler_core.model.relations import Relations
 from scheduler_core.model.resources import MILLI
 from scheduler_core.state.axes import CPU, MEMORY, PODS, Axes
 from scheduler_core.state.relation_table import RelationTable
-from scheduler_core.state.status import Index, Ints
+from scheduler_core.state.status import Bools, Index, Ints
 
 # What a pod says of itself, as an annotation or else a label, that some plugin reads to tell where it may be.
 MARKS = (
@@ -115,6 +116,48 @@ def marks_of(pod: Pod) -> tuple[tuple[str, str], ...]:
     return tuple((key, notes.get(key, labels.get(key, ""))) for key in MARKS if key in notes or key in labels)
 
 
+class ClassColumns(NamedTuple):
+    """Classes as arrays, one row a class and at least one row.
+
+    ``request`` int64 (K, R); ``whole``, ``share``, ``milli`` int64 (K,); ``option`` int32, the card types that will do,
+    those of class k at ``option_start[k]:option_start[k + 1]``; ``first_card`` int32 (K,), the first of these, -1 =
+    none; ``best_effort`` bool (K,); ``amounts`` int64 (3, K): cpu (milli), memory (MiB), milli-cards.
+    """
+
+    request: Ints
+    whole: Ints
+    share: Ints
+    milli: Ints
+    option_start: Index
+    option: Index
+    first_card: Index
+    best_effort: Bools
+    amounts: Ints
+
+
+def _columns(classes: list[TaskClass], rows: int) -> ClassColumns:
+    size = max(1, len(classes))
+    start: Index = np.zeros(size + 1, dtype=np.int32)
+    start[1 : len(classes) + 1] = np.cumsum([len(cls.cards) for cls in classes], dtype=np.int32)
+
+    def column(values: Iterable[int]) -> Ints:
+        return np.fromiter(values, dtype=np.int64) if classes else np.zeros(1, dtype=np.int64)
+
+    milli = column(cls.milli for cls in classes)
+    cpu, memory = column(cls.cpu_milli for cls in classes), column(cls.memory_mib for cls in classes)
+    return ClassColumns(
+        request=np.stack([cls.request for cls in classes]) if classes else np.zeros((1, rows), dtype=np.int64),
+        whole=column(cls.whole for cls in classes),
+        share=column(cls.share for cls in classes),
+        milli=milli,
+        option_start=start,
+        option=np.array([card for cls in classes for card in cls.cards] or [-1], dtype=np.int32),
+        first_card=column(cls.cards[0] if cls.cards else -1 for cls in classes).astype(np.int32),
+        best_effort=column(cls.best_effort for cls in classes).astype(np.bool_),
+        amounts=np.stack([cpu, memory, milli]),
+    )
+
+
 class ClassTable:
     """Interned task classes; grows while pods are read."""
 
@@ -125,31 +168,37 @@ class ClassTable:
         self.classes: list[TaskClass] = []
         # Those whose pods say something of other pods.
         self.related: list[TaskClass] = []
+        self._columns: ClassColumns | None = None
         self._columns_of = 0
-        self._amounts: Ints = np.zeros((3, 1), dtype=np.int64)
-        self._first_card: Index = np.full(1, -1, dtype=np.int32)
 
     def __len__(self) -> int:
         return len(self.classes)
 
+    def fork(self, relations: RelationTable) -> ClassTable:
+        """The same classes with a future of their own."""
+        other = object.__new__(ClassTable)
+        other.__dict__.update(self.__dict__)
+        other.relations = relations
+        other._by_key, other.classes, other.related = dict(self._by_key), list(self.classes), list(self.related)
+        return other
+
+    @property
+    def columns(self) -> ClassColumns:
+        """The classes as arrays; made anew when classes have come."""
+        if self._columns is None or self._columns_of != len(self.classes):
+            self._columns_of = len(self.classes)
+            self._columns = _columns(self.classes, self._axes.resource_rows)
+        return self._columns
+
     @property
     def amounts(self) -> Ints:
         """int64 (3, classes): cpu milli, memory MiB, milli-cards of each class; at least one column."""
-        self._bring_up()
-        return self._amounts
+        return self.columns.amounts
 
     @property
     def first_card(self) -> Index:
         """int32 (classes,): the first card type that will do, -1 = none; at least one entry."""
-        self._bring_up()
-        return self._first_card
-
-    def _bring_up(self) -> None:
-        if self._columns_of != len(self.classes):
-            self._columns_of = len(self.classes)
-            rows = [(c.cpu_milli, c.memory_mib, c.milli) for c in self.classes]
-            self._amounts = np.array(rows, dtype=np.int64).T.copy()
-            self._first_card = np.array([c.cards[0] if c.cards else -1 for c in self.classes], dtype=np.int32)
+        return self.columns.first_card
 
     def __getitem__(self, index: int) -> TaskClass:
         return self.classes[index]

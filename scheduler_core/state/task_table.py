@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from scheduler_core.model.pod import Pod
 from scheduler_core.state.card_sets import CardSets
 from scheduler_core.state.status import Bools, Floats, Index, Ints
+
+Codes = npt.NDArray[np.int8]
 
 
 class TaskTable:
@@ -19,6 +22,7 @@ class TaskTable:
         status: int8; node, gang, cls, card: int32, -1 = none (``card`` is the type that it takes on its node).
         priority: int64. started: float64, seconds since the epoch, NaN = unknown.
         created: float64. number: float64, the number that the pod's name ends in, infinity = none.
+        place: int32, its place among all members of its gang by number, creation and name.
         protected: bool, the pod says ``volcano.sh/preemptable: "false"``.
         indices: which cards of its node it holds (or is promised), see :class:`CardSets`.
     """
@@ -27,7 +31,7 @@ class TaskTable:
         self.pods: list[Pod | None] = [None] * capacity
         self.keys: list[str] = [""] * capacity
         self.indices = CardSets(capacity, words)
-        self.status: np.ndarray[tuple[int], np.dtype[np.int8]] = np.zeros(capacity, dtype=np.int8)
+        self.status: Codes = np.zeros(capacity, dtype=np.int8)
         self.node: Index = np.full(capacity, -1, dtype=np.int32)
         self.gang: Index = np.full(capacity, -1, dtype=np.int32)
         self.cls: Index = np.zeros(capacity, dtype=np.int32)
@@ -36,6 +40,7 @@ class TaskTable:
         self.started: Floats = np.full(capacity, np.nan, dtype=np.float64)
         self.created: Floats = np.zeros(capacity, dtype=np.float64)
         self.number: Floats = np.full(capacity, np.inf, dtype=np.float64)
+        self.place: Index = np.zeros(capacity, dtype=np.int32)
         self.protected: Bools = np.zeros(capacity, dtype=np.bool_)
         self.live: Bools = np.zeros(capacity, dtype=np.bool_)
 
@@ -52,7 +57,7 @@ class TaskTable:
             self.protected,
             self.live,
         )
-        other.created, other.number = self.created, self.number
+        other.created, other.number, other.place = self.created, self.number, self.place
         other.indices = self.indices.copy()
         other.status, other.node, other.card = self.status.copy(), self.node.copy(), self.card.copy()
         return other
@@ -67,7 +72,7 @@ class TaskTable:
             self.started.copy(),
             self.protected.copy(),
         )
-        other.created, other.number = self.created.copy(), self.number.copy()
+        other.created, other.number, other.place = self.created.copy(), self.number.copy(), self.place.copy()
         return other
 
     def grow(self) -> None:
@@ -85,6 +90,7 @@ class TaskTable:
         self.started = np.concatenate([self.started, np.full(more, np.nan, dtype=np.float64)])
         self.created = np.concatenate([self.created, np.zeros(more, dtype=np.float64)])
         self.number = np.concatenate([self.number, np.full(more, np.inf, dtype=np.float64)])
+        self.place = np.concatenate([self.place, np.zeros(more, dtype=np.int32)])
         self.protected = np.concatenate([self.protected, np.zeros(more, dtype=np.bool_)])
         self.live = np.concatenate([self.live, np.zeros(more, dtype=np.bool_)])
 

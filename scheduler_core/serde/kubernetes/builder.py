@@ -11,24 +11,27 @@ from typing import Any
 
 import msgspec
 
+from scheduler_core.model.edition import Series
 from scheduler_core.model.errors import BadInput
-from scheduler_core.model.pod import Pod
-from scheduler_core.model.podgroup import PodGroup
+from scheduler_core.model.node import Node
 from scheduler_core.model.queue import Queue
 from scheduler_core.model.snapshot import Snapshot
 from scheduler_core.serde.kubernetes.catalogue import Catalogue
 from scheduler_core.serde.kubernetes.classes import Classes
 from scheduler_core.serde.kubernetes.founding import FoundingRecord, read_batch_process, read_tf_job
-from scheduler_core.serde.kubernetes.gangs import Owners, completed, group_of_job, group_of_pods
-from scheduler_core.serde.kubernetes.job import JobRecord, read_job
+from scheduler_core.serde.kubernetes.gangs import Owners
+from scheduler_core.serde.kubernetes.groups import Groups
+from scheduler_core.serde.kubernetes.job import read_job
 from scheduler_core.serde.kubernetes.kinds import GROUPS, key_of
 from scheduler_core.serde.kubernetes.node import NodeRecord, read_node
 from scheduler_core.serde.kubernetes.observed import read_metrics, read_namespace, read_numa
 from scheduler_core.serde.kubernetes.pod import PodRecord, read_pod
 from scheduler_core.serde.kubernetes.podgroup import DEFAULT_QUEUE, PodGroupRecord, read_pod_group
 from scheduler_core.serde.kubernetes.queue import parent_cycle, read_priority_class, read_queue
-from scheduler_core.serde.kubernetes.storage import read_claim, read_storage_class, read_volume
+from scheduler_core.serde.kubernetes.records import Records
 from scheduler_core.serde.kubernetes.resource_quota import read_resource_quota
+from scheduler_core.serde.kubernetes.settled import SettledPods
+from scheduler_core.serde.kubernetes.storage import read_claim, read_storage_class, read_volume
 from scheduler_core.serde.kubernetes.workload import read_annotations, read_workload
 
 DEFAULT_SCHEDULERS = ("tidesched", "volcano")
@@ -46,7 +49,7 @@ class SnapshotBuilder:
         self.schedulers = tuple(schedulers)
         self.strict = strict
         self.passed_over: dict[str, int] = {}
-        self._records: dict[str, dict[str, Any]] = {kind: {} for kind in GROUPS}
+        self._records = Records()
         self._readers: dict[str, Callable[[object], Any]] = {
             "Node": read_node,
             "Pod": read_pod,
@@ -66,12 +69,14 @@ class SnapshotBuilder:
             "BatchProcess": lambda obj: read_batch_process(obj, self.schedulers[0]),
             "TFJob": lambda obj: read_tf_job(obj, self.schedulers[0]),
         }
-        # Pods whose cards and priority are settled; they stay so until card types or classes change.
-        self._settled: dict[str, tuple[PodRecord, Pod, str]] = {}
-        self._settled_for: object = None
-        self._groups_before: dict[str, PodGroup] = {}
-        self._keys: dict[str, list[str]] = {}
         self._places: dict[tuple[str, str], tuple[str, str | None]] = {}
+        self._nodes: Series[Node] = Series()
+        self._node_records: dict[str, NodeRecord] = {}
+        self._node_warnings: set[str] = set()
+        self._catalogue, self._classes = Catalogue(()), Classes(())
+        self._pods, self._groups = SettledPods(self.schedulers), Groups(self.schedulers)
+        self._founded: tuple[dict[str, PodRecord], dict[str, PodGroupRecord]] = ({}, {})
+        self._namespace_notes: dict[str, Mapping[str, str]] = {}
 
     def upsert(self, obj: Mapping[str, Any], *, path: str = "", file: str | None = None) -> None:
         """Take one object in, or its new state. An object of a kind that is not read is counted and passed over.
@@ -92,17 +97,14 @@ class SnapshotBuilder:
             raise _placed(error, path, file) from None
         meta = obj["metadata"]
         key = key_of(kind, meta.get("namespace"), meta["name"])
-        records = self._records[kind]
-        if key not in records:
-            self._keys.pop(kind, None)
-        records[key] = record
+        self._records.put(kind, key, record)
         if kind == "Queue":
             self._places[kind, key] = (path, file)
 
     def delete(self, kind: str, namespace: str | None, name: str) -> None:
         """Forget one object; one that is not known is forgotten already."""
-        if self._records.get(kind, {}).pop(key_of(kind, namespace, name), None) is not None:
-            self._keys.pop(kind, None)
+        if kind in GROUPS:
+            self._records.drop(kind, key_of(kind, namespace, name))
 
     def has(self, obj: Mapping[str, Any]) -> bool:
         """Whether an object of this kind and name was taken in."""
@@ -117,33 +119,36 @@ class SnapshotBuilder:
         Raises:
             BadInput: ``queue_cycle``, if the builder is strict.
 
-        Complexity: linear in the number of objects; unchanged pods are not decoded or settled again.
+        Complexity: linear in the number of objects that changed since the last build, and a copy of each list where
+        some did; the lists of nodes, pods and PodGroups know how they differ from those of earlier snapshots.
         """
-        nodes: list[NodeRecord] = self._sorted("Node")
-        catalogue = Catalogue(card_type for record in nodes for card_type in record.card_types)
-        classes = Classes(self._sorted("PriorityClass"))
-        founding = self._founding()
-        pods, problems, members = self._pods(founding, catalogue, classes)
-        groups = self._groups(founding, members, problems, catalogue, classes)
+        records = self._records
         queues = self._queues()
+        settled_by = (self._catalogue.types, self._classes.by_name)
+        self._change_nodes()
+        if records.take_stale("PriorityClass"):
+            self._classes = Classes(records.sorted("PriorityClass"))
+        catalogue, classes = self._catalogue, self._classes
+        anew = settled_by != (catalogue.types, classes.by_name)
+        self._change_gangs(anew=anew)
         return Snapshot(
-            nodes=tuple(record.node for record in nodes),
-            pods=tuple(pods),
-            pod_groups=groups,
+            nodes=self._nodes.edition,
+            pods=self._pods.edition,
+            pod_groups=self._groups.edition,
             queues=queues,
             priority_classes=tuple(classes.by_name[name] for name in sorted(classes.by_name)),
             card_types=tuple(catalogue.types[name] for name in sorted(catalogue.types)),
-            namespaces=tuple(record.namespace for record in self._sorted("Namespace")),
-            claims=tuple(self._sorted("PersistentVolumeClaim")),
-            volumes=tuple(self._sorted("PersistentVolume")),
-            storage_classes=tuple(self._sorted("StorageClass")),
-            resource_quotas=tuple(self._sorted("ResourceQuota")),
-            numa=tuple(self._sorted("Numatopology")),
-            metrics=tuple(self._sorted("NodeMetrics")),
+            namespaces=tuple(record.namespace for record in records.sorted("Namespace")),
+            claims=tuple(records.sorted("PersistentVolumeClaim")),
+            volumes=tuple(records.sorted("PersistentVolume")),
+            storage_classes=tuple(records.sorted("StorageClass")),
+            resource_quotas=tuple(records.sorted("ResourceQuota")),
+            numa=tuple(records.sorted("Numatopology")),
+            metrics=tuple(records.sorted("NodeMetrics")),
             schedulers=self.schedulers,
-            latest=self._latest(),
+            latest=records.latest,
             passed_over=dict(sorted(self.passed_over.items())),
-            warnings=self._warnings(nodes, catalogue, classes, queues),
+            warnings=self._warnings(queues),
         )
 
     # --- objects ------------------------------------------------------------------------------------------------------
@@ -172,115 +177,84 @@ class SnapshotBuilder:
             )
         return version.rpartition("/")[0]
 
-    def _sorted(self, kind: str) -> list[Any]:
-        records = self._records[kind]
-        keys = self._keys.get(kind)
-        if keys is None:
-            keys = self._keys[kind] = sorted(records)
-        return [records[key] for key in keys]
+    # --- what changed -------------------------------------------------------------------------------------------------
 
-    # --- pods ---------------------------------------------------------------------------------------------------------
+    def _change_nodes(self) -> None:
+        """Nodes, and the card types that they have."""
+        stale = self._records.take_stale("Node")
+        if not stale:
+            return
+        changes: dict[str, Node | None] = {}
+        others = False
+        for key in stale:
+            old, new = self._node_records.pop(key, None), self._records["Node"].get(key)
+            if new is not None:
+                self._node_records[key] = new
+            if old is None or new is None:
+                changes[key] = None if new is None else new.node
+                others = True
+            else:
+                if old.node != new.node:
+                    changes[key] = new.node
+                others |= old.card_types != new.card_types or old.warnings != new.warnings
+        self._nodes.change(changes)
+        if others:
+            nodes: list[NodeRecord] = self._records.sorted("Node")
+            self._catalogue = Catalogue(card_type for record in nodes for card_type in record.card_types)
+            self._node_warnings = {warning for record in nodes for warning in record.warnings}
 
-    def _founding(self) -> list[FoundingRecord]:
-        """BatchProcesses and TFJobs whose pods nobody has made yet."""
-        records = [*self._sorted("BatchProcess"), *self._sorted("TFJob")]
-        if not records:
-            return []
+    def _change_gangs(self, *, anew: bool) -> None:
+        """Pods and PodGroups; all of them where what settles them has changed."""
+        records, catalogue, classes = self._records, self._catalogue, self._classes
+        pods: dict[str, PodRecord] = records["Pod"]
+        groups: dict[str, PodGroupRecord] = records["PodGroup"]
+        stale_pods = dict.fromkeys(records.take_stale("Pod"))
+        stale = dict.fromkeys(records.take_stale("PodGroup"))
+        founding_pods, founding_groups = self._founding()
+        if founding_pods or founding_groups or self._founded != ({}, {}):
+            # They stand behind what somebody has made by the same name.
+            before_pods, before_groups = self._founded
+            stale_pods.update(dict.fromkeys((*before_pods, *founding_pods)))
+            stale.update(dict.fromkeys((*before_groups, *founding_groups)))
+            self._founded = (founding_pods, founding_groups)
+            pods, groups = founding_pods | pods, founding_groups | groups
+        if anew:
+            stale_pods.update(dict.fromkeys(pods))
+        stale.update(self._pods.update(sorted(stale_pods), pods, catalogue, classes))
+        above = [records.take_stale(kind) for kind in ("ReplicaSet", "Deployment", "Namespace")]
+        if above[2]:
+            self._namespace_notes = {name: record.annotations for name, record in records["Namespace"].items()}
+        owners = Owners(records["Job"], records["ReplicaSet"], records["Deployment"], self._namespace_notes)
+        self._groups.update(
+            None if anew or any(above) else stale,
+            records.take_stale("Job"),
+            groups,
+            self._pods,
+            owners,
+            catalogue,
+            classes,
+        )
+
+    def _founding(self) -> tuple[dict[str, PodRecord], dict[str, PodGroupRecord]]:
+        """Pods and PodGroups of BatchProcesses and TFJobs whose pods nobody has made yet, O(pods) if there are any."""
+        found: list[FoundingRecord] = [*self._records.sorted("BatchProcess"), *self._records.sorted("TFJob")]
+        if not found:
+            return {}, {}
         owned = {
             (record.owner.kind, record.pod.namespace, record.owner.name)
             for record in self._records["Pod"].values()
             if record.owner is not None
         }
-        return [record for record in records if (record.kind, record.namespace, record.name) not in owned]
-
-    def _pods(
-        self, founding: list[FoundingRecord], catalogue: Catalogue, classes: Classes
-    ) -> tuple[list[Pod], dict[str, str], dict[str, list[PodRecord]]]:
-        """All pods by key; what is wrong with one pod of each gang; the records of each gang's members."""
-        settled_for = (catalogue.types, classes.by_name)
-        if settled_for != self._settled_for:
-            self._settled, self._settled_for = {}, settled_for
-        records = self._sorted("Pod")
-        if founding:
-            records = sorted([*records, *(pod for f in founding for pod in f.pods)], key=lambda record: record.pod.key)
-        before, settled = self._settled, {}
-        pods: list[Pod] = []
-        problems: dict[str, str] = {}
-        members: dict[str, list[PodRecord]] = {}
-        ours = frozenset(self.schedulers)
-        for record in records:
-            key = f"{record.pod.namespace}/{record.pod.name}"
-            known = before.get(key)
-            if known is None or known[0] is not record:
-                known = (record, *_settle(record, catalogue, classes, ours))
-            settled[key] = known
-            pod, problem = known[1], known[2]
-            pods.append(pod)
-            if pod.group:
-                gang = f"{pod.namespace}/{pod.group}"
-                members.setdefault(gang, []).append(record)
-                if problem and not pod.finished:
-                    problems.setdefault(gang, f"pod {pod.name}: {problem}")
-        self._settled = settled
-        return pods, problems, members
-
-    # --- gangs --------------------------------------------------------------------------------------------------------
-
-    def _groups(
-        self,
-        founding: list[FoundingRecord],
-        members: dict[str, list[PodRecord]],
-        problems: dict[str, str],
-        catalogue: Catalogue,
-        classes: Classes,
-    ) -> tuple[PodGroup, ...]:
-        owners = Owners(
-            self._records["Job"],
-            self._records["ReplicaSet"],
-            self._records["Deployment"],
-            {name: record.annotations for name, record in self._records["Namespace"].items()},
+        found = [record for record in found if (record.kind, record.namespace, record.name) not in owned]
+        return (
+            {pod.pod.key: pod for record in found for pod in record.pods},
+            {record.group.group.key: record.group for record in found},
         )
-        groups: dict[str, PodGroup] = {}
-        records: dict[str, PodGroupRecord] = {f.group.group.key: f.group for f in founding} | self._records["PodGroup"]
-        for key, record in records.items():
-            groups[key] = completed(record, members.get(key, []), owners, catalogue, classes)
-        owned = {(group.namespace, group.owner_name) for group in groups.values() if group.owner_kind == "Job"}
-        for job in self._sorted("Job"):
-            if (job.namespace, job.name) not in owned and not job.ended and job.scheduler in self.schedulers:
-                self._add_job_group(job, groups, members, catalogue, classes)
-        for key, records_of in members.items():
-            if key not in groups:
-                groups[key] = group_of_pods(key.split("/", 1)[1], records_of, owners, classes)
-        for key, problem in problems.items():
-            if not groups[key].problem:
-                groups[key] = msgspec.structs.replace(groups[key], problem=problem)
-        # A gang that is as it was stays the very same object: readers tell by that what changed.
-        before = self._groups_before
-        for key, group in groups.items():
-            known = before.get(key)
-            if known is not None and known == group:
-                groups[key] = known
-        self._groups_before = groups
-        return tuple(groups[key] for key in sorted(groups))
-
-    @staticmethod
-    def _add_job_group(
-        job: JobRecord,
-        groups: dict[str, PodGroup],
-        members: Mapping[str, list[PodRecord]],
-        catalogue: Catalogue,
-        classes: Classes,
-    ) -> None:
-        """Add the PodGroup that the job's controller would make, unless one of its names stands there already."""
-        keys = [f"{job.namespace}/{name}" for name in job.group_names]
-        if not any(key in groups for key in keys):
-            key = next((key for key in keys if key in members), keys[0])
-            groups[key] = group_of_job(job, key.split("/", 1)[1], catalogue, classes)
 
     # --- queues and the rest ------------------------------------------------------------------------------------------
 
     def _queues(self) -> tuple[Queue, ...]:
-        queues: dict[str, Queue] = {queue.name: queue for queue in self._sorted("Queue")}
+        queues: dict[str, Queue] = {queue.name: queue for queue in self._records.sorted("Queue")}
         while cycle := parent_cycle(queues.values()):
             text = f"queues are each other's parents: {' -> '.join([*cycle, cycle[0]])}"
             if self.strict:
@@ -299,47 +273,18 @@ class SnapshotBuilder:
             queues[DEFAULT_QUEUE] = Queue(name=DEFAULT_QUEUE, made=True)
         return tuple(queues[name] for name in sorted(queues))
 
-    def _latest(self) -> float:
-        latest = 0.0
-        for kind in ("Node", "Pod", "PodGroup"):
-            latest = max(latest, max((record.latest for record in self._records[kind].values()), default=0.0))
-        for kind in ("Queue", "Job"):
-            latest = max(latest, max((record.created for record in self._records[kind].values()), default=0.0))
-        latest = max(latest, max((record.at for record in self._records["NodeMetrics"].values()), default=0.0))
-        founding = (*self._records["BatchProcess"].values(), *self._records["TFJob"].values())
-        return max(latest, max((record.group.latest for record in founding), default=0.0))
-
-    def _warnings(
-        self, nodes: list[NodeRecord], catalogue: Catalogue, classes: Classes, queues: tuple[Queue, ...]
-    ) -> tuple[str, ...]:
-        named = {record.pod.priority_class for record in self._records["Pod"].values() if not record.has_priority}
-        named.update(record.group.priority_class for record in self._records["PodGroup"].values())
-        named.update(job.priority_class for job in self._records["Job"].values())
-        warnings = {warning for record in nodes for warning in record.warnings}
+    def _warnings(self, queues: tuple[Queue, ...]) -> tuple[str, ...]:
+        catalogue, classes = self._catalogue, self._classes
+        warnings = set(self._node_warnings)
         for name in catalogue.conflicts:
             used = catalogue.types[name].resource
             warnings.add(f"card {name} is counted by different resources on different nodes; {used} is used")
-        for name in named - classes.by_name.keys() - {""}:
+        for name in self._records.named_classes() - classes.by_name.keys():
             warnings.add(f"PriorityClass {name} does not exist; the default value {classes.default} is used")
         for queue in queues:
             if queue.problem:
                 warnings.add(f"queue {queue.name}: {queue.problem}")
         return tuple(sorted(warnings))
-
-
-def _settle(record: PodRecord, catalogue: Catalogue, classes: Classes, ours: frozenset[str]) -> tuple[Pod, str]:
-    """The pod with its cards and priority, and what is wrong with it."""
-    pod, problem = record.pod, record.problem
-    fields: dict[str, Any] = {}
-    if record.devices or record.names or record.share:
-        card, scalars, wrong = catalogue.request(record.names, record.devices, record.share)
-        fields["card"], fields["scalars"] = card, scalars
-        problem = problem or wrong
-    if not record.has_priority:
-        fields["priority"] = classes.value(pod.priority_class)
-    if pod.scheduler not in ours:
-        fields["group"] = ""
-    return (msgspec.structs.replace(pod, **fields) if fields else pod), problem
 
 
 def _plain(value: object) -> object:

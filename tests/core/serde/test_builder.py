@@ -7,7 +7,9 @@ import pytest
 
 from scheduler_core.model.errors import BadInput
 from scheduler_core.serde.kubernetes import SnapshotBuilder
-from tests.builders import inference, listing, node, pod, priority_classes, queue, snapshot, training
+from scheduler_core.state.workspace import Workspace
+from tests.builders import inference, job, listing, node, owned_by, pod, priority_classes, queue, snapshot, training
+from tests.core.state.tables import tables
 
 CLUSTER = listing(
     node("n1", "NVIDIA-H200", 8),
@@ -138,3 +140,62 @@ def test_a_pod_is_read_in_microseconds():
         best = min(best, time.perf_counter() - start)
     print(f"{best / len(bodies) * 1e6:.1f} µs a pod")
     assert best / len(bodies) < 150e-6
+
+
+BATCH = {
+    "apiVersion": "workspace.brainpp.cn/v1alpha1",
+    "kind": "BatchProcess",
+    "metadata": {"name": "b", "namespace": "default", "annotations": {"scheduling.volcano.sh/queue-name": "qi"}},
+    "spec": {
+        "podGroup": {"replicas": 2, "minAvailable": 1, "timeoutSeconds": 10},
+        "simpleProcesses": [{"replicas": 2, "minAvailable": 1}],
+    },
+}
+
+
+class TestChanges:
+    """A builder that is asked again and again gives what one gives that hears everything at once."""
+
+    POOL = (
+        *(node(f"n{i}", "NVIDIA-H200", 8) for i in range(3)),
+        node("n0", "Tesla-V100", 4),
+        node("n1", "NVIDIA-H200", 8, labels={"zone": "b"}),
+        *priority_classes(),
+        queue("qi", {"NVIDIA-H200": 8}),
+        queue("qt", {"NVIDIA-H200": 4}),
+        queue("qt", {"NVIDIA-H200": 6}),
+        *training("t", "qt", 2, "NVIDIA-H200", 4, nodes=["n1"]),
+        *training("t", "qt", 3, "NVIDIA-H200", 2),
+        *training("u", "qi", 2, "Tesla-V100", 1),
+        *inference("i", "qi", 3, "NVIDIA-H200|Tesla-V100", 1),
+        pod("lone", resources={"nvidia.com/gpu": 2}),
+        pod("t-0", "t", node="n1", card="NVIDIA-H200", count=4),
+        pod("bad", "t", card="NVIDIA-H200", count=0),
+        pod("bad", "u"),
+        job("t", "qt", 3, min_available=2),
+        BATCH,
+        pod("b-0", owner=owned_by("BatchProcess", "b")),
+    )
+
+    @pytest.mark.parametrize("seed", range(60))
+    def test_in_any_order_with_changes_and_deletions(self, seed):
+        rng = random.Random(seed)
+        kept, state = SnapshotBuilder(), {}
+        workspace = Workspace()
+        for _ in range(12):
+            for _ in range(rng.choice([0, 1, 2, 8])):
+                body = rng.choice(self.POOL)
+                meta = body["metadata"]
+                key = (body["kind"], meta.get("namespace"), meta["name"])
+                if rng.random() < 0.3:
+                    kept.delete(*key)
+                    state.pop(key, None)
+                else:
+                    kept.upsert(body)
+                    state[key] = body
+            taken, expected = kept.build(), build(list(state.values()))
+            assert taken == expected
+            fresh = Workspace()
+            workspace.load(taken)
+            fresh.load(expected)
+            assert tables(workspace) == tables(fresh)

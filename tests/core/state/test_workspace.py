@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import msgspec
-import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,29 +10,10 @@ from scheduler_core.model.pod import Pod, PodPhase
 from scheduler_core.state.card_table import choose_cards
 from scheduler_core.state.workspace import Workspace
 from tests.core.small_cluster import H, gang, inference, node, service, snapshot, training
+from tests.core.state.tables import tables
 
 NODES = [node("n1", 4), node("n2", 2)]
 QUEUES = [inference(), training()]
-
-
-def tables(workspace: Workspace) -> dict[str, object]:
-    """Everything that a session starts from, without slot numbers."""
-    tasks, cards, nodes = workspace.tasks, workspace.cards, workspace.nodes
-    live = np.flatnonzero(tasks.live).tolist()
-    return {
-        "used": nodes.used.tolist(),
-        "releasing": nodes.releasing.tolist(),
-        "now": nodes.now.tolist(),
-        "future": nodes.future.tolist(),
-        "cards": cards.used.tolist(),
-        "leaving": cards.releasing.tolist(),
-        "free": [cards.whole_now.tolist(), cards.best_now.tolist(), cards.left_future.tolist()],
-        "tasks": sorted(
-            (tasks.keys[t], int(tasks.status[t]), int(tasks.node[t]), int(tasks.card[t]), tasks.indices[t],
-             int(tasks.gang[t]))
-            for t in live
-        ),
-    }  # fmt: skip
 
 
 changes = st.lists(

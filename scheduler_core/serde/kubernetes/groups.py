@@ -1,0 +1,163 @@
+"""The PodGroups of a snapshot: those of the input, and those that controllers would make; kept up to what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from scheduler_core.model.edition import Edition, Series
+from scheduler_core.model.podgroup import PodGroup
+from scheduler_core.serde.kubernetes.catalogue import Catalogue
+from scheduler_core.serde.kubernetes.classes import Classes
+from scheduler_core.serde.kubernetes.gangs import Owners, completed, group_of_job, group_of_pods
+from scheduler_core.serde.kubernetes.job import JobRecord
+from scheduler_core.serde.kubernetes.podgroup import PodGroupRecord
+from scheduler_core.serde.kubernetes.settled import SettledPods
+
+Owner = tuple[str, str]  # namespace and name of a Job
+
+
+class Groups:
+    """PodGroups by name.
+
+    A gang stands for itself where the input has its PodGroup; else for a Job whose PodGroup is not there yet; else for
+    pods that name it. A Job whose PodGroup has another name than it would give is known by the PodGroup's owner.
+    """
+
+    def __init__(self, schedulers: Iterable[str]) -> None:
+        self._schedulers = frozenset(schedulers)
+        self._groups: dict[str, PodGroup] = {}
+        self._series: Series[PodGroup] = Series()
+        # Names that a Job's PodGroup may have, and the Jobs of each name.
+        self._names: dict[str, tuple[str, ...]] = {}
+        self._jobs_of: dict[str, dict[str, None]] = {}
+        # The Job above each PodGroup of the input, and the PodGroups below each Job.
+        self._owner: dict[str, Owner] = {}
+        self._owned: dict[Owner, dict[str, None]] = {}
+
+    @property
+    def edition(self) -> Edition[PodGroup]:
+        """All of them, by name."""
+        return self._series.edition
+
+    def update(
+        self,
+        stale: Iterable[str] | None,
+        stale_jobs: Iterable[str],
+        records: Mapping[str, PodGroupRecord],
+        pods: SettledPods,
+        owners: Owners,
+        catalogue: Catalogue,
+        classes: Classes,
+    ) -> None:
+        """Look at some gangs again, and at those that depend on these Jobs.
+
+        Args:
+            stale: gangs whose PodGroup or members have changed; None = all.
+            records: the PodGroups of the input.
+        """
+        self._records, self._pods, self._from = records, pods, owners
+        self._catalogue, self._classes = catalogue, classes
+        touched: dict[str, None] = {}
+        for key in stale_jobs:
+            self._index_job(key, touched)
+        everything = (self._groups, records, pods.gangs(), self._jobs_of)
+        for key in stale if stale is not None else (key for part in everything for key in part):
+            touched[key] = None
+        found: dict[str, PodGroup | None] = {}
+        jobs: dict[str, None] = {}
+        for key in self._with_kin(touched):
+            record = records.get(key)
+            if record is not None:
+                found[key] = completed(record, pods.members(key), owners, catalogue, classes)
+            self._note_owner(key, found.get(key), jobs)
+        for job in jobs:
+            touched.update(dict.fromkeys(self._names.get(job, ())))
+        for key in self._with_kin(touched):
+            if key not in found and key not in records:
+                found[key] = self._made(key)
+        self._publish(found)
+
+    def _publish(self, found: Mapping[str, PodGroup | None]) -> None:
+        changes: dict[str, PodGroup | None] = {}
+        for key, group in found.items():
+            before = self._groups.get(key)
+            if group is None:
+                if before is not None:
+                    del self._groups[key]
+                    changes[key] = None
+                continue
+            problem = group.problem or self._pods.problem(key)
+            told = group if problem == group.problem else msgspec.structs.replace(group, problem=problem)
+            # A gang that is as it was stays the very same object.
+            if before is None or before != told:
+                self._groups[key] = changes[key] = told
+        self._series.change(changes)
+
+    def _with_kin(self, keys: Iterable[str]) -> list[str]:
+        """The gangs and all that a Job may have to choose among, together."""
+        found: dict[str, None] = {}
+        waiting = list(keys)
+        while waiting:
+            key = waiting.pop()
+            if key not in found:
+                found[key] = None
+                for job in self._jobs_of.get(key, ()):
+                    waiting += self._names[job]
+        return sorted(found)
+
+    def _index_job(self, job: str, touched: dict[str, None]) -> None:
+        """Note the names that the PodGroup of a Job may have; all it had a say in is touched."""
+        for key in self._names.pop(job, ()):
+            touched[key] = None
+            del self._jobs_of[key][job]
+            if not self._jobs_of[key]:
+                del self._jobs_of[key]
+        record: JobRecord | None = self._from.jobs.get(job)
+        if record is not None:
+            self._names[job] = tuple(f"{record.namespace}/{name}" for name in record.group_names)
+            for key in self._names[job]:
+                touched[key] = None
+                self._jobs_of.setdefault(key, {})[job] = None
+        namespace, _, name = job.partition("/")
+        touched.update(self._owned.get((namespace, name), {}))
+
+    def _note_owner(self, key: str, group: PodGroup | None, jobs: dict[str, None]) -> None:
+        """Who owns a PodGroup of the input; Jobs that have gained or lost one are added to ``jobs``."""
+        owner = (group.namespace, group.owner_name) if group is not None and group.owner_kind == "Job" else None
+        before = self._owner.get(key)
+        if before == owner:
+            return
+        if before is not None:
+            del self._owner[key], self._owned[before][key]
+            if not self._owned[before]:
+                del self._owned[before]
+            jobs["/".join(before)] = None
+        if owner is not None:
+            self._owner[key] = owner
+            self._owned.setdefault(owner, {})[key] = None
+            jobs["/".join(owner)] = None
+
+    def _made(self, key: str) -> PodGroup | None:
+        """What a controller would make under a name: for a Job, else for pods; None where nobody has the name."""
+        name = key.split("/", 1)[1]
+        for job in sorted(self._jobs_of.get(key, ())):
+            if self._chosen(job) == key:
+                return group_of_job(self._from.jobs[job], name, self._catalogue, self._classes)
+        members = self._pods.members(key)
+        return group_of_pods(name, members, self._from, self._classes) if members else None
+
+    def _chosen(self, job: str) -> str | None:
+        """The name of the PodGroup that the controller of a Job would make; None where it would make none."""
+        record = self._from.jobs[job]
+        if record.ended or record.scheduler not in self._schedulers or (record.namespace, record.name) in self._owned:
+            return None
+        keys = self._names[job]
+        if any(key in self._records or self._taken(key, job) for key in keys):
+            return None
+        return next((key for key in keys if self._pods.has_members(key)), keys[0])
+
+    def _taken(self, key: str, job: str) -> bool:
+        """Whether a Job that comes first makes a PodGroup of that name."""
+        return any(other < job and self._chosen(other) == key for other in self._jobs_of[key])

@@ -1,0 +1,200 @@
+"""Task slots of pods, kept from one snapshot to the next and repaired for what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from scheduler_core.model.pod import Pod, PodPhase
+from scheduler_core.state.card_sets import CardSets
+from scheduler_core.state.gang_rows import GangRows
+from scheduler_core.state.status import (
+    BOUND,
+    FAILED,
+    FOREIGN,
+    GATED,
+    HOLDS,
+    PENDING,
+    RELEASING,
+    RUNNING,
+    SUCCEEDED,
+    UNKNOWN,
+    Ints,
+)
+from scheduler_core.state.task_class import ClassTable
+from scheduler_core.state.task_table import TaskTable, number_of
+
+_PENDING, _RUNNING, _SUCCEEDED, _FAILED = PodPhase.PENDING, PodPhase.RUNNING, PodPhase.SUCCEEDED, PodPhase.FAILED
+_HOLDS: list[bool] = HOLDS.tolist()
+
+
+class PodRows:
+    """The task table of a workspace and where everybody is.
+
+    Attributes:
+        tasks: the table. slot_of: slot by namespace/name of the pod.
+        gang_number: int64 (slots,), number of the gang as in :class:`GangRows`, -1 = none.
+        wanted: the cards that each pod says it holds.
+        dirty: positions of nodes whose pods have changed.
+    """
+
+    def __init__(
+        self, capacity: int, words: int, nodes: Mapping[str, int], schedulers: tuple[str, ...], classes: ClassTable,
+        gangs: GangRows,
+    ) -> None:  # fmt: skip
+        self.tasks = TaskTable(capacity, words)
+        self.slot_of: dict[str, int] = {}
+        self.gang_number: Ints = np.full(capacity, -1, dtype=np.int64)
+        self.wanted = CardSets(capacity, words)
+        self.dirty: dict[int, None] = {}
+        self._nodes, self._schedulers, self._classes, self._gangs = nodes, frozenset(schedulers), classes, gangs
+        self._free = list(range(capacity - 1, -1, -1))
+        self._ranks: list[tuple[float, float, str]] = [(0.0, 0.0, "")] * capacity
+        self._on_node: list[dict[int, None]] = [{} for _ in nodes]
+
+    def fork(self, classes: ClassTable, gangs: GangRows) -> PodRows:
+        """The same rows, independent. O(slots)."""
+        other = object.__new__(PodRows)
+        other.__dict__.update(self.__dict__)
+        other._classes, other._gangs = classes, gangs
+        other.tasks, other.wanted = self.tasks.fork(), self.wanted.copy()
+        other.slot_of, other.dirty = dict(self.slot_of), dict(self.dirty)
+        other.gang_number, other._free, other._ranks = self.gang_number.copy(), list(self._free), list(self._ranks)
+        other._on_node = [dict(slots) for slots in self._on_node]
+        return other
+
+    def change(self, pods: Mapping[str, Pod | None]) -> None:
+        """Take pods in, in the place of what stood under their names; None takes one out. O(changes)."""
+        gone: list[int] = []
+        fresh: list[tuple[str, Pod]] = []
+        for key, pod in pods.items():
+            slot = self.slot_of.get(key)
+            if slot is not None:
+                if self.tasks.pods[slot] is pod:
+                    continue
+                gone.append(slot)
+                del self.slot_of[key]
+            if pod is not None:
+                fresh.append((key, pod))
+        # By name, so that slots and classes come out the same for the same history.
+        fresh.sort()
+        self._learn(gone, fresh)
+        left, come = self._remove(gone), self._add(fresh)
+        slots, places = self._gangs.change_members(left, come, self._ranks.__getitem__, self._owner_kind)
+        self.tasks.place[slots] = places
+
+    def slots_on(self, node: int) -> list[int]:
+        """Slots of the pods that hold something of a node, by name."""
+        return sorted(self._on_node[node], key=self.tasks.keys.__getitem__)
+
+    def _owner_kind(self, slot: int) -> str:
+        owner = self.tasks.pod(slot).owner
+        return "" if owner is None else owner.kind
+
+    def _learn(self, gone: list[int], fresh: list[tuple[str, Pod]]) -> None:
+        """Take in what new pods say of others; if that is news, everybody is matched with it again."""
+        relations = self._classes.relations
+        if relations.learn(pod for _, pod in fresh):
+            leaving = set(gone)
+            for slot, pod in enumerate(self.tasks.pods):
+                if pod is not None and slot not in leaving:
+                    relations.set_profile(slot, pod)
+                    self.tasks.cls[slot] = self._classes.intern(pod)
+
+    def _remove(self, gone: list[int]) -> dict[int, list[int]]:
+        """Empty slots; returns them by number of their gang."""
+        tasks = self.tasks
+        left: dict[int, list[int]] = {}
+        if not gone:
+            return left
+        slots = np.array(gone, dtype=np.int64)
+        for slot, node, number in zip(gone, tasks.node[slots].tolist(), self.gang_number[slots].tolist(), strict=True):
+            if node >= 0:
+                del self._on_node[node][slot]
+                self.dirty[node] = None
+            if number >= 0:
+                left.setdefault(number, []).append(slot)
+            tasks.pods[slot], tasks.keys[slot] = None, ""
+        self._free += gone
+        self.gang_number[slots] = tasks.node[slots] = tasks.card[slots] = -1
+        tasks.live[slots] = False
+        tasks.indices.words[slots] = self.wanted.words[slots] = 0
+        return left
+
+    def _add(self, fresh: list[tuple[str, Pod]]) -> dict[int, list[int]]:
+        """Fill slots; returns them by number of their gang."""
+        while len(self._free) < len(fresh):
+            self._grow()
+        tasks, relations = self.tasks, self._classes.relations
+        come: dict[int, list[int]] = {}
+        slots, columns = [], []
+        for key, pod in fresh:
+            slot = self._free.pop()
+            ours = pod.scheduler in self._schedulers
+            status = _status(pod, ours)
+            relations.set_profile(slot, pod)
+            cls = self._classes.intern(pod)
+            node, card, number = -1, -1, -1
+            if pod.node and _HOLDS[status]:
+                node = self._nodes.get(pod.node, -1)
+                if node >= 0:
+                    self._on_node[node][slot] = None
+                    self.dirty[node] = None
+                    if pod.card_indices:
+                        self._want(slot, pod.card_indices)
+                else:
+                    # Its node is gone from the snapshot: it counts for its queue, at the first card that it may have.
+                    card = next(iter(self._classes[cls].cards), -1)
+            if ours and pod.group:
+                number = self._gangs.number_of(f"{pod.namespace}/{pod.group}")
+                come.setdefault(number, []).append(slot)
+            rank = (number_of(pod.name), pod.created, key)
+            tasks.pods[slot], tasks.keys[slot], self.slot_of[key], self._ranks[slot] = pod, key, slot, rank
+            started = np.nan if pod.started is None else pod.started
+            columns.append((status, cls, node, card, number, pod.priority, started, rank, pod.preemptable is False))
+            slots.append(slot)
+        if slots:
+            self._write(np.array(slots, dtype=np.int64), columns)
+        return come
+
+    def _write(
+        self, slots: Ints, columns: list[tuple[int, int, int, int, int, int, float, tuple[float, float, str], bool]]
+    ) -> None:
+        tasks = self.tasks
+        status, cls, node, card, number, priority, started, ranks, protected = zip(*columns, strict=True)
+        tasks.live[slots] = True
+        tasks.status[slots], tasks.cls[slots], tasks.node[slots], tasks.card[slots] = status, cls, node, card
+        self.gang_number[slots], tasks.priority[slots], tasks.started[slots] = number, priority, started
+        tasks.number[slots], tasks.created[slots] = [rank[0] for rank in ranks], [rank[1] for rank in ranks]
+        tasks.protected[slots] = protected
+
+    def _want(self, slot: int, cards: tuple[int, ...]) -> None:
+        """Note which cards the pod says it holds, unless no node could have them."""
+        most = self.wanted.most
+        if len(set(cards)) == len(cards) and min(cards) >= 0 and max(cards) < most:
+            self.wanted[slot] = cards
+
+    def _grow(self) -> None:
+        size = len(self.tasks)
+        self.tasks.grow()
+        self.wanted.grow(size)
+        self._ranks += [(0.0, 0.0, "")] * size
+        self.gang_number = np.concatenate([self.gang_number, np.full(size, -1, dtype=np.int64)])
+        self._free = [*range(2 * size - 1, size - 1, -1), *self._free]
+
+
+def _status(pod: Pod, ours: bool) -> int:
+    """Semantics 2.1; pods of other schedulers that have no node yet are nothing to us."""
+    phase = pod.phase
+    if phase is _SUCCEEDED:
+        return SUCCEEDED
+    if phase is _FAILED:
+        return FAILED
+    if pod.deleted is not None:
+        return RELEASING
+    if pod.node:
+        return RUNNING if phase is _RUNNING else BOUND if phase is _PENDING else UNKNOWN
+    if not ours:
+        return FOREIGN
+    return GATED if pod.gated else PENDING

@@ -1,0 +1,33 @@
+"""What a workspace holds, in a form in which two of them can be compared."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler_core.state.workspace import Workspace
+
+
+def tables(workspace: Workspace) -> dict[str, object]:
+    """Everything that a session starts from, without slot numbers."""
+    tasks, cards, nodes = workspace.tasks, workspace.cards, workspace.nodes
+    live = np.flatnonzero(tasks.live).tolist()
+    gangs = workspace.gangs
+    return {
+        "gangs": list(zip(gangs.names, gangs.lasting, [gangs.queue_names[q] for q in gangs.queue_ids.tolist()],
+                          [gangs.kinds[number] for number in gangs.numbers.tolist()], strict=True)),
+        "facts": [column.tolist() for column in gangs.facts],
+        "allocatable": nodes.allocatable.tolist(),
+        "used": nodes.used.tolist(),
+        "releasing": nodes.releasing.tolist(),
+        "now": nodes.now.tolist(),
+        "future": nodes.future.tolist(),
+        "cards": cards.used.tolist(),
+        "leaving": cards.releasing.tolist(),
+        "free": [cards.whole_now.tolist(), cards.best_now.tolist(), cards.left_future.tolist()],
+        "tasks": sorted(
+            (tasks.keys[t], int(tasks.status[t]), int(tasks.node[t]), int(tasks.card[t]), tasks.indices[t],
+             int(tasks.gang[t]), int(tasks.place[t]), str(tasks.started[t]), int(tasks.priority[t]),
+             bool(tasks.protected[t]), workspace.slot_of[tasks.keys[t]] == t)
+            for t in live
+        ),
+    }  # fmt: skip
