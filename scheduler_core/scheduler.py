@@ -17,7 +17,7 @@ from scheduler_core.actions.support.admission import count_elastic, renew_promis
 from scheduler_core.actions.support.assumed_pods import apply_assumed
 from scheduler_core.actions.support.pod_cycle import cluster_digest
 from scheduler_core.actions.support.reservations import apply_reservations, kept_places, standing
-from scheduler_core.framework import profiles, remedies
+from scheduler_core.framework import explanations, profiles, remedies
 from scheduler_core.framework.close import close
 from scheduler_core.framework.conflicts import find_conflict
 from scheduler_core.framework.events import quota_events
@@ -27,6 +27,7 @@ from scheduler_core.framework.registry import with_entry_points
 from scheduler_core.framework.session import Session
 from scheduler_core.model.decision import Result
 from scheduler_core.model.errors import BadInput
+from scheduler_core.model.explanation import Explanation
 from scheduler_core.model.memory import Memory
 from scheduler_core.model.podgroup import GangPhase
 from scheduler_core.model.policy import Policy
@@ -59,6 +60,7 @@ def run_session(
     explain: Iterable[str] | bool = False,
     check: bool = False,
     reasons: bool = True,
+    explain_to: dict[str, Explanation] | None = None,
 ) -> tuple[Result, Memory]:
     """Decide what one session of the policy does to the snapshot.
 
@@ -74,6 +76,7 @@ def run_session(
         check: test the conservation of every table after each action.
         reasons: say why gangs wait. Without, the result has no reasons, no places in line and no quota events, and
             no condition says why: for simulations that only count what is placed.
+        explain_to: gets everything that is known about the gangs named in ``explain``, by name.
 
     Returns:
         The result and the memory for the next session.
@@ -93,6 +96,7 @@ def run_session(
             explain=explain,
             check=check,
             reasons=reasons,
+            explain_to=explain_to,
         )
     plugins, actions = registered()
     tiers = [
@@ -130,6 +134,11 @@ def run_session(
             wanted = None if explain is True else set(explain)
             inner = partial(_decide, policy=policy, now=now, seed=seed, memory=memory, workspace=Workspace())
             _explain(session, found, wanted, inner)
+        if explain_to is not None and not isinstance(explain, bool):
+            wanted = set(explain)
+            for gang, name in enumerate(session.gangs.names):
+                if name in wanted and not session.group(gang).elsewhere:
+                    explain_to[name] = explanations.explain(session, gang, found.get(gang))
         events, told = quota_events(session, found)
         session.trace.events += events
     timings["reasons"] = (clock() - start) * 1000

@@ -26,26 +26,39 @@ def build_parser() -> Parser:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
     _run(commands.add_parser("run", help="decide one session over a snapshot of a cluster", allow_abbrev=False))
+    _explain(commands.add_parser("explain", help="why one gang waits, with all candidates", allow_abbrev=False))
     _replay(commands.add_parser("replay", help="play a trace of tasks through the scheduler", allow_abbrev=False))
     _lint(commands.add_parser("lint", help="what a policy or a workload says and does not mean", allow_abbrev=False))
     return parser
 
 
+def _explain(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "gang", metavar="GANG", help="namespace/name of its PodGroup; the name alone where it is unique"
+    )
+    _session(parser)
+
+
 def _run(parser: argparse.ArgumentParser) -> None:
+    _session(parser)
+    parser.add_argument("--memory-out", metavar="FILE", help="where to write what the next session needs")
+    parser.add_argument("--timings", action="store_true", help="add the milliseconds of each action to the result")
+
+
+def _session(parser: argparse.ArgumentParser) -> None:
+    """What one session is made of."""
     parser.add_argument("--snapshot", required=True, metavar="FILE", help="Kubernetes List, YAML or JSON; - = stdin")
     parser.add_argument("--conf", required=True, metavar="FILE", help="volcano-scheduler.conf or a ConfigMap with one")
     parser.add_argument("--output", choices=("table", "json"), default="table")
     parser.add_argument("--now", type=_time, metavar="RFC3339", help="default: the latest time in the snapshot")
     parser.add_argument("--seed", type=_integer(0), default=0)
     parser.add_argument("--memory", metavar="FILE", help="what the session before left (--memory-out)")
-    parser.add_argument("--memory-out", metavar="FILE", help="where to write what the next session needs")
     parser.add_argument(
         "--scheduler-name",
         action="append",
         metavar="NAME",
         help="whose pods are scheduled; may be repeated (default: volcano, tidesched)",
     )
-    parser.add_argument("--timings", action="store_true", help="add the milliseconds of each action to the result")
 
 
 def _replay(parser: argparse.ArgumentParser) -> None:

@@ -53,6 +53,10 @@ def _run(options: argparse.Namespace) -> int:
         from scheduler_core.cli import replay
 
         return replay.main(options)
+    if options.command == "explain":
+        from scheduler_core.cli import explain
+
+        return explain.main(options)
     if options.command == "lint":
         from scheduler_core.cli import lint
 

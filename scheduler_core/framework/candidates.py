@@ -166,6 +166,15 @@ class Candidates:
                     return Spot(node, card, chosen, now)
         return None
 
+    def first_refusals(self, cls: TaskClass) -> list[str]:
+        """For each node the label of the first predicate that refuses it, empty where none does; for explanations."""
+        labels = [""] * len(self._cluster.nodes)
+        for _, call in self._hooks.flat("predicate"):
+            for label, mask, *later in call(cls):
+                for node in np.flatnonzero(~(later[0] if later else mask)).tolist():
+                    labels[node] = labels[node] or label
+        return labels
+
     def _predicates(self, cls: TaskClass) -> tuple[Bools, Bools, Bools, dict[str, int]]:
         """``allowed``, ``allowed_now``, ``curable`` and ``refused`` of a view.
 

@@ -1,0 +1,106 @@
+"""Why a gang waits, with all candidates: made from a session's tables after its actions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scheduler_core.framework.demand import Shortfall
+from scheduler_core.framework.session import Session
+from scheduler_core.model.explanation import Explanation, MemberCandidates, NodeCandidate, VictimCandidate
+from scheduler_core.model.reason import Reason
+from scheduler_core.state.axes import CPU, FIRST_SCALAR, MEMORY, PODS
+from scheduler_core.state.status import ALLOCATED, PENDING, PIPELINED
+from scheduler_core.state.task_class import TaskClass
+
+
+def explain(session: Session, gang: int, reason: Reason | None) -> Explanation:
+    """Everything about one gang; O(kinds of members x nodes)."""
+    by_class: dict[int, list[int]] = {}
+    for task in session.pending_tasks(gang):
+        by_class.setdefault(int(session.tasks.cls[task]), []).append(task)
+    refused = session.trace.reclaim_refusals.get(gang, {})
+    return Explanation(
+        podgroup=session.gangs.names[gang],
+        queue=session.group(gang).queue,
+        phase=session.phase[gang].value,
+        decision=_decision(session, gang),
+        reason=reason,
+        quota=_quota(session, gang),
+        members=tuple(
+            MemberCandidates(
+                pods=tuple(session.tasks.keys[task] for task in tasks),
+                nodes=tuple(_nodes(session, session.cluster.classes[index])),
+            )
+            for index, tasks in sorted(by_class.items())
+        ),
+        victims=tuple(
+            VictimCandidate(gang=name, queue=_queue_of(session, name), rule=rule)
+            for name, rule in sorted(refused.items())
+        ),
+    )
+
+
+def _decision(session: Session, gang: int) -> str:
+    gangs = session.gangs
+    parts = [
+        f"{gangs.count(gang, status)} {word}"
+        for status, word in ((ALLOCATED, "bound now"), (PIPELINED, "promised room"), (PENDING, "waiting"))
+        if gangs.count(gang, status)
+    ]
+    return ", ".join(parts) or "nothing to decide"
+
+
+def _quota(session: Session, gang: int) -> str:
+    refusal = session.trace.enqueue_refusals.get(gang)
+    if refusal is None:
+        refusal = session.hooks.first("quota_shortfall", gang, session.minimum(gang))
+    if not isinstance(refusal, Shortfall):
+        return ""
+    whose = f"queue {refusal.queue}" if refusal.queue else "the cluster"
+    return (
+        f"{refusal.resource or 'the queue'}: asks for {refusal.requested}, {refusal.allocated} in use and "
+        f"{refusal.inqueue} promised of {refusal.limit} in {whose}, {refusal.short} short"
+    )
+
+
+def _queue_of(session: Session, name: str) -> str:
+    group = next((group for group in session.gangs.groups if group.key == name), None)
+    return "" if group is None else group.queue
+
+
+def _nodes(session: Session, cls: TaskClass) -> list[NodeCandidate]:
+    """Every node by name: where a member fits, or the first thing that stands in its way."""
+    labels = session.candidates.first_refusals(cls)
+    view = session.candidates.view(cls)
+    now, later = np.logical_or.reduce(view.now), np.logical_or.reduce(view.future)
+    found = []
+    for node, name in enumerate(session.axes.nodes):
+        if now[node] or later[node]:
+            fits = "now" if now[node] else "later"
+            found.append(NodeCandidate(node=name, fits=fits, score=float(view.score[node])))
+        elif labels[node]:
+            found.append(NodeCandidate(node=name, refusal=labels[node]))
+        else:
+            found.append(_short(session, cls, node, name))
+    return found
+
+
+def _short(session: Session, cls: TaskClass, node: int, name: str) -> NodeCandidate:
+    """The first resource of which the node has too little, cards first."""
+    if cls.missing:
+        return NodeCandidate(node=name, refusal="no such resource", resource=cls.missing[0])
+    if cls.milli and not any(session.cards.count[card, node] for card in cls.cards):
+        return NodeCandidate(node=name, refusal="no such card", resource=cls.card_key, requested=cls.milli)
+    for row in cls.rows:
+        free, asked = int(session.nodes.future[row, node]), int(cls.request[row])
+        if free < asked:
+            label = {CPU: "cpu", MEMORY: "memory", PODS: "pods"}.get(row) or session.axes.scalars[row - FIRST_SCALAR]
+            return NodeCandidate(
+                node=name, refusal=f"too little {label}", resource=label, requested=asked, free=max(0, free)
+            )
+    free = max(
+        sum(max(0, milli) for milli in session.cards.free_future(card, node)) if session.cards.count[card, node] else 0
+        for card in cls.cards or (0,)
+    )
+    refusal = "no card with so much left" if cls.share else "too few free cards"
+    return NodeCandidate(node=name, refusal=refusal, resource=cls.card_key, requested=cls.milli, free=free)

@@ -1,0 +1,77 @@
+"""``python -m scheduler_core explain``."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from scheduler_core.cli.main import main
+from scheduler_core.serde.policy.founding import FOUNDING_POLICY
+from tests import builders as b
+
+
+@pytest.fixture
+def explain(tmp_path, capsys):
+    """Run it on a small cluster; returns exit status, stdout, stderr."""
+    objects = [
+        *b.priority_classes(),
+        b.queue("qi", {"A": 8}, **b.INFERENCE),
+        b.queue("qt", {"A": 8}, **b.TRAINING),
+        b.node("n1", "A", 4),
+        b.node("n2", "B", 4, taints=[{"key": "lab", "effect": "NoSchedule"}]),
+        b.node("n3"),
+        *b.training("held", "qt", 1, "A", 4, nodes=["n1"], preemptable="false"),
+        *b.inference("wants", "qi", 1, "A", 2),
+        *b.inference("runs", "qi", 1, cpu=1),
+    ]
+    snapshot, conf = tmp_path / "snapshot.json", tmp_path / "policy.conf"
+    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+    conf.write_text(FOUNDING_POLICY)
+
+    def run(*arguments):
+        status = main(["explain", *arguments, "--snapshot", str(snapshot), "--conf", str(conf)])
+        out = capsys.readouterr()
+        return status, out.out, out.err
+
+    return run
+
+
+def test_every_node_and_every_victim_has_its_reason(explain):
+    status, out, _ = explain("default/wants", "--output", "json")
+    assert status == 0
+    found = json.loads(out)
+    assert (found["podgroup"], found["queue"], found["decision"]) == ("default/wants", "qi", "1 waiting")
+    assert found["reason"]["code"] == "WaitingForCards"
+    (member,) = found["members"]
+    assert member["pods"] == ["default/wants-0"]
+    assert member["nodes"] == [
+        {"node": "n1", "fits": None, "refusal": "too few free cards", "resource": "A", "requested": 2.0, "free": 0.0},
+        {"node": "n2", "fits": None, "refusal": "taint"},
+        {"node": "n3", "fits": None, "refusal": "no such card", "resource": "A", "requested": 2.0, "free": 0.0},
+    ]
+    (victim,) = found["victims"]
+    assert (victim["gang"], victim["queue"]) == ("default/held", "qt")
+    assert "preemptable" in victim["rule"]
+
+
+def test_a_gang_that_got_what_it_wants(explain):
+    status, out, _ = explain("runs", "--output", "json")
+    assert status == 0
+    found = json.loads(out)
+    assert (found["decision"], found["reason"], found["members"]) == ("1 bound now", None, [])
+
+
+def test_a_table_for_people(explain):
+    status, out, _ = explain("wants")
+    assert status == 0
+    assert "WaitingForCards: " in out
+    assert "0 of 3 nodes fit" in out
+    assert "default/held" in out
+
+
+def test_a_gang_that_is_not_there_is_bad_input(explain):
+    status, _, err = explain("default/want", "--output", "json")
+    assert status == 2
+    error = json.loads(err)["error"]
+    assert (error["code"], error["hint"]) == ("unknown_gang", "did you mean 'default/wants'?")
