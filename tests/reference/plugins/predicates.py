@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.reference.company import COMING, PRESENT, STAYS, even_enough, far_enough, near_enough
 from tests.reference.nodes import matches, tolerates
+from tests.reference.volumes import alone, attachable, bindable, reachable, usable, zone_fits
 
 
 class Predicates:
@@ -14,6 +15,9 @@ class Predicates:
         self.ports = arguments.get("predicate.NodePortsEnable", True)
         self.taints = arguments.get("predicate.TaintTolerationEnable", True)
         self.company = arguments.get("predicate.PodAffinityEnable", True)
+        self.binding = arguments.get("predicate.VolumeBindingEnable", True)
+        self.zone = arguments.get("predicate.VolumeZoneEnable", True)
+        self.limits = arguments.get("predicate.NodeVolumeLimitsEnable", True)
         self.spread = arguments.get("predicate.PodTopologySpreadEnable", True)
 
     def filter(self, world, task, name):
@@ -29,12 +33,30 @@ class Predicates:
             return False
         if self.company and not (near_enough(world, task, name, COMING) and far_enough(world, task, name, COMING)):
             return False
+        if pod.claims and not self._volumes_reached(world, task, name):
+            return False
         return self._ports_free(world, task, name, COMING)
+
+    def _volumes_reached(self, world, task, name):
+        if not usable(world, task):
+            return not self.binding
+        if self.binding and not (reachable(world, task, name) and bindable(world, task, name)):
+            return False
+        if self.zone and not zone_fits(world, task, name):
+            return False
+        if not alone(world, task, later=True):
+            return False
+        return not self.limits or attachable(world, task, name, later=True)
 
     def filter_now(self, world, task, name):
         """What is leaving still stands in the way, and what is promised is no company yet."""
         if self.company and not (near_enough(world, task, name, STAYS) and far_enough(world, task, name, PRESENT)):
             return False
+        if task["pod"].claims and usable(world, task):
+            if not alone(world, task, later=False):
+                return False
+            if self.limits and not attachable(world, task, name, later=False):
+                return False
         return self._ports_free(world, task, name, PRESENT)
 
     def _ports_free(self, world, task, name, states):
