@@ -6,18 +6,23 @@ promises for the rest of the session; else everything is undone.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
+
+import numpy as np
 
 from scheduler_core.actions.support.admission import renew_promise
 from scheduler_core.actions.support.placement import place
 from scheduler_core.actions.support.pod_cycle import PodCycle
 from scheduler_core.actions.support.reservations import settle_promises
 from scheduler_core.actions.support.rotation import Rotation
+from scheduler_core.actions.support.turns import CompiledTurns, plain_policy
 from scheduler_core.framework.plugin import Action, Argument
 from scheduler_core.framework.session import Session
 from scheduler_core.framework.statement import Statement
 from scheduler_core.model.podgroup import GangPhase
-from scheduler_core.state.status import TaskStatus
+from scheduler_core.state.phases import PHASE_PENDING
+from scheduler_core.state.status import Bools, TaskStatus
 
 
 class Allocate(Action):
@@ -73,7 +78,14 @@ class Allocate(Action):
         if session.hooks.flat("queue_sort"):
             PodCycle(session, self.values).run()
             return
-        rotation = Rotation(session, [g for g in session.gangs.with_tasks_to_place() if is_candidate(session, g)])
+        waiting = candidates(session)
+        if not waiting.any():
+            return
+        forms = plain_policy(session)
+        if forms is not None:
+            CompiledTurns(session, forms, waiting).run(waiting, partial(self._try, session))
+            return
+        rotation = Rotation(session, np.flatnonzero(waiting).tolist())
         while (queue := rotation.best_queue()) is not None:
             if session.hooks.any_true("overused", queue):
                 rotation.drop(queue)
@@ -144,10 +156,18 @@ class Allocate(Action):
 
 
 def is_candidate(session: Session, gang: int) -> bool:
-    """Admitted, valid, and with a task that waits or holds a promise."""
+    """Admitted and valid."""
     if session.phase[gang] is GangPhase.PENDING:
         return False
     return session.schedulable(gang) and session.hooks.refusal("job_valid", gang) is None
+
+
+def candidates(session: Session) -> Bools:
+    """bool (G,): admitted, valid, and with a task that waits or holds a promise."""
+    counts, columns = session.gangs.counts, session.columns
+    found: Bools = (counts[TaskStatus.PENDING] > 0) | (counts[TaskStatus.PIPELINED] > 0)
+    found &= (session.phase.codes != PHASE_PENDING) & columns.schedulable
+    return columns.valid(found)
 
 
 def hold_back(session: Session, gang: int) -> None:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from scheduler_core.actions.allocate import is_candidate
+import numpy as np
+
+from scheduler_core.actions.allocate import candidates
 from scheduler_core.actions.support.placement import place
 from scheduler_core.actions.support.rotation import Rotation
 from scheduler_core.framework.plugin import Action
@@ -21,9 +23,10 @@ class Backfill(Action):
 
     def execute(self, session: Session) -> None:
         """Each gang once, in order."""
-        waiting = [g for g in session.gangs.with_tasks_to_place() if session.gangs.has_best_effort[g]]
-        found = [g for g in waiting if self._tasks(session, g) and is_candidate(session, g)]
-        rotation = Rotation(session, found)
+        if not session.gangs.has_best_effort.any():
+            return
+        waiting = np.flatnonzero(session.gangs.has_best_effort & candidates(session)).tolist()
+        rotation = Rotation(session, [gang for gang in waiting if self._tasks(session, gang)])
         while (queue := rotation.best_queue()) is not None:
             gang = rotation.pop(queue)
             statement = session.statement()

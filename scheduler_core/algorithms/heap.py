@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from scheduler_core.algorithms.compiled import compiled
+from scheduler_core.algorithms.compiled import compiled_loop
 
 Ints = npt.NDArray[np.int64]
 
 
-@compiled
+@compiled_loop
 def heap_push(keys: Ints, size: int, key: int) -> None:
     """Add a key to the heap ``keys[:size]``, O(log size); it is one longer afterwards."""
     at = size
@@ -23,7 +23,7 @@ def heap_push(keys: Ints, size: int, key: int) -> None:
     keys[at] = key
 
 
-@compiled
+@compiled_loop
 def heap_pop(keys: Ints, size: int) -> int:
     """Take the smallest key out of the heap ``keys[:size]``, O(log size); it is one shorter afterwards."""
     found, last, at = keys[0], keys[size - 1], 0

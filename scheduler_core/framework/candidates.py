@@ -71,6 +71,14 @@ class Candidates:
             known = self._volatile[cls.index] = any(plugin.volatile(cls) for plugin in self._voicers)
         return known
 
+    def masks(self, cls: TaskClass) -> tuple[Bools, Bools]:
+        """bool (N,) twice: the predicates hold at once, and once what leaves has left; for classes that are not
+        volatile."""
+        view = self._views.get(cls.index)
+        if view is None:
+            view = self._views[cls.index] = ClassView(cls, *self._predicates(cls))
+        return view.allowed_now, view.allowed
+
     def view(self, cls: TaskClass) -> ClassView:
         """The class's view, up to date. O(N) the first time, then O(changed nodes)."""
         view = self._views.get(cls.index)

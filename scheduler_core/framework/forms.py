@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from scheduler_core.framework.combine import Hooks
 
 
-# Kinds of node score terms.
-STATIC, LEAST, MOST, BALANCED = range(4)
-
-
 class StaticKey(msgspec.Struct, frozen=True, gc=False):
     """Orders: a sort key that nothing in a session changes; the lowest goes first.
 
@@ -90,8 +86,7 @@ class Term(msgspec.Struct, frozen=True, gc=False):
     """``node_order``: one summand; those of a plugin are added in their order, then the plugins.
 
     Attributes:
-        kind: ``STATIC`` (a vector), or ``LEAST``, ``MOST``, ``BALANCED`` of :mod:`scheduler_core.algorithms.scoring` over cpu,
-            memory and, for the last, cards.
+        kind: of :mod:`scheduler_core.framework.kernels.terms`.
         weight: factor.
         of_class: for ``STATIC``, float64 (N,) of a class, or None for all zero.
     """

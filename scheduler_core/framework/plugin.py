@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
 if TYPE_CHECKING:
+    from scheduler_core.framework.forms import Form
     from scheduler_core.framework.session import Session
     from scheduler_core.state.task_class import TaskClass
 
@@ -100,6 +101,13 @@ class Plugin:
         Predicates and scores of such a class are asked for anew after each change (host ports, pod affinity).
         """
         return False
+
+    def compiled_form(self, point: str) -> Sequence[Form] | None:
+        """What the plugin's function at an extension point comes to in arrays; None = it must be called.
+
+        See :mod:`scheduler_core.framework.forms`. A plugin without forms is right, only slower on large clusters.
+        """
+        return None
 
 
 class Action:

@@ -13,6 +13,7 @@ from scheduler_core.algorithms.service_type import service_type
 from scheduler_core.framework.candidates import Candidates
 from scheduler_core.framework.combine import Hooks
 from scheduler_core.framework.demand import Demand
+from scheduler_core.framework.gang_columns import GangColumns
 from scheduler_core.framework.plugin import Plugin
 from scheduler_core.framework.pod_cache import PodCache
 from scheduler_core.framework.scheduling_queue import SchedulingQueue
@@ -45,6 +46,7 @@ class Session:
         snapshot, policy, now, seed, memory: the input.
         cluster: the tables; ``nodes``, ``cards``, ``tasks``, ``gangs``, ``ledger`` are its parts.
         hooks: the plugins' functions, combined by tier.
+        columns: what is asked of one gang after another, for all gangs at once.
         node_index: masks over nodes by label, name and taint.
         candidates: where a task class fits, and which node is best.
         phase: current phase of each gang, see :class:`Phases`.
@@ -91,6 +93,7 @@ class Session:
         self._open_queue = [queue.state is QueueState.OPEN and not queue.problem for queue in snapshot.queues]
         self.phase = Phases(self._phases_now())
         self.candidates = Candidates(self.cluster, self.hooks, tiers)
+        self.columns = GangColumns(self)
         whole = any(plugin.gangs_fall_whole for tier in tiers for plugin, _ in tier)
         self.gangs_fall_whole = whole and not self.compat
         self.node_index = _node_index(self.cluster.workspace, snapshot)

@@ -22,6 +22,8 @@ import numpy as np
 from scheduler_core.algorithms.tide import may_reclaim, refusal
 from scheduler_core.framework.combine import Ballot, Opinion
 from scheduler_core.framework.demand import Demand, Shortfall
+from scheduler_core.framework.forms import Form, Limits, ShareKey, StaticKey, Suspects, Term
+from scheduler_core.framework.kernels.terms import STATIC
 from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.quota import Book
 from scheduler_core.framework.session import Session
@@ -30,7 +32,7 @@ from scheduler_core.model.queue import Queue
 from scheduler_core.model.reason import ReasonCode
 from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
 from scheduler_core.state.queue_ledger import NO_LIMIT
-from scheduler_core.state.status import Floats, Ints
+from scheduler_core.state.status import Bools, Floats, Ints
 from scheduler_core.state.task_class import TaskClass
 
 Where = slice | np.ndarray[tuple[int], np.dtype[np.intp]]
@@ -156,6 +158,29 @@ class CapacityCard(Plugin):
             if in_use > 0 and limit < NO_LIMIT:
                 share = max(share, in_use / limit if limit else 1.0)
         return share
+
+    def compiled_form(self, point: str) -> Sequence[Form] | None:
+        """Limits are those of the ledger; what changes in a session is only what is in use."""
+        ledger, classes = self.session.ledger, self.session.cluster.classes.classes
+        if self.session.compat and point in ("allocatable", "job_problem"):
+            return None
+        if point == "queue_order":
+            priorities = np.array([-queue.priority for queue in ledger.queues], dtype=np.int64)
+            return [StaticKey(priorities), ShareKey(ledger.capability)]
+        if point == "allocatable":
+            named = np.array([bool(cls.names) for cls in classes], dtype=np.bool_)
+            return [Limits(ledger.capability, named, self._counts_cards())]
+        if point == "job_problem":
+            unnamed = np.array([cls.milli > 0 and not cls.names for cls in classes], dtype=np.bool_)
+            in_question = np.append(self._counts_cards(), False)[self.session.gangs.queue]
+            return [Suspects(self.session.columns.with_waiting(unnamed) & in_question)]
+        if point == "node_order":
+            return [Term(STATIC, of_class=lambda cls: self._order_of(cls) if len(cls.names) > 1 else None)]
+        return None
+
+    def _counts_cards(self) -> Bools:
+        """bool (Q,): queues with a card quota."""
+        return np.array([queue.card_quota is not None for queue in self.session.ledger.queues], dtype=np.bool_)
 
     # Admission --------------------------------------------------------------------------------------------------
 
@@ -287,6 +312,9 @@ class CapacityCard(Plugin):
 
     def node_order(self, cls: TaskClass, where: Where) -> Floats:
         """100 x 0.5^index x weight for the leftmost card of ``A|B`` that the node has; float64."""
+        return self._order_of(cls)[where]
+
+    def _order_of(self, cls: TaskClass) -> Floats:
         fixed = self._fixed.get(cls.index)
         if fixed is None:
             fixed = np.zeros(len(self.session.nodes), dtype=np.float64)
@@ -297,7 +325,7 @@ class CapacityCard(Plugin):
                     if card is not None:
                         fixed[count[card] > 0] = 100.0 * 0.5**place * float(self.values["nodeOrderWeight"])
             self._fixed[cls.index] = fixed
-        return fixed[where]
+        return fixed
 
     # Tide -------------------------------------------------------------------------------------------------------
 

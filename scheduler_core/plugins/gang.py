@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from scheduler_core.framework.combine import Ballot, Opinion
+from scheduler_core.framework.forms import Form, Members, ReadyKey, Suspects
 from scheduler_core.framework.plugin import Plugin
 from scheduler_core.state.status import READY, VALID, Bools, TaskStatus
 
@@ -59,6 +60,17 @@ class Gang(Plugin):
             if promised < wanted:
                 return Ballot.REJECT
         return Ballot.PERMIT
+
+    def compiled_form(self, point: str) -> Sequence[Form] | None:
+        """Gangs with minima of roles are looked at one by one."""
+        gangs, roles = self.session.gangs, self.session.cluster.workspace.facts.roles
+        if point == "job_valid":
+            return [Suspects(roles | (gangs.valid_count < gangs.min_member))]
+        if point == "job_order":
+            return [ReadyKey(self.job_ready)]
+        if point in ("job_ready", "job_pipelined"):
+            return [Members(roles)]
+        return None
 
     def job_starving(self, gang: int) -> bool:
         """A member waits and has no promise; upstream: minMember is not reached, promises counted."""

@@ -15,8 +15,9 @@ from typing import ClassVar
 import numpy as np
 
 from scheduler_core.algorithms.scoring import balanced, image_locality, least_requested, most_requested, normalised
+from scheduler_core.framework.forms import Form, Term
+from scheduler_core.framework.kernels.terms import BALANCED, LEAST, MOST, STATIC
 from scheduler_core.framework.neighbours import Neighbours
-from scheduler_core.framework.forms import BALANCED, LEAST, MOST, STATIC, Form, Term
 from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.session import Session
 from scheduler_core.model.resources import MILLI

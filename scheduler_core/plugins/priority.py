@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from scheduler_core.framework.combine import Opinion
+from scheduler_core.framework.forms import Form, StaticKey
 from scheduler_core.framework.plugin import Plugin
 
 
@@ -25,6 +26,14 @@ class Priority(Plugin):
     def job_order(self, gang: int) -> tuple[int]:
         """Higher gang priority first."""
         return (-self.session.group(gang).priority,)
+
+    def compiled_form(self, point: str) -> Sequence[Form] | None:
+        """Priorities do not change in a session."""
+        if point == "task_order":
+            return [StaticKey(-self.session.tasks.priority)]
+        if point == "job_order":
+            return [StaticKey(-self.session.cluster.workspace.facts.priority)]
+        return None
 
     def job_starving(self, gang: int) -> bool:
         """A gang starves until all its replicas have a place, not only minMember (pitfall 2)."""

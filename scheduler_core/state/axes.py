@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from scheduler_core.model.snapshot import Snapshot
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scheduler_core.model.snapshot import Snapshot
 
 CPU, MEMORY, PODS = 0, 1, 2
 FIRST_SCALAR = 3
 # Rows of the queue ledger: cpu, memory, then one row for each card type.
 LEDGER_CARDS = 2
+# Larger than any sum of amounts, and still far from the end of int64.
+NO_LIMIT = 2**62
 
 
 class Axes:

@@ -16,7 +16,7 @@ class GroupFacts(NamedTuple):
     """One row a PodGroup.
 
     ``since`` float64, the time that counts for its place in the queue; ``priority`` int64; ``least`` int64, minMember;
-    ``phase`` int8, as written; ``held`` bool, left alone whatever the cluster looks like (suspended, backing off, unusable
+    ``phase`` int8, as written; ``held`` bool, left alone as it is (suspended, backing off, unusable
     as written); ``roles`` bool, has minima of roles; ``declared`` bool, says what its minimum asks for.
     """
 
@@ -53,9 +53,9 @@ class GroupFacts(NamedTuple):
 
     def at(self, rows: npt.NDArray[np.int64]) -> GroupFacts:
         """The rows at ``rows``, copied."""
-        return GroupFacts(*(column[rows] for column in self))
+        return GroupFacts._make(column[rows] for column in self)
 
     def grown(self, size: int) -> GroupFacts:
         """The same rows and empty ones behind them, ``size`` in all."""
         more = size - len(self.since)
-        return GroupFacts(*(np.concatenate([column, np.zeros(more, dtype=column.dtype)]) for column in self))
+        return GroupFacts._make(np.concatenate([column, np.zeros(more, dtype=column.dtype)]) for column in self)

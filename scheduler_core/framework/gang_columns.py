@@ -1,0 +1,169 @@
+"""What sessions ask of one gang after another, for all gangs at once.
+
+Where a plugin's function has a form (see :mod:`scheduler_core.framework.forms`) only the gangs that it may have a word
+about are asked one by one.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from scheduler_core.framework.forms import ReadyKey, StaticKey, Suspects, dense_ranks, forms_of
+from scheduler_core.state.status import PENDING, Bools, Floats, Index, Ints
+
+if TYPE_CHECKING:
+    from scheduler_core.framework.session import Session
+
+
+class GangColumns:
+    """Columns over the gangs of a session, each made when it is first asked for."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    @cached_property
+    def schedulable(self) -> Bools:
+        """bool (G,): see :meth:`Session.schedulable`."""
+        session = self._session
+        gangs, queues = session.gangs, session.ledger.queues
+        is_open = np.array([session.queue_is_open(q) for q in range(len(queues))] + [False], dtype=np.bool_)
+        picky = np.array([queue.namespaces is not None for queue in queues] + [False], dtype=np.bool_)
+        found: Bools = ~session.cluster.workspace.facts.held & is_open[gangs.queue]
+        asked = found & (picky[gangs.queue] | self._suspect_classes | self.suspects("job_problem"))
+        for gang in np.flatnonzero(asked).tolist():
+            found[gang] = session.schedulable(gang)
+        return found
+
+    @cached_property
+    def _suspect_classes(self) -> Bools:
+        """Gangs with a waiting member that asks for what nothing can give."""
+        session = self._session
+        odd = np.array([cls.oversize_share for cls in session.cluster.classes.classes], dtype=np.bool_)
+        return self.with_waiting(odd) if odd.any() else np.zeros(len(session.gangs), dtype=np.bool_)
+
+    def with_waiting(self, classes: Bools) -> Bools:
+        """bool (G,): gangs with a waiting member of one of ``classes`` (bool (K,))."""
+        gangs, tasks = self._session.gangs, self._session.tasks
+        waiting = gangs.member[(tasks.status[gangs.member] == PENDING) & classes[tasks.cls[gangs.member]]]
+        found: Bools = np.zeros(len(gangs), dtype=np.bool_)
+        found[tasks.gang[waiting]] = True
+        return found
+
+    def suspects(self, point: str) -> Bools:
+        """bool (G,): gangs that some function of the point may have a word about."""
+        size = len(self._session.gangs)
+        found: Bools = np.zeros(size, dtype=np.bool_)
+        forms = forms_of(self._session.hooks, point)
+        if forms is None:
+            return np.ones(size, dtype=np.bool_)
+        for parts in forms:
+            for form in parts:
+                if isinstance(form, Suspects):
+                    found |= form.gangs
+        return found
+
+    def valid(self, chosen: Bools) -> Bools:
+        """bool (G,): chosen, and no plugin says that the gang cannot start as it is; asked anew each time."""
+        session, found = self._session, chosen.copy()
+        for gang in np.flatnonzero(self.suspects("job_valid") & chosen).tolist():
+            found[gang] = session.hooks.refusal("job_valid", gang) is None
+        return found
+
+    @cached_property
+    def since(self) -> Floats:
+        """float64 (G,): see :meth:`Session.waiting_since`."""
+        session = self._session
+        since, kept = session.cluster.workspace.facts.since, session.memory.submitted
+        if not kept:
+            return since
+        since = since.copy()
+        for gang, name in enumerate(session.cluster.workspace.lasting_names):
+            if name in kept:
+                since[gang] = min(since[gang], kept[name])
+        return since
+
+    @cached_property
+    def name_rank(self) -> Ints:
+        """int64 (G,): place in the order of ``namespace/name``."""
+        names = self._session.gangs.names
+        order = sorted(range(len(names)), key=names.__getitem__)
+        ranks = np.empty(len(names), dtype=np.int64)
+        ranks[order] = np.arange(len(names))
+        return ranks
+
+    @cached_property
+    def job_order(self) -> tuple[Ints, bool, Ints, Index] | None:
+        """The order of gangs as ranks: int64 (G,) before "is ready", whether that counts, int64 (G,) after it, each
+        gang another; int32 (G,), the gang of each rank. None where a plugin's key has no form."""
+        forms = forms_of(self._session.hooks, "job_order")
+        if forms is None:
+            return None
+        size = len(self._session.gangs)
+        before: list[Ints | Floats] = []
+        after: list[Ints | Floats] = []
+        counts = False
+        for parts in forms:
+            for form in parts:
+                if isinstance(form, ReadyKey):
+                    counts = True
+                elif isinstance(form, StaticKey):
+                    (after if counts else before).append(form.values)
+        first = dense_ranks(before, size)
+        order = np.lexsort((self.name_rank, self.since, *reversed(after)))
+        last = np.empty(size, dtype=np.int64)
+        last[order] = np.arange(size)
+        return first, counts, last, order.astype(np.int32)
+
+
+def waiting_tasks(session: Session, chosen: Bools) -> tuple[Index, Ints] | None:
+    """Waiting members of the chosen gangs, gang by gang in task order.
+
+    Returns:
+        int32 flat, int64 (G + 1,): those of gang g at ``start[g]:start[g + 1]``; None where a plugin's key of tasks has
+        no form. O(members), and a sort for gangs whose members do not lie in order.
+    """
+    forms = forms_of(session.hooks, "task_order")
+    if forms is None:
+        return None
+    gangs, tasks = session.gangs, session.tasks
+    mine = (tasks.status[gangs.member] == PENDING) & chosen[tasks.gang[gangs.member]]
+    slots = gangs.member[mine]
+    start: Ints = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(mine)])[gangs.start]
+    keys = [form.values[slots] for parts in forms for form in parts if isinstance(form, StaticKey)]
+    keys += [tasks.number[slots], tasks.created[slots]]
+    _sort_within(session, slots, keys)
+    return slots.astype(np.int32), start
+
+
+def _sort_within(session: Session, slots: Ints, keys: list[Ints | Floats]) -> None:
+    """Sort ``slots``, which lie gang by gang, inside each gang."""
+    gang = session.tasks.gang[slots]
+    late, _ = _compared(gang, keys)
+    if not late.any():
+        return
+    wrong: Bools = np.zeros(len(session.gangs), dtype=np.bool_)
+    wrong[gang[1:][late]] = True
+    at = np.flatnonzero(wrong[gang])
+    order = np.lexsort((*(key[at] for key in reversed(keys)), gang[at]))
+    slots[at] = slots[at[order]]
+    moved = [key[at[order]] for key in keys]
+    _, tied = _compared(gang[at], moved)
+    # What is equal so far is told apart by the whole key, names included; runs of equals are short.
+    found = slots[at]
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], tied, [False]]).astype(np.int8)))
+    for first, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        found[first : last + 1] = sorted(found[first : last + 1].tolist(), key=session.task_key)
+    slots[at] = found
+
+
+def _compared(gang: Index, keys: list[Ints | Floats]) -> tuple[Bools, Bools]:
+    """bool (n - 1,) twice, of each pair of neighbours: not in order though of one gang; equal in all keys."""
+    equal = gang[1:] == gang[:-1]
+    less: Bools = np.zeros(equal.shape, dtype=np.bool_)
+    for key in keys:
+        less |= equal & (key[:-1] < key[1:])
+        equal &= key[:-1] == key[1:]
+    return (gang[1:] == gang[:-1]) & ~less, equal

@@ -1,0 +1,118 @@
+"""The compiled loops and Python gang by gang decide the same, to the last byte."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scheduler_core import Workspace, run_session
+from scheduler_core.actions import allocate
+from scheduler_core.actions.support import turns
+from scheduler_core.serde.result import dump
+from tests import builders as b
+from tests.properties.clusters import random_cluster
+from tests.properties.shrink import smallest
+from tests.reference.aftermath import carry_out
+
+SESSIONS = int(os.environ.get("RANDOM_SESSIONS", "200"))
+STEP = 30
+
+seeds = st.integers(min_value=0, max_value=2**32 - 1)
+many = settings(max_examples=SESSIONS, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+
+
+def both_ways(objects, policy, now, memory=None):
+    """Results and memories of the same session, compiled and not."""
+    found = []
+    for forms in (turns.plain_policy, lambda session: None):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(allocate, "plain_policy", forms)
+            result, after = run_session(
+                b.snapshot(objects), policy, now=now, memory=memory, workspace=Workspace(), check=True
+            )
+        found.append((result, dump(result), after))
+    return found
+
+
+def differs(objects, policy, now, memory=None):
+    (_, ours, after), (_, theirs, later) = both_ways(objects, policy, now, memory)
+    return ours != theirs or after != later
+
+
+def crowd(rng, objects):
+    """More gangs of the kinds that are there already, so that queues take turns and room runs out."""
+    count = rng.randint(0, 12)
+    nodes = sorted(o["metadata"]["name"] for o in objects if o["kind"] == "Node")
+    queues = sorted(o["metadata"]["name"] for o in objects if o["kind"] == "Queue")
+    cards = ("A100", "H200", "A100|H200", "H200|A100")
+    for number in range(count if nodes else 0):
+        name, members = f"x{number}", rng.randint(1, 5)
+        least = rng.randint(1, members)
+        request = {"cpu": rng.choice((0, "1", "3")), "memory": rng.choice((0, "1Gi"))}
+        kind = rng.choice(("card", "share", "none"))
+        if kind == "card":
+            request |= {"card": rng.choice(cards), "count": rng.choice((1, 1, 2))}
+        elif kind == "share":
+            request |= {"card": rng.choice(cards), "milli": rng.choice((300, 500, 600))}
+        elif not request["cpu"] and not request["memory"]:
+            request["cpu"] = "2"
+        born = rng.randint(0, 3)
+        objects.append(b.pod_group(name, rng.choice(queues), least, created=born))
+        for member in range(members):
+            mixed = {"cpu": "500m"} if rng.random() < 0.1 else {}
+            pod_name = f"{name}-w-{member}" if rng.random() < 0.8 else f"{name}-{rng.choice('zyx')}{member}"
+            objects.append(b.pod(pod_name, name, created=born + rng.randint(0, 1), **{**request, **mixed}))
+    return objects
+
+
+@many
+@given(seeds)
+def test_both_paths_decide_the_same(seed):
+    rng = random.Random(seed)
+    objects, options, now = random_cluster(rng)
+    policy = b.founding_policy(**options)
+    objects = crowd(rng, objects)
+    if differs(objects, policy, now):
+        objects = smallest(objects, lambda fewer: differs(fewer, policy, now))
+        pytest.fail(f"options {options}\n{json.dumps(objects, indent=1)}")
+
+
+@many
+@given(seeds)
+def test_also_with_what_the_session_before_left(seed):
+    rng = random.Random(seed)
+    objects, options, now = random_cluster(rng, flood=True)
+    policy = b.founding_policy(**options)
+    (result, _, memory), _ = both_ways(objects, policy, now)
+    after = crowd(rng, carry_out(objects, result, 10_000))
+    assert not differs(after, policy, now + STEP, memory)
+
+
+def test_the_loop_places_most_of_them():
+    """Otherwise the two tests above compare Python with itself."""
+    seen = {"placed by the loop": 0, "promised by the loop": 0, "left to Python": 0}
+
+    class Watched(turns.CompiledTurns):
+        def run(self, waiting, place):
+            def counted(gang):
+                seen["left to Python"] += 1
+                return place(gang)
+
+            super().run(waiting, counted)
+            seen["placed by the loop"] += int(self._turns.kept.sum())
+            seen["promised by the loop"] += int((self._session.gangs.counts[1][self._turns.kept] > 0).sum())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(allocate, "CompiledTurns", Watched)
+        for seed in range(60):
+            rng = random.Random(seed)
+            objects, options, now = random_cluster(rng)
+            run_session(b.snapshot(crowd(rng, objects)), b.founding_policy(**options), now=now, check=True)
+    assert seen["placed by the loop"] > 60, seen
+    assert seen["promised by the loop"] > 3, seen
+    assert seen["left to Python"] > 10, seen
