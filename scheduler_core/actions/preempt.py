@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from scheduler_core.actions.support.attempt import Attempt
-from scheduler_core.actions.support.bundles import bundle, bundles, in_order_of_taking
+from scheduler_core.actions.support.bundles import asks_for_cards, bundle, bundles, in_order_of_taking
 from scheduler_core.actions.support.guards import Guards
 from scheduler_core.actions.support.keeping import as_unit, keep
 from scheduler_core.actions.support.nomination import Eligibility
@@ -205,9 +205,9 @@ class Preempt(Action):
         if not pool:
             return []
         verdict = attempt.verdict = session.hooks.victims("preemptable", tasks[0], pool)
-        units = []
+        units, in_cards = [], asks_for_cards(session, tasks)
         for gang in gangs:
-            found = bundles(session, self._guards, gang, verdict.allowed)
+            found = bundles(session, self._guards, gang, verdict.allowed, in_cards=in_cards)
             units += found
             if not found:
                 rules = [verdict.refused[t] for t in self._guards.holding(gang).members if t in verdict.refused]
@@ -243,21 +243,22 @@ class Preempt(Action):
             if not units:
                 continue
             attempt = Attempt(gang, session.statement())
-            trial, wanted = Trial(session, attempt.statement, gang, [task]), Outcome(runs=True, placed=1)
+            trial = Trial(session, attempt.statement, gang, [task])
+            # Of its own gang no more than it can spare goes, so only the place is in question.
             chosen = smallest_set(
                 units,
-                lambda some: trial.outcome(some) >= wanted,  # noqa: B023 - used inside the turn only
-                lambda pool: trial.start(pool, wanted),  # noqa: B023
+                lambda some: trial.outcome(some).placed > 0,  # noqa: B023 - used inside the turn only
+                lambda pool: trial.start(pool, Outcome(runs=False, placed=1)),  # noqa: B023
             )
-            if chosen is None:
+            attempt.placed = attempt.backed = trial.carry_out(chosen or ()) or []
+            if not chosen or not attempt.placed or not trial.runs():
                 attempt.statement.discard()
                 continue
-            attempt.placed = attempt.backed = trial.carry_out(chosen) or []
             attempt.units = [as_unit(unit) for unit in chosen]
             self._keep(session, attempt, _OWN_RULE)
 
     def _own_units(self, session: Session, gang: int, task: int) -> list[Bundle]:
-        """Single members of lower priority that the gang can do without; all of them while it does not run anyway."""
+        """Single members of lower priority that the gang can do without."""
         tasks, gangs = session.tasks, session.gangs
         ready, least = gangs.ready(gang), gangs.least[gang]
         lower = [
@@ -268,7 +269,7 @@ class Preempt(Action):
             and not tasks.protected[other]
             and tasks.priority[other] < tasks.priority[task]
         ]
-        spare = ready - least if ready >= least else len(lower)
+        spare = ready - least
         if not lower or spare <= 0 or self._guards.rule(gang) is not None:
             return []
         lower.sort(key=lambda other: (int(tasks.priority[other]), self._guards.work_lost(other), tasks.keys[other]))
@@ -276,7 +277,8 @@ class Preempt(Action):
         found = []
         for other in lower:
             if other in allowed:
-                unit = bundle(session, self._guards, (other,), spare)
+                in_cards = asks_for_cards(session, [task])
+                unit = bundle(session, self._guards, (other,), spare, in_cards=in_cards)
                 found.append(
                     Bundle(unit.name, unit.gang, (0, int(tasks.priority[other])), unit.work, unit.size, (other,), spare)
                 )

@@ -37,7 +37,7 @@ Start = Callable[[Sequence[Bundle]], "list[Bundle] | None"]
 Cost = tuple[int, int, int, tuple[str, ...]]
 
 # Up to so many units every set is tried, so that small cases are exact; beyond, only the cheapest sets.
-_EXACT_POOL = 8
+_EXACT_POOL = 9
 _MAX_POOL = 16
 _MAX_TRIALS = 48
 

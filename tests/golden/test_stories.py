@@ -101,6 +101,8 @@ def check(found, expected, where):
 def has_naive_version(policy):
     """The naive scheduler knows every plugin and action of the policy."""
     plugins = {option.name for tier in policy.tiers for option in tier}
+    if policy.action_arguments.get("preempt", {}).get("enableTopologyAwarePreemption"):
+        return False
     return not policy.compatibility and plugins <= NAIVE.keys() and set(policy.actions) <= ACTIONS.keys()
 
 

@@ -10,7 +10,7 @@ import json
 # name -> random arguments
 PLUGINS = {}
 # Actions beside enqueue, allocate, backfill, reclaim.
-ACTIONS = ()
+ACTIONS = ("gangpreempt", "gangreclaim", "preempt")
 
 
 def random_policy(rng, options):

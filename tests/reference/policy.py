@@ -54,5 +54,6 @@ def install(world, policy=None):
     """Give a world its hooks."""
     world["hooks"] = hooks_of(policy, world["options"])
     world["actions"] = FOUNDING_ACTIONS if policy is None else policy.actions
+    world["action_arguments"] = {} if policy is None else policy.action_arguments
     world["falls_whole"] = any(getattr(p, "falls_whole", False) for tier in world["hooks"].tiers for p, _ in tier)
     return world

@@ -10,6 +10,7 @@ from tests.reference.policy import FOUNDING, install, options_of
 from tests.reference.quota import elastic, minimum, renew
 from tests.reference.reclaim import choose_victims, units_near
 from tests.reference.startable import DryRun
+from tests.reference.taking import TAKING
 from tests.reference.world import (
     SCHEDULED,
     cards_on,
@@ -404,4 +405,4 @@ def _quota_room(world, task, most):
 
 
 # Naive actions by the name that a policy uses.
-ACTIONS = {"enqueue": _enqueue, "allocate": _allocate, "backfill": _backfill, "reclaim": _reclaim}
+ACTIONS = {"enqueue": _enqueue, "allocate": _allocate, "backfill": _backfill, "reclaim": _reclaim, **TAKING}

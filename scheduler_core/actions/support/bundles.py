@@ -10,7 +10,14 @@ from scheduler_core.framework.session import Session
 from scheduler_core.state.status import RUNNING
 
 
-def bundle(session: Session, guards: Guards, members: Sequence[int], spare: int = 0) -> Bundle:
+def asks_for_cards(session: Session, tasks: Iterable[int]) -> bool:
+    """Whether one of the tasks asks for cards; what is freed for them is then counted in cards, else in cpu."""
+    return any(session.cluster.class_of(task).milli for task in tasks)
+
+
+def bundle(
+    session: Session, guards: Guards, members: Sequence[int], spare: int = 0, *, in_cards: bool = True
+) -> Bundle:
     """One bundle of tasks of one gang; with ``spare`` a single member, else the whole gang."""
     tasks, classes = session.tasks, session.cluster.class_of
     gang = int(tasks.gang[members[0]])
@@ -21,7 +28,7 @@ def bundle(session: Session, guards: Guards, members: Sequence[int], spare: int 
         gang=name,
         level=(queue.priority, session.group(gang).priority),
         work=sum(guards.work_lost(task) for task in members),
-        size=sum(classes(task).milli or classes(task).cpu_milli for task in members),
+        size=sum(classes(task).milli if in_cards else classes(task).cpu_milli for task in members),
         members=tuple(members),
         spare=spare,
     )
@@ -40,13 +47,15 @@ def in_order_of_taking(session: Session, guards: Guards, gangs: Iterable[int]) -
     return [task for gang in sorted(gangs, key=of_gang) for task in sorted(guards.holding(gang).members, key=of_task)]
 
 
-def bundles(session: Session, guards: Guards, gang: int, allowed: frozenset[int]) -> list[Bundle]:
+def bundles(
+    session: Session, guards: Guards, gang: int, allowed: frozenset[int], *, in_cards: bool = True
+) -> list[Bundle]:
     """All that may be taken of a gang, given the tasks that plugins allow (contracts 3.2)."""
     holding = guards.holding(gang)
     found = []
     if holding.whole and allowed.issuperset(holding.members):
-        found.append(bundle(session, guards, holding.members))
+        found.append(bundle(session, guards, holding.members, in_cards=in_cards))
     if holding.spare:
         free = [task for task in holding.singles if task in allowed and session.tasks.status[task] == RUNNING]
-        found += [bundle(session, guards, (task,), holding.spare) for task in free]
+        found += [bundle(session, guards, (task,), holding.spare, in_cards=in_cards) for task in free]
     return found

@@ -126,3 +126,10 @@ def test_gangs_alike_are_not_tried_again_where_the_first_found_nobody():
     gangs = [ranked(f"w{i}", 1, 4, 1) for i in range(4)]
     given = cluster([4], ranked("held", 1, 4, 9, on=["n1"]), *gangs)
     assert decide(given, rules()).evictions == ()
+
+
+def test_own_tasks_go_where_one_can_be_spared_of_several():
+    group, pods = ranked("x", 4, 1, 5, on=["n1", "n2", "n3"], least=2, policy=EvictedPolicy.NONE)
+    pods[3] = msgspec.structs.replace(pods[3], priority=9)
+    result = decide(cluster([1, 1, 1], (group, pods)), rules())
+    assert [eviction.pod for eviction in result.evictions] == ["ns/x-0"]

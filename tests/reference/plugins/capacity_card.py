@@ -10,7 +10,7 @@ class CapacityCard:
     """The founding plugin; its sums stand in :mod:`tests.reference.quota`."""
 
     falls_whole = True
-    guards = ("reclaimable", "preemptable")
+    guards = ("reclaimable", "preemptable", "unified_evictable")
 
     def __init__(self, arguments):
         self.prefer = arguments.get("nodeOrderWeight", 1.0)
@@ -50,6 +50,10 @@ class CapacityCard:
         if not self.reclaimer(world, task["gang"]):
             return set()
         return {other["key"] for other in candidates if service_type(world, other["gang"]) == "training"}
+
+    def unified_evictable(self, world, task, candidates):
+        across = any(other["queue"] != task["queue"] for other in candidates)
+        return self.reclaimable(world, task, candidates) if across or self.tide_preempt else None
 
     def preemptable(self, world, task, candidates):
         return self.reclaimable(world, task, candidates) if self.tide_preempt else None

@@ -8,7 +8,7 @@ SYSTEM_CLASSES = ("system-cluster-critical", "system-node-critical")
 class Conformance:
     """Everybody but the system's own."""
 
-    guards = ("reclaimable", "preemptable")
+    guards = ("reclaimable", "preemptable", "unified_evictable")
 
     def __init__(self, arguments):
         pass
@@ -16,7 +16,7 @@ class Conformance:
     def reclaimable(self, world, task, candidates):
         return {other["key"] for other in candidates if not is_system(other)}
 
-    preemptable = reclaimable
+    preemptable = unified_evictable = reclaimable
 
 
 def is_system(task):

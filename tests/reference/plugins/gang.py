@@ -32,8 +32,7 @@ class Gang:
     def reclaimable(self, world, task, candidates):
         return None if world["falls_whole"] else _surplus(world, candidates)
 
-    def preemptable(self, world, task, candidates):
-        return _surplus(world, candidates)
+    preemptable = reclaimable
 
 
 def _surplus(world, candidates):

@@ -20,6 +20,14 @@ class Priority:
     def starving(self, world, gang):
         return bool(members(world, gang, "pending"))
 
+    def unified_evictable(self, world, task, candidates):
+        gangs, own = world["gangs"], world["gangs"][task["gang"]]
+        return {
+            other["key"]
+            for other in candidates
+            if gangs[other["gang"]].queue != own.queue or gangs[other["gang"]].priority < own.priority
+        }
+
     def preemptable(self, world, task, candidates):
         allowed = set()
         for other in candidates:
