@@ -1,7 +1,7 @@
 """Session inputs in storage form: a full snapshot, or what differs from an earlier full one.
 
-Format: zstd over msgpack. A difference names, for each list of the snapshot, the items that are new or changed and the
-keys that are gone; the scalar fields are always written.
+Format: zstd over msgpack. A difference names, for each long list of the snapshot, the items that are new or changed and
+the keys that are gone. The other lists are written whole where they changed; the scalar fields always.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ _LISTS = {
     "card_types": attrgetter("name"),
 }
 
+_SCALARS = ("schedulers", "latest", "passed_over")
+
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What leads from one snapshot to another."""
@@ -40,6 +42,9 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     schedulers: tuple[str, ...] = ()
     latest: float = 0.0
     passed_over: dict[str, int] = {}
+    # All other fields of the snapshot; ``same`` names those of them that are as in the base. None = an older input.
+    rest: Snapshot | None = None
+    same: tuple[str, ...] = ()
 
 
 def encode_full(snapshot: Snapshot) -> bytes:
@@ -66,8 +71,12 @@ def difference(snapshot: Snapshot, base: Snapshot) -> Difference:
         changed[name] = tuple(new)
         if before:
             gone[name] = tuple(before)
+    others = [name for name in Snapshot.__struct_fields__ if name not in _LISTS and name not in _SCALARS]
+    same = tuple(name for name in others if getattr(snapshot, name) == getattr(base, name))
     return Difference(
         **changed,
+        rest=msgspec.structs.replace(snapshot, **dict.fromkeys((*_LISTS, *same), ())),
+        same=same,
         gone=gone,
         schedulers=snapshot.schedulers,
         latest=snapshot.latest,
@@ -84,6 +93,9 @@ def apply(change: Difference, base: Snapshot) -> Snapshot:
             items.pop(key, None)
         items.update((key_of(item), item) for item in getattr(change, name))
         lists[name] = tuple(items[key] for key in sorted(items))
+    lists |= {name: getattr(base, name) for name in change.same}
+    if change.rest is not None:
+        return msgspec.structs.replace(change.rest, **lists)
     return Snapshot(**lists, schedulers=change.schedulers, latest=change.latest, passed_over=change.passed_over)
 
 

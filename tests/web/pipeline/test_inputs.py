@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scheduler_core.model.observed import Namespace
+from scheduler_core.model.storage import VolumeClaim
 from tidesched_web.engine import inputs
 from tidesched_web.engine.model import BadInput, Node, Pod, PodGroup, Queue, Snapshot
 
@@ -27,6 +29,11 @@ snapshots = st.builds(
         lambda v: unique(v, lambda g: g.key)
     ),
     queues=st.lists(st.builds(Queue, name=names, weight=st.integers(1, 3))).map(lambda v: unique(v, lambda q: q.name)),
+    namespaces=st.lists(st.builds(Namespace, name=names)).map(lambda v: unique(v, lambda n: n.name)),
+    claims=st.lists(st.builds(VolumeClaim, namespace=names, name=names, size=st.integers(0, 2))).map(
+        lambda v: unique(v, lambda c: c.key)
+    ),
+    warnings=st.lists(names).map(tuple),
     latest=st.floats(0, 1e9),
 )
 
