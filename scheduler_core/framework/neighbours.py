@@ -37,8 +37,8 @@ COMING[PIPELINED] = True
 PRESENT: Bools = HOLDS.copy()
 PRESENT[PIPELINED] = True
 
-# (subject, topology key, weight): what a term says, without whose it is.
-_Term = tuple[int, str, int]
+# Topology key, weight, and the classes that have such a term.
+_Held = tuple[str, int, tuple[int, ...]]
 
 
 class Neighbours:
@@ -49,7 +49,7 @@ class Neighbours:
         self._index, self._relations = session.node_index, session.cluster.workspace.relations
         self._slots: dict[tuple[int, ...], Ints] = {}
         self._held_by: dict[tuple[int, ...], Ints] = {}
-        self._holders: dict[str, dict[_Term, tuple[int, ...]]] = {}
+        self._holders: dict[str, dict[int, list[_Held]]] = {}
 
     # Required terms --------------------------------------------------------------------------------------------
 
@@ -84,15 +84,11 @@ class Neighbours:
 
     def unwanted(self, cls: TaskClass) -> tuple[Bools, Bools]:
         """Nodes away from pods whose own anti-affinity speaks of the class (the symmetry of anti-affinity)."""
-        return self._away(
-            (self._of_classes(holders), key)
-            for (number, key, _), holders in self._terms("anti").items()
-            if number in cls.matched
-        )
+        return self._away((self._of_classes(holders), key) for key, _, holders in self._meant("anti", cls))
 
     def is_unwanted(self, cls: TaskClass) -> bool:
         """Whether anybody's anti-affinity speaks of the class."""
-        return bool(cls.matched) and any(number in cls.matched for number, _, _ in self._terms("anti"))
+        return any(True for _ in self._meant("anti", cls))
 
     # Spread ----------------------------------------------------------------------------------------------------
 
@@ -146,7 +142,7 @@ class Neighbours:
         """Whether the class prefers anybody's company or absence, or somebody its."""
         if cls.relations is not None and cls.relations.preferred:
             return True
-        return bool(cls.matched) and any(number in cls.matched for number, _, _ in self._terms("preferred"))
+        return any(True for _ in self._meant("preferred", cls))
 
     def preference_score(self, cls: TaskClass) -> Floats:
         """0 to 100: what the class prefers of the pods there, and what they prefer of it."""
@@ -156,10 +152,9 @@ class Neighbours:
                 slots = self._matching((self._relations.number(wish.term.subject),))
                 counts, places = self._counts(slots, wish.term.topology_key, COMING)
                 raw += wish.weight * counts[places]
-        for (number, key, weight), holders in self._terms("preferred").items():
-            if number in cls.matched:
-                counts, places = self._counts(self._of_classes(holders), key, COMING)
-                raw += weight * counts[places]
+        for key, weight, holders in self._meant("preferred", cls):
+            counts, places = self._counts(self._of_classes(holders), key, COMING)
+            raw += weight * counts[places]
         return stretched(raw)
 
     # Pods ------------------------------------------------------------------------------------------------------
@@ -205,17 +200,26 @@ class Neighbours:
             self._held_by[classes] = slots
         return slots
 
-    def _terms(self, kind: str) -> dict[_Term, tuple[int, ...]]:
-        """Who has which acting term, by class; only classes that say anything of others are looked at."""
+    def _meant(self, kind: str, cls: TaskClass) -> Iterator[_Held]:
+        """Acting terms of others that speak of the class."""
+        if cls.matched:
+            terms = self._terms(kind)
+            for number in cls.matched:
+                yield from terms.get(number, ())
+
+    def _terms(self, kind: str) -> dict[int, list[_Held]]:
+        """Who has which acting term, by subject; only classes that say anything of others are looked at."""
         known = self._holders.get(kind)
         if known is None:
-            found: dict[_Term, list[int]] = {}
+            found: dict[tuple[int, str, int], list[int]] = {}
             for cls in self._session.cluster.classes.related:
                 assert cls.relations is not None
                 for term, weight in _ACTING[kind](cls.relations):
                     key = (self._relations.number(term.subject), term.topology_key, weight)
                     found.setdefault(key, []).append(cls.index)
-            known = self._holders[kind] = {term: tuple(classes) for term, classes in found.items()}
+            known = self._holders[kind] = {}
+            for (number, topology_key, weight), classes in found.items():
+                known.setdefault(number, []).append((topology_key, weight, tuple(classes)))
         return known
 
 
