@@ -35,8 +35,11 @@ def random_cluster(rng, *, flood=None):
     """Objects of one cluster, options of the policy, and the time of the session.
 
     Args:
-        flood: training holds the cards and inference wants them back (default: in two of three clusters).
+        flood: training holds the cards and inference wants them back (default: in two of three clusters, a good part of
+            them without any oddity, see :func:`storm`).
     """
+    if flood is None and rng.random() < 0.4:
+        return storm(rng)
     flood = rng.random() < 0.67 if flood is None else flood
     objects = b.priority_classes()
     nodes = {}
@@ -56,6 +59,80 @@ def random_cluster(rng, *, flood=None):
         "unknownReclaimer": rng.choice(("deny", "deny", "allow")),
     }
     return objects, options, b.now(10_000)
+
+
+def storm(rng):
+    """A flood that is mostly as it should be: training fills the cards, inference may have them and asks for some.
+
+    Mostly: some gangs are protected, some ask for more than there is, some quotas are small.
+    """
+    objects, nodes = b.priority_classes(), {}
+    for i in range(rng.randint(2, 4)):
+        card, count = rng.choice((WHOLE, WHOLE, OTHER)), rng.choice((2, 4))
+        nodes[f"n{i}"] = {card: count}
+        objects.append(b.node(f"n{i}", card, count, cpu=64, memory="64Gi"))
+    cards = sorted({card for there in nodes.values() for card in there})
+    for i in range(rng.randint(2, 4)):
+        kind = b.INFERENCE if i % 2 == 0 else b.TRAINING
+        sizes = (16, 16, 16, 2) if i % 2 == 0 else (16,)
+        quota = {card: rng.choice(sizes) for card in cards}
+        objects.append(b.queue(f"q{i}", quota, **kind, created=rng.randint(0, 2)))
+    queues = [o["metadata"]["name"] for o in objects if o["kind"] == "Queue"]
+    room = Room(nodes)
+    for i in range(rng.randint(3, 7)):
+        objects += _storm_gang(rng, f"g{i}", queues[1::2], nodes, room)
+    for i in range(7, 7 + rng.randint(1, 3)):
+        objects += _storm_claim(rng, f"g{i}", queues[::2], cards)
+    options = {
+        "overCommitFactor": rng.choice((2.0, 4.0)),
+        "cardUnlimitedCpuMemory": rng.random() < 0.7,
+        "unknownReclaimer": "deny",
+    }
+    return objects, options, b.now(10_000)
+
+
+def _storm_gang(rng, name, queues, nodes, room):
+    """Training that runs, where there is room for it; one in seven may not be taken."""
+    request = {"cpu": "1", "memory": "1Gi", "card": rng.choice(sorted({c for there in nodes.values() for c in there}))}
+    request["count"] = rng.choice((1, 1, 2))
+    owner, created = b.owned_by("Job", name), rng.randint(0, 2000)
+    pods = []
+    for i in range(rng.randint(1, 3)):
+        node = _laid_out(rng, request, nodes, room)
+        if node:
+            started = created + rng.randint(1, 5000)
+            born = {"owner": owner, "created": created, "started": started}
+            pods.append(b.pod(f"{name}-w-{i}", name, node=node, priority="pc-low", **born, **request))
+    if not pods:
+        return []
+    least = rng.choice((len(pods), len(pods), 1))
+    kept = "false" if rng.random() < 0.14 else None
+    group = b.pod_group(
+        name,
+        rng.choice(queues),
+        least,
+        priority="pc-low",
+        created=created,
+        owner=owner,
+        phase="Running",
+        preemptable=kept,
+        service_type="training",
+    )
+    return [b.job(name, "x", len(pods), evicted=rng.choice(POLICIES), min_available=least), group, *pods]
+
+
+def _storm_claim(rng, name, queues, cards):
+    """Inference that waits."""
+    wanted, created = rng.randint(1, 3), rng.randint(0, 2000)
+    request = {"cpu": "1", "memory": "1Gi", "card": rng.choice(cards), "count": rng.choice((1, 2, 2, 4))}
+    owner, least = b.owned_by("ReplicaSet", name), rng.choice((1, wanted))
+    group = b.pod_group(
+        name, rng.choice(queues), least, priority="pc-high", created=created, owner=owner, service_type="inference"
+    )
+    pods = [
+        b.pod(f"{name}-w-{i}", name, priority="pc-high", owner=owner, created=created, **request) for i in range(wanted)
+    ]
+    return [group, *pods]
 
 
 def _node(rng, name, nodes, flood):
