@@ -135,6 +135,7 @@ class Allocate(Action):
             # Bound to nothing: it waits for the rest, and nobody behind it gets this room.
             session.commit(statement)
             hold_back(session, gang)
+            renew_promise(session, gang)
             return True
         statement.discard()
         return False

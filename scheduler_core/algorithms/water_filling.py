@@ -32,45 +32,44 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
 def water_filling(total: Sequence[int], claims: Sequence[Claim]) -> list[list[int]]:
     """Deserved amounts by claim and row, rounded down.
 
-    Each round every claim that is not met gets its part by weight of what remains, at most its limit and its request,
-    at least its guarantee; it is met once it has its request or when a round changes nothing for it. What was not
-    taken remains for the next round. O(rounds x claims x rows); a round meets a claim or ends it.
+    First everybody gets its part by weight, at most its limit and its request, at least its guarantee. What was not
+    taken goes by weight to those who still want some of it, again and again. Upstream hands it out to those too who
+    take nothing of it, as long as they want something else, and comes to the same end in endlessly many rounds.
+    O(rows x rounds x claims); a round meets a claim or is the last.
     """
-    denominator = 1
-    remaining = list(total)
-    deserved = [[0] * len(remaining) for _ in claims]
-    unmet = list(range(len(claims)))
-    while unmet and any(remaining):
-        weights = sum(claims[i].weight for i in unmet)
-        factor = weights // math.gcd(weights, *remaining)
-        if denominator * factor <= _MAX_DENOMINATOR:
-            denominator *= factor
-            remaining = [amount * factor for amount in remaining]
-            deserved = [[amount * factor for amount in row] for row in deserved]
-        before, left = remaining, list(remaining)
-        still = []
-        for i in unmet:
-            claim, old = claims[i], deserved[i]
-            new = _clamped(
-                claim, [d + r * claim.weight // weights for d, r in zip(old, before, strict=True)], denominator
-            )
-            deserved[i] = new
-            left = [amount - n + d for amount, n, d in zip(left, new, old, strict=True)]
-            met = all(n >= r * denominator for n, r in zip(new, claim.request, strict=True))
-            if not met and new != old:
-                still.append(i)
-        unmet, remaining = still, [max(0, amount) for amount in left]
-        if remaining == before:
-            break
-    return [[amount // denominator for amount in row] for row in deserved]
-
-
-def _clamped(claim: Claim, amounts: list[int], denominator: int) -> list[int]:
-    bounds = zip(amounts, claim.limit, claim.request, claim.guarantee, strict=True)
-    return [
-        max(min(amount, limit * denominator, request * denominator), guarantee * denominator)
-        for amount, limit, request, guarantee in bounds
+    columns = [
+        _fill(amount, [(c.weight, min(c.limit[row], c.request[row]), c.guarantee[row]) for c in claims])
+        for row, amount in enumerate(total)
     ]
+    return [list(amounts) for amounts in zip(*columns, strict=True)] if columns else [[] for _ in claims]
+
+
+def _fill(total: int, claims: Sequence[tuple[int, int, int]]) -> list[int]:
+    """One row; ``claims``: weight, most, least."""
+    weights = sum(weight for weight, _, _ in claims)
+    if not claims or not total:
+        return [least for _, _, least in claims]
+    # Amounts are integers over the denominator.
+    denominator = weights
+    given = [max(min(total * weight, most * denominator), least * denominator) for weight, most, least in claims]
+    rest = total * denominator - sum(given)
+    while rest > 0:
+        open_to = [i for i, (_, most, _) in enumerate(claims) if given[i] < most * denominator]
+        if not open_to:
+            break
+        weights = sum(claims[i][0] for i in open_to)
+        factor = weights // math.gcd(weights, rest)
+        if denominator * factor <= _MAX_DENOMINATOR:
+            denominator, rest, given = denominator * factor, rest * factor, [amount * factor for amount in given]
+        before = rest
+        for i in open_to:
+            weight, most, _ = claims[i]
+            more = min(before * weight // weights, most * denominator - given[i])
+            given[i] += more
+            rest -= more
+        if rest == before:
+            break
+    return [amount // denominator for amount in given]
 
 
 def real_capability(

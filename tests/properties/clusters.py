@@ -180,7 +180,24 @@ def _queue(rng, name, flood, inference):
         extra["service_type"] = "inference" if inference else "training"
     if rng.random() < 0.07:
         extra["state"] = rng.choice(("Closed", "Closing"))
+    extra |= _entitlements(rng)
+    if extra.get("parent") == name:
+        del extra["parent"]
     return b.queue(name, quota, **kind, created=rng.randint(0, 3), **extra)
+
+
+def _entitlements(rng):
+    """What only plugins of upstream's look at: weights, lines, guarantees, a tree of queues."""
+    extra = {"weight": rng.choice((1, 1, 2, 5))} if rng.random() < 0.5 else {}
+    for part in ("deserved", "guarantee", "capability"):
+        if rng.random() < 0.25:
+            sizes = (0, 1, 2) if part == "guarantee" else (1, 2, 4, 8)
+            extra[part] = {"nvidia.com/gpu": rng.choice(sizes)}
+            if rng.random() < 0.3:
+                extra[part]["cpu"] = rng.choice((1, 4, 16))
+    if rng.random() < 0.2:
+        extra["parent"] = rng.choice(("q0", "root", "nowhere"))
+    return extra
 
 
 def _gang(rng, name, queues, nodes, room, flood):
@@ -218,6 +235,7 @@ def _gang(rng, name, queues, nodes, room, flood):
         owner=owner,
         phase=phase,
         preemptable=preemptable,
+        annotations={"volcano.sh/sla-waiting-time": rng.choice(("1h", "2h", "150m"))} if rng.random() < 0.1 else None,
     )
     if service != "training":
         return [group, *pods]

@@ -8,7 +8,15 @@ from __future__ import annotations
 import json
 
 # name -> random arguments
-PLUGINS = {}
+PLUGINS = {
+    "capacity": lambda rng: {"ancestorReclaimLevel": rng.choice((0, 0, 1, 3))},
+    "drf": lambda rng: {},
+    "overcommit": lambda rng: {"overcommit-factor": rng.choice((1.0, 1.2, 1.7))},
+    "proportion": lambda rng: {},
+    "sla": lambda rng: {"sla-waiting-time": rng.choice(("", "2h", "9000s"))},
+}
+# name -> random switches
+SWITCHES = {"capacity": lambda rng: {"enableHierarchy": rng.random() < 0.6}}
 # Actions beside enqueue, allocate, backfill, reclaim.
 ACTIONS = ("gangpreempt", "gangreclaim", "preempt")
 
@@ -27,7 +35,7 @@ def random_policy(rng, options):
     for name in sorted(PLUGINS):
         if rng.random() < 0.3:
             tier = rng.choice((first, second, second))
-            tier.insert(rng.randrange(len(tier) + 1), _plugin(name, PLUGINS[name](rng)))
+            tier.insert(rng.randrange(len(tier) + 1), _plugin(name, PLUGINS[name](rng), **SWITCHES.get(name, _none)(rng)))
     actions = ["enqueue", "allocate", "backfill", "reclaim"]
     if rng.random() < 0.2:
         actions.remove("enqueue")
@@ -35,6 +43,10 @@ def random_policy(rng, options):
         if rng.random() < 0.3:
             actions.insert(rng.randrange(1, len(actions) + 1), name)
     return json.dumps({"actions": ", ".join(actions), "tiers": [{"plugins": first}, {"plugins": second}]})
+
+
+def _none(rng):
+    return {}
 
 
 def _plugin(name, arguments=None, **switches):

@@ -8,7 +8,7 @@ method gets the world first. Points and their answers:
 - all must say True: ``valid``, ``ready`` (world, gang), ``allowed(world, task, card)``, ``filter(world, task, node)``
   (once what leaves has left), ``filter_now`` (what stands in the way until then),
   ``reclaimer(world, gang)``, ``well_written(world, gang)``, ``preemptive(world, task, card)``
-- one True is enough: ``overused(world, queue)``
+- one True is enough: ``overused(world, queue)``, ``holds_partly(world, gang)``
 - only the first tier with a registrant: ``starving(world, gang)``
 - added: ``score(world, task, node)``
 - victims, a set of task keys or None to abstain: ``reclaimable``, ``preemptable``, ``unified_evictable`` (world, task,
@@ -34,6 +34,7 @@ SWITCH = {
     "filter_now": "predicate",
     "score": "node_order",
     "overused": "overused",
+    "holds_partly": "job_pipelined",
     "reclaimer": "reclaimable",
     "reclaimable": "reclaimable",
     "preemptable": "preemptable",

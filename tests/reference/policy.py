@@ -46,8 +46,14 @@ def hooks_of(policy, options):
         arguments = {"capacity-card": options}
         tiers = [[(NAIVE[n](arguments.get(n, {})), switches) for n, switches in tier] for tier in _FOUNDING_TIERS]
     else:
-        tiers = [[(NAIVE[o.name](o.arguments), o.switches) for o in tier] for tier in policy.tiers]
+        tiers = [[(_made(option), option.switches) for option in tier] for tier in policy.tiers]
     return Hooks(tiers)
+
+
+def _made(option):
+    plugin = NAIVE[option.name](option.arguments)
+    plugin.switches = option.switches
+    return plugin
 
 
 def install(world, policy=None):

@@ -23,7 +23,9 @@ def units_near(world, reclaimer, task, nodes):
         if not protected(world, reclaimer, gang, held):
             holding[gang] = held
     asks = members(world, reclaimer, "pending")[0]
-    allowed = world["hooks"].victims("reclaimable", world, asks, [t for held in holding.values() for t in held])
+    # Those who would be taken first come first: some plugins let only so many go.
+    order = sorted(holding, key=lambda gang: _cheapest_first(_unit(world, gang, task, holding[gang], spare=0)))
+    allowed = world["hooks"].victims("reclaimable", world, asks, [t for gang in order for t in holding[gang]])
     for gang, held in holding.items():
         free_to_go = [t for t in held if t["pod"].preemptable is not False and t["key"] in allowed]
         if len(free_to_go) == len(held):
@@ -33,6 +35,10 @@ def units_near(world, reclaimer, task, nodes):
         if spare:
             found += [_unit(world, gang, task, [t], spare=spare) for t in free_to_go if t["status"] == "running"]
     return found
+
+
+def _cheapest_first(unit):
+    return (unit["level"], unit["work"], unit["gang"])
 
 
 def protected(world, reclaimer, gang, held):

@@ -238,7 +238,11 @@ def _allocate_turn(world, gang):
             if task["best_effort"] and missing(world, gang):
                 place(world, task, changes)
     if missing(world, gang) or (not ready(world, gang) and not pipelined(world, gang)):
-        undo(changes)
+        if changes and pipelined(world, gang) and world["hooks"].any("holds_partly", world, gang):
+            _hold_back(world, gang)
+            renew(world, gang)
+        else:
+            undo(changes)
         return False
     if not ready(world, gang):
         _hold_back(world, gang)

@@ -41,6 +41,17 @@ def test_rounds_lose_nothing():
     assert fill(36, *claims) == [10, 10, 10, 1, 2, 3]
 
 
+def test_wishes_that_cross_end():
+    """One wants the first resource, one the second: all of each goes to who wants it, in so many rounds as can be."""
+    claims = [Claim(1, [9, 1], [NO_LIMIT] * 2, [0, 0]), Claim(1, [1, 9], [NO_LIMIT] * 2, [0, 0])]
+    assert water_filling([8, 8], claims) == [[7, 1], [1, 7]]
+
+
+def test_a_guarantee_comes_before_what_others_leave():
+    """Four each, the first raised to five; the three that nobody took are shared on top of that."""
+    assert fill(12, (1, 12, NO_LIMIT, 5), (1, 12), (1, 0)) == [6, 5, 0]
+
+
 def test_each_resource_is_shared_by_itself():
     claims = [Claim(1, [8, 0], [NO_LIMIT] * 2, [0, 0]), Claim(1, [8, 6], [NO_LIMIT] * 2, [0, 0])]
     assert water_filling([10, 10], claims) == [[5, 0], [5, 6]]

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from tests.reference.plugins.capacity import Capacity
 from tests.reference.plugins.capacity_card import CapacityCard
 from tests.reference.plugins.conformance import Conformance
+from tests.reference.plugins.drf import Drf
 from tests.reference.plugins.gang import Gang
 from tests.reference.plugins.nodeorder import NodeOrder
+from tests.reference.plugins.overcommit import Overcommit
 from tests.reference.plugins.predicates import Predicates
 from tests.reference.plugins.priority import Priority
+from tests.reference.plugins.proportion import Proportion
+from tests.reference.plugins.sla import Sla
 
 NAIVE = {
+    "capacity": Capacity,
     "capacity-card": CapacityCard,
     "conformance": Conformance,
+    "drf": Drf,
     "gang": Gang,
     "nodeorder": NodeOrder,
+    "overcommit": Overcommit,
     "predicates": Predicates,
     "priority": Priority,
+    "proportion": Proportion,
+    "sla": Sla,
 }

@@ -1,0 +1,178 @@
+"""capacity: ceilings, lines and guarantees, flat or as a tree."""
+
+from __future__ import annotations
+
+from tests.reference import resources as r
+from tests.reference.quota import queue_open
+
+
+class Capacity:
+    """Queues with a ceiling, a line and a part that stays free."""
+
+    guards = ("reclaimable",)
+
+    def __init__(self, arguments):
+        self.level = arguments.get("ancestorReclaimLevel", 0)
+
+    def tree(self, world):
+        """Whether queues form one."""
+        return self.switches.get("hierarchy", False)
+
+    def above(self, world, name):
+        """The parent, None for the children of the root."""
+        parent = world["queues"][name].parent if self.tree(world) else ""
+        return parent if parent in world["queues"] and parent != "root" else None
+
+    def path(self, world, name):
+        """From the queue up."""
+        found = [name]
+        while (up := self.above(world, found[-1])) is not None:
+            found.append(up)
+        return found
+
+    def children(self, world, name):
+        return [q for q in world["queues"] if q != "root" and self.above(world, q) == name]
+
+    def below(self, world, name):
+        """The queue and all below it."""
+        return {q for q in world["queues"] if name in self.path(world, q)}
+
+    def broken(self, world, name):
+        """Its place, or that of a queue above it, cannot be."""
+        return any(self._wrong(world, q) for q in self.path(world, name))
+
+    def _wrong(self, world, name):
+        spec = world["queues"][name]
+        if self.tree(world) and spec.parent not in ("", "root") and spec.parent not in world["queues"]:
+            return True
+        own, up = r.capability(world, spec), self.above(world, name)
+        if up is not None:
+            most = self.capability(world, up)
+            if any(what in most and amount > most[what] for what, amount in own.items()):
+                return True
+        kids = self.children(world, name)
+        for what, amount in r.written(world, spec.guarantee).items():
+            if sum(self.guarantee(world, kid).get(what, 0) for kid in kids) > amount:
+                return True
+        for what, amount in r.written(world, spec.deserved).items():
+            if sum(self.named(world, kid).get(what, 0) for kid in kids) > amount:
+                return True
+        return False
+
+    def capability(self, world, name):
+        up = self.above(world, name)
+        return {**(self.capability(world, up) if up else {}), **r.capability(world, world["queues"][name])}
+
+    def guarantee(self, world, name):
+        found = r.written(world, world["queues"][name].guarantee)
+        for what in r.names(world):
+            of_children = sum(self.guarantee(world, kid).get(what, 0) for kid in self.children(world, name))
+            if of_children > found.get(what, 0):
+                found[what] = of_children
+        return found
+
+    def named(self, world, name):
+        """deserved as written; a parent that says nothing deserves what its children do."""
+        found = r.written(world, world["queues"][name].deserved)
+        kids = [self.named(world, kid) for kid in self.children(world, name)]
+        for what in r.names(world):
+            if what not in found and any(what in kid for kid in kids):
+                found[what] = sum(kid.get(what, 0) for kid in kids)
+        return found
+
+    def real(self, world, name):
+        up = self.above(world, name)
+        room = self.real(world, up) if up else r.total(world)
+        beside = [q for q in world["queues"] if self.above(world, q) == up and (q != "root" or not self.tree(world))]
+        own, most = self.guarantee(world, name), self.capability(world, name)
+        found = {}
+        for what, there in room.items():
+            free = max(0, there - sum(self.guarantee(world, q).get(what, 0) for q in beside)) + own.get(what, 0)
+            found[what] = min(free, most.get(what, free))
+        return found
+
+    def line(self, world, name):
+        want, least, most = self.named(world, name), self.guarantee(world, name), self.real(world, name)
+        return {
+            what: max(min(want.get(what, 0), most[what]), least.get(what, 0))
+            for what in r.names(world)
+            if what in want or least.get(what, 0)
+        }
+
+    def share(self, world, name):
+        line = self.line(world, name)
+        return r.share(r.used(world, self.below(world, name)), line) if line else 1.0
+
+    def queue_order(self, world, name):
+        places = [
+            (self.share(world, q), not self.line(world, q), world["queues"][q].created, q)
+            for q in reversed(self.path(world, name))
+        ]
+        return (-world["queues"][name].priority, tuple(places))
+
+    def well_written(self, world, gang):
+        name = world["gangs"][gang].queue
+        leaf = not self.children(world, name) and (name != "root" or not self.tree(world))
+        return leaf and not self.broken(world, name)
+
+    def enqueueable(self, world, gang):
+        name = world["gangs"][gang].queue
+        need, unknown = r.asked(world, gang)
+        if not self.well_written(world, gang) or not self._open(world, name) or unknown:
+            return -1
+        for q in self.path(world, name):
+            below = self.below(world, q)
+            held = r.less(r.used(world, below), r.elastic(world, below))
+            if not r.fits(need, self.real(world, q), held, r.promised(world, below)):
+                return -1
+        return 1
+
+    def _open(self, world, name):
+        return all(queue_open(world, q) for q in self.path(world, name))
+
+    def allowed(self, world, task, card):
+        need = r.of_task(world, task)
+        path = self.path(world, task["queue"])
+        return self._open(world, task["queue"]) and all(
+            r.fits(need, self.real(world, q), r.used(world, self.below(world, q))) for q in path
+        )
+
+    def preemptive(self, world, task, card):
+        near = self.path(world, task["queue"])[: self.level + 1]
+        return self.allowed(world, task, card) and any(self._within(world, q, r.of_task(world, task)) for q in near)
+
+    def _within(self, world, name, need):
+        held = r.used(world, self.below(world, name))
+        tests = [held[what] + need[what] <= most for what, most in self.line(world, name).items() if need[what] > 0]
+        return bool(tests) and all(tests)
+
+    def reclaimable(self, world, task, candidates):
+        if self.broken(world, task["queue"]):
+            return set()
+        wants, left, allowed = r.of_task(world, task), {}, set()
+        shared = self.path(world, task["queue"])
+        for other in candidates:
+            gives, path = r.of_task(world, other), self.path(world, other["queue"])
+            for q in path:
+                left.setdefault(q, r.used(world, self.below(world, q)))
+            tested = [q for q in path if q not in shared][: self.level + 1] or path[:1]
+            common = any(gives[what] > 0 and wants[what] > 0 for what in wants)
+            if (
+                common
+                and not self.broken(world, other["queue"])
+                and all(self._lets_go(world, q, left[q], gives, wants) for q in tested)
+            ):
+                allowed.add(other["key"])
+                for q in path:
+                    left[q] = r.less(left[q], gives)
+        return allowed
+
+    def _lets_go(self, world, name, held, gives, wants):
+        for what, least in self.guarantee(world, name).items():
+            if gives[what] > 0 and least > 0 and held[what] - gives[what] < least:
+                return False
+        line = {what: most for what, most in self.line(world, name).items() if gives[what] > 0}
+        if not line:
+            return True
+        wanted = [what for what in line if wants[what] > 0] or list(line)
+        return any(held[what] > line[what] for what in wanted)
