@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from bench import snapshots
+from bench import openb, snapshots
 from bench.clock import clock
 from bench.clusters import GANG, SIZES, Size, objects
 from bench.persist import persist
@@ -72,5 +72,6 @@ SCENARIOS = (
     Scenario("A7-event", "us", 15.0, _event),
     Scenario("A9-500", "ms", 20.0, persist(500)),
     Scenario("A9-10k", "ms", 250.0, persist(10_000)),
+    *(Scenario(f"A12-{name}", "%", means[2], openb.over_seeds(name), once=True) for name, means in openb.known()),
     Scenario("A14", "%", 2.0, soak(), once=True),
 )

@@ -10,6 +10,7 @@ import numpy as np
 from scheduler_core.algorithms.fit import card_fit, resource_fit
 from scheduler_core.framework.combine import Hooks
 from scheduler_core.framework.plugin import Plugin
+from scheduler_core.model.resources import MILLI
 from scheduler_core.state.card_table import choose_cards
 from scheduler_core.state.cluster import Cluster
 from scheduler_core.state.status import Bools, Floats
@@ -171,7 +172,16 @@ class Candidates:
                 free = cards.free_now(card, node) if now else cards.free_future(card, node)
                 chosen = choose_cards(free, cls.whole, cls.share)
                 if chosen is not None:
-                    return Spot(node, card, chosen, now)
+                    return Spot(node, card, self._wished(cls, card, node, free) or chosen, now)
+        return None
+
+    def _wished(self, cls: TaskClass, card: int, node: int, free: list[int]) -> tuple[int, ...] | None:
+        """The cards that a plugin asks for, if they have room."""
+        need = cls.share or MILLI
+        for _, call in self._hooks.flat("card_choice"):
+            wish: tuple[int, ...] | None = call(cls, card, node)
+            if wish is not None and all(free[i] >= need for i in wish):
+                return wish
         return None
 
     def first_refusals(self, cls: TaskClass) -> list[str]:

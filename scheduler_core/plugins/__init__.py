@@ -12,6 +12,7 @@ from scheduler_core.plugins.coscheduling import Coscheduling
 from scheduler_core.plugins.default_preemption import DefaultPreemption
 from scheduler_core.plugins.deviceshare import DeviceShare
 from scheduler_core.plugins.drf import Drf
+from scheduler_core.plugins.fragmentation import Fragmentation
 from scheduler_core.plugins.gang import Gang
 from scheduler_core.plugins.machine_group import MachineGroup
 from scheduler_core.plugins.nodegroup import NodeGroup
@@ -41,6 +42,7 @@ PLUGINS: dict[str, type[Plugin]] = {
         DefaultPreemption,
         DeviceShare,
         Drf,
+        Fragmentation,
         Gang,
         MachineGroup,
         NodeGroup,

@@ -1,0 +1,238 @@
+"""How much of what a node has left could not serve the usual tasks, and how much more that becomes with a new one.
+
+The fragmentation of a node for one task is what is left on its cards that the task could not use: everything where the
+task does not fit (cpu, memory, cards), else what is left on cards too full (or of other types) for it. The expected
+fragmentation is the mean over a mix of tasks, each weighted by how often it comes. Scores are whole numbers, as in the
+source, and many nodes are alike; among those the fullest is taken, in cpu, memory and cards together.
+Source: Weng et al., Beware of Fragmentation (FGD), USENIX ATC 2023, sections 3 and 4.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from scheduler_core.algorithms.compiled import compiled, compiled_inline
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+_WHOLE = 1000
+# A change by one whole card moves the score from 50 to 73 (less) or to 26 (more).
+_SCALE = 1000.0
+
+
+class Mix(NamedTuple):
+    """Usual tasks, one row each.
+
+    Attributes:
+        cpu, memory: int64 (M,), milli-cores and MiB.
+        need: int64 (M,), milli-cards on each card that it uses, 0 for a task without cards.
+        number: int64 (M,), on how many cards.
+        serves: bool (M, C), the card types that will do.
+        share: float64 (M,), how often it comes; they add up to 1.
+    """
+
+    cpu: Ints
+    memory: Ints
+    need: Ints
+    number: Ints
+    serves: Bools
+    share: Floats
+
+
+class Task(NamedTuple):
+    """The task that is to be placed: amounts, and its card types, the preferred first (int64)."""
+
+    cpu: int
+    memory: int
+    whole: int
+    share: int
+    cards: Ints
+
+
+class Cards(NamedTuple):
+    """Single cards of the nodes, as in the card table.
+
+    Attributes:
+        start, count: int32 (C, N). left: int64 (rows,), milli-cards left on each card.
+    """
+
+    start: npt.NDArray[np.int32]
+    count: npt.NDArray[np.int32]
+    left: Ints
+
+
+@compiled
+def _of_one(left: Ints, kind: Ints, size: int, cpu: int, memory: int, mix: Mix) -> float:
+    """Expected fragmentation of one node in milli-cards: ``size`` cards with what is left and their types."""
+    total = 0
+    for card in range(size):
+        total += max(left[card], 0)
+    if total == 0:
+        return 0.0
+    expected = 0.0
+    for m in range(len(mix.need)):
+        wasted = total
+        need = mix.need[m]
+        if need > 0 and cpu >= mix.cpu[m] and memory >= mix.memory[m]:
+            fitting, usable = 0, 0
+            for card in range(size):
+                if left[card] >= need and mix.serves[m, kind[card]]:
+                    fitting += 1
+                    usable += left[card]
+            if fitting >= mix.number[m]:
+                wasted = total - usable
+        expected += mix.share[m] * wasted
+    return expected
+
+
+@compiled
+def _gather(node: int, cards: Cards, left: Ints, kind: Ints) -> int:
+    """Write the node's cards of all types into ``left`` and ``kind``; return how many there are."""
+    size = 0
+    for card in range(cards.count.shape[0]):
+        first = cards.start[card, node]
+        for row in range(first, first + cards.count[card, node]):
+            left[size], kind[size] = cards.left[row], card
+            size += 1
+    return size
+
+
+@compiled
+def _most_cards(cards: Cards) -> int:
+    most = 0
+    for node in range(cards.count.shape[1]):
+        most = max(most, cards.count[:, node].sum())
+    return most
+
+
+@compiled
+def expected_fragments(nodes: Ints, cpu: Ints, memory: Ints, cards: Cards, mix: Mix) -> Floats:
+    """Expected fragmentation of each of the ``nodes`` (positions), milli-cards.
+
+    Args:
+        cpu, memory: int64 (N,), what all nodes have left.
+
+    Returns:
+        float64 (len(nodes),). O(nodes x M x cards of a node).
+    """
+    size = _most_cards(cards)
+    left, kind = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    found = np.zeros(len(nodes), dtype=np.float64)
+    for i in range(len(nodes)):
+        node = nodes[i]
+        size = _gather(node, cards, left, kind)
+        found[i] = _of_one(left, kind, size, cpu[node], memory[node], mix)
+    return found
+
+
+@compiled
+def _score(before: float, after: float) -> int:
+    """0 to 100, whole numbers as the source has them: the less fragmentation grows, the higher."""
+    return int(100.0 / (1.0 + np.exp((after - before) / _SCALE)))
+
+
+@compiled_inline
+def _fullness(cpu: int, memory: int, cards: int, most: Ints) -> float:
+    """0 to 1, below 1: how little is left, against the most that any node has of cpu, memory and milli-cards."""
+    return (3.0 - cpu / most[0] - memory / most[1] - cards / most[2]) / 3.001
+
+
+@compiled
+def _best_card(
+    left: Ints, kind: Ints, size: int, cpu: int, memory: int, before: float, task: Task, mix: Mix
+) -> tuple[int, int]:
+    """Score and place (among the gathered cards) of the best card for a share; place -1 where none has room."""
+    best, place = -1, -1
+    for option in range(len(task.cards)):
+        for card in range(size):
+            if kind[card] != task.cards[option] or left[card] < task.share:
+                continue
+            left[card] -= task.share
+            score = _score(before, _of_one(left, kind, size, cpu, memory, mix))
+            left[card] += task.share
+            if score > best:
+                best, place = score, card
+        if place >= 0:
+            break
+    return best, place
+
+
+@compiled
+def _take_whole(left: Ints, kind: Ints, size: int, task: Task) -> bool:
+    """Take entirely free cards of the first type that has enough of them."""
+    for option in range(len(task.cards)):
+        free = 0
+        for card in range(size):
+            if kind[card] == task.cards[option] and left[card] >= _WHOLE:
+                free += 1
+        if free < task.whole:
+            continue
+        taken = 0
+        for card in range(size):
+            if taken < task.whole and kind[card] == task.cards[option] and left[card] >= _WHOLE:
+                left[card] -= _WHOLE
+                taken += 1
+        return True
+    return False
+
+
+@compiled
+def growth_scores(
+    nodes: Ints, cpu: Ints, memory: Ints, cards: Cards, most: Ints, before: Floats, task: Task, mix: Mix
+) -> Floats:
+    """Score of each of the ``nodes`` for a task, 0 to 101: 50 where nothing changes, more where fragments go.
+
+    Args:
+        cpu, memory: int64 (N,), what all nodes have left.
+        most: int64 (3,), the most cpu, memory and milli-cards that any node has, at least 1.
+        before: float64 (N,), expected fragmentation as they are.
+
+    Returns:
+        float64 (len(nodes),); 0 where the task does not fit. O(nodes x M x cards of a node^2) for a share, else one
+        power less.
+    """
+    size = _most_cards(cards)
+    left, kind = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    found = np.zeros(len(nodes), dtype=np.float64)
+    for i in range(len(nodes)):
+        node = nodes[i]
+        cpu_left, memory_left = cpu[node] - task.cpu, memory[node] - task.memory
+        if cpu_left < 0 or memory_left < 0:
+            continue
+        size = _gather(node, cards, left, kind)
+        held = left[:size].sum()
+        if task.share > 0:
+            score, place = _best_card(left, kind, size, cpu_left, memory_left, before[node], task, mix)
+            if place < 0:
+                continue
+            held -= task.share
+        elif task.whole == 0 or _take_whole(left, kind, size, task):
+            score = _score(before[node], _of_one(left, kind, size, cpu_left, memory_left, mix))
+            held -= task.whole * _WHOLE
+        else:
+            continue
+        found[i] = score + _fullness(cpu_left, memory_left, held, most)
+    return found
+
+
+@compiled
+def best_card_for_share(
+    node: int, cpu: Ints, memory: Ints, cards: Cards, before: float, task: Task, mix: Mix
+) -> tuple[int, int]:
+    """Type and number (among the node's cards of that type) of the card where a share wastes least; -1, -1 = none."""
+    size = _most_cards(cards)
+    left, kind = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    size = _gather(node, cards, left, kind)
+    _, place = _best_card(left, kind, size, cpu[node] - task.cpu, memory[node] - task.memory, before, task, mix)
+    if place < 0:
+        return -1, -1
+    number = 0
+    for card in range(place):
+        if kind[card] == kind[place]:
+            number += 1
+    return int(kind[place]), number
