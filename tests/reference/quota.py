@@ -178,8 +178,9 @@ def admits(world, gang):
 
 def _within_over_commit(world, gang, asked):
     factor = world["options"]["overCommitFactor"]
-    taking = service_type(world, gang) == "inference" or (
-        service_type(world, gang) == "unknown" and world["options"]["unknownReclaimer"] == "allow"
+    taking = "reclaim" in world["actions"] and (
+        service_type(world, gang) == "inference"
+        or (service_type(world, gang) == "unknown" and world["options"]["unknownReclaimer"] == "allow")
     )
     for what in ("cpu", "memory"):
         if not asked[what]:
