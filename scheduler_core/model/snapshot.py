@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from scheduler_core.model.cards import CardType
+from scheduler_core.model.disruption import DisruptionBudget
 from scheduler_core.model.node import Node
 from scheduler_core.model.observed import Namespace, NodeMetrics, NumaTopology
 from scheduler_core.model.pod import Pod
@@ -14,7 +15,7 @@ from scheduler_core.model.resource_quota import ResourceQuota
 from scheduler_core.model.storage import StorageClass, Volume, VolumeClaim
 
 
-class Snapshot(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+class Snapshot(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """A cluster at one moment. Every list is sorted by its key (name, or namespace/name).
 
     Attributes:
@@ -24,7 +25,7 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         card_types: discovered from the nodes, by name.
         namespaces: those that are known with their labels, by name.
         claims, volumes, storage_classes: by namespace/name, name, name.
-        resource_quotas: by namespace/name.
+        resource_quotas, disruption_budgets: by namespace/name.
         numa, metrics: what agents report of nodes, by name of the node.
         schedulers: pods with one of these ``schedulerName`` are to be scheduled.
         latest: the latest timestamp seen in the input, seconds since the epoch (the default of ``now``).
@@ -43,6 +44,7 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     volumes: tuple[Volume, ...] = ()
     storage_classes: tuple[StorageClass, ...] = ()
     resource_quotas: tuple[ResourceQuota, ...] = ()
+    disruption_budgets: tuple[DisruptionBudget, ...] = ()
     numa: tuple[NumaTopology, ...] = ()
     metrics: tuple[NodeMetrics, ...] = ()
     schedulers: tuple[str, ...] = ("tidesched", "volcano")
