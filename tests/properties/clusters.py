@@ -10,6 +10,7 @@ SHARE = f"{OTHER}/mps-80g*1/4"
 CARDS = (WHOLE, OTHER, SLICE, SHARE)
 OWNER_KINDS = {"training": "Job", "inference": "ReplicaSet", "unknown": "StatefulSet"}
 POLICIES = ("AbortJob", "RestartJob", "")
+LATE = "WaitForFirstConsumer"
 CLASSES = ("pc-high", "pc-medium", "pc-normal", "pc-low")
 
 
@@ -53,6 +54,8 @@ def random_cluster(rng, *, flood=None):
     if rng.random() < 0.2:
         where = rng.choice(sorted(nodes))
         objects.append(b.pod("foreign", scheduler="default-scheduler", node=where, cpu=rng.choice((1, 16))))
+    if rng.random() < 0.15:
+        objects += _storage(rng, [body for body in objects if body["kind"] == "Pod"], sorted(nodes))
     options = {
         "overCommitFactor": rng.choice((1.0, 1.5, 2.0, 2.0, 4.0)),
         "cardUnlimitedCpuMemory": rng.random() < 0.7,
@@ -135,6 +138,41 @@ def _storm_claim(rng, name, queues, cards):
     return [group, *pods]
 
 
+def _storage(rng, pods, nodes):
+    """Claims for some of the pods, volumes and classes; also what cannot be bound."""
+    for body in pods:
+        if rng.random() < 0.3:
+            claims = rng.sample(range(4), rng.choice((1, 1, 2)))
+            mounts = [{"name": f"v{i}", "persistentVolumeClaim": {"claimName": f"c{i}"}} for i in claims]
+            body["spec"]["volumes"] = mounts
+    made = [
+        _object("StorageClass", "local", provisioner="kubernetes.io/no-provisioner", volumeBindingMode=LATE),
+        _object("StorageClass", "made", provisioner="d", volumeBindingMode=LATE),
+        _object("StorageClass", "early", provisioner="d"),
+    ]
+    for i in range(rng.randint(0, 4)):
+        line = {"key": "kubernetes.io/hostname", "operator": "In", "values": [rng.choice(nodes)]}
+        spec = {"capacity": {"storage": rng.choice((5, 10))}, "accessModes": ["ReadWriteOnce"]}
+        if rng.random() < 0.7:
+            spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": [line]}]}}
+        if rng.random() < 0.5:
+            spec["csi"] = {"driver": "d", "volumeHandle": f"h{i}"}
+        made.append(_object("PersistentVolume", f"v{i}", spec={**spec, "storageClassName": "local"}))
+    for i in range(4):
+        spec = {"accessModes": [rng.choice(("ReadWriteOnce", "ReadWriteOnce", "ReadWriteOncePod"))]}
+        spec["resources"] = {"requests": {"storage": rng.choice((1, 7))}}
+        if rng.random() < 0.3:
+            spec["volumeName"] = f"v{rng.randint(0, 3)}"
+        spec["storageClassName"] = rng.choice(("local", "local", "made", "made", "early"))
+        made.append(_object("PersistentVolumeClaim", f"c{i}", spec=spec))
+    return made
+
+
+def _object(kind, name, **fields):
+    version = "storage.k8s.io/v1" if kind == "StorageClass" else "v1"
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name}, **fields}
+
+
 def _node(rng, name, nodes, flood):
     kind = rng.choice(("whole", "whole", "whole", "other") if flood else ("whole", "other", "mig", "mps", "cpu"))
     if flood and rng.random() < 0.15:
@@ -150,6 +188,8 @@ def _node(rng, name, nodes, flood):
     cpu = rng.choice((16, 64) if flood else (4, 16, 64, 1_000_000))
     memory = rng.choice(("8Gi", "64Gi", "512Ti"))
     extra |= {"cpu": cpu, "memory": memory, "pods": 3 if rng.random() < 0.1 else 110}
+    if rng.random() < 0.1:
+        extra["extended"] = {"attachable-volumes-csi-d": 1}
     if kind == "cpu":
         nodes[name] = {}
         return b.node(name, **extra)

@@ -55,6 +55,7 @@ def _plugin(name, arguments=None, **switches):
 
 def _predicates(rng):
     kinds = ("NodeAffinity", "NodePorts", "TaintToleration", "PodAffinity", "PodTopologySpread")
+    kinds += ("VolumeBinding", "VolumeZone", "NodeVolumeLimits")
     return {f"predicate.{kind}Enable": False for kind in kinds if rng.random() < 0.1}
 
 

@@ -75,8 +75,8 @@ def _decisions_are_possible(world, result):
 
 
 def _without_company(task):
-    """The task as if it said nothing of others: whom it is near is looked at when all are in place."""
-    return {**task, "pod": msgspec.structs.replace(task["pod"], relations=None, labels={})}
+    """The task as if it had to do with no other: whom it is near is looked at when all are in place."""
+    return {**task, "pod": msgspec.structs.replace(task["pod"], relations=None, labels={}, claims=())}
 
 
 def _company_is_kept(world, result):

@@ -257,7 +257,7 @@ def _settle(world, gang, changes):
         node, card = task["node"], task["card"]
         attempt = [put(task, "pending")]
         options = [c for c in (task["choices"] or [None]) if allows(world, task, c) and card in (None, c)]
-        if take(world, task, node, options, attempt, future=False):
+        if admitted(world, task, node, future=False) and take(world, task, node, options, attempt, future=False):
             changes += attempt
         else:
             undo(attempt)

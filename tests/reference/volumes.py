@@ -76,14 +76,12 @@ def zone_fits(world, task, name):
     )
 
 
-def pick(world, task, name, taken):
-    """Volumes that the waiting claims take on a node; None = one of them gets none."""
+def pick(world, claims, name, taken):
+    """Volumes that waiting claims take on a node; None = one of them gets none."""
     node = world["nodes"][name]
     chosen = []
-    for claim in waiting(world, task):
+    for claim in claims:
         kind = class_of(world, claim)
-        if claim.selected_node and claim.selected_node != name:
-            return None
         free = [
             volume
             for volume in sorted(world["volumes"].values(), key=lambda v: (v.capacity, v.name))
@@ -125,9 +123,11 @@ def bindable(world, task, name):
     own = {claim.key for claim in waiting(world, task)}
     taken = []
     for other in users(world, task, PRESENT):
-        if any(claim.key not in own for claim in waiting(world, other)):
-            taken += pick(world, other, other["node"], taken) or []
-    return pick(world, task, name, taken) is not None
+        claims = [claim for claim in waiting(world, other) if claim.key not in own]
+        taken += pick(world, claims, other["node"], taken) or []
+    if any(claim.selected_node not in ("", name) for claim in waiting(world, task)):
+        return False
+    return pick(world, waiting(world, task), name, taken) is not None
 
 
 def alone(world, task, *, later):

@@ -103,6 +103,8 @@ def _task(world, pod, ours):
             pod.host_ports,
             pod.relations,
             tuple(sorted(pod.labels.items())),
+            pod.claims,
+            pod.images,
             tuple(pod.annotations.get(mark, pod.labels.get(mark)) for mark in MARKS),
         ),
     }
