@@ -1,0 +1,31 @@
+"""PodDisruptionBudgets: how many pods of a kind may be missing at once."""
+
+from __future__ import annotations
+
+import msgspec
+
+from scheduler_core.model.selector import LabelSelector
+
+
+class DisruptionBudget(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """One PodDisruptionBudget, immutable.
+
+    Attributes:
+        selector: over the labels of pods of its namespace; None selects nothing, an empty one every pod.
+        allowed: ``status.disruptionsAllowed``; None = the object has no status, then the spec is counted out.
+        min_available, max_unavailable: as written, a number or a percentage; empty = unset.
+        disrupted: pods (names) whose eviction ``status`` counts already.
+    """
+
+    namespace: str
+    name: str
+    selector: LabelSelector | None = None
+    allowed: int | None = None
+    min_available: str = ""
+    max_unavailable: str = ""
+    disrupted: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """``namespace/name``."""
+        return f"{self.namespace}/{self.name}"
