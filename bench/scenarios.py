@@ -11,6 +11,7 @@ from bench.clusters import GANG, SIZES, Size, objects
 from bench.persist import persist
 from bench.sessions import cold_session
 from bench.steady import soak, steady_session
+from bench.storms import STORM_TARGETS, storm
 from scheduler_core import SnapshotBuilder
 
 
@@ -68,6 +69,8 @@ SCENARIOS = (
     Scenario("A1-XL-500", "ms", 1000.0, cold_session(snapshots.SIZES["XL"], classes=500)),
     Scenario("A2", "ms", 5.0, steady_session(snapshots.SIZES["XL"])),
     Scenario("A2-nodes", "ms", 5.0, steady_session(snapshots.SIZES["XL"], nodes=100)),
+    *(Scenario(name, "ms", target, storm(name)) for name, target in STORM_TARGETS),
+    Scenario("A4-action", "ms", 15.0, storm("A4", step="reclaim")),
     Scenario("A7-M", "ms", 100.0, _snapshot(SIZES["M"])),
     Scenario("A7-event", "us", 15.0, _event),
     Scenario("A9-500", "ms", 20.0, persist(500)),

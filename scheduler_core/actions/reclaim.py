@@ -7,19 +7,24 @@ cards tested again -> keep it only if the gang can run with it. Source: volcano-
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar
+
+import numpy as np
 
 from scheduler_core.actions.allocate import hold_back, is_candidate
 from scheduler_core.actions.support.admission import renew_promise
 from scheduler_core.actions.support.attempt import Attempt, record
 from scheduler_core.actions.support.placement import place
 from scheduler_core.actions.support.quota_room import quota_room
-from scheduler_core.actions.support.reach import Reach
+from scheduler_core.actions.support.reach import useful_nodes
 from scheduler_core.actions.support.reservations import reserve
 from scheduler_core.actions.support.rotation import Rotation
 from scheduler_core.actions.support.upstream_reclaim import reclaim_as_upstream
+from scheduler_core.actions.support.victim_search import State, Verdicts, VictimSearch
 from scheduler_core.actions.support.victims import Victims
-from scheduler_core.algorithms.victims import Puzzle, Room, Unit
+from scheduler_core.algorithms.victims import Unit
+from scheduler_core.framework.gang_votes import gang_votes
 from scheduler_core.framework.plugin import Action, Argument
 from scheduler_core.framework.session import Session
 from scheduler_core.model.pod import ServiceType
@@ -44,7 +49,8 @@ class Reclaim(Action):
 
     def execute(self, session: Session) -> None:
         """Queues and gangs take turns; each gang is tried once."""
-        self._victims, self._reach = Victims(session), Reach(session)
+        self._victims = Victims(session)
+        self._search: VictimSearch | None = None
         # What nobody could be taken for: for ever in this action (room, quota and candidates only become fewer), or
         # at one place of the log where the attempt itself had moved something that may be undone.
         self._hopeless: dict[tuple[int, ServiceType, int], int | None] = {}
@@ -80,13 +86,13 @@ class Reclaim(Action):
         kept = bool(attempt.placed) and session.is_pipelined(gang) and not session.needed(gang)
         if not kept:
             attempt.statement.discard()
-        for other in attempt.touched:
-            self._victims.forget(other)
+        self._forget(attempt.touched)
         if not kept:
             if attempt.refused:
                 session.trace.reclaim_refusals[gang] = attempt.refused
             return
         session.commit(attempt.statement)
+        self._forget([gang])
         if not session.is_ready(gang):
             hold_back(session, gang)
         renew_promise(session, gang)
@@ -111,21 +117,20 @@ class Reclaim(Action):
         if key in self._hopeless and self._hopeless[key] in (None, len(session.nodes.log)):
             session.trace.count("reclaims known to be hopeless")
             return
-        view = session.candidates.view(cls)
-        useful = self._reach.useful(cls, view.allowed, limits)
-        nodes = self._reach.within(cls, useful, limits)
-        units = self._units(session, attempt, cls, self._victims.near(useful, nodes))
-        if not units:
+        state = self._state(session, attempt, cls, limits)
+        count = min(len(wanted), state.most(limits)) if state is not None else 0
+        if state is None or not count:
             self._hopeless[key] = version
             return
-        puzzle = self._puzzle(session, cls, nodes, limits, units)
-        count = min(len(wanted), puzzle.most())
-        if not count:
-            self._hopeless[key] = version
         while count:
-            chosen = puzzle.solve(count)
+            chosen = state.solve(count, limits)
             if chosen is None:
                 count -= 1
+                continue
+            if self._search is not None and self._search.protected(chosen):
+                state = self._state(session, attempt, cls, limits)
+                if state is None:
+                    return
                 continue
             point = attempt.statement.checkpoint()
             self._evict(session, attempt, chosen)
@@ -140,55 +145,62 @@ class Reclaim(Action):
                 attempt.units += chosen
                 return
             attempt.statement.rollback(point)
-            for unit in chosen:
-                self._victims.forget(int(session.tasks.gang[unit.members[0]]))
+            self._forget([int(session.tasks.gang[unit.members[0]]) for unit in chosen])
             count = len(placed)
 
-    def _units(self, session: Session, attempt: Attempt, cls: TaskClass, near: list[int]) -> list[Unit]:
-        """Everything of the gangs ``near`` that rules and votes let go; the others are noted with their rule."""
-        queue, victims = session.queue_of(attempt.gang), self._victims
-        gangs: list[int] = []
-        pool: list[int] = []
-        for gang in near:
-            rule = victims.rule(gang, queue)
-            if rule is None:
-                gangs.append(gang)
-                pool += victims.holding(gang).members
-            else:
-                attempt.refused[session.gangs.names[gang]] = rule
-        if not pool:
-            return []
-        reclaimer = session.gangs.with_status(attempt.gang, TaskStatus.PENDING)[0]
-        verdict = session.hooks.victims("reclaimable", reclaimer, pool)
-        attempt.verdict = verdict
-        units = []
-        for gang in gangs:
-            found = victims.units(gang, cls, verdict.allowed)
-            units += found
-            if not found:
-                rules = [verdict.refused[t] for t in victims.holding(gang).members if t in verdict.refused]
-                attempt.refused[session.gangs.names[gang]] = rules[0] if rules else "not every member may be taken"
-        return units
+    def _state(self, session: Session, attempt: Attempt, cls: TaskClass, limits: list[int]) -> State | None:
+        """The search state for the claimant; claimants of one class that may take from the same gangs share it."""
+        if self._search is None:
+            self._search = VictimSearch(session, self._victims)
+        gang, queue = attempt.gang, session.queue_of(attempt.gang)
+        reclaimer = session.gangs.with_status(gang, TaskStatus.PENDING)[0]
 
-    def _puzzle(self, session: Session, cls: TaskClass, nodes: Bools, limits: list[int], units: list[Unit]) -> Puzzle:
-        rooms: dict[int, Room] = {}
-        for unit in units:
-            for node in unit.frees:
-                if node not in rooms and nodes[node]:
-                    free = tuple(int(session.nodes.future[row, node]) for row in cls.rows)
-                    cards = tuple(tuple(session.cards.free_future(card, node)) for card in cls.cards)
-                    rooms[node] = Room(free, cards)
-        request = [int(cls.request[row]) for row in cls.rows]
-        return Puzzle(request, cls.whole, cls.share, limits, rooms, units)
+        def ask(candidates: Bools) -> Verdicts:
+            verdict = gang_votes(session.hooks, "reclaimable", gang, candidates)
+            shared.append(verdict is not None)
+            return verdict or session.hooks.victims("reclaimable", reclaimer, self._in_order(session, candidates))
+
+        shared: list[bool] = []
+        key: object = None
+        if not attempt.touched and not session.candidates.volatile(cls):
+            own = queue if session.ledger.queues[queue].reclaimable else -1
+            open_options = tuple(limits) if len(limits) > 1 else (limits[0] > 0,)
+            key = (cls.index, session.service_type(gang), own, open_options)
+        useful = useful_nodes(session, cls, limits)
+        state = self._search.state(key, cls, useful, limits, queue, ask)
+        if shared == [False]:
+            self._search.unshare(key)
+        if state is not None:
+            attempt.verdict = state.verdict
+            attempt.noted = state.refused()
+            attempt.refused.update({refusal.gang: refusal.rule for refusal in attempt.noted})
+        return state
+
+    def _in_order(self, session: Session, gangs: Bools) -> list[int]:
+        """Members in place of candidate gangs, in the order in which they would be taken: the cheapest gang first."""
+        search = self._search
+        assert search is not None
+        found = np.flatnonzero(gangs)
+        order = np.lexsort((found, search.work_of_gangs(found), search.rank_of(found)))
+        return [task for gang in found[order].tolist() for task in self._victims.holding(gang).members]
+
+    def _forget(self, gangs: Iterable[int]) -> None:
+        """Gangs have changed."""
+        for gang in gangs:
+            self._victims.forget(gang)
+            if self._search is not None:
+                self._search.forget(gang)
 
     def _evict(self, session: Session, attempt: Attempt, units: list[Unit]) -> None:
         leaving = [task for unit in units for task in unit.members]
+        gangs: dict[int, None] = {}
         for task in sorted(leaving, key=session.tasks.keys.__getitem__):
             attempt.statement.evict(task)
-            # The next class of tasks must not count on what has gone for this one.
             gang = int(session.tasks.gang[task])
             attempt.touched[gang] = None
-            self._victims.forget(gang)
+            gangs[gang] = None
+        # The next class of tasks must not count on what has gone for this one.
+        self._forget(gangs)
 
     def _reprieve(self, session: Session, attempt: Attempt) -> None:
         """With several classes in one gang, somebody taken for the first may not be needed any more."""

@@ -61,7 +61,7 @@ class Hooks:
     """
 
     def __init__(self, tiers: Sequence[Sequence[tuple[Plugin, dict[str, bool]]]] = (), *, compat: bool = False) -> None:
-        self._compat = compat
+        self.compat = compat
         self._tiers: dict[str, list[list[Hook]]] = {}
         self._flat: dict[str, list[Hook]] = {}
         for point in EXTENSION_POINTS:
@@ -149,7 +149,7 @@ class Hooks:
         that is empty without abstaining ends the walk with nobody. Nobody registered means nobody.
         """
         pool = tuple(candidates)
-        if self._compat:
+        if self.compat:
             return self._victims_upstream(point, subject, pool)
         votes: list[Vote] = []
         refused: dict[int, str] = {}

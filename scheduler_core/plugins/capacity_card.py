@@ -23,9 +23,11 @@ from scheduler_core.algorithms.tide import may_reclaim, refusal
 from scheduler_core.framework.combine import Ballot, Opinion
 from scheduler_core.framework.demand import Demand, Shortfall
 from scheduler_core.framework.forms import Form, Limits, ShareKey, StaticKey, Suspects, Term
+from scheduler_core.framework.gang_votes import GangOpinion
 from scheduler_core.framework.kernels.terms import STATIC
 from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.quota import Book
+from scheduler_core.framework.service_types import SERVICE_TYPES, service_codes
 from scheduler_core.framework.session import Session
 from scheduler_core.model.pod import ServiceType
 from scheduler_core.model.queue import Queue
@@ -352,6 +354,15 @@ class CapacityCard(Plugin):
             else:
                 refused[task] = rule
         return Opinion(frozenset(allowed), refused)
+
+    def reclaimable_gangs(self, reclaimer: int, candidates: Bools) -> GangOpinion:
+        """The same, for whole gangs."""
+        unknown_allowed = self._unknown_allowed()
+        kind = self.session.service_type(reclaimer)
+        rules = [refusal(kind, other, unknown_allowed=unknown_allowed) for other in SERVICE_TYPES]
+        codes = service_codes(self.session, self._owners)
+        allowed: Bools = np.array([rule is None for rule in rules], dtype=np.bool_)[codes]
+        return GangOpinion(allowed, lambda gang: rules[codes[gang]] or "")
 
     def unified_evictable(self, taker: int, candidates: Sequence[int]) -> Opinion:
         """The tide table between queues, inside a queue only where ``tidePreempt`` asks for it; upstream: no opinion."""

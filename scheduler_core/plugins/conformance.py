@@ -12,7 +12,9 @@ from typing import ClassVar
 
 from scheduler_core.algorithms.protection import system_rule
 from scheduler_core.framework.combine import Opinion
+from scheduler_core.framework.gang_votes import GangOpinion
 from scheduler_core.framework.plugin import Plugin
+from scheduler_core.state.status import Bools
 
 
 class Conformance(Plugin):
@@ -26,6 +28,10 @@ class Conformance(Plugin):
         rules = {task: system_rule(self.session.tasks.pod(task)) for task in candidates}
         refused = {task: rule for task, rule in rules.items() if rule is not None}
         return Opinion(frozenset(task for task, rule in rules.items() if rule is None), refused)
+
+    def reclaimable_gangs(self, reclaimer: int, candidates: Bools) -> GangOpinion:
+        """Everybody: a gang with system pods is never a candidate, and of a gang all of it is."""
+        return GangOpinion(candidates)
 
     preemptable = reclaimable
     unified_evictable = reclaimable

@@ -15,6 +15,7 @@ from typing import ClassVar
 
 from scheduler_core.framework.combine import Ballot, Opinion
 from scheduler_core.framework.forms import Form, Members, ReadyKey, Suspects
+from scheduler_core.framework.gang_votes import GangOpinion
 from scheduler_core.framework.plugin import Plugin
 from scheduler_core.state.status import READY, VALID, Bools, TaskStatus
 
@@ -84,6 +85,10 @@ class Gang(Plugin):
         if self.session.gangs_fall_whole:
             return Opinion(None)
         return self._surplus(candidates)
+
+    def reclaimable_gangs(self, reclaimer: int, candidates: Bools) -> GangOpinion | None:
+        """No say of whole gangs where they fall whole; elsewhere each member counts, so there is no such answer."""
+        return GangOpinion(None) if self.session.gangs_fall_whole else None
 
     def unified_evictable(self, taker: int, candidates: Sequence[int]) -> Opinion:
         """No say: the gang actions count minMember themselves. Upstream allows all, which shuts out lower tiers."""

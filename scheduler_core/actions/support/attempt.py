@@ -5,6 +5,7 @@ from __future__ import annotations
 from scheduler_core.actions.support.victims import cards_of
 from scheduler_core.algorithms.victims import Unit
 from scheduler_core.framework.combine import Verdict
+from scheduler_core.framework.gang_votes import GangVerdict
 from scheduler_core.framework.session import Session
 from scheduler_core.framework.statement import Statement
 from scheduler_core.model.decision import Eviction, Reclaim, ReclaimVictimGang, Refusal, VictimRole
@@ -19,7 +20,7 @@ class Attempt:
 
     Attributes:
         units: who leaves. placed: tasks that have a place; backed: those of them that needed somebody to leave.
-        verdict: the plugins' votes. refused: rule by candidate gang.
+        verdict: the plugins' votes. refused: rule by candidate gang; ``noted``: the same, once it is in its final form.
         touched: gangs that were taken at some point of the attempt, also those that were let go again.
     """
 
@@ -28,7 +29,8 @@ class Attempt:
         self.units: list[Unit] = []
         self.placed: list[int] = []
         self.backed: list[int] = []
-        self.verdict: Verdict | None = None
+        self.verdict: Verdict | GangVerdict | None = None
+        self.noted: tuple[Refusal, ...] | None = None
         self.refused: dict[str, str] = {}
         self.touched: dict[int, None] = {}
 

@@ -42,4 +42,4 @@ def keep(
 
 def as_unit(bundle: Bundle) -> Unit:
     """A bundle as an attempt notes it."""
-    return Unit(bundle.name, bundle.gang, bundle.level, bundle.work, bundle.size, bundle.members, {}, bundle.spare)
+    return Unit(bundle.name, bundle.gang, bundle.level, bundle.work, bundle.size, bundle.members, bundle.spare)

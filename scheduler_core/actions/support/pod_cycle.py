@@ -358,7 +358,7 @@ class PodCycle:
 def _unit(session: Session, victim: int, work: int) -> Unit:
     name = session.gangs.names[int(session.tasks.gang[victim])]
     pod = session.tasks.keys[victim]
-    return Unit(name=pod, gang=name, level=(0, 0), work=work, size=0, members=(victim,), frees={}, spare=1)
+    return Unit(name=pod, gang=name, level=(0, 0), work=work, size=0, members=(victim,), spare=1)
 
 
 def cluster_digest(session: Session) -> str:

@@ -74,4 +74,4 @@ def note_eviction(session: Session, attempt: Attempt, task: int) -> None:
     """Evict one pod for the attempt's gang; its siblings are left to their controller."""
     name = session.gangs.names[int(session.tasks.gang[task])]
     attempt.statement.evict(task)
-    attempt.units.append(Unit(session.tasks.keys[task], name, (0, 0), 0, 0, (task,), {}, 1))
+    attempt.units.append(Unit(session.tasks.keys[task], name, (0, 0), 0, 0, (task,), 1))

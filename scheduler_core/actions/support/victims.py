@@ -11,11 +11,9 @@ import math
 import msgspec
 
 from scheduler_core.algorithms.protection import system_rule
-from scheduler_core.algorithms.victims import Freed, Unit
 from scheduler_core.framework.session import Session
 from scheduler_core.model.podgroup import EvictedPolicy
-from scheduler_core.state.status import ALLOCATED, CHARGED, RUNNING, Bools
-from scheduler_core.state.task_class import TaskClass
+from scheduler_core.state.status import ALLOCATED, CHARGED, RUNNING
 
 
 class Holding(msgspec.Struct, frozen=True, gc=False):
@@ -35,27 +33,15 @@ class Victims:
         self._session = session
         self._rules: dict[int, str | None] = {}
         self._holdings: dict[int, Holding] = {}
-        self._units: dict[int, dict[tuple[tuple[int, ...], ...], Unit]] = {}
+
+    def resting(self) -> list[int]:
+        """Gangs that are left alone for a while beyond what their PodGroups say."""
+        return []
 
     def forget(self, gang: int) -> None:
         """The gang has changed."""
         self._rules.pop(gang, None)
-        self._units.pop(gang, None)
         self._holdings.pop(gang, None)
-
-    def near(self, useful: Bools, within: Bools) -> list[int]:
-        """Gangs that run on a useful node and have a member in place where a task could fit, in order of name.
-
-        Args:
-            useful, within: bool (N,), from :class:`Reach`. O(tasks).
-        """
-        if not within.any():
-            return []
-        tasks = self._session.tasks
-        placed = tasks.live & CHARGED[tasks.status] & (tasks.gang >= 0) & (tasks.node >= 0)
-        running = placed & (tasks.status == RUNNING) & useful[tasks.node]
-        holding = placed & within[tasks.node]
-        return sorted(set(tasks.gang[running].tolist()) & set(tasks.gang[holding].tolist()))
 
     def rule(self, gang: int, reclaimer_queue: int) -> str | None:
         """The hard rule that protects a gang, or None."""
@@ -110,51 +96,6 @@ class Victims:
         if math.isnan(started):
             started = tasks.pod(task).created
         return max(0, round((self._session.now - started) * 1000)) * self._session.cluster.class_of(task).milli
-
-    def units(self, gang: int, cls: TaskClass, allowed: frozenset[int]) -> list[Unit]:
-        """What of a gang may be taken by a task class, given the tasks that the plugins allow."""
-        holding = self.holding(gang)
-        found = []
-        if holding.whole and all(task in allowed for task in holding.members):
-            found.append(self._unit(gang, cls, holding.members, 0))
-        if holding.spare:
-            found += [self._unit(gang, cls, (task,), holding.spare) for task in holding.singles if task in allowed]
-        return found
-
-    def _unit(self, gang: int, cls: TaskClass, members: tuple[int, ...], spare: int) -> Unit:
-        known = self._units.setdefault(gang, {})
-        # What it frees is told by resource row and card type: classes that ask for the same of them share the answer.
-        key = (cls.rows, cls.cards, members)
-        if key not in known:
-            known[key] = self._make_unit(gang, cls, members, spare)
-        return known[key]
-
-    def _make_unit(self, gang: int, cls: TaskClass, members: tuple[int, ...], spare: int) -> Unit:
-        session = self._session
-        tasks, name = session.tasks, session.gangs.names[gang]
-        frees: dict[int, Freed] = {}
-        size = work = 0
-        for task in members:
-            victim = session.cluster.class_of(task)
-            size += victim.milli if cls.milli else victim.cpu_milli
-            work += self.work_lost(task)
-            node = int(tasks.node[task])
-            if node < 0:
-                continue
-            freed = frees.get(node)
-            plain = tuple(int(victim.request[row]) for row in cls.rows)
-            each = victim.share or 1000
-            card = int(tasks.card[task])
-            cards = tuple(
-                tuple((i, each) for i in tasks.indices[task]) if option == card else () for option in cls.cards
-            )
-            if freed is not None:
-                plain = tuple(a + b for a, b in zip(freed.free, plain, strict=True))
-                cards = tuple(a + b for a, b in zip(freed.cards, cards, strict=True))
-            frees[node] = Freed(plain, cards)
-        queue = session.ledger.queues[session.queue_of(gang)]
-        label = f"{name} {tasks.keys[members[0]]}" if spare else name
-        return Unit(label, name, (queue.priority, session.group(gang).priority), work, size, members, frees, spare)
 
 
 def cards_of(session: Session, tasks: tuple[int, ...]) -> dict[str, int]:
