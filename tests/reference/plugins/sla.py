@@ -21,6 +21,10 @@ class Sla:
         said = next((notes[key] for key in KEYS if key in notes), None)
         return waiting_since(world, gang) + (self.everybodys if said is None else _seconds(said))
 
+    def well_written(self, world, gang):
+        notes = world["gangs"][gang].annotations
+        return all(_seconds(notes[key]) < math.inf for key in KEYS if key in notes)
+
     def gang_order(self, world, gang):
         return (self.deadline(world, gang),)
 
@@ -34,4 +38,4 @@ class Sla:
 
 
 def _seconds(text):
-    return float(text[:-1]) * UNITS[text[-1]] if text else math.inf
+    return float(text[:-1]) * UNITS[text[-1]] if text and text[:-1].isdecimal() and text[-1] in UNITS else math.inf
