@@ -14,7 +14,8 @@ from scheduler_core.model.errors import BadInput
 from scheduler_core.serde.kubernetes import annotations as keys
 from scheduler_core.serde.kubernetes.decode import Int32, decode
 from scheduler_core.serde.kubernetes.metadata import RawMeta, namespace_of, texts
-from scheduler_core.serde.kubernetes.pod import PodRecord, RawRequirements, read_pod
+from scheduler_core.serde.kubernetes.pod import PodRecord, read_pod
+from scheduler_core.serde.kubernetes.pod_spec import RawRequirements
 from scheduler_core.serde.kubernetes.podgroup import PodGroupRecord, at_least, read_pod_group
 
 # More pods than this in one object is a slip of the pen, not a gang.

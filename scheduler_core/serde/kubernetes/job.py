@@ -8,9 +8,11 @@ from scheduler_core.model.podgroup import EvictedPolicy
 from scheduler_core.serde.kubernetes import annotations as keys
 from scheduler_core.serde.kubernetes.decode import Int32, decode
 from scheduler_core.serde.kubernetes.metadata import RawMeta, RawTemplateMeta, created, namespace_of, texts
-from scheduler_core.serde.kubernetes.pod import DEFAULT_SCHEDULER, RawPodSpec, effective_request
+from scheduler_core.serde.kubernetes.pod import DEFAULT_SCHEDULER
+from scheduler_core.serde.kubernetes.pod_spec import RawPodSpec
 from scheduler_core.serde.kubernetes.podgroup import DEFAULT_QUEUE, at_least
 from scheduler_core.serde.kubernetes.quantities import card_names
+from scheduler_core.serde.kubernetes.requests import effective_request
 
 _EVICTED = ("PodEvicted", "*")
 _ACTIONS = {policy.value: policy for policy in EvictedPolicy if policy}
