@@ -13,15 +13,18 @@ cluster, where nobody could start. With ``compatibility: volcano`` the order is 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from scheduler_core.actions.support.admission import count_elastic, promise_to, withdraw_promise
 from scheduler_core.actions.support.rotation import Rotation
 from scheduler_core.actions.support.startable import Startable
+from scheduler_core.actions.support.votes import Votes, vote_on_all
 from scheduler_core.framework.demand import Demand, Shortfall
 from scheduler_core.framework.plugin import Action
 from scheduler_core.framework.session import Session
 from scheduler_core.model.podgroup import GangPhase
+from scheduler_core.state.phases import PHASE_INQUEUE, PHASE_PENDING
 
 # Gang -> what the vote said, None = admitted.
 Answers = dict[int, Any]
@@ -35,6 +38,10 @@ class Enqueue(Action):
     def execute(self, session: Session) -> None:
         """Test every admitted and every waiting gang, O(gangs log gangs); a dry run where somebody is kept out."""
         count_elastic(session)
+        votes = vote_on_all(session)
+        if votes is not None and (session.compat or not _somebody_could(session, votes.refused)):
+            _note(session, votes)
+            return
         demands = {gang: session.minimum(gang) for gang in _in_order(session)}
         answers = _test(session, demands)
         if not session.compat:
@@ -47,6 +54,30 @@ class Enqueue(Action):
             session.phase[gang] = GangPhase.PENDING
             if isinstance(refusal, Shortfall):
                 session.trace.enqueue_refusals[gang] = refusal
+
+
+def _somebody_could(session: Session, refused: Iterable[int]) -> bool:
+    """Somebody who was refused could start now, so that the order of the votes is in question."""
+    startable: Startable | None = None
+    for gang in refused:
+        startable = startable or Startable(session)
+        if startable.could(gang):
+            return True
+    return False
+
+
+def _note(session: Session, votes: Votes) -> None:
+    """Let the votes stand."""
+    codes, refused = session.phase.codes, votes.refused
+    codes[votes.order] = PHASE_INQUEUE
+    codes[list(refused)] = PHASE_PENDING
+    if session.hooks.flat("job_enqueued"):
+        for gang in votes.order:
+            if gang not in refused:
+                session.hooks.call_all("job_enqueued", gang)
+    for gang, refusal in refused.items():
+        if isinstance(refusal, Shortfall):
+            session.trace.enqueue_refusals[gang] = refusal
 
 
 def _in_order(session: Session) -> list[int]:

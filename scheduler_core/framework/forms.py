@@ -82,6 +82,25 @@ class Limits(msgspec.Struct, frozen=True, gc=False):
     counted: Bools
 
 
+class Ceilings(msgspec.Struct, frozen=True, gc=False):
+    """``job_enqueueable``: a gang's minimum, what is in use and what is promised stay within limits.
+
+    Those of its queue and those of the cluster; as :class:`scheduler_core.framework.quota.Book` tests it.
+
+    Attributes:
+        limits, used: int64 (D, Q), rows of the ledger. For cards only what is asked for by name counts here.
+        total: int64 (D,), limits of the cluster.
+        in_use: int64 (2, D), of the cluster, without and with what could be taken back.
+        back: int8 (G,), which of the two counts for a gang.
+    """
+
+    limits: Ints
+    used: Ints
+    total: Ints
+    in_use: Ints
+    back: npt.NDArray[np.int8]
+
+
 class Term(msgspec.Struct, frozen=True, gc=False):
     """``node_order``: one summand; those of a plugin are added in their order, then the plugins.
 
@@ -96,7 +115,7 @@ class Term(msgspec.Struct, frozen=True, gc=False):
     of_class: Callable[[TaskClass], Floats | None] | None = None
 
 
-Form = StaticKey | ReadyKey | ShareKey | Members | Suspects | Limits | Term
+Form = StaticKey | ReadyKey | ShareKey | Members | Suspects | Limits | Ceilings | Term
 
 
 def forms_of(hooks: Hooks, point: str) -> list[Sequence[Form]] | None:

@@ -72,6 +72,17 @@ class GangColumns:
             found[gang] = session.hooks.refusal("job_valid", gang) is None
         return found
 
+    def ready(self, gangs: Ints) -> Bools:
+        """bool: whether each of the given gangs goes late where the order asks for readiness."""
+        session = self._session
+        forms = forms_of(session.hooks, "job_order") or []
+        keys = [form for parts in forms for form in parts if isinstance(form, ReadyKey)]
+        found: Bools = session.gangs.ready_count[gangs] >= session.gangs.min_member[gangs]
+        asked = session.cluster.workspace.facts.roles[gangs] | session.gangs.has_best_effort[gangs]
+        for place in np.flatnonzero(asked).tolist():
+            found[place] = any(key.of_gang(int(gangs[place])) for key in keys)
+        return found
+
     @cached_property
     def since(self) -> Floats:
         """float64 (G,): see :meth:`Session.waiting_since`."""

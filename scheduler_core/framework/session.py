@@ -16,6 +16,7 @@ from scheduler_core.framework.demand import Demand
 from scheduler_core.framework.gang_columns import GangColumns
 from scheduler_core.framework.plugin import Plugin
 from scheduler_core.framework.pod_cache import PodCache
+from scheduler_core.framework.promises import Promises
 from scheduler_core.framework.scheduling_queue import SchedulingQueue
 from scheduler_core.framework.statement import Operation, Statement
 from scheduler_core.framework.trace import Trace
@@ -79,7 +80,7 @@ class Session:
         self.compat = policy.compatibility == "volcano"
         self.hooks = Hooks(tiers, compat=self.compat)
         self.trace = Trace()
-        self.promised: dict[int, Demand] = {}
+        self.promised = Promises(len(self.gangs))
         self.reservations: dict[str, Reservation] = {}
         self.election: Election | None = memory.election if "reserve" in policy.actions else None
         self.stated: dict[int, tuple[ReasonCode, str]] = {}

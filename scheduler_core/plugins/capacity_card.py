@@ -18,11 +18,12 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from scheduler_core.algorithms.tide import may_reclaim, refusal
 from scheduler_core.framework.combine import Ballot, Opinion
 from scheduler_core.framework.demand import Demand, Shortfall
-from scheduler_core.framework.forms import Form, Limits, ShareKey, StaticKey, Suspects, Term
+from scheduler_core.framework.forms import Ceilings, Form, Limits, ShareKey, StaticKey, Suspects, Term
 from scheduler_core.framework.gang_votes import GangOpinion
 from scheduler_core.framework.kernels.terms import STATIC
 from scheduler_core.framework.plugin import Argument, Plugin
@@ -164,7 +165,7 @@ class CapacityCard(Plugin):
     def compiled_form(self, point: str) -> Sequence[Form] | None:
         """Limits are those of the ledger; what changes in a session is only what is in use."""
         ledger, classes = self.session.ledger, self.session.cluster.classes.classes
-        if self.session.compat and point in ("allocatable", "job_problem"):
+        if self.session.compat and point in ("allocatable", "job_problem", "job_enqueueable"):
             return None
         if point == "queue_order":
             priorities = np.array([-queue.priority for queue in ledger.queues], dtype=np.int64)
@@ -176,6 +177,10 @@ class CapacityCard(Plugin):
             unnamed = np.array([cls.milli > 0 and not cls.names for cls in classes], dtype=np.bool_)
             in_question = np.append(self._counts_cards(), False)[self.session.gangs.queue]
             return [Suspects(self.session.columns.with_waiting(unnamed) & in_question)]
+        if point == "job_enqueueable":
+            used = ledger.allocated + ledger.pipelined - ledger.elastic
+            in_use = np.stack([self._in_use(back=False), self._in_use(back=True)])
+            return [Ceilings(ledger.capability, used, self._most(), in_use, self._may_take_back())]
         if point == "node_order":
             return [Term(STATIC, of_class=lambda cls: self._order_of(cls) if len(cls.names) > 1 else None)]
         return None
@@ -183,6 +188,18 @@ class CapacityCard(Plugin):
     def _counts_cards(self) -> Bools:
         """bool (Q,): queues with a card quota."""
         return np.array([queue.card_quota is not None for queue in self.session.ledger.queues], dtype=np.bool_)
+
+    def _may_take_back(self) -> npt.NDArray[np.int8]:
+        """int8 (G,): 1 for gangs for which what they could take back does not count as used."""
+        if "reclaim" not in self.session.policy.actions:
+            return np.zeros(len(self.session.gangs), dtype=np.int8)
+        unknown_allowed = self._unknown_allowed()
+        may = [may_reclaim(kind, unknown_allowed=unknown_allowed) for kind in SERVICE_TYPES]
+        return np.array(may, dtype=np.int8)[service_codes(self.session, self._owners)]
+
+    def _most(self) -> Ints:
+        """int64 (D,): of each resource as much as may be in use and promised."""
+        return np.floor(self._total * float(self.values["overCommitFactor"])).astype(np.int64)
 
     # Admission --------------------------------------------------------------------------------------------------
 
@@ -221,7 +238,7 @@ class CapacityCard(Plugin):
 
     def _over_committed(self, gang: int, demand: Demand) -> Shortfall | None:
         """used + inqueue + minimum <= total x factor; what the gang could take back does not count as used."""
-        session, factor = self.session, float(self.values["overCommitFactor"])
+        session = self.session
         ledger = session.ledger
         choices: dict[tuple[int, ...], int] = {}
         for of_queue in ledger.inqueue_choices:
@@ -231,7 +248,7 @@ class CapacityCard(Plugin):
         book = Book(
             ReasonCode.OVER_COMMITTED,
             ledger.axes.cards,
-            limits=np.floor(self._total * factor).astype(np.int64).tolist(),
+            limits=self._most().tolist(),
             used=self._in_use(back=back).tolist(),
             promised=ledger.inqueue.sum(axis=1).tolist(),
             choices=choices,

@@ -11,8 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scheduler_core import Workspace, run_session
-from scheduler_core.actions import allocate
+from scheduler_core.actions import allocate, enqueue
 from scheduler_core.actions.support import turns
+from scheduler_core.actions.support.votes import vote_on_all
 from scheduler_core.serde.result import dump
 from tests import builders as b
 from tests.properties.clusters import random_cluster
@@ -26,12 +27,17 @@ seeds = st.integers(min_value=0, max_value=2**32 - 1)
 many = settings(max_examples=SESSIONS, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
+def nothing(session):
+    """What the compiled paths say where they do not apply."""
+
+
 def both_ways(objects, policy, now, memory=None):
     """Results and memories of the same session, compiled and not."""
     found = []
-    for forms in (turns.plain_policy, lambda session: None):
+    for forms, votes in ((turns.plain_policy, vote_on_all), (nothing, nothing)):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(allocate, "plain_policy", forms)
+            patch.setattr(enqueue, "vote_on_all", votes)
             result, after = run_session(
                 b.snapshot(objects), policy, now=now, memory=memory, workspace=Workspace(), check=True
             )
@@ -45,7 +51,10 @@ def differs(objects, policy, now, memory=None):
 
 
 def crowd(rng, objects):
-    """More gangs of the kinds that are there already, so that queues take turns and room runs out."""
+    """More gangs of the kinds that are there already, so that queues take turns and room runs out; more that leave."""
+    for thing in objects:
+        if thing["kind"] == "Pod" and thing["spec"].get("nodeName") and rng.random() < 0.1:
+            thing["metadata"].setdefault("deletionTimestamp", b.at(9_990))
     count = rng.randint(0, 12)
     nodes = sorted(o["metadata"]["name"] for o in objects if o["kind"] == "Node")
     queues = sorted(o["metadata"]["name"] for o in objects if o["kind"] == "Queue")
@@ -91,6 +100,27 @@ def test_also_with_what_the_session_before_left(seed):
     (result, _, memory), _ = both_ways(objects, policy, now)
     after = crowd(rng, carry_out(objects, result, 10_000))
     assert not differs(after, policy, now + STEP, memory)
+
+
+def test_votes_are_compiled_for_most_of_them():
+    """Otherwise the tests above compare Python with itself."""
+    seen = {"voted": 0, "refused": 0}
+
+    def watched(session):
+        votes = vote_on_all(session)
+        assert votes is not None
+        seen["voted"] += len(votes.order)
+        seen["refused"] += len(votes.refused)
+        return votes
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(enqueue, "vote_on_all", watched)
+        for seed in range(60):
+            rng = random.Random(seed)
+            objects, options, now = random_cluster(rng)
+            run_session(b.snapshot(crowd(rng, objects)), b.founding_policy(**options), now=now, check=True)
+    assert seen["refused"] > 60, seen
+    assert seen["voted"] > 2 * seen["refused"], seen
 
 
 def test_the_loop_places_most_of_them():

@@ -8,7 +8,7 @@ from scheduler_core.framework.demand import Demand
 from scheduler_core.framework.session import Session
 from scheduler_core.model.podgroup import GangPhase
 from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
-from scheduler_core.state.status import CHARGED, SUCCEEDED, Index, Ints
+from scheduler_core.state.status import CHARGED, SUCCEEDED, Bools, Index, Ints
 
 
 def promise(session: Session, gang: int, demand: Demand, sign: int = 1) -> None:
@@ -84,3 +84,9 @@ def withdraw_promise(session: Session, gang: int) -> None:
     before = session.promised.pop(gang, None)
     if before is not None:
         promise(session, gang, before, -1)
+
+
+def withdraw_promises(session: Session, gangs: Bools) -> None:
+    """Take back what is promised to the given gangs, bool (G,)."""
+    for gang in session.promised.take_back(gangs, session.gangs.queue, session.ledger):
+        withdraw_promise(session, gang)

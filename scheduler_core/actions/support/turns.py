@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from scheduler_core.actions.support.admission import renew_promise
+from scheduler_core.actions.support.admission import withdraw_promises
 from scheduler_core.framework.forms import (
     Form,
     Limits,
@@ -156,8 +156,8 @@ class CompiledTurns:
             if again:
                 push(gangs, turns, rules, gang, self._goes_late(gang))
         self._tell()
-        for kept in np.flatnonzero(turns.kept).tolist():
-            renew_promise(session, kept)
+        # A gang that keeps what it got needs nothing more for its minimum.
+        withdraw_promises(session, turns.kept)
 
     def _goes_late(self, gang: int) -> bool:
         return any(form.of_gang(gang) for form in self._ready_keys)

@@ -1,0 +1,149 @@
+"""The votes of action enqueue in compiled code, wherever the plugins' functions have a form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from scheduler_core.actions.support.admission import promise_to, withdraw_promises
+from scheduler_core.framework.demand import Shortfall
+from scheduler_core.framework.forms import Ceilings, forms_of
+from scheduler_core.framework.gang_columns import waiting_tasks
+from scheduler_core.framework.kernels.admission import (
+    ADMITTED,
+    NOT_TESTED,
+    OVER_QUOTA,
+    Answers,
+    Books,
+    Kinds,
+    admit,
+    sum_minimums,
+)
+from scheduler_core.framework.promises import Minimums
+from scheduler_core.framework.session import Session
+from scheduler_core.model.reason import ReasonCode
+from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
+from scheduler_core.state.phases import PHASE_INQUEUE, PHASE_PENDING
+from scheduler_core.state.status import PIPELINED, Bools, Index
+
+
+class Votes(msgspec.Struct, frozen=True, gc=False):
+    """What came out: gangs in the order in which they were tested, and what was said to those who stay outside."""
+
+    order: list[int]
+    refused: dict[int, Any]
+
+
+def vote_on_all(session: Session) -> Votes | None:
+    """Test every admitted and every waiting gang once, admitted ones first, and promise what was admitted its minimum.
+
+    None, and nothing has changed, where a function has no form. O(waiting tasks + gangs log gangs).
+    """
+    forms = forms_of(session.hooks, "job_enqueueable")
+    rows = None if forms is None else [form for parts in forms for form in parts]
+    if not rows or len(rows) > 1 or not isinstance(rows[0], Ceilings):
+        return None
+    phase = session.phase.codes
+    chosen: Bools = ((phase == PHASE_PENDING) | (phase == PHASE_INQUEUE)) & session.columns.schedulable
+    order = in_order(session, chosen)
+    ordered = waiting_tasks(session, chosen)
+    if order is None or ordered is None:
+        return None
+    withdraw_promises(session, chosen)
+    minimums = _minimums(session, chosen, *ordered)
+    books = _books(session, rows[0])
+    size = len(session.gangs)
+    answers = Answers(np.full(size, NOT_TESTED, dtype=np.int8), *(np.zeros(size, dtype=np.int64) for _ in range(5)))
+    own = dict[int, Any]()
+    place = 0
+    columns = (minimums.cpu, minimums.memory, minimums.card, minimums.named, minimums.total, minimums.odd)
+    while (place := admit(order, place, session.gangs.queue, *columns, books, answers)) < len(order):
+        gang = int(order[place])
+        demand = session.minimum(gang) if minimums.odd[gang] else minimums.demand(gang)
+        own[gang] = session.hooks.vote("job_enqueueable", gang, demand)
+        if own[gang] is None:
+            promise_to(session, gang, demand)
+            books.promised[:] = session.ledger.inqueue.sum(axis=1)
+            books.shared[:] = _shared(session)
+        place += 1
+    session.promised.hold(answers.verdict == ADMITTED, minimums)
+    found = order.tolist()
+    refused = {}
+    for gang in found:
+        if gang in own:
+            if own[gang] is not None:
+                refused[gang] = own[gang]
+        elif answers.verdict[gang] != ADMITTED:
+            refused[gang] = _shortfall(session, answers, gang)
+    return Votes(found, refused)
+
+
+def in_order(session: Session, chosen: Bools) -> Index | None:
+    """int32: the chosen gangs, admitted ones before waiting ones, each in the order of queues and gangs; None where the
+    order of gangs has no form."""
+    order = session.columns.job_order
+    if order is None:
+        return None
+    gangs = session.gangs
+    before, by_ready, after, _ = order
+    queues = sorted(range(len(session.ledger)), key=session.queue_key)
+    rank = np.empty(len(queues), dtype=np.int64)
+    rank[queues] = np.arange(len(queues))
+    at = np.flatnonzero(chosen)
+    late = session.columns.ready(at) if by_ready else np.zeros(len(at), dtype=np.bool_)
+    waits = session.phase.codes[at] == PHASE_PENDING
+    found: Index = at[np.lexsort((after[at], late, before[at], rank[gangs.queue[at]], waits))].astype(np.int32)
+    return found
+
+
+def _minimums(session: Session, chosen: Bools, task: Index, start: Any) -> Minimums:
+    gangs, classes, found = session.gangs, session.cluster.classes, Minimums.empty(len(session.gangs))
+    only = np.array([cls.cards[0] if len(cls.cards) == 1 else -1 for cls in classes.classes], dtype=np.int32)
+    odd = np.array([cls.milli > 0 and len(cls.cards) != 1 for cls in classes.classes], dtype=np.bool_)
+    named = np.array([bool(cls.names) for cls in classes.classes], dtype=np.bool_)
+    needed = np.maximum(0, gangs.min_member - gangs.ready_count - gangs.counts[PIPELINED])
+    kinds = Kinds(session.cluster.charge, only, named, odd)
+    sum_minimums(
+        kinds,
+        session.tasks.cls,
+        task,
+        start,
+        np.where(chosen, needed, 0),
+        session.cluster.workspace.facts.declared,
+        *found,
+    )
+    return found
+
+
+def _books(session: Session, form: Ceilings) -> Books:
+    inqueue = session.ledger.inqueue
+    return Books(
+        form.limits, form.used, inqueue, form.total, inqueue.sum(axis=1), form.in_use, form.back, _shared(session)
+    )
+
+
+def _shared(session: Session) -> Bools:
+    shared: Bools = np.zeros(len(session.axes.cards), dtype=np.bool_)
+    for choices in session.ledger.inqueue_choices:
+        for choice in choices:
+            shared[list(choice)] = True
+    return shared
+
+
+def _shortfall(session: Session, answers: Answers, gang: int) -> Shortfall:
+    row, asked, limit = int(answers.row[gang]), int(answers.asked[gang]), int(answers.limit[gang])
+    used, promised = int(answers.used[gang]), int(answers.promised[gang])
+    of_queue = answers.verdict[gang] == OVER_QUOTA
+    names = {CPU: "cpu", MEMORY: "memory"}
+    return Shortfall(
+        code=ReasonCode.WAITING_FOR_QUOTA if of_queue else ReasonCode.OVER_COMMITTED,
+        resource=names.get(row) or session.axes.cards[row - LEDGER_CARDS],
+        requested=asked,
+        limit=limit,
+        allocated=used,
+        inqueue=promised,
+        short=asked + used + promised - limit,
+        queue=session.ledger.queues[session.queue_of(gang)].name if of_queue else "",
+    )
