@@ -150,9 +150,9 @@ class Preempt(Action):
         if self.values["enableTopologyAwarePreemption"]:
             return self._node_by_node(session, attempt, rest, units)
         trial = Trial(session, attempt.statement, gang, rest)
-        goal = trial.outcome(everything(units)) if units else Outcome(runs=False, placed=0)
-        for count in range(goal.placed if goal.runs else 0, 0, -1):
-            wanted = Outcome(runs=True, placed=count)
+        most = len(rest) if units else 0
+        while most:
+            wanted = Outcome(runs=True, placed=most)
             chosen = smallest_set(
                 units,
                 lambda some: trial.outcome(some) >= wanted,  # noqa: B023 - used inside the turn only
@@ -163,6 +163,9 @@ class Preempt(Action):
                 attempt.placed += attempt.backed
                 attempt.units = [as_unit(unit) for unit in chosen]
                 return True
+            # Not for all of them: for as many as find a place once everybody has left, or one fewer than tried.
+            goal = trial.outcome(everything(units))
+            most = min(most - 1, goal.placed if goal.runs else 0)
         return bool(attempt.placed) and trial.runs()
 
     def _node_by_node(self, session: Session, attempt: Attempt, tasks: list[int], units: list[Bundle]) -> bool:

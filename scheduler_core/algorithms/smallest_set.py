@@ -76,26 +76,41 @@ def smallest_set(units: Sequence[Bundle], enough: Enough, start: Start) -> list[
 
     Args:
         units: candidates. enough: tries a set; more is never worse. start: a set that is enough, found by looking
-            where room is missing, or None.
+            where room is missing, or None. Only where it finds none is everything tried at once, which costs most.
 
     O(log levels + units of the start + a bounded number) trials.
     """
     levels = sorted({unit.level for unit in units})
+    starts: dict[int, list[Bundle] | None] = {}
+
+    def pool(at: int) -> list[Bundle]:
+        return sorted((unit for unit in units if unit.level <= levels[at]), key=lambda unit: unit.name)
+
+    def possible(at: int) -> bool:
+        if at not in starts:
+            starts[at] = start(pool(at))
+        return starts[at] is not None or enough(everything(pool(at)))
+
+    if not levels:
+        return None
     low, high = 0, len(levels) - 1
-    if not levels or not enough(everything(units)):
+    if possible(low):
+        high = low
+    elif high == low or not possible(high):
         return None
     while low < high:
         middle = (low + high) // 2
-        if enough(everything(unit for unit in units if unit.level <= levels[middle])):
+        if possible(middle):
             high = middle
         else:
             low = middle + 1
-    for level in levels[low:]:
-        pool = sorted((unit for unit in units if unit.level <= level), key=lambda unit: unit.name)
-        first = start(pool)
+    for at in range(low, len(levels)):
+        if at not in starts:
+            starts[at] = start(pool(at))
+        first = starts[at]
         if first is None:
-            first = _all_that_may_go(pool, enough)
-        best = _search(pool, None if first is None else _reprieve(first, enough), enough)
+            first = _all_that_may_go(pool(at), enough)
+        best = _search(pool(at), None if first is None else _reprieve(first, enough), enough)
         if best is not None:
             return sorted(best, key=lambda unit: unit.name)
     return None

@@ -87,10 +87,10 @@ class GangRaid:
             attempt.statement.discard()
             return
         found = self._offers(attempt, tasks) if at_once.placed < len(tasks) else []
-        goal = max(trial.outcome(_together(_parts(found))), at_once)
         chosen: list[Bundle] = []
-        if goal > at_once:
-            chosen = self._as_upstream(found, tasks) if session.compat else _fewest(trial, _parts(found), goal)
+        if found:
+            everybody = Outcome(runs=True, placed=len(tasks))
+            chosen = self._as_upstream(found, tasks) if session.compat else _fewest(trial, _parts(found), everybody)
         self._carry_out(attempt, trial, chosen)
 
     def _carry_out(self, attempt: Attempt, trial: Trial, chosen: list[Bundle]) -> None:
@@ -212,9 +212,19 @@ def _together(parts: Iterable[Bundle]) -> list[Bundle]:
     return [part for part in parts if not part.spare or part.gang not in whole]
 
 
-def _fewest(trial: Trial, parts: list[Bundle], goal: Outcome) -> list[Bundle]:
-    """The first parts that reach the goal, without those that turn out not to be needed, the last ones first."""
-    low, high = 0, len(parts)
+def _fewest(trial: Trial, parts: list[Bundle], best: Outcome) -> list[Bundle]:
+    """The first parts that bring most, without those that turn out not to be needed, the last ones first.
+
+    Args:
+        best: what cannot be bettered; it is looked for among ever more parts, so that few are tried where few will do.
+    """
+    low, high = 0, 1
+    while (goal := trial.outcome(_together(parts[:high]))) < best and high < len(parts):
+        low, high = high, min(2 * high, len(parts))
+    if goal < best:
+        low = 0
+    if goal <= trial.outcome(()):
+        return []
     while low < high:
         middle = (low + high) // 2
         if trial.outcome(_together(parts[:middle])) >= goal:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator, Sequence
 
 from scheduler_core.algorithms.smallest_set import Bundle, Cost, cost, go_together
 from scheduler_core.framework.session import Session
 from scheduler_core.state.card_table import choose_cards
+from scheduler_core.state.status import Bools
 from scheduler_core.state.task_class import TaskClass
+
+Offer = tuple[tuple[int, int], Cost, int, list[Bundle]]
 
 # So many nodes are tried, the cheapest first, where something beside room keeps the task off them.
 _MOST_NODES = 8
@@ -19,11 +23,17 @@ class MissingRoom:
     def __init__(self, session: Session, pool: Sequence[Bundle]) -> None:
         self._session = session
         self._on_node: dict[int, dict[str, Bundle]] = {}
+        self._nodes_of: dict[str, set[int]] = {}
+        # By class: the offers found so far, and up to where in the log of changes they hold.
+        self._known: dict[int, dict[int, Offer]] = {}
+        self._read: dict[int, int] = {}
         for unit in sorted(pool, key=lambda u: (u.work, u.size, u.name)):
             for task in unit.members:
                 node = int(session.tasks.node[task])
                 if node >= 0:
                     self._on_node.setdefault(node, {})[unit.name] = unit
+                    if unit.spare:
+                        self._nodes_of.setdefault(unit.gang, set()).add(node)
 
     def offers(self, task: int, chosen: Sequence[Bundle]) -> Iterator[list[Bundle]]:
         """Units beside the chosen ones that make room on a node, the cheapest first; an empty one where there is room.
@@ -35,18 +45,29 @@ class MissingRoom:
         view = session.candidates.view(cls)
         if view.future.any():
             yield []
-        taken = {unit.name for unit in chosen}
-        found: list[tuple[tuple[int, int], Cost, int, list[Bundle]]] = []
-        for node, units in self._on_node.items():
-            if not view.curable[node]:
-                continue
-            open_units = [unit for name, unit in units.items() if name not in taken]
-            offer = self._offer(cls, node, open_units, chosen)
-            if offer:
-                found.append((max(unit.level for unit in offer), cost(offer), node, offer))
-        found.sort(key=lambda entry: entry[:3])
-        for _, _, _, offer in found[:_MOST_NODES]:
+        known = self._bring_up(cls, view.curable, chosen)
+        for _, _, _, offer in heapq.nsmallest(_MOST_NODES, known.values(), key=lambda entry: entry[:3]):
             yield offer
+
+    def _bring_up(self, cls: TaskClass, curable: Bools, chosen: Sequence[Bundle]) -> dict[int, Offer]:
+        """Offers by node, looked for anew where a node has changed or a gang can spare fewer than before."""
+        log = self._session.nodes.log
+        known, read = self._known.setdefault(cls.index, {}), self._read.get(cls.index)
+        if read is None:
+            stale = set(self._on_node)
+        else:
+            stale = set(log[read:]).intersection(self._on_node)
+            stale = stale.union(*(self._nodes_of.get(unit.gang, ()) for unit in chosen if unit.spare))
+        self._read[cls.index] = len(log)
+        taken = {unit.name for unit in chosen}
+        for node in sorted(stale):
+            known.pop(node, None)
+            if curable[node]:
+                open_units = [unit for name, unit in self._on_node[node].items() if name not in taken]
+                offer = self._offer(cls, node, open_units, chosen)
+                if offer:
+                    known[node] = (max(unit.level for unit in offer), cost(offer), node, offer)
+        return known
 
     def same_kind(self, task: int, unit: Bundle) -> bool:
         """True when the unit holds something of what the task asks for: one of its card types, else anything."""
