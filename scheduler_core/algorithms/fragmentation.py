@@ -58,11 +58,11 @@ class Cards(NamedTuple):
     """Single cards of the nodes, as in the card table.
 
     Attributes:
-        start, count: int32 (C, N). left: int64 (rows,), milli-cards left on each card.
+        start, size: int32 (C, N), first row and number of the cards. left: int64 (rows,), milli-cards left on each card.
     """
 
     start: npt.NDArray[np.int32]
-    count: npt.NDArray[np.int32]
+    size: npt.NDArray[np.int32]
     left: Ints
 
 
@@ -94,9 +94,9 @@ def _of_one(left: Ints, kind: Ints, size: int, cpu: int, memory: int, mix: Mix) 
 def _gather(node: int, cards: Cards, left: Ints, kind: Ints) -> int:
     """Write the node's cards of all types into ``left`` and ``kind``; return how many there are."""
     size = 0
-    for card in range(cards.count.shape[0]):
+    for card in range(cards.size.shape[0]):
         first = cards.start[card, node]
-        for row in range(first, first + cards.count[card, node]):
+        for row in range(first, first + cards.size[card, node]):
             left[size], kind[size] = cards.left[row], card
             size += 1
     return size
@@ -105,8 +105,8 @@ def _gather(node: int, cards: Cards, left: Ints, kind: Ints) -> int:
 @compiled
 def _most_cards(cards: Cards) -> int:
     most = 0
-    for node in range(cards.count.shape[1]):
-        most = max(most, cards.count[:, node].sum())
+    for node in range(cards.size.shape[1]):
+        most = max(most, cards.size[:, node].sum())
     return most
 
 
@@ -139,7 +139,7 @@ def _score(before: float, after: float) -> int:
 @compiled_inline
 def _fullness(cpu: int, memory: int, cards: int, most: Ints) -> float:
     """0 to 1, below 1: how little is left, against the most that any node has of cpu, memory and milli-cards."""
-    return (3.0 - cpu / most[0] - memory / most[1] - cards / most[2]) / 3.001
+    return float(3.0 - cpu / most[0] - memory / most[1] - cards / most[2]) / 3.001
 
 
 @compiled

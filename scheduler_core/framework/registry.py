@@ -16,10 +16,7 @@ ACTION_GROUP = "scheduler_core.actions"
 # Names that mean something (upstream Volcano, the founding documents) but are not built here yet.
 KNOWN_PLUGINS_NOT_BUILT: frozenset[str] = frozenset(
     {
-        "tdm",
-        "pdb",
         "extender",
-        "cdp",
         "rescheduling",
         "network-topology-aware",
         "resource-strategy-fit",

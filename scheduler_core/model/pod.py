@@ -68,6 +68,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tru
     Attributes:
         created, started, deleted: seconds since the epoch; ``deleted`` is the deletion timestamp (the pod is
             leaving), ``started`` when it began to run.
+        scheduled: when it was bound, as far as a cool-down asks for it; None = not told.
         nominated_node: ``status.nominatedNodeName``: where preemption makes room for it.
         cpu_milli, memory_mib: effective request (sum of containers, at least the largest init container, overhead).
         scalars: other extended resources that are not cards, in whole units.
@@ -90,6 +91,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tru
     uid: str = ""
     created: float = 0.0
     started: float | None = None
+    scheduled: float | None = None
     deleted: float | None = None
     node: str = ""
     nominated_node: str = ""

@@ -7,6 +7,7 @@ from scheduler_core.plugins.binpack import Binpack
 from scheduler_core.plugins.capacity import Capacity
 from scheduler_core.plugins.capacity_card import CapacityCard
 from scheduler_core.plugins.card_model import CardModel
+from scheduler_core.plugins.cdp import Cdp
 from scheduler_core.plugins.conformance import Conformance
 from scheduler_core.plugins.coscheduling import Coscheduling
 from scheduler_core.plugins.default_preemption import DefaultPreemption
@@ -19,6 +20,7 @@ from scheduler_core.plugins.nodegroup import NodeGroup
 from scheduler_core.plugins.nodeorder import NodeOrder
 from scheduler_core.plugins.numa_aware import NumaAware
 from scheduler_core.plugins.overcommit import Overcommit
+from scheduler_core.plugins.pdb import Pdb
 from scheduler_core.plugins.predicates import Predicates
 from scheduler_core.plugins.priority import Priority
 from scheduler_core.plugins.priority_sort import PrioritySort
@@ -28,6 +30,7 @@ from scheduler_core.plugins.reservation import Reservation
 from scheduler_core.plugins.resourcequota import ResourceQuotas
 from scheduler_core.plugins.sla import Sla
 from scheduler_core.plugins.task_topology import TaskTopology
+from scheduler_core.plugins.tdm import Tdm
 from scheduler_core.plugins.usage import Usage
 
 PLUGINS: dict[str, type[Plugin]] = {
@@ -37,6 +40,7 @@ PLUGINS: dict[str, type[Plugin]] = {
         Capacity,
         CapacityCard,
         CardModel,
+        Cdp,
         Conformance,
         Coscheduling,
         DefaultPreemption,
@@ -49,6 +53,7 @@ PLUGINS: dict[str, type[Plugin]] = {
         NodeOrder,
         NumaAware,
         Overcommit,
+        Pdb,
         Predicates,
         Priority,
         PrioritySort,
@@ -58,6 +63,7 @@ PLUGINS: dict[str, type[Plugin]] = {
         ResourceQuotas,
         Sla,
         TaskTopology,
+        Tdm,
         Usage,
     )
 }

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from scheduler_core.algorithms.pod_preemption import Victim, node_order, reprieve_order
 from scheduler_core.algorithms.protection import system_rule
+from scheduler_core.framework.disruption_budgets import DisruptionBudgets
 from scheduler_core.framework.plugin import Plugin
 from scheduler_core.framework.pod_points import Nomination
 from scheduler_core.state.status import CHARGED, RELEASING
@@ -96,7 +97,9 @@ class DefaultPreemption(Plugin):
 
     def _budgeted(self, victims: list[Victim]) -> list[Victim]:
         """Mark those whose leaving a disruption budget forbids."""
-        return victims
+        order = sorted(victims, key=lambda victim: (-victim.priority, victim.started, victim.task))
+        refused = DisruptionBudgets(self.session).violations(victim.task for victim in order)
+        return [Victim(v.task, v.priority, v.started, v.task in refused) for v in victims]
 
     def _on_node(self, dry: DryRun, node: int, victims: Sequence[Victim]) -> list[Victim] | None:
         """The victims that are needed on one node, or None where even all of them are not enough."""

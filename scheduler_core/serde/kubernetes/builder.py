@@ -18,6 +18,7 @@ from scheduler_core.model.queue import Queue
 from scheduler_core.model.snapshot import Snapshot
 from scheduler_core.serde.kubernetes.catalogue import Catalogue
 from scheduler_core.serde.kubernetes.classes import Classes
+from scheduler_core.serde.kubernetes.disruption import read_disruption_budget
 from scheduler_core.serde.kubernetes.founding import FoundingRecord, read_batch_process, read_tf_job
 from scheduler_core.serde.kubernetes.gangs import Owners
 from scheduler_core.serde.kubernetes.groups import Groups
@@ -58,6 +59,7 @@ class SnapshotBuilder:
             "Deployment": read_workload,
             "Queue": read_queue,
             "ResourceQuota": read_resource_quota,
+            "PodDisruptionBudget": read_disruption_budget,
             "PodGroup": read_pod_group,
             "Namespace": read_namespace,
             "PersistentVolumeClaim": read_claim,
@@ -143,6 +145,7 @@ class SnapshotBuilder:
             volumes=tuple(records.sorted("PersistentVolume")),
             storage_classes=tuple(records.sorted("StorageClass")),
             resource_quotas=tuple(records.sorted("ResourceQuota")),
+            disruption_budgets=tuple(records.sorted("PodDisruptionBudget")),
             numa=tuple(records.sorted("Numatopology")),
             metrics=tuple(records.sorted("NodeMetrics")),
             schedulers=self.schedulers,

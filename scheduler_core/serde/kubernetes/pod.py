@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -110,6 +111,7 @@ def read_pod(obj: object) -> PodRecord:
         uid=meta.uid,
         created=born,
         started=started if phase is not PodPhase.PENDING else None,
+        scheduled=_scheduled(obj) if keys.COOLDOWN in notes or keys.COOLDOWN in labels else None,
         deleted=deleted,
         node=spec.node_name or "",
         phase=phase,
@@ -153,6 +155,14 @@ def read_pod(obj: object) -> PodRecord:
         problem or share_problem,
         max(born, deleted or 0.0, started or 0.0),
     )
+
+
+def _scheduled(obj: Any) -> float | None:
+    """When the pod was bound, by its conditions: only looked at for the few pods that have a cool-down."""
+    for condition in (obj.get("status") or {}).get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "True":
+            return time_at(condition.get("lastTransitionTime"), ".status.conditions")
+    return None
 
 
 def group_name(meta: RawMeta, labels: Mapping[str, str], notes: Mapping[str, str], owner: RawOwner | None) -> str:

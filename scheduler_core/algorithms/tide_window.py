@@ -1,0 +1,46 @@
+"""Windows of the day, such as ``22:00-06:00``, in a time zone.
+
+Source: volcano-semantics 4.12 (tdm). On purpose: a window whose end is not after its start goes on past midnight;
+upstream's is over at midnight.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+_FORM = re.compile(r"\s*(\d{1,2}):(\d{2})\s*-\s*(\d{1,2}):(\d{2})\s*")
+
+
+class Window(NamedTuple):
+    """Minutes after midnight; ``start`` is inside, ``end`` is not."""
+
+    start: int
+    end: int
+
+    def contains(self, now: float, zone: ZoneInfo, *, past_midnight: bool = True) -> bool:
+        """Whether the moment ``now`` (seconds since the epoch) lies in the window of its day.
+
+        Args:
+            past_midnight: False = as upstream: a window over midnight ends with the day on which it begins.
+        """
+        at = datetime.fromtimestamp(now, zone)
+        minute = at.hour * 60 + at.minute
+        if self.start < self.end:
+            return self.start <= minute < self.end
+        return minute >= self.start or (past_midnight and minute < self.end)
+
+
+def parse_window(text: str) -> Window:
+    """Read ``HH:MM-HH:MM``; equal times are the whole day.
+
+    Raises:
+        ValueError: no such window.
+    """
+    match = _FORM.fullmatch(text)
+    hours = [int(part) for part in match.groups()] if match else [99]
+    if not match or hours[0] > 23 or hours[1] > 59 or hours[2] > 24 or hours[3] > 59 or (hours[2] == 24 and hours[3]):
+        raise ValueError(f"{text[:40]!r} is not a window; write for example '22:00-06:00'")
+    return Window(hours[0] * 60 + hours[1], (hours[2] * 60 + hours[3]) % 1440)

@@ -1,0 +1,75 @@
+"""What the PodDisruptionBudgets of a snapshot still allow in this session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from scheduler_core.algorithms.allowance import may_go
+from scheduler_core.framework.session import Session
+from scheduler_core.model.disruption import DisruptionBudget
+from scheduler_core.model.pod import Pod, PodPhase
+from scheduler_core.model.selector import matches
+from scheduler_core.state.status import RELEASING
+
+
+class DisruptionBudgets:
+    """The budgets by namespace; what this session evicts counts against them, cumulatively."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._of_namespace: dict[str, list[int]] = {}
+        self._budgets = session.snapshot.disruption_budgets
+        for i, budget in enumerate(self._budgets):
+            self._of_namespace.setdefault(budget.namespace, []).append(i)
+        self._covering: dict[int, tuple[int, ...]] = {}
+        self._allowed = [self._allowance(budget) for budget in self._budgets]
+
+    def violations(self, tasks: Iterable[int]) -> dict[int, str]:
+        """Those of the tasks that may not leave if the others before them do, each with the budget that says so.
+
+        A task that is refused uses nothing up. O(tasks x budgets of their namespace) the first time.
+        """
+        if not self._budgets:
+            return {}
+        left = self._left()
+        refused: dict[int, str] = {}
+        for task in tasks:
+            covering = self._of_task(task)
+            short = next((i for i in covering if left[i] <= 0), None)
+            if short is not None:
+                refused[task] = f"PodDisruptionBudget {self._budgets[short].name} allows no more disruptions"
+                continue
+            for i in covering:
+                left[i] -= 1
+        return refused
+
+    def _left(self) -> list[int]:
+        """Allowances, less what this session has evicted so far."""
+        left, tasks = list(self._allowed), self._session.tasks
+        for task in (tasks.live & (tasks.status == RELEASING)).nonzero()[0].tolist():
+            if tasks.pod(task).deleted is None:
+                for i in self._of_task(task):
+                    left[i] -= 1
+        return left
+
+    def _of_task(self, task: int) -> tuple[int, ...]:
+        known = self._covering.get(task)
+        if known is None:
+            pod = self._session.tasks.pod(task)
+            here = self._of_namespace.get(pod.namespace, ())
+            known = tuple(
+                i for i in here if _covers(self._budgets[i], pod) and pod.name not in self._budgets[i].disrupted
+            )
+            self._covering[task] = known
+        return known
+
+    def _allowance(self, budget: DisruptionBudget) -> int:
+        if budget.allowed is not None:
+            return budget.allowed
+        pods = [pod for pod in self._session.snapshot.pods if not pod.finished and _covers(budget, pod)]
+        healthy = sum(1 for pod in pods if pod.phase is PodPhase.RUNNING and pod.deleted is None)
+        return may_go(budget.min_available, budget.max_unavailable, expected=len(pods), healthy=healthy)
+
+
+def _covers(budget: DisruptionBudget, pod: Pod) -> bool:
+    return budget.namespace == pod.namespace and budget.selector is not None and matches(budget.selector, pod.labels)
