@@ -153,6 +153,10 @@ class ResourceRows:
 
     # What is in use -----------------------------------------------------------------------------------------------
 
+    def bound(self, queue: int) -> list[int]:
+        """Allocated of one queue, without what is only promised; cards, cpu and memory."""
+        return self._sum(self._session.ledger.allocated[:, queue])
+
     def used(self, queues: int | Iterable[int]) -> list[int]:
         """Allocated and promised of one queue, or of several together."""
         ledger = self._session.ledger

@@ -120,9 +120,9 @@ class Proportion(Plugin):
     # Allocation ---------------------------------------------------------------------------------------------------
 
     def overused(self, queue: int) -> bool:
-        """It has all that it deserves, of everything."""
-        used = self.rows.used(queue)
-        return all(deserved <= in_use for deserved, in_use in zip(self.deserved[queue], used, strict=True))
+        """It has all that it deserves, of everything; a promise must still become a place."""
+        rows = zip(self.deserved[queue], self.rows.bound(queue), strict=True)
+        return all(deserved <= in_use for deserved, in_use in rows)
 
     def allocatable(self, queue: int, cls: TaskClass, card: int) -> Shortfall | None:
         """One more task stays within what the queue deserves."""

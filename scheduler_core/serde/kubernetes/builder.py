@@ -28,7 +28,7 @@ from scheduler_core.serde.kubernetes.node import NodeRecord, read_node
 from scheduler_core.serde.kubernetes.observed import read_metrics, read_namespace, read_numa
 from scheduler_core.serde.kubernetes.pod import PodRecord, read_pod
 from scheduler_core.serde.kubernetes.podgroup import DEFAULT_QUEUE, PodGroupRecord, read_pod_group
-from scheduler_core.serde.kubernetes.queue import parent_cycle, read_priority_class, read_queue
+from scheduler_core.serde.kubernetes.queue import parent_cycle, read_priority_class, read_queue, unknown_parents
 from scheduler_core.serde.kubernetes.records import Records
 from scheduler_core.serde.kubernetes.resource_quota import read_resource_quota
 from scheduler_core.serde.kubernetes.settled import SettledPods
@@ -287,6 +287,7 @@ class SnapshotBuilder:
         for queue in queues:
             if queue.problem:
                 warnings.add(f"queue {queue.name}: {queue.problem}")
+        warnings.update(unknown_parents(queues))
         return tuple(sorted(warnings))
 
 

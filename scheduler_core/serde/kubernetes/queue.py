@@ -16,6 +16,7 @@ from scheduler_core.serde.kubernetes.podgroup import at_least
 from scheduler_core.serde.kubernetes.quantities import RawResources, read_card_counts, read_resources
 
 MAX_WEIGHT = 65535
+ROOT_QUEUE = "root"
 _STATES = {state.value: state for state in QueueState}
 _SERVICE_TYPES = (ServiceType.INFERENCE.value, ServiceType.TRAINING.value)
 
@@ -174,6 +175,16 @@ def _flat(raw: RawResources | None, path: str) -> dict[str, int]:
     if memory is not None:
         amounts["memory"] = memory
     return {**amounts, **scalars}
+
+
+def unknown_parents(queues: Iterable[Queue]) -> list[str]:
+    """A sentence for each queue whose parent is neither a queue nor the root; only policies with a tree look at it."""
+    parents = {queue.name: queue.parent for queue in queues}
+    return [
+        f"queue {name}: its parent queue {parent} does not exist"
+        for name, parent in sorted(parents.items())
+        if parent and parent != ROOT_QUEUE and parent not in parents
+    ]
 
 
 def parent_cycle(queues: Iterable[Queue]) -> tuple[str, ...]:

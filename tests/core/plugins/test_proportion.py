@@ -148,6 +148,8 @@ class TestAllocation:
         short = plugin.allocatable(0, cls_of(plugin, "x"), -1)
         assert (short.limit, short.allocated, short.short) == (5000, 5000, 1000)
         assert plugin.preemptive(0, cls_of(plugin, "x"), -1) == short
+        assert not plugin.overused(0), "a promise must still become a place"
+        plugin.session.ledger.allocated[0, 0] += 1000
         assert plugin.overused(0)
 
 

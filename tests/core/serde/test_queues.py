@@ -114,6 +114,11 @@ class TestParents:
         names = snapshot(queue("a", parent="b"), queue("b", parent="c"), queue("c", parent="root")).queues
         assert [q.parent for q in names] == ["b", "c", "root", ""]
 
+    def test_a_parent_that_does_not_exist_is_told(self):
+        taken = snapshot(queue("a", parent="nowhere"), queue("b", parent="root"), queue("c", parent="b"))
+        assert taken.warnings == ("queue a: its parent queue nowhere does not exist",)
+        assert [q.problem for q in taken.queues] == ["", "", "", ""]
+
     def test_a_live_cluster_goes_on_without_the_queues_of_the_cycle(self):
         builder = SnapshotBuilder(strict=False)
         for body in (queue("a", parent="b"), queue("b", parent="a"), queue("c")):

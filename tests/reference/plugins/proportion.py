@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from tests.reference import resources as r
 from tests.reference.quota import queue_open
+from tests.reference.world import CHARGED
 
 
 class Proportion:
@@ -81,7 +82,8 @@ class Proportion:
         return 1 if queue_open(world, name) and fits and not unknown else -1
 
     def overused(self, world, name):
-        held = r.used(world, {name})
+        bound = [t for t in world["tasks"].values() if t["queue"] == name and t["status"] in CHARGED]
+        held = r.of_tasks(world, bound)
         return all(most <= held[what] for what, most in self.line(world, name).items())
 
     def allowed(self, world, task, card):
