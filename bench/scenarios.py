@@ -9,6 +9,7 @@ from bench import openb, snapshots
 from bench.clock import clock
 from bench.clusters import GANG, SIZES, Size, objects
 from bench.persist import persist
+from bench.reasons import reasons
 from bench.sessions import cold_session
 from bench.steady import soak, steady_session
 from bench.storms import STORM_TARGETS, storm
@@ -70,6 +71,7 @@ SCENARIOS = (
     Scenario("A2", "ms", 5.0, steady_session(snapshots.SIZES["XL"])),
     Scenario("A2-nodes", "ms", 5.0, steady_session(snapshots.SIZES["XL"], nodes=100)),
     *(Scenario(name, "ms", target, storm(name)) for name, target in STORM_TARGETS),
+    Scenario("A5", "ms", 50.0, reasons),
     Scenario("A4-action", "ms", 15.0, storm("A4", step="reclaim")),
     Scenario("A7-M", "ms", 100.0, _snapshot(SIZES["M"])),
     Scenario("A7-event", "us", 15.0, _event),

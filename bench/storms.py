@@ -43,7 +43,7 @@ STORMS = {
     "A4-nodes": Storm(10_000, 8, 1, 64, cards=8, together=True),
 }
 
-# Milliseconds; A3-jobs and A4-nodes are harder readings of the same targets: gangs of one task, and claims on whole nodes.
+# Milliseconds; A3-jobs and A4-nodes are harder readings of the same targets: gangs of one task, claims on whole nodes.
 STORM_TARGETS = (("A3-500", 100.0), ("A3-jobs", 100.0), ("A3-10k", 1500.0), ("A4", 15.0), ("A4-nodes", 15.0))
 
 
@@ -82,8 +82,8 @@ def objects(scene: Storm) -> list[Object]:
     made = [_node(number) for number in range(scene.nodes)]
     quota = "{" + ", ".join(f'"{card}": {scene.nodes * CARDS_A_NODE}' for card in CARDS) + "}"
     for lane in range(LANES):
-        made += [_queue(f"training-{lane}", quota, 20000, reclaimable=True)]
-        made += [_queue(f"inference-{lane}", quota, 80000, reclaimable=False)]
+        made += [queue(f"training-{lane}", quota, 20000, reclaimable=True)]
+        made += [queue(f"inference-{lane}", quota, 80000, reclaimable=False)]
     serial = 0
     for kind in range(len(CARDS)):
         slots = _slots(scene, kind, rng)
@@ -115,7 +115,7 @@ def _node(number: int) -> Object:
     }
 
 
-def _queue(name: str, quota: str, priority: int, *, reclaimable: bool) -> Object:
+def queue(name: str, quota: str, priority: int, *, reclaimable: bool) -> Object:
     return {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
         "kind": "Queue",
@@ -125,7 +125,7 @@ def _queue(name: str, quota: str, priority: int, *, reclaimable: bool) -> Object
     }
 
 
-def _group(name: str, queue: str, least: int, kind: str, phase: str) -> Object:
+def group(name: str, queue: str, least: int, kind: str, phase: str) -> Object:
     owner = [{"apiVersion": "batch/v1", "kind": kind, "name": name, "uid": f"owner-{name}", "controller": True}]
     return {
         "apiVersion": "scheduling.volcano.sh/v1beta1",
@@ -136,7 +136,7 @@ def _group(name: str, queue: str, least: int, kind: str, phase: str) -> Object:
     }
 
 
-def _pod(name: str, group: str, kind: int, cards: int, *, cpu: int) -> Object:
+def pod(name: str, group: str, kind: int, cards: int, *, cpu: int) -> Object:
     limits = {"cpu": str(cpu), "memory": f"{4 * cpu}Gi", "nvidia.com/gpu": str(cards)}
     notes = {"scheduling.k8s.io/group-name": group, "volcano.sh/card.name": CARDS[kind]}
     return {
@@ -156,12 +156,12 @@ def _running(serial: int, kind: int, nodes: list[int], rng: random.Random) -> li
     name = f"training-{serial:05}"
     day, second = rng.randrange(2, 31), rng.randrange(86_400)
     started = f"2025-12-{day:02}T{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}Z"
-    made = [_group(name, f"training-{serial % LANES}", len(nodes), "Job", "Running")]
+    made = [group(name, f"training-{serial % LANES}", len(nodes), "Job", "Running")]
     for member, node in enumerate(nodes):
-        pod = _pod(f"{name}-{member}", name, kind, 1, cpu=4 + kind)
-        pod["spec"]["nodeName"] = f"node-{node:05}"
-        pod["status"] = {"phase": "Running", "startTime": started}
-        made.append(pod)
+        member_pod = pod(f"{name}-{member}", name, kind, 1, cpu=4 + kind)
+        member_pod["spec"]["nodeName"] = f"node-{node:05}"
+        member_pod["status"] = {"phase": "Running", "startTime": started}
+        made.append(member_pod)
     return made
 
 
@@ -169,9 +169,9 @@ def _claim(serial: int, scene: Storm) -> list[Object]:
     name = f"service-{serial:05}"
     kind = serial % len(CARDS)
     least = scene.members if scene.together else 1
-    made = [_group(name, f"inference-{serial // len(CARDS) % LANES}", least, "ReplicaSet", "Pending")]
+    made = [group(name, f"inference-{serial // len(CARDS) % LANES}", least, "ReplicaSet", "Pending")]
     return made + [
-        _pod(f"{name}-{member}", name, kind, scene.cards, cpu=3 * scene.cards + serial % 2)
+        pod(f"{name}-{member}", name, kind, scene.cards, cpu=3 * scene.cards + serial % 2)
         for member in range(scene.members)
     ]
 

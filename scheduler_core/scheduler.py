@@ -24,6 +24,7 @@ from scheduler_core.framework.events import quota_events
 from scheduler_core.framework.plugin import Action, Plugin
 from scheduler_core.framework.reasons import Reasons
 from scheduler_core.framework.registry import with_entry_points
+from scheduler_core.framework.rests import lay_over, standing_rests
 from scheduler_core.framework.session import Session
 from scheduler_core.model.decision import Result
 from scheduler_core.model.errors import BadInput
@@ -111,6 +112,7 @@ def run_session(
     timings: dict[str, float] = {}
 
     start = clock()
+    snapshot = lay_over(snapshot, memory, now)
     session = Session(
         snapshot, policy, tiers, now=now, seed=seed, memory=memory or Memory(), workspace=workspace or Workspace()
     )
@@ -145,8 +147,11 @@ def run_session(
     start = clock()
     result = close(session, found, positions, timings if timer else {})
     timings["close"] = (clock() - start) * 1000
+    spared, backing_off = standing_rests(session)
     return result, Memory(
         reservations=standing(session),
+        spared=spared,
+        backing_off=backing_off,
         submitted=kept_places(session),
         told=told,
         acted=_acted(tiers),

@@ -16,9 +16,8 @@ from scheduler_core.actions.allocate import hold_back, is_candidate
 from scheduler_core.actions.support.admission import renew_promise
 from scheduler_core.actions.support.attempt import Attempt, record
 from scheduler_core.actions.support.placement import place
-from scheduler_core.actions.support.quota_room import quota_room
 from scheduler_core.actions.support.reach import useful_nodes
-from scheduler_core.actions.support.reservations import reserve
+from scheduler_core.actions.support.reservations import cool_down, reserve
 from scheduler_core.actions.support.rotation import Rotation
 from scheduler_core.actions.support.upstream_reclaim import reclaim_as_upstream
 from scheduler_core.actions.support.victim_search import State, Verdicts, VictimSearch
@@ -26,6 +25,7 @@ from scheduler_core.actions.support.victims import Victims
 from scheduler_core.algorithms.victims import Unit
 from scheduler_core.framework.gang_votes import gang_votes
 from scheduler_core.framework.plugin import Action, Argument
+from scheduler_core.framework.quota_room import quota_room
 from scheduler_core.framework.session import Session
 from scheduler_core.model.pod import ServiceType
 from scheduler_core.state.status import Bools, TaskStatus
@@ -44,6 +44,14 @@ class Reclaim(Action):
             minimum=1.0,
             maximum=86400.0,
             doc="how long freed room stays promised to the gang it was freed for; more than grace + controller delay",
+        ),
+        Argument(
+            name="cooldownSeconds",
+            type="float",
+            default=60.0,
+            minimum=0.0,
+            maximum=86400.0,
+            doc="how long a gang that was evicted is not taken again, from the eviction on",
         ),
     )
 
@@ -100,6 +108,7 @@ class Reclaim(Action):
             lost = {task: self._victims.work_lost(task) for unit in attempt.units for task in unit.members}
             record(session, self.name, attempt, lost)
             reserve(session, attempt, float(self.values["reservationSeconds"]))
+            cool_down(session, attempt, float(self.values["cooldownSeconds"]))
 
     def _reclaim_class(self, session: Session, attempt: Attempt, cls: TaskClass, tasks: list[int]) -> None:
         """Place as many of equal tasks as the quota allows, first on free room, then on taken room."""

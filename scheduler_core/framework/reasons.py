@@ -5,11 +5,13 @@ Source: contracts 1 (reason codes and numbers).
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 
 from scheduler_core.framework.demand import Demand, Shortfall
 from scheduler_core.framework.holders import Holders
 from scheduler_core.framework.messages import sentence
+from scheduler_core.framework.quota_room import quota_room
 from scheduler_core.framework.room import Room
 from scheduler_core.framework.session import Session
 from scheduler_core.model.memory import Reservation
@@ -18,7 +20,7 @@ from scheduler_core.model.podgroup import GangPhase
 from scheduler_core.model.queue import QueueState
 from scheduler_core.model.reason import Reason, ReasonCode, ReasonNumbers
 from scheduler_core.model.resources import MIB, MILLI
-from scheduler_core.state.axes import CPU, MEMORY
+from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
 from scheduler_core.state.status import PIPELINED, RELEASING, TaskStatus
 
 _ROWS = {"cpu": CPU, "memory": MEMORY}
@@ -42,7 +44,18 @@ class Reasons:
         waiting = [gang for gang in session.gangs.in_need() if needs_something(session, gang)]
         positions = self._holders.positions(waiting)
         reasons = {}
+        known: dict[tuple[object, ...], Reason] = {}
         for gang in waiting:
+            kind = self._kind(gang)
+            alike = None if kind is None else known.get(kind)
+            if alike is not None:
+                reasons[gang] = Reason(
+                    podgroup=session.gangs.names[gang],
+                    code=alike.code,
+                    numbers=msgspec.structs.replace(alike.numbers, position=positions[gang]),
+                    message=alike.message,
+                )
+                continue
             code, numbers, detail = self._find(gang, positions[gang])
             queue = session.group(gang).queue
             reasons[gang] = Reason(
@@ -51,7 +64,33 @@ class Reasons:
                 numbers=numbers,
                 message=sentence(code, numbers, queue, detail),
             )
+            if kind is not None:
+                known[kind] = reasons[gang]
         return reasons, positions
+
+    def _kind(self, gang: int) -> tuple[object, ...] | None:
+        """What makes gangs wait for the same reason with the same numbers; None for one that stands for itself.
+
+        Only gangs of which nothing is in place, with all members there: their equal members ask the same tables.
+        """
+        session, gangs, tasks = self._session, self._session.gangs, self._session.tasks
+        group, members = gangs.groups[gang], gangs.member[gangs.start[gang] : gangs.start[gang + 1]]
+        count = len(members)
+        plain = count == gangs.pending(gang) >= gangs.least[gang] and not group.min_task_member
+        if not plain or gang in session.stated or group.suspended or group.problem or group.backing_off:
+            return None
+        return (
+            gangs.queue_list[gang],
+            session.phase.codes[gang],
+            group.namespace,
+            gangs.least[gang],
+            session.service_type(gang),
+            session.trace.enqueue_refusals.get(gang),
+            session.problem(gang),
+            session.hooks.refusal("job_valid", gang),
+            tasks.cls[members].tobytes(),
+            tasks.priority[members].tobytes(),
+        )
 
     def _find(self, gang: int, position: int) -> Finding:
         place = ReasonNumbers(position=position)
@@ -147,6 +186,36 @@ class Reasons:
             lacks = session.hooks.first("quota_shortfall", gang, shown)
             assert lacks is not None, "what one task lacks, all of them lack"
             return ReasonCode.WAITING_FOR_QUOTA, self._numbers(lacks, gang, position), self._whose(lacks, gang)
+        return self._of_single_cards(gang, position)
+
+    def _of_single_cards(self, gang: int, position: int) -> Finding | None:
+        """WaitingForQuota where a choice of cards has quota in all, and no card of it enough for a task."""
+        session, queue = self._session, self._session.queue_of(gang)
+        if session.ledger.queues[queue].card_quota is None:
+            return None
+        wanted: dict[int, int] = {}
+        for task in self._tasks(gang):
+            cls = session.cluster.class_of(task)
+            if len(cls.names) > 1 and len(cls.cards) > 1:
+                wanted[cls.index] = wanted.get(cls.index, 0) + 1
+        ledger = session.ledger
+        for index, count in wanted.items():
+            cls = session.cluster.classes[index]
+            room, _ = quota_room(session, queue, cls, count)
+            if room == count:
+                continue
+            rows = [LEDGER_CARDS + card for card in cls.cards]
+            lacks = Shortfall(
+                code=ReasonCode.WAITING_FOR_QUOTA,
+                resource=cls.card_key,
+                requested=count * cls.milli,
+                limit=sum(ledger.limit(queue, row) for row in rows),
+                allocated=sum(ledger.in_use(queue, row) for row in rows),
+                short=(count - room) * cls.milli,
+                queue=ledger.queues[queue].name,
+            )
+            whose = f"queue {lacks.queue}, where no card type alone has enough left,"
+            return lacks.code, self._numbers(lacks, gang, position), whose
         return None
 
     def _of_cluster(self, gang: int, position: int) -> Finding | None:

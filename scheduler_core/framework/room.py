@@ -24,6 +24,8 @@ class Room:
         self._free_any: dict[tuple[int, ...], int] = {}
         self._possible: dict[int, Bools] = {}
         self._fits: dict[int, int] = {}
+        self._totals: dict[tuple[int, ...], int] = {}
+        self._sums = {row: int(self._idle[row].sum()) for row in (CPU, MEMORY)}
 
     def missing(self, tasks: list[int]) -> tuple[str, tuple[int, ...], int, int, int] | None:
         """The first resource of which the whole cluster has too little idle.
@@ -41,11 +43,10 @@ class Room:
         for (name, cards, share), requested in sorted(wanted.items()):
             free = self._free(cards, share=share)
             if requested > free:
-                total = int(np.isin(session.cards.row_card, cards).sum()) * MILLI
-                return name, cards, requested, total, free
+                return name, cards, requested, self._total(cards), free
         for row, name in ((CPU, "cpu"), (MEMORY, "memory")):
             requested = sum(int(session.cluster.class_of(task).request[row]) for task in tasks)
-            free = int(self._idle[row].sum())
+            free = self._sums[row]
             if requested > free:
                 return name, (), requested, int(session.nodes.allocatable[row].sum()), free
         return None
@@ -60,14 +61,22 @@ class Room:
             return first.card_key, milli / MILLI, self._free(first.cards, share=bool(first.share)) / MILLI
         cpu = sum(cls.cpu_milli for cls in classes)
         if cpu:
-            return "cpu", float(cpu), float(self._idle[CPU].sum())
+            return "cpu", float(cpu), float(self._sums[CPU])
         memory = sum(cls.memory_mib for cls in classes)
-        return "memory", float(memory * MIB), float(int(self._idle[MEMORY].sum()) * MIB)
+        return "memory", float(memory * MIB), float(self._sums[MEMORY] * MIB)
 
     def hopeless(self, tasks: list[int]) -> bool:
         """True when some task could not be on any node even if all nodes were empty."""
-        classes = {cls.index: cls for cls in map(self._session.cluster.class_of, tasks)}
-        return any(not self._could_hold(cls).any() for cls in classes.values())
+        first: dict[int, int] = {}
+        for task in tasks:
+            first.setdefault(int(self._session.tasks.cls[task]), task)
+        for index, task in first.items():
+            mask = self._could_hold(self._session.cluster.classes[index])
+            for _, *masks in self._session.candidates.said_of(task):
+                mask = mask & masks[-1]
+            if not mask.any():
+                return True
+        return False
 
     def refused_nodes(self, tasks: list[int]) -> dict[str, int]:
         """Nodes that said no to the first task that has trouble, by reason."""
@@ -76,6 +85,9 @@ class Room:
         view = session.candidates.view(cls)
         refused = dict(view.refused)
         allowed = view.allowed
+        for label, mask, *_ in session.candidates.said_of(tasks[0]):
+            _note(refused, label, allowed & ~mask)
+            allowed = allowed & mask
         if cls.milli:
             has = np.zeros(len(allowed), dtype=np.bool_)
             for card in cls.cards:
@@ -114,6 +126,12 @@ class Room:
             index = self._session.axes.node_index
             promised[[index[name] for name in election.nodes if name in index]] = True
         return any(bool((promised & self._could_hold(cls)).any()) for cls in classes.values())
+
+    def _total(self, cards: tuple[int, ...]) -> int:
+        """Milli-cards of some types in the cluster."""
+        if cards not in self._totals:
+            self._totals[cards] = int(self._session.cards.count[list(cards)].sum()) * MILLI
+        return self._totals[cards]
 
     def _free(self, cards: tuple[int, ...], *, share: bool) -> int:
         known = self._free_any if share else self._free_whole

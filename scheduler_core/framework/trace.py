@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scheduler_core.framework.demand import Shortfall
 from scheduler_core.model.decision import Event, Eviction, Reclaim
+from scheduler_core.model.memory import Rest
 
 
 class Trace:
@@ -13,6 +14,7 @@ class Trace:
         enqueue_refusals: gang -> why it was not admitted.
         evictions, reclaims, events: in the order in which they were made.
         reclaim_refusals: gang -> rule by candidate gang, for a reclaim that came to nothing.
+        cooling: lasting name -> rest of a gang that was evicted.
         counters: how often something was done, by name.
     """
 
@@ -22,6 +24,7 @@ class Trace:
         self.reclaims: list[Reclaim] = []
         self.events: list[Event] = []
         self.reclaim_refusals: dict[int, dict[str, str]] = {}
+        self.cooling: dict[str, Rest] = {}
         self.counters: dict[str, int] = {}
 
     def count(self, name: str, by: int = 1) -> None:

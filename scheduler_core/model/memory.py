@@ -40,6 +40,22 @@ class Election(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     since: float = 0.0
 
 
+class Rest(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A gang that is left alone for a while.
+
+    Attributes:
+        gang: namespace/name, or the lasting name of what comes back under a new PodGroup. why: in words.
+        until: seconds since the epoch. seconds: how long; the next time it is twice as long.
+        cools: it was evicted, and rests for that alone: no longer the next time.
+    """
+
+    gang: str
+    why: str
+    until: float
+    seconds: float
+    cools: bool = False
+
+
 class AssumedPod(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A bind that was decided and that the cluster has not shown yet: the pod holds its place until ``expires``.
 
@@ -67,6 +83,8 @@ class Memory(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         told: gang -> what its last event said, so that it is said once.
         election: whom actions ``elect`` and ``reserve`` keep nodes for.
         acted: plugin's key -> when it last did what it does only every so often, see ``Plugin.remember``.
+        spared: gangs that nobody takes for now: evicted not long ago, or the cluster does not let them go.
+        backing_off: gangs that are not tried for now: not all of their members could be bound.
         assumed: binds that the cluster has not shown yet, by pod.
         queue, cycle, move_cycle: the scheduling queue of the per-pod cycle, and its counters.
         seen: digest of what the cluster's nodes and quotas were after the session's decisions; where the next session
@@ -79,6 +97,8 @@ class Memory(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     told: dict[str, str] = {}
     election: Election | None = None
     acted: dict[str, float] = {}
+    spared: tuple[Rest, ...] = ()
+    backing_off: tuple[Rest, ...] = ()
     assumed: tuple[AssumedPod, ...] = ()
     queue: tuple[QueuedPod, ...] = ()
     cycle: int = 0

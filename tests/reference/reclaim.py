@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from tests.reference.world import CHARGED, READY, cards_on, count, free, free_cards, members
+from tests.reference.world import CHARGED, READY, cards_on, count, free, free_cards, lasting_name, members
 
 SYSTEM_CLASSES = ("system-cluster-critical", "system-node-critical")
 
@@ -47,6 +47,8 @@ def protected(world, reclaimer, gang, held):
     if queue is None or not queue.reclaimable or group.queue == world["gangs"][reclaimer].queue:
         return True
     if group.preemptable is False or count(world, gang, ("allocated",)):
+        return True
+    if group.spared or {gang, lasting_name(group)} & world["resting"]:
         return True
     return any(t["pod"].namespace == "kube-system" or t["pod"].priority_class in SYSTEM_CLASSES for t in held)
 

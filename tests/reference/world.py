@@ -35,6 +35,7 @@ def open_world(snapshot, options, now, memory):
         "queues": {queue.name: queue for queue in snapshot.queues},
         "gangs": {group.key: group for group in snapshot.pod_groups},
         "submitted": dict(memory.submitted) if memory else {},
+        "resting": {rest.gang for rest in memory.spared if rest.until > now} if memory else set(),
         "promised": {},
         "phase": {},
         "evictions": [],
@@ -323,8 +324,14 @@ def service_type(world, gang):
 def waiting_since(world, gang):
     """When its place in the queue began."""
     group = world["gangs"][gang]
-    name = f"{group.namespace}/{group.owner_kind}/{group.owner_name}" if group.owner_kind and group.owner_name else gang
-    return min(group.waiting_since, world["submitted"].get(name, math.inf))
+    return min(group.waiting_since, world["submitted"].get(lasting_name(group), math.inf))
+
+
+def lasting_name(group):
+    """Its owner's name where a controller would make the PodGroup anew, else its own."""
+    if group.owner_kind and group.owner_name:
+        return f"{group.namespace}/{group.owner_kind}/{group.owner_name}"
+    return group.key
 
 
 # --- changes ---------------------------------------------------------------------------------------------------------

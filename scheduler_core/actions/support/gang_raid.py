@@ -17,10 +17,10 @@ from scheduler_core.actions.support.bundles_by_worth import Demand, Offer, in_or
 from scheduler_core.actions.support.guards import Guards
 from scheduler_core.actions.support.keeping import as_unit, keep
 from scheduler_core.actions.support.nomination import Eligibility
-from scheduler_core.actions.support.quota_room import quota_room
 from scheduler_core.actions.support.trial import Outcome, Trial
 from scheduler_core.algorithms.smallest_set import Bundle
 from scheduler_core.framework.plugin import Argument
+from scheduler_core.framework.quota_room import quota_room
 from scheduler_core.framework.session import Session
 from scheduler_core.model.podgroup import GangPhase
 from scheduler_core.state.axes import CPU, MEMORY

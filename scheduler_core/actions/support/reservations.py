@@ -10,7 +10,7 @@ from scheduler_core.actions.support.placement import allowed_options
 from scheduler_core.framework.candidates import Spot
 from scheduler_core.framework.session import Session
 from scheduler_core.framework.statement import Statement
-from scheduler_core.model.memory import Reservation
+from scheduler_core.model.memory import Reservation, Rest
 from scheduler_core.model.podgroup import EvictedPolicy
 from scheduler_core.state.status import TaskStatus
 
@@ -59,6 +59,22 @@ def reserve(session: Session, attempt: Attempt, seconds: float) -> None:
             made=session.now,
             expires=session.now + seconds,
         )
+
+
+def cool_down(session: Session, attempt: Attempt, seconds: float) -> None:
+    """Leave gangs that fall alone for a while once they are back, whatever name their PodGroup has then."""
+    if seconds <= 0:
+        return
+    lasting = session.cluster.workspace.lasting_names
+    for gang in sorted({int(session.tasks.gang[unit.members[0]]) for unit in attempt.units}):
+        if session.group(gang).evicted_policy not in _ENDS:
+            session.trace.cooling[lasting[gang]] = Rest(
+                gang=lasting[gang],
+                why=f"was evicted less than {seconds:g} s ago",
+                until=session.now + seconds,
+                seconds=seconds,
+                cools=True,
+            )
 
 
 def standing(session: Session) -> tuple[Reservation, ...]:

@@ -1,0 +1,45 @@
+"""Gangs that earlier sessions, or whoever carries decisions out, asked to leave alone for a while."""
+
+from __future__ import annotations
+
+import msgspec
+
+from scheduler_core.framework.session import Session
+from scheduler_core.model.memory import Memory, Rest
+from scheduler_core.model.rests import in_force, ordered
+from scheduler_core.model.snapshot import Snapshot
+from scheduler_core.state.gang_rows import lasting_name
+
+
+def lay_over(snapshot: Snapshot, memory: Memory | None, now: float) -> Snapshot:
+    """The snapshot with what rests said so on its PodGroups; the very same one where nobody rests. O(gangs) then."""
+    if memory is None or not (memory.spared or memory.backing_off):
+        return snapshot
+    spared, off = in_force(memory.spared, now), in_force(memory.backing_off, now)
+    if not (spared or off):
+        return snapshot
+    groups = []
+    for group in snapshot.pod_groups:
+        names = (group.key, lasting_name(group))
+        keep = next((spared[name] for name in names if name in spared), "")
+        wait = next((off[name] for name in names if name in off), "")
+        if (keep and not group.spared) or (wait and not group.backing_off):
+            group = msgspec.structs.replace(  # noqa: PLW2901
+                group, spared=group.spared or keep, backing_off=group.backing_off or wait
+            )
+        groups.append(group)
+    return msgspec.structs.replace(snapshot, pod_groups=tuple(groups))
+
+
+def standing_rests(session: Session) -> tuple[tuple[Rest, ...], tuple[Rest, ...]]:
+    """``spared`` and ``backing_off`` for the next session: what still rests, and what exists and may rest longer."""
+    memory, cooling = session.memory, session.trace.cooling
+    if not (memory.spared or memory.backing_off or cooling):
+        return (), ()
+    names = {*session.gangs.names, *session.cluster.workspace.lasting_names}
+
+    def kept(rests: tuple[Rest, ...]) -> dict[str, Rest]:
+        return {rest.gang: rest for rest in rests if rest.until > session.now or rest.gang in names}
+
+    spared = kept(tuple(rest for rest in memory.spared if rest.until > session.now or not rest.cools))
+    return ordered((spared | cooling).values()), ordered(kept(memory.backing_off).values())
