@@ -315,6 +315,30 @@ class TestPreemption:
         objects += self.runs("old", "n1", "pc-low", started=10) + self.runs("new", "n2", "pc-low", started=500)
         assert self.victims(*objects, *lone("vip", cpu=1, priority="pc-high"))[0] == ["new"]
 
+    def budget(self, app, allowed):
+        return {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": app, "namespace": "default"},
+            "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": app}}},
+            "status": {"disruptionsAllowed": allowed},
+        }
+
+    def test_fewest_violated_budgets_come_before_the_lowest_priority(self):
+        objects = [b.node("n1", cpu=1), b.node("n2", cpu=1), self.budget("kept", 0)]
+        kept = self.runs("low", "n1", "pc-low")
+        kept[1]["metadata"]["labels"] = {"app": "kept"}
+        objects += kept + self.runs("normal", "n2", "pc-normal")
+        assert self.victims(*objects, *lone("vip", cpu=1, priority="pc-high"))[0] == ["normal"]
+
+    def test_who_a_budget_protects_is_kept_before_others(self):
+        objects = [b.node("n1", cpu=3), self.budget("kept", 1)]
+        for i, app in enumerate(("kept", "kept", "free")):
+            runs = self.runs(f"{app}-{i}", "n1", "pc-low", started=10 + i)
+            runs[1]["metadata"]["labels"] = {"app": app}
+            objects += runs
+        assert self.victims(*objects, *lone("vip", cpu=1, priority="pc-high"))[0] == ["free-2"]
+
     def test_nobody_leaves_where_it_would_not_help(self):
         objects = [b.node("n1", cpu=2), *self.runs("low", "n1", "pc-low"), *self.runs("high", "n1", "pc-high")]
         assert self.victims(*objects, *lone("vip", cpu=2, priority="pc-high"))[0] == []
