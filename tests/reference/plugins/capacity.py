@@ -9,7 +9,7 @@ from tests.reference.quota import queue_open
 class Capacity:
     """Queues with a ceiling, a line and a part that stays free."""
 
-    guards = ("reclaimable",)
+    guards = ("reclaimable", "unified_evictable")
 
     def __init__(self, arguments):
         self.level = arguments.get("ancestorReclaimLevel", 0)
@@ -166,6 +166,12 @@ class Capacity:
                 for q in path:
                     left[q] = r.less(left[q], gives)
         return allowed
+
+    def unified_evictable(self, world, task, candidates):
+        """Inside the queue everybody, elsewhere as for reclaim."""
+        if all(other["queue"] == task["queue"] for other in candidates):
+            return {other["key"] for other in candidates}
+        return self.reclaimable(world, task, candidates)
 
     def _lets_go(self, world, name, held, gives, wants):
         for what, least in self.guarantee(world, name).items():

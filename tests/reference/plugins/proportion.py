@@ -12,7 +12,7 @@ from tests.reference.world import CHARGED
 class Proportion:
     """Queues share by weight what they ask for."""
 
-    guards = ("reclaimable",)
+    guards = ("reclaimable", "unified_evictable")
 
     def __init__(self, arguments):
         pass
@@ -102,3 +102,9 @@ class Proportion:
                 left[name] = r.less(held, gives)
                 allowed.add(other["key"])
         return allowed
+
+    def unified_evictable(self, world, task, candidates):
+        """Inside the queue everybody, elsewhere as for reclaim."""
+        if all(other["queue"] == task["queue"] for other in candidates):
+            return {other["key"] for other in candidates}
+        return self.reclaimable(world, task, candidates)
