@@ -142,15 +142,18 @@ class Candidates:
         only, _ = self._of_task(task)
         return bool(view.allowed[node] and (only is None or only[node]))
 
+    def said_of(self, task: int) -> list[tuple[str, Bools] | tuple[str, Bools, Bools]]:
+        """What plugins say of one task beyond its class: label, mask, and what will hold later where that differs."""
+        answers = (call(task) for _, call in self._hooks.flat("task_predicate"))
+        return [answer for answer in answers if answer is not None]
+
     def _of_task(self, task: int) -> tuple[Bools | None, Floats | None]:
         """Mask and score that plugins add for one task; None where they add nothing."""
         only: Bools | None = None
         extra: Floats | None = None
         if task >= 0:
-            for _, call in self._hooks.flat("task_predicate"):
-                answer = call(task)
-                if answer is not None:
-                    only = answer[1] if only is None else only & answer[1]
+            for _, mask, *_ in self.said_of(task):
+                only = mask if only is None else only & mask
             for _, call in self._hooks.flat("task_node_order"):
                 score = call(task)
                 if score is not None:

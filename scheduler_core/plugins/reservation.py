@@ -87,7 +87,7 @@ class Reservation(Plugin):
         admits = np.stack([session.candidates.view(cls).allowed for cls in classes])
         return choose_group(self._in_order(needs, admits, frozenset(kept)), needs)
 
-    def task_predicate(self, task: int) -> tuple[str, Bools] | None:
+    def task_predicate(self, task: int) -> tuple[str, Bools, Bools] | None:
         """Locked nodes take nobody but the target, until all of its minimum has a place."""
         election = self.session.election
         if election is None or not election.nodes:
@@ -103,7 +103,8 @@ class Reservation(Plugin):
             self._locked = election.nodes, target, mask
         _, target, mask = self._locked
         waits = target >= 0 and self.session.needed(target) > 0
-        return (f"reserved for {election.gang}", mask) if waits else None
+        # Kept for a while only: in the end the nodes are anybody's.
+        return (f"reserved for {election.gang}", mask, np.ones_like(mask)) if waits else None
 
     def job_enqueueable(self, gang: int, demand: Demand) -> Ballot:
         """The target is let in: its room is what is being kept."""
