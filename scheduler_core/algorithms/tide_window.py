@@ -1,6 +1,6 @@
 """Windows of the day, such as ``22:00-06:00``, in a time zone.
 
-Source: volcano-semantics 4.12 (tdm). On purpose: a window whose end is not after its start goes on past midnight;
+Source: volcano-semantics 4.12 (tdm). On purpose: a window whose end is before its start goes on past midnight;
 upstream's is over at midnight.
 """
 
@@ -28,13 +28,13 @@ class Window(NamedTuple):
         """
         at = datetime.fromtimestamp(now, zone)
         minute = at.hour * 60 + at.minute
-        if self.start < self.end:
+        if self.start <= self.end:
             return self.start <= minute < self.end
         return minute >= self.start or (past_midnight and minute < self.end)
 
 
 def parse_window(text: str) -> Window:
-    """Read ``HH:MM-HH:MM``; equal times are the whole day.
+    """Read ``HH:MM-HH:MM``; 00:00-24:00 is the whole day, and a window that ends when it begins never opens.
 
     Raises:
         ValueError: no such window.
@@ -43,4 +43,4 @@ def parse_window(text: str) -> Window:
     hours = [int(part) for part in match.groups()] if match else [99]
     if not match or hours[0] > 23 or hours[1] > 59 or hours[2] > 24 or hours[3] > 59 or (hours[2] == 24 and hours[3]):
         raise ValueError(f"{text[:40]!r} is not a window; write for example '22:00-06:00'")
-    return Window(hours[0] * 60 + hours[1], (hours[2] * 60 + hours[3]) % 1440)
+    return Window(hours[0] * 60 + hours[1], hours[2] * 60 + hours[3])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from scheduler_core.algorithms.tide_window import parse_window
 from scheduler_core.framework.registry import with_entry_points
 from scheduler_core.model.errors import BadInput
 from scheduler_core.model.policy import PluginOption, Policy
@@ -41,6 +42,7 @@ def lint_policy(text: str | bytes, file: str | None = None) -> list[Finding]:
         *_contradictions(policy, plugins),
         *_victims(policy, plugins),
         *_shapes(policy, plugins),
+        *_windows(policy, plugins),
     ]
 
 
@@ -160,6 +162,21 @@ def _shapes(policy: Policy, plugins: Mapping[str, PluginOption]) -> Iterator[Fin
         )
     if scores and len(set(scores)) == 1:
         yield _info("flat-shape", path, "every utilisation gets the same score", "give at least two different scores")
+
+
+def _windows(policy: Policy, plugins: Mapping[str, PluginOption]) -> Iterator[Finding]:
+    """Hours of tdm that never come; a text that is no window is refused by the parser."""
+    option = plugins.get("tdm")
+    zones: Mapping[str, str] = option.arguments.get("tdm.revocable-zone.<zone>", {}) if option is not None else {}
+    for zone, text in sorted(zones.items()):
+        window = parse_window(text)
+        if window.start == window.end:
+            yield _warning(
+                "window-never-opens",
+                f"{_path(policy, 'tdm')}.arguments.tdm.revocable-zone.{zone}",
+                f"zone {zone}: {text} ends when it begins, so it never opens and its nodes take nobody",
+                "00:00-24:00 for the whole day",
+            )
 
 
 def _path(policy: Policy, plugin: str) -> str:

@@ -10,6 +10,13 @@ from scheduler_core.model.errors import BadInput
 from scheduler_core.serde.lint import lint_policy
 from scheduler_core.serde.policy.founding import FOUNDING_POLICY
 
+GANG = ("gang", "predicates")
+
+
+def shaped(*points):
+    shape = [{"utilization": u, "score": s} for u, s in points]
+    return {"name": "requested-to-capacity-ratio", "arguments": {"functionshape": shape}}
+
 
 def policy(actions="enqueue, allocate, backfill", plugins=("priority", "gang", "predicates", "capacity-card")):
     entries = [{"name": p} if isinstance(p, str) else p for p in plugins]
@@ -34,6 +41,22 @@ def test_the_founding_policy_is_as_it_should_be():
         (policy(plugins=("priority", "gang", "capacity-card")), "no-predicates"),
         (policy(actions="enqueue, allocate, reclaim", plugins=("priority", "predicates")), "no-reclaim-voter"),
         (policy(actions="enqueue, allocate, reclaim", plugins=("gang", "predicates")), "gang-protects"),
+        (
+            policy(plugins=(*GANG, {"name": "tdm", "arguments": {"tdm.revocable-zone.z": "08:00-08:00"}})),
+            "window-never-opens",
+        ),
+        (
+            policy(plugins=(*GANG, {"name": "tdm", "arguments": {"tdm.revocable-zone.z": "20:00-06:00"}})),
+            "stays-after-window",
+        ),
+        (policy(plugins=(*GANG, {"name": "tdm", "arguments": {"tdm.revocable-zone.z": "8 to 9"}})), "bad_argument"),
+        (policy(plugins=(*GANG, shaped((0, 0), (100, 100)))), "score-out-of-range"),
+        (policy(plugins=(*GANG, shaped((0, 5), (100, 5)))), "flat-shape"),
+        (policy(plugins=(*GANG, "capacity-card", "proportion")), "two-quotas"),
+        (policy(plugins=(*GANG, "reservation")), "no-effect"),
+        (policy(actions="enqueue, allocate, elect", plugins=GANG), "no-effect"),
+        (policy(actions="allocate", plugins=(*GANG, "overcommit")), "no-effect"),
+        (policy(actions="enqueue, allocate, reclaim, gangreclaim", plugins=(*GANG, "capacity-card")), "twice"),
         (policy(plugins=("priority", "gnag", "predicates")), "unknown_plugin"),
         (policy(plugins=({"name": "gang", "enableNothing": True}, "predicates")), "unknown_switch"),
     ],
