@@ -3,9 +3,9 @@
 All running tasks are shown to extension point victim_tasks (plugins ``tdm``, ``rescheduling``); what the first tier
 that names anybody names is evicted at once: no statement, no place in return. Source: volcano-semantics 3.7.
 
-On purpose different from upstream: system pods, protected pods and protected PodGroups stay, and where tide rules hold
-or losing a member ends the job, the gang falls whole; its surplus may go alone where nobody else is harmed (contracts
-3.2). With ``compatibility: volcano`` exactly the named tasks go.
+On purpose different from upstream: system pods, protected pods and protected PodGroups stay, disruption budgets hold,
+and where tide rules hold or losing a member ends the job, the gang falls whole; its surplus may go alone where nobody
+else is harmed (contracts 3.2). With ``compatibility: volcano`` exactly the named tasks go.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from scheduler_core.actions.support.attempt import total
 from scheduler_core.actions.support.guards import Guards
 from scheduler_core.actions.support.victims import cards_of
+from scheduler_core.framework.disruption_budgets import DisruptionBudgets
 from scheduler_core.framework.plugin import Action
 from scheduler_core.framework.session import Session
 from scheduler_core.model.decision import Eviction, Reclaim, ReclaimVictimGang, VictimRole
@@ -38,9 +39,12 @@ class Shuffle(Action):
         by_gang: dict[int, list[int]] = {}
         for task in sorted(named, key=tasks.keys.__getitem__):
             by_gang.setdefault(int(tasks.gang[task]), []).append(task)
-        guards = Guards(session)
+        guards, budgets = Guards(session), DisruptionBudgets(session)
         for gang, wanted in sorted(by_gang.items()):
             leaving = () if guards.rule(gang) else _who_falls(session, guards, gang, wanted)
+            if not session.compat and (kept := budgets.violations(leaving)):
+                # A gang that falls whole falls with all its members or not at all.
+                leaving = tuple(task for task in leaving if task not in kept) if set(leaving) <= set(wanted) else ()
             if leaving:
                 _evict(session, guards, gang, leaving, named)
 

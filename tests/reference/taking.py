@@ -295,23 +295,40 @@ def _raid(world, gang, *, across):
     if world["phase"][gang] == "Pending" and _would_run(world, gang, tasks):
         return
     parts = _parts(world, gang, tasks, across=across) if at_once[1] < len(tasks) else []
-    goal = max(_outcome(world, gang, tasks, _together(parts)), at_once)
-    chosen = []
-    if goal > at_once:
-        taken = 0
-        while _outcome(world, gang, tasks, _together(parts[:taken])) < goal:
-            taken += 1
-        chosen = parts[:taken]
-        for part in reversed(parts[:taken]):
-            fewer = [other for other in chosen if other is not part]
-            if _outcome(world, gang, tasks, _together(fewer)) >= goal:
-                chosen = fewer
-        chosen = _together(chosen)
+    chosen = _fewest(world, gang, tasks, parts, at_once) if parts else []
     changes = []
     if not _outcome(world, gang, tasks, chosen, keep=changes) or not _runs(world, gang):
         undo(changes)
         return
     _keep(world, gang, chosen)
+
+
+def _fewest(world, gang, tasks, parts, at_once):
+    """Ever more parts until all tasks have a place, then as few of them as bring the same.
+
+    Where a task wants company more is not always better, so the order of trying is part of the rule.
+    """
+
+    def brings(some):
+        return _outcome(world, gang, tasks, _together(some))
+
+    low, high = 0, 1
+    while brings(parts[:high]) < (True, len(tasks)) and high < len(parts):
+        low, high = high, min(2 * high, len(parts))
+    goal = brings(parts[:high])
+    if goal < (True, len(tasks)):
+        low = 0
+    if goal <= at_once:
+        return []
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if brings(parts[:middle]) >= goal else (middle + 1, high)
+    chosen = parts[:low]
+    for part in reversed(parts[:low]):
+        fewer = [other for other in chosen if other is not part]
+        if brings(fewer) >= goal:
+            chosen = fewer
+    return _together(chosen)
 
 
 def _demand(world, gang, *, across):

@@ -32,8 +32,7 @@ class MissingRoom:
                 node = int(session.tasks.node[task])
                 if node >= 0:
                     self._on_node.setdefault(node, {})[unit.name] = unit
-                    if unit.spare:
-                        self._nodes_of.setdefault(unit.gang, set()).add(node)
+                    self._nodes_of.setdefault(unit.gang, set()).add(node)
 
     def offers(self, task: int, chosen: Sequence[Bundle]) -> Iterator[list[Bundle]]:
         """Units beside the chosen ones that make room on a node, the cheapest first; an empty one where there is room.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from scheduler_core.model.pod import PodPhase
 from scheduler_core.model.podgroup import EvictedPolicy, GangPhase
 from scheduler_core.model.policy import PluginOption, Policy
 from tests.core.small_cluster import H, World, binds, decide, evicted, gang, node, queue, snapshot
@@ -133,3 +134,10 @@ def test_own_tasks_go_where_one_can_be_spared_of_several():
     pods[3] = msgspec.structs.replace(pods[3], priority=9)
     result = decide(cluster([1, 1, 1], (group, pods)), rules())
     assert [eviction.pod for eviction in result.evictions] == ["ns/x-0"]
+
+
+def test_a_gang_is_not_taken_both_by_the_member_and_whole():
+    group, pods = ranked("low", 2, 1, 1, on=["n1", "n2"], least=1, policy=EvictedPolicy.NONE)
+    pods[1] = msgspec.structs.replace(pods[1], phase=PodPhase.PENDING, started=None)
+    result = decide(cluster([1, 1], (group, pods), ranked("high", 2, 1, 9)), rules())
+    assert [eviction.pod for eviction in result.evictions] == ["ns/low-0", "ns/low-1"]
