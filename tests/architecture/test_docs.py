@@ -57,3 +57,15 @@ def test_every_make_target_is_documented() -> None:
 def test_links_between_documents_lead_somewhere(page) -> None:
     targets = re.findall(r"\]\((?!https?://|#|mailto:)([^)#\s]+)", page.read_text(encoding="utf-8"))
     assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_every_departure_from_upstream_is_in_the_list() -> None:
+    page = (sources.ROOT / "docs" / "differences-from-volcano.md").read_text(encoding="utf-8")
+    switched = [
+        path.stem.replace("_", "-")
+        for folder in ("scheduler_core/plugins", "scheduler_core/actions")
+        for path in (sources.ROOT / folder).glob("*.py")
+        if "session.compat" in path.read_text(encoding="utf-8")
+    ]
+    assert switched
+    assert [name for name in sorted(switched) if name not in page] == []
