@@ -15,5 +15,6 @@ from scheduler_core.actions.shuffle import Shuffle
 from scheduler_core.framework.plugin import Action
 
 ACTIONS: dict[str, type[Action]] = {
-    action.name: action for action in (Enqueue, Elect, Allocate, Reserve, Backfill, Preempt, GangPreempt, Reclaim, GangReclaim, Shuffle)
+    action.name: action
+    for action in (Enqueue, Elect, Allocate, Reserve, Backfill, Preempt, GangPreempt, Reclaim, GangReclaim, Shuffle)
 }

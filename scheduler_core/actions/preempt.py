@@ -19,7 +19,7 @@ from typing import ClassVar
 from scheduler_core.actions.support.attempt import Attempt
 from scheduler_core.actions.support.bundles import asks_for_cards, bundle, bundles, in_order_of_taking
 from scheduler_core.actions.support.guards import Guards
-from scheduler_core.actions.support.keeping import as_unit, keep
+from scheduler_core.actions.support.keeping import keep
 from scheduler_core.actions.support.nomination import Eligibility
 from scheduler_core.actions.support.placement import place
 from scheduler_core.actions.support.rotation import Rotation
@@ -27,7 +27,8 @@ from scheduler_core.actions.support.starving import starves
 from scheduler_core.actions.support.topology_choice import Limits, choose_node
 from scheduler_core.actions.support.trial import Outcome, Trial
 from scheduler_core.actions.support.upstream_preempt import UpstreamPreempt
-from scheduler_core.algorithms.smallest_set import Bundle, everything, go_together, smallest_set
+from scheduler_core.algorithms.smallest_set import everything, go_together, smallest_set
+from scheduler_core.algorithms.victims import Unit
 from scheduler_core.framework.plugin import Action, Argument
 from scheduler_core.framework.session import Session
 from scheduler_core.model.podgroup import GangPhase
@@ -161,16 +162,16 @@ class Preempt(Action):
             if chosen is not None:
                 attempt.backed = trial.carry_out(chosen) or []
                 attempt.placed += attempt.backed
-                attempt.units = [as_unit(unit) for unit in chosen]
+                attempt.units = chosen
                 return True
             # Not for all of them: for as many as find a place once everybody has left, or one fewer than tried.
             goal = trial.outcome(everything(units))
             most = min(most - 1, goal.placed if goal.runs else 0)
         return bool(attempt.placed) and trial.runs()
 
-    def _node_by_node(self, session: Session, attempt: Attempt, tasks: list[int], units: list[Bundle]) -> bool:
+    def _node_by_node(self, session: Session, attempt: Attempt, tasks: list[int], units: list[Unit]) -> bool:
         """Task after task on the best node of the topology-aware mode; False where the gang could not run with it."""
-        chosen: dict[str, Bundle] = {}
+        chosen: dict[str, Unit] = {}
         for task in tasks:
             if place(session, attempt.statement, task) is not None:
                 attempt.placed.append(task)
@@ -185,10 +186,10 @@ class Preempt(Action):
             attempt.statement.pipeline(task, found.spot.node, found.spot.card, found.spot.indices)
             attempt.placed.append(task)
             attempt.backed.append(task)
-        attempt.units = [as_unit(unit) for _, unit in sorted(chosen.items())]
+        attempt.units = [unit for _, unit in sorted(chosen.items())]
         return bool(attempt.placed) and session.is_pipelined(attempt.gang) and not session.needed(attempt.gang)
 
-    def _units(self, session: Session, attempt: Attempt, tasks: list[int]) -> list[Bundle]:
+    def _units(self, session: Session, attempt: Attempt, tasks: list[int]) -> list[Unit]:
         """What rules and votes let go of the other gangs of the queue; the rest is noted with its rule."""
         only_idle = all(session.cluster.class_of(task).best_effort for task in tasks)
         names, queue = session.gangs.names, session.queue_of(attempt.gang)
@@ -257,10 +258,10 @@ class Preempt(Action):
             if not chosen or not attempt.placed or not trial.runs():
                 attempt.statement.discard()
                 continue
-            attempt.units = [as_unit(unit) for unit in chosen]
+            attempt.units = chosen
             self._keep(session, attempt, _OWN_RULE)
 
-    def _own_units(self, session: Session, gang: int, task: int) -> list[Bundle]:
+    def _own_units(self, session: Session, gang: int, task: int) -> list[Unit]:
         """Single members of lower priority that the gang can do without."""
         tasks, gangs = session.tasks, session.gangs
         ready, least = gangs.ready(gang), gangs.least[gang]
@@ -283,7 +284,7 @@ class Preempt(Action):
                 in_cards = asks_for_cards(session, [task])
                 unit = bundle(session, self._guards, (other,), spare, in_cards=in_cards)
                 found.append(
-                    Bundle(unit.name, unit.gang, (0, int(tasks.priority[other])), unit.work, unit.size, (other,), spare)
+                    Unit(unit.name, unit.gang, (0, int(tasks.priority[other])), unit.work, unit.size, (other,), spare)
                 )
         return found
 
@@ -293,7 +294,7 @@ class Preempt(Action):
         keep(session, attempt, self._guards, action=self.name, rule=rule, verb="preempts for", seconds=seconds)
 
 
-def _left(units: list[Bundle], chosen: dict[str, Bundle]) -> list[Bundle]:
+def _left(units: list[Unit], chosen: dict[str, Unit]) -> list[Unit]:
     """What may still go beside the chosen ones."""
     taken = list(chosen.values())
     return [unit for unit in units if unit.name not in chosen and go_together(taken, unit)]

@@ -10,30 +10,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Sequence
 
-import msgspec
+from scheduler_core.algorithms.victims import Unit
 
-
-class Bundle(msgspec.Struct, frozen=True, gc=False):
-    """Something that can be taken: a whole gang, or one member of what a gang can spare.
-
-    Attributes:
-        name: of the gang, or of the gang and the pod; unique. gang: of the gang.
-        level: what is taken only where nothing lower is enough; queue priority, gang priority.
-        work: work lost. size: milli-cards (milli-cores without cards) freed in all.
-        members: ids of the tasks that leave. spare: 0 for a whole gang, else how many single members may go.
-    """
-
-    name: str
-    gang: str
-    level: tuple[int, int]
-    work: int
-    size: int
-    members: tuple[int, ...]
-    spare: int = 0
-
-
-Enough = Callable[[Sequence[Bundle]], bool]
-Start = Callable[[Sequence[Bundle]], "list[Bundle] | None"]
+Enough = Callable[[Sequence[Unit]], bool]
+Start = Callable[[Sequence[Unit]], "list[Unit] | None"]
 Cost = tuple[int, int, int, tuple[str, ...]]
 
 # Up to so many units every set is tried, so that small cases are exact; beyond, only the cheapest sets.
@@ -42,7 +22,7 @@ _MAX_POOL = 16
 _MAX_TRIALS = 48
 
 
-def cost(units: Iterable[Bundle]) -> Cost:
+def cost(units: Iterable[Unit]) -> Cost:
     """Work lost, gangs, amount freed, names: what is compared between sets of one highest level."""
     chosen = list(units)
     return (
@@ -53,7 +33,7 @@ def cost(units: Iterable[Bundle]) -> Cost:
     )
 
 
-def go_together(chosen: Sequence[Bundle], unit: Bundle) -> bool:
+def go_together(chosen: Sequence[Unit], unit: Unit) -> bool:
     """May ``unit`` be taken beside the chosen ones: a gang whole, or not more members of it than it can spare?"""
     same = [other for other in chosen if other.gang == unit.gang]
     if not same:
@@ -61,7 +41,7 @@ def go_together(chosen: Sequence[Bundle], unit: Bundle) -> bool:
     return bool(unit.spare) and all(other.spare for other in same) and len(same) < unit.spare
 
 
-def everything(units: Iterable[Bundle]) -> list[Bundle]:
+def everything(units: Iterable[Unit]) -> list[Unit]:
     """All units as if they could all go: a gang that may fall whole does, instead of member by member.
 
     An upper bound: of a gang that can only lose a few members all are counted, since which of them go is open.
@@ -71,7 +51,7 @@ def everything(units: Iterable[Bundle]) -> list[Bundle]:
     return [unit for unit in units if not unit.spare or unit.gang not in whole]
 
 
-def smallest_set(units: Sequence[Bundle], enough: Enough, start: Start) -> list[Bundle] | None:
+def smallest_set(units: Sequence[Unit], enough: Enough, start: Start) -> list[Unit] | None:
     """The units to take, by name, or None when nothing is enough.
 
     Args:
@@ -81,9 +61,9 @@ def smallest_set(units: Sequence[Bundle], enough: Enough, start: Start) -> list[
     O(log levels + units of the start + a bounded number) trials.
     """
     levels = sorted({unit.level for unit in units})
-    starts: dict[int, list[Bundle] | None] = {}
+    starts: dict[int, list[Unit] | None] = {}
 
-    def pool(at: int) -> list[Bundle]:
+    def pool(at: int) -> list[Unit]:
         return sorted((unit for unit in units if unit.level <= levels[at]), key=lambda unit: unit.name)
 
     def possible(at: int) -> bool:
@@ -116,15 +96,15 @@ def smallest_set(units: Sequence[Bundle], enough: Enough, start: Start) -> list[
     return None
 
 
-def _all_that_may_go(pool: Sequence[Bundle], enough: Enough) -> list[Bundle] | None:
-    chosen: list[Bundle] = []
+def _all_that_may_go(pool: Sequence[Unit], enough: Enough) -> list[Unit] | None:
+    chosen: list[Unit] = []
     for unit in everything(pool):
         if go_together(chosen, unit):
             chosen.append(unit)
     return chosen if enough(chosen) else None
 
 
-def _reprieve(chosen: list[Bundle], enough: Enough) -> list[Bundle]:
+def _reprieve(chosen: list[Unit], enough: Enough) -> list[Unit]:
     """Leave out whoever is not needed after all, the highest level and the most work first."""
     kept = list(chosen)
     for unit in sorted(chosen, key=lambda unit: (unit.level, unit.work, unit.size, unit.name), reverse=True):
@@ -134,7 +114,7 @@ def _reprieve(chosen: list[Bundle], enough: Enough) -> list[Bundle]:
     return kept
 
 
-def _search(pool: Sequence[Bundle], known: list[Bundle] | None, enough: Enough) -> list[Bundle] | None:
+def _search(pool: Sequence[Unit], known: list[Unit] | None, enough: Enough) -> list[Unit] | None:
     """Sets in the order of work lost until none can be better than the best known; bounded in number."""
     best, limit = known, None if known is None else cost(known)
     useful = sorted(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from scheduler_core.actions.support.guards import Guards
-from scheduler_core.algorithms.smallest_set import Bundle
+from scheduler_core.algorithms.victims import Unit
 from scheduler_core.framework.session import Session
 from scheduler_core.state.status import RUNNING
 
@@ -15,15 +15,13 @@ def asks_for_cards(session: Session, tasks: Iterable[int]) -> bool:
     return any(session.cluster.class_of(task).milli for task in tasks)
 
 
-def bundle(
-    session: Session, guards: Guards, members: Sequence[int], spare: int = 0, *, in_cards: bool = True
-) -> Bundle:
+def bundle(session: Session, guards: Guards, members: Sequence[int], spare: int = 0, *, in_cards: bool = True) -> Unit:
     """One bundle of tasks of one gang; with ``spare`` a single member, else the whole gang."""
     tasks, classes = session.tasks, session.cluster.class_of
     gang = int(tasks.gang[members[0]])
     name = session.gangs.names[gang]
     queue = session.ledger.queues[session.queue_of(gang)]
-    return Bundle(
+    return Unit(
         name=f"{name} {tasks.keys[members[0]]}" if spare else name,
         gang=name,
         level=(queue.priority, session.group(gang).priority),
@@ -49,7 +47,7 @@ def in_order_of_taking(session: Session, guards: Guards, gangs: Iterable[int]) -
 
 def bundles(
     session: Session, guards: Guards, gang: int, allowed: frozenset[int], *, in_cards: bool = True
-) -> list[Bundle]:
+) -> list[Unit]:
     """All that may be taken of a gang, given the tasks that plugins allow (contracts 3.2)."""
     holding = guards.holding(gang)
     found = []

@@ -14,7 +14,7 @@ import numpy as np
 
 from scheduler_core.actions.support.bundles import bundle
 from scheduler_core.actions.support.guards import Guards
-from scheduler_core.algorithms.smallest_set import Bundle
+from scheduler_core.algorithms.victims import Unit
 from scheduler_core.framework.session import Session
 from scheduler_core.model.podgroup import EvictedPolicy
 from scheduler_core.state.status import Bools
@@ -31,7 +31,7 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
 
     gang: int
     whole: bool
-    parts: tuple[Bundle, ...]
+    parts: tuple[Unit, ...]
     worth: Fraction
 
 

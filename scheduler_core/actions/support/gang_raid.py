@@ -15,10 +15,10 @@ import msgspec
 from scheduler_core.actions.support.attempt import Attempt
 from scheduler_core.actions.support.bundles_by_worth import Demand, Offer, in_order, offers
 from scheduler_core.actions.support.guards import Guards
-from scheduler_core.actions.support.keeping import as_unit, keep
+from scheduler_core.actions.support.keeping import keep
 from scheduler_core.actions.support.nomination import Eligibility
 from scheduler_core.actions.support.trial import Outcome, Trial
-from scheduler_core.algorithms.smallest_set import Bundle
+from scheduler_core.algorithms.victims import Unit
 from scheduler_core.framework.plugin import Argument
 from scheduler_core.framework.quota_room import quota_room
 from scheduler_core.framework.session import Session
@@ -87,13 +87,13 @@ class GangRaid:
             attempt.statement.discard()
             return
         found = self._offers(attempt, tasks) if at_once.placed < len(tasks) else []
-        chosen: list[Bundle] = []
+        chosen: list[Unit] = []
         if found:
             everybody = Outcome(runs=True, placed=len(tasks))
             chosen = self._as_upstream(found, tasks) if session.compat else _fewest(trial, _parts(found), everybody)
         self._carry_out(attempt, trial, chosen)
 
-    def _carry_out(self, attempt: Attempt, trial: Trial, chosen: list[Bundle]) -> None:
+    def _carry_out(self, attempt: Attempt, trial: Trial, chosen: list[Unit]) -> None:
         placed = trial.carry_out(chosen)
         if not placed or not trial.runs():
             attempt.statement.discard()
@@ -102,7 +102,7 @@ class GangRaid:
             return
         attempt.placed = placed
         attempt.backed = [task for task in placed if self._session.tasks.status[task] == PIPELINED] or placed
-        attempt.units = [as_unit(unit) for unit in chosen]
+        attempt.units = chosen
         terms = self._terms
         keep(
             self._session,
@@ -173,8 +173,8 @@ class GangRaid:
         status = int(self._session.tasks.status[task])
         return status == RUNNING or (status == BOUND and not (self._terms.across and self._session.compat))
 
-    def _as_upstream(self, found: Sequence[Offer], tasks: Sequence[int]) -> list[Bundle]:
-        """Bundle by bundle, each in full, until free and freed sums cover the demand."""
+    def _as_upstream(self, found: Sequence[Offer], tasks: Sequence[int]) -> list[Unit]:
+        """Unit by bundle, each in full, until free and freed sums cover the demand."""
         session, classes = self._session, self._session.cluster.class_of
         need = {
             "cpu": sum(classes(task).cpu_milli for task in tasks),
@@ -187,7 +187,7 @@ class GangRaid:
             "memory": int(session.nodes.future[MEMORY].sum()),
             "cards": sum(int(session.cards.left_future[card].sum()) for card in wanted),
         }
-        taken: list[Bundle] = []
+        taken: list[Unit] = []
         for offer in found:
             if all(have[what] >= need[what] for what in need):
                 break
@@ -201,18 +201,18 @@ class GangRaid:
         return _together(taken)
 
 
-def _parts(found: Iterable[Offer]) -> list[Bundle]:
+def _parts(found: Iterable[Offer]) -> list[Unit]:
     return [part for offer in found for part in offer.parts]
 
 
-def _together(parts: Iterable[Bundle]) -> list[Bundle]:
+def _together(parts: Iterable[Unit]) -> list[Unit]:
     """Bundles that can go at once: a gang that falls whole does not also lose single members."""
     parts = list(parts)
     whole = {part.gang for part in parts if not part.spare}
     return [part for part in parts if not part.spare or part.gang not in whole]
 
 
-def _fewest(trial: Trial, parts: list[Bundle], best: Outcome) -> list[Bundle]:
+def _fewest(trial: Trial, parts: list[Unit], best: Outcome) -> list[Unit]:
     """The first parts that bring most, without those that turn out not to be needed, the last ones first.
 
     Args:

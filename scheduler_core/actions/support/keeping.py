@@ -7,8 +7,6 @@ from scheduler_core.actions.support.admission import renew_promise
 from scheduler_core.actions.support.attempt import Attempt, record
 from scheduler_core.actions.support.guards import Guards
 from scheduler_core.actions.support.reservations import reserve
-from scheduler_core.algorithms.smallest_set import Bundle
-from scheduler_core.algorithms.victims import Unit
 from scheduler_core.framework.session import Session
 from scheduler_core.model.podgroup import GangPhase
 
@@ -38,8 +36,3 @@ def keep(
         record(session, action, attempt, lost, rule=rule, verb=verb)
         if seconds:
             reserve(session, attempt, seconds)
-
-
-def as_unit(bundle: Bundle) -> Unit:
-    """A bundle as an attempt notes it."""
-    return Unit(bundle.name, bundle.gang, bundle.level, bundle.work, bundle.size, bundle.members, bundle.spare)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Sequence
 
-from scheduler_core.algorithms.smallest_set import Bundle, Cost, cost, go_together
+from scheduler_core.algorithms.smallest_set import Cost, cost, go_together
+from scheduler_core.algorithms.victims import Unit
 from scheduler_core.framework.session import Session
 from scheduler_core.state.card_table import choose_cards
 from scheduler_core.state.status import Bools
 from scheduler_core.state.task_class import TaskClass
 
-Offer = tuple[tuple[int, int], Cost, int, list[Bundle]]
+Offer = tuple[tuple[int, int], Cost, int, list[Unit]]
 
 # So many nodes are tried, the cheapest first, where something beside room keeps the task off them.
 _MOST_NODES = 8
@@ -20,9 +21,9 @@ _MOST_NODES = 8
 class MissingRoom:
     """Offers of nodes to a task, over the units that may be taken."""
 
-    def __init__(self, session: Session, pool: Sequence[Bundle]) -> None:
+    def __init__(self, session: Session, pool: Sequence[Unit]) -> None:
         self._session = session
-        self._on_node: dict[int, dict[str, Bundle]] = {}
+        self._on_node: dict[int, dict[str, Unit]] = {}
         self._nodes_of: dict[str, set[int]] = {}
         # By class: the offers found so far, and up to where in the log of changes they hold.
         self._known: dict[int, dict[int, Offer]] = {}
@@ -34,7 +35,7 @@ class MissingRoom:
                     self._on_node.setdefault(node, {})[unit.name] = unit
                     self._nodes_of.setdefault(unit.gang, set()).add(node)
 
-    def offers(self, task: int, chosen: Sequence[Bundle]) -> Iterator[list[Bundle]]:
+    def offers(self, task: int, chosen: Sequence[Unit]) -> Iterator[list[Unit]]:
         """Units beside the chosen ones that make room on a node, the cheapest first; an empty one where there is room.
 
         O(units on the nodes in question).
@@ -48,7 +49,7 @@ class MissingRoom:
         for _, _, _, offer in heapq.nsmallest(_MOST_NODES, known.values(), key=lambda entry: entry[:3]):
             yield offer
 
-    def _bring_up(self, cls: TaskClass, curable: Bools, chosen: Sequence[Bundle]) -> dict[int, Offer]:
+    def _bring_up(self, cls: TaskClass, curable: Bools, chosen: Sequence[Unit]) -> dict[int, Offer]:
         """Offers by node, looked for anew where a node has changed or a gang can spare fewer than before."""
         log = self._session.nodes.log
         known, read = self._known.setdefault(cls.index, {}), self._read.get(cls.index)
@@ -68,16 +69,14 @@ class MissingRoom:
                     known[node] = (max(unit.level for unit in offer), cost(offer), node, offer)
         return known
 
-    def same_kind(self, task: int, unit: Bundle) -> bool:
+    def same_kind(self, task: int, unit: Unit) -> bool:
         """True when the unit holds something of what the task asks for: one of its card types, else anything."""
         cards = self._session.cluster.class_of(task).cards
         return not cards or any(int(self._session.tasks.card[member]) in cards for member in unit.members)
 
-    def _offer(
-        self, cls: TaskClass, node: int, units: Sequence[Bundle], chosen: Sequence[Bundle]
-    ) -> list[Bundle] | None:
+    def _offer(self, cls: TaskClass, node: int, units: Sequence[Unit], chosen: Sequence[Unit]) -> list[Unit] | None:
         """The cheapest units found on a node that let one task fit there; None when all of them do not."""
-        added: list[Bundle] = []
+        added: list[Unit] = []
         for unit in units:
             if not go_together([*chosen, *added], unit):
                 continue
@@ -95,7 +94,7 @@ class MissingRoom:
                 added = fewer
         return added
 
-    def _fits(self, cls: TaskClass, node: int, leaving: Sequence[Bundle]) -> bool:
+    def _fits(self, cls: TaskClass, node: int, leaving: Sequence[Unit]) -> bool:
         session, tasks = self._session, self._session.tasks
         here = [task for unit in leaving for task in unit.members if tasks.node[task] == node]
         for row in cls.rows:

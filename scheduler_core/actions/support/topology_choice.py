@@ -14,7 +14,8 @@ import msgspec
 
 from scheduler_core.actions.support.placement import allowed_options
 from scheduler_core.algorithms.pod_preemption import Victim, node_order
-from scheduler_core.algorithms.smallest_set import Bundle, everything
+from scheduler_core.algorithms.smallest_set import everything
+from scheduler_core.algorithms.victims import Unit
 from scheduler_core.framework.candidates import Spot
 from scheduler_core.framework.session import Session
 from scheduler_core.framework.statement import Statement
@@ -36,18 +37,18 @@ class NodeChoice(msgspec.Struct, frozen=True, gc=False):
     """Where the task goes and who leaves for it."""
 
     spot: Spot
-    leaving: tuple[Bundle, ...]
+    leaving: tuple[Unit, ...]
 
 
 def choose_node(
-    session: Session, statement: Statement, task: int, units: Sequence[Bundle], limits: Limits | None
+    session: Session, statement: Statement, task: int, units: Sequence[Unit], limits: Limits | None
 ) -> NodeChoice | None:
     """The best node for one task, given the bundles that may go; the statement is left as it was.
 
     Args:
         limits: None = all nodes are candidates. O(nodes x bundles there).
     """
-    by_node: dict[int, list[Bundle]] = {}
+    by_node: dict[int, list[Unit]] = {}
     for unit in everything(units):
         for node in sorted({int(session.tasks.node[member]) for member in unit.members}):
             by_node.setdefault(node, []).append(unit)
@@ -67,12 +68,10 @@ def choose_node(
     return None if best is None else best[1]
 
 
-def _on_node(
-    session: Session, statement: Statement, task: int, node: int, units: Sequence[Bundle]
-) -> NodeChoice | None:
+def _on_node(session: Session, statement: Statement, task: int, node: int, units: Sequence[Unit]) -> NodeChoice | None:
     """The bundles that are needed on one node, or None where even all of them are not enough."""
 
-    def spot(leaving: Sequence[Bundle]) -> Spot | None:
+    def spot(leaving: Sequence[Unit]) -> Spot | None:
         if any(sum(other.gang == unit.gang for other in leaving) > unit.spare for unit in leaving if unit.spare):
             return None
         point = statement.checkpoint()
@@ -83,7 +82,7 @@ def _on_node(
         return found
 
     # Of a gang that can spare only some, the least important stay on offer.
-    kept: list[Bundle] = []
+    kept: list[Unit] = []
     for unit in sorted(units, key=lambda unit: _importance(session, unit), reverse=True):
         if not unit.spare or sum(other.gang == unit.gang for other in kept) < unit.spare:
             kept.append(unit)
@@ -114,7 +113,7 @@ def _victim(session: Session, task: int) -> Victim:
     return Victim(task, int(session.tasks.priority[task]), started, False)
 
 
-def _importance(session: Session, unit: Bundle) -> tuple[int, float, str]:
+def _importance(session: Session, unit: Unit) -> tuple[int, float, str]:
     """The more important first: higher priority, then earlier start."""
     victims = [_victim(session, member) for member in unit.members]
     return -max(victim.priority for victim in victims), min(victim.started for victim in victims), unit.name

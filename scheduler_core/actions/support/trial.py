@@ -12,7 +12,8 @@ import msgspec
 
 from scheduler_core.actions.support.missing_room import MissingRoom
 from scheduler_core.actions.support.placement import place
-from scheduler_core.algorithms.smallest_set import Bundle, go_together
+from scheduler_core.algorithms.smallest_set import go_together
+from scheduler_core.algorithms.victims import Unit
 from scheduler_core.framework.session import Session
 from scheduler_core.framework.statement import Statement
 from scheduler_core.model.podgroup import GangPhase
@@ -35,7 +36,7 @@ class Trial:
         self._session, self._statement, self._gang, self._tasks = session, statement, gang, tuple(tasks)
         self.tried = 0
 
-    def outcome(self, units: Iterable[Bundle]) -> Outcome:
+    def outcome(self, units: Iterable[Unit]) -> Outcome:
         """What taking these units would bring; nothing stays changed."""
         point = self._statement.checkpoint()
         placed = self.carry_out(units)
@@ -51,7 +52,7 @@ class Trial:
         self._statement.rollback(point)
         return answer
 
-    def carry_out(self, units: Iterable[Bundle]) -> list[int] | None:
+    def carry_out(self, units: Iterable[Unit]) -> list[int] | None:
         """Evict the units and place what fits; the tasks that found a place, None where the gang is not let in."""
         self.tried += 1
         self.evict(units)
@@ -59,7 +60,7 @@ class Trial:
             return None
         return self._place()
 
-    def evict(self, units: Iterable[Bundle]) -> None:
+    def evict(self, units: Iterable[Unit]) -> None:
         """Evict all members, in order of name."""
         leaving = [task for unit in units for task in unit.members]
         for task in sorted(leaving, key=self._session.tasks.keys.__getitem__):
@@ -69,11 +70,11 @@ class Trial:
         """The gang could run with what it has now, promises counted."""
         return self._session.is_pipelined(self._gang) and not self._session.needed(self._gang)
 
-    def start(self, pool: Sequence[Bundle], goal: Outcome) -> list[Bundle] | None:
+    def start(self, pool: Sequence[Unit], goal: Outcome) -> list[Unit] | None:
         """A set that brings the goal, found task by task: the cheapest units of one node, then what quota lacks."""
         point = self._statement.checkpoint()
         room = MissingRoom(self._session, pool)
-        chosen: list[Bundle] = []
+        chosen: list[Unit] = []
         failed: set[int] = set()
         for task in self._tasks:
             cls = int(self._session.tasks.cls[task])
@@ -84,7 +85,7 @@ class Trial:
         self._statement.rollback(point)
         return chosen if self.outcome(chosen) >= goal else None
 
-    def _make_room(self, task: int, pool: Sequence[Bundle], room: MissingRoom, chosen: list[Bundle]) -> bool:
+    def _make_room(self, task: int, pool: Sequence[Unit], room: MissingRoom, chosen: list[Unit]) -> bool:
         """Add units to ``chosen`` and evict them until the task has a place; False leaves both as they were."""
         point, before = self._statement.checkpoint(), len(chosen)
         for offer in room.offers(task, chosen):

@@ -24,7 +24,7 @@ from scheduler_core.actions.support.upstream_victims import (
     note_eviction,
     victim_order,
 )
-from scheduler_core.algorithms.smallest_set import Bundle
+from scheduler_core.algorithms.victims import Unit
 from scheduler_core.framework.session import Session
 from scheduler_core.state.status import BOUND, RUNNING, Floats
 
@@ -113,7 +113,7 @@ class UpstreamPreempt:
 
     def _by_topology(self, attempt: Attempt, task: int, wanted: Callable[[int], bool], limits: Limits) -> bool:
         session, guards = self._session, self._guards
-        pool: list[Bundle] = []
+        pool: list[Unit] = []
         view = session.candidates.view(session.cluster.class_of(task))
         for node in np.flatnonzero(view.curable).tolist():
             candidates = self._pods.on(node, (RUNNING, BOUND), wanted)

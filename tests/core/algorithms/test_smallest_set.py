@@ -7,15 +7,16 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler_core.algorithms.smallest_set import Bundle, cost, everything, go_together, smallest_set
+from scheduler_core.algorithms.smallest_set import cost, everything, go_together, smallest_set
+from scheduler_core.algorithms.victims import Unit
 
 
 def whole(name, *, level=0, work=0, size=1):
-    return Bundle(name, name, (0, level), work, size, ())
+    return Unit(name, name, (0, level), work, size, ())
 
 
 def single(gang, name, spare, *, level=0, work=0, size=1):
-    return Bundle(f"{gang} {name}", gang, (0, level), work, size, (), spare)
+    return Unit(f"{gang} {name}", gang, (0, level), work, size, (), spare)
 
 
 def frees(need):
