@@ -21,6 +21,7 @@ from scheduler_core.framework import explanations, profiles, remedies
 from scheduler_core.framework.close import close
 from scheduler_core.framework.conflicts import find_conflict
 from scheduler_core.framework.events import quota_events
+from scheduler_core.framework.extender_client import ExtenderClient
 from scheduler_core.framework.plugin import Action, Plugin
 from scheduler_core.framework.reasons import Reasons
 from scheduler_core.framework.registry import with_entry_points
@@ -62,6 +63,7 @@ def run_session(
     check: bool = False,
     reasons: bool = True,
     explain_to: dict[str, Explanation] | None = None,
+    extenders: ExtenderClient | None = None,
 ) -> tuple[Result, Memory]:
     """Decide what one session of the policy does to the snapshot.
 
@@ -78,6 +80,7 @@ def run_session(
         reasons: say why gangs wait. Without, the result has no reasons, no places in line and no quota events, and
             no condition says why: for simulations that only count what is placed.
         explain_to: gets everything that is known about the gangs named in ``explain``, by name.
+        extenders: asks services outside for the plugin ``extender``; what they answer is part of the input.
 
     Returns:
         The result and the memory for the next session.
@@ -104,6 +107,9 @@ def run_session(
         [(_lookup(plugins, "plugin", option.name)(option.arguments), option.switches) for option in tier]
         for tier in policy.tiers
     ]
+    for tier in tiers:
+        for plugin, _ in tier:
+            plugin.connect(extenders)
     conflict = find_conflict((type(plugin), switches) for tier in tiers for plugin, switches in tier)
     if conflict is not None:
         raise BadInput("plugin_conflict", conflict[1], value=conflict[0], hint="leave one of them out")
@@ -134,7 +140,15 @@ def run_session(
         found, positions = Reasons(session).all()
         if explain:
             wanted = None if explain is True else set(explain)
-            inner = partial(_decide, policy=policy, now=now, seed=seed, memory=memory, workspace=Workspace())
+            inner = partial(
+                _decide,
+                policy=policy,
+                now=now,
+                seed=seed,
+                memory=memory,
+                workspace=Workspace(),
+                extenders=extenders,
+            )
             _explain(session, found, wanted, inner)
         if explain_to is not None and not isinstance(explain, bool):
             wanted = set(explain)
@@ -191,9 +205,18 @@ def _queued(session: Session) -> dict[str, Any]:
 
 
 def _decide(
-    snapshot: Snapshot, *, policy: Policy, now: float, seed: int, memory: Memory | None, workspace: Workspace
+    snapshot: Snapshot,
+    *,
+    policy: Policy,
+    now: float,
+    seed: int,
+    memory: Memory | None,
+    workspace: Workspace,
+    extenders: ExtenderClient | None,
 ) -> Result:
-    return run_session(snapshot, policy, now=now, seed=seed, memory=memory, workspace=workspace)[0]
+    return run_session(
+        snapshot, policy, now=now, seed=seed, memory=memory, workspace=workspace, extenders=extenders
+    )[0]
 
 
 def _explain(session: Session, reasons: dict[int, Reason], wanted: set[str] | None, run: remedies.Run) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 
 if TYPE_CHECKING:
+    from scheduler_core.framework.extender_client import ExtenderClient
     from scheduler_core.framework.forms import Form
     from scheduler_core.framework.session import Session
     from scheduler_core.state.task_class import TaskClass
@@ -87,6 +88,9 @@ class Plugin:
         Raises:
             ValueError: the text says what would be right.
         """
+
+    def connect(self, extenders: ExtenderClient | None) -> None:
+        """Called before :meth:`open` with what the host lends to ask services outside, None = nothing."""
 
     def remember(self) -> dict[str, float]:
         """When something last happened that sessions to come must know of, seconds since the epoch by a key of its own.

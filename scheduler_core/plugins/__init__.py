@@ -13,6 +13,7 @@ from scheduler_core.plugins.coscheduling import Coscheduling
 from scheduler_core.plugins.default_preemption import DefaultPreemption
 from scheduler_core.plugins.deviceshare import DeviceShare
 from scheduler_core.plugins.drf import Drf
+from scheduler_core.plugins.extender import Extender
 from scheduler_core.plugins.fragmentation import Fragmentation
 from scheduler_core.plugins.gang import Gang
 from scheduler_core.plugins.machine_group import MachineGroup
@@ -46,6 +47,7 @@ PLUGINS: dict[str, type[Plugin]] = {
         DefaultPreemption,
         DeviceShare,
         Drf,
+        Extender,
         Fragmentation,
         Gang,
         MachineGroup,

@@ -12,6 +12,7 @@ from scheduler_core import Workspace, run_session
 from scheduler_core.serde.kubernetes import SnapshotBuilder
 from scheduler_core.serde.policy import parse_policy
 from scheduler_core.serde.result import dump, result_to_json
+from tidesched_web.engine.extender_client import HttpExtenderClient
 from tidesched_web.engine.model import BadInput, Memory, Policy, Result, Snapshot
 
 # Sessions of one cluster differ by what they see, never by chance; a replay uses the same seed.
@@ -50,16 +51,31 @@ def policy_problem(text: str) -> dict[str, Any] | None:
 
 
 def decide(
-    snapshot: Snapshot, policy: Policy, *, now: float, memory: Memory | None, workspace: Workspace | None = None
+    snapshot: Snapshot,
+    policy: Policy,
+    *,
+    now: float,
+    memory: Memory | None,
+    workspace: Workspace | None = None,
+    extenders: HttpExtenderClient | None = None,
 ) -> tuple[Result, Memory]:
     """One session. Same input, same result, byte for byte; a workspace kept between sessions only makes it faster.
+
+    What the extenders of the policy answer is input too; they are asked over HTTP unless a client is given.
 
     Raises:
         BadInput: the snapshot or the policy cannot be used.
         BrokenInvariant: the engine's books do not add up; nothing of the result may be carried out.
     """
     return run_session(
-        snapshot, policy, now=now, seed=SEED, memory=memory, workspace=workspace, timer=time.perf_counter
+        snapshot,
+        policy,
+        now=now,
+        seed=SEED,
+        memory=memory,
+        workspace=workspace,
+        timer=time.perf_counter,
+        extenders=extenders or HttpExtenderClient(),
     )
 
 

@@ -1,0 +1,99 @@
+"""HTTP for the extenders of a policy: the engine itself opens no connection.
+
+Anyone who may write a policy could make this machine ask any address. So the name is looked up here, every address that
+it has is checked, and the connection goes to the checked one; a redirect is not followed, an answer has a size.
+"""
+
+from __future__ import annotations
+
+import http.client
+import ipaddress
+import socket
+import ssl
+import time
+from urllib.parse import urlsplit
+
+from scheduler_core.framework.extender_client import ExtenderError
+
+MOST_BYTES = 8 * 1024 * 1024
+_METADATA = ("metadata", "metadata.google.internal")
+
+
+class HttpExtenderClient:
+    """Posts JSON.
+
+    Args:
+        loopback: this machine may be asked too.
+    """
+
+    def __init__(self, *, loopback: bool = False) -> None:
+        self._loopback = loopback
+
+    def post(self, url: str, body: bytes, timeout: float) -> bytes:
+        """Send and return the answer; see :class:`scheduler_core.framework.extender_client.ExtenderClient`."""
+        deadline = time.monotonic() + timeout
+        try:
+            parts = urlsplit(url)
+            host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+        except ValueError as error:
+            raise ExtenderError(f"{url[:200]!r} is not an address: {error}") from None
+        if parts.scheme not in ("http", "https") or not host or parts.username or parts.password or parts.fragment:
+            raise ExtenderError(f"{url[:200]!r} is not an address such as https://extender.example/verb")
+        address = self._address(host, port)
+        try:
+            return self._exchange(parts.scheme, host, address, port, _target(parts.path, parts.query), body, deadline)
+        except (OSError, http.client.HTTPException) as error:
+            raise ExtenderError(f"{host}: {type(error).__name__}: {error}") from None
+
+    def _address(self, host: str, port: int) -> str:
+        """The first of the host's addresses, all of which must be acceptable."""
+        if host.lower().rstrip(".") in _METADATA:
+            raise ExtenderError(f"{host} is not an address where an extender may be")
+        try:
+            found = [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+        except (OSError, UnicodeError) as error:
+            raise ExtenderError(f"{host}: {error}") from None
+        for text in found:
+            address = ipaddress.ip_address(text.partition("%")[0])
+            address = getattr(address, "ipv4_mapped", None) or address
+            bad = address.is_link_local or address.is_unspecified or address.is_multicast or address.is_reserved
+            if bad or (address.is_loopback and not self._loopback):
+                raise ExtenderError(f"{host} ({text}) is not an address where an extender may be")
+        return found[0]
+
+    @staticmethod
+    def _exchange(scheme: str, host: str, address: str, port: int, target: str, body: bytes, deadline: float) -> bytes:
+        connection = http.client.HTTPConnection(host, port, timeout=_left(deadline))
+        try:
+            plain = socket.create_connection((address, port), timeout=_left(deadline))
+            # The certificate is that of the name; the connection is that of the address which was looked at.
+            secure = scheme == "https"
+            connection.sock = ssl.create_default_context().wrap_socket(plain, server_hostname=host) if secure else plain
+            headers = {"Content-Type": "application/json", "Accept": "application/json"}
+            connection.request("POST", target, body, headers)
+            connection.sock.settimeout(_left(deadline))
+            answer = connection.getresponse()
+            if answer.status != 200:
+                raise ExtenderError(f"{host} answers {answer.status} {answer.reason}")
+            chunks, size = [], 0
+            while chunk := answer.read1(65_536):
+                size += len(chunk)
+                if size > MOST_BYTES:
+                    raise ExtenderError(f"{host} answers more than {MOST_BYTES} bytes")
+                chunks.append(chunk)
+                if connection.sock is not None:
+                    connection.sock.settimeout(_left(deadline))
+            return b"".join(chunks)
+        finally:
+            connection.close()
+
+
+def _target(path: str, query: str) -> str:
+    return f"{path or '/'}{f'?{query}' if query else ''}"
+
+
+def _left(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("no answer in time")
+    return left
