@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from scheduler_core.actions import ACTIONS
-from scheduler_core.actions.support.admission import count_elastic, renew_promise
+from scheduler_core.actions.support.admission import count_elastic, renew_promises
 from scheduler_core.actions.support.assumed_pods import apply_assumed
 from scheduler_core.actions.support.pod_cycle import cluster_digest
 from scheduler_core.actions.support.reservations import apply_reservations, kept_places, standing
@@ -31,7 +31,6 @@ from scheduler_core.model.decision import Result
 from scheduler_core.model.errors import BadInput
 from scheduler_core.model.explanation import Explanation
 from scheduler_core.model.memory import Memory
-from scheduler_core.model.podgroup import GangPhase
 from scheduler_core.model.policy import Policy
 from scheduler_core.model.reason import Reason
 from scheduler_core.model.snapshot import Snapshot
@@ -133,8 +132,7 @@ def run_session(
             invariants.check(session.cluster, step.name)
     start = clock()
     count_elastic(session)
-    for gang in session.phase.where(GangPhase.INQUEUE):
-        renew_promise(session, gang)
+    renew_promises(session)
     found, positions, told = dict[int, Reason](), dict[int, int](), session.memory.told
     if reasons:
         found, positions = Reasons(session).all()
@@ -162,7 +160,7 @@ def run_session(
     result = close(session, found, positions, timings if timer else {})
     timings["close"] = (clock() - start) * 1000
     spared, backing_off = standing_rests(session)
-    return result, Memory(
+    after = Memory(
         reservations=standing(session),
         spared=spared,
         backing_off=backing_off,
@@ -173,6 +171,8 @@ def run_session(
         assumed=session.pod_cache.dump(),
         **_queued(session),
     )
+    session.let_go()
+    return result, after
 
 
 def _run_profiles(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from scheduler_core.framework.gang_outcomes import gang_outcomes
+from scheduler_core.framework.placements import placements
 from scheduler_core.framework.session import Session
-from scheduler_core.model.decision import Bind, QueueOutcome, Result
+from scheduler_core.model.decision import QueueOutcome, Result
+from scheduler_core.model.later import Later
 from scheduler_core.model.reason import Reason
 from scheduler_core.model.resources import Amount
 from scheduler_core.state.queue_ledger import NO_LIMIT
@@ -14,13 +18,16 @@ from scheduler_core.state.status import ALLOCATED, PIPELINED
 
 
 def close(session: Session, reasons: dict[int, Reason], positions: dict[int, int], timings: dict[str, float]) -> Result:
-    """Read the result off the tables; every list sorted by name. O(tasks + gangs + queues)."""
+    """Read the result off the tables; every list sorted by name.
+
+    O(tasks + gangs) for a few passes over columns; outcomes and places become objects when they are looked at.
+    """
     trace = session.trace
     return Result(
         now=session.now,
-        binds=_placed(session, ALLOCATED),
+        binds=placements(session, ALLOCATED),
         evictions=tuple(sorted(trace.evictions, key=lambda eviction: eviction.pod)),
-        pipelined=_placed(session, PIPELINED),
+        pipelined=placements(session, PIPELINED),
         podgroups=gang_outcomes(session, reasons, positions),
         queues=_queues(session),
         reclaims=tuple(sorted(trace.reclaims, key=lambda reclaim: (reclaim.reclaimer, reclaim.action))),
@@ -30,31 +37,14 @@ def close(session: Session, reasons: dict[int, Reason], positions: dict[int, int
     )
 
 
-def _placed(session: Session, status: int) -> tuple[Bind, ...]:
-    tasks, axes = session.tasks, session.axes
-    found = np.flatnonzero(tasks.live & (tasks.status == status)).tolist()
-    binds = (
-        Bind(
-            tasks.keys[t],
-            axes.nodes[tasks.node[t]],
-            axes.cards[tasks.card[t]] if tasks.card[t] >= 0 else "",
-            tasks.indices[t],
-            _notes(session, t),
-        )
-        for t in found
-    )
-    return tuple(sorted(binds, key=lambda bind: bind.pod))
+def _queues(session: Session) -> Sequence[QueueOutcome]:
+    """Outcomes of all queues; at once where plugins have a say, who look at tables that are gone later."""
+    if any(session.hooks.flat(point) for point in ("queue_deserved", "queue_share")):
+        return _make_queues(session)
+    return Later(len(session.ledger), lambda: _make_queues(session))
 
 
-def _notes(session: Session, task: int) -> dict[str, str]:
-    """What plugins write on a bound pod, by annotation."""
-    notes: dict[str, str] = {}
-    for _, call in session.hooks.flat("bind_notes"):
-        notes.update(call(task))
-    return notes
-
-
-def _queues(session: Session) -> tuple[QueueOutcome, ...]:
+def _make_queues(session: Session) -> tuple[QueueOutcome, ...]:
     ledger = session.ledger
     inqueue = _inqueue_amounts(session)
     outcomes = []

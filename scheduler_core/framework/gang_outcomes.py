@@ -1,105 +1,208 @@
 """PodGroups as after the session: phase, counts, conditions.
 
-Most gangs are the same as after the session before; their outcome is kept in the workspace and given out again when
-everything that it was made of is the same.
+What may differ from session to session is read off the tables in columns; the outcomes are made of it when somebody
+looks at them. Most gangs are the same as after the session before: their outcome is kept in the workspace and given out
+again when everything that it was made of is the same.
 """
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 
+from scheduler_core.algorithms.tallies import cards_held
 from scheduler_core.framework.session import Session
 from scheduler_core.model.decision import GangOutcome
-from scheduler_core.model.podgroup import GangCondition, GangPhase, PodGroup
+from scheduler_core.model.later import Later
+from scheduler_core.model.podgroup import GangCondition
 from scheduler_core.model.policy import Policy
 from scheduler_core.model.queue import Queue
 from scheduler_core.model.reason import Reason
-from scheduler_core.state.status import ALLOCATED, BOUND, FAILED, READY, RUNNING, SCHEDULED, SUCCEEDED, Ints
+from scheduler_core.state.phases import (
+    PHASE_COMPLETED,
+    PHASE_INQUEUE,
+    PHASE_PENDING,
+    PHASE_RUNNING,
+    PHASE_UNKNOWN,
+    PHASES,
+    Codes,
+)
+from scheduler_core.state.status import (
+    ALLOCATED,
+    BOUND,
+    FAILED,
+    RUNNING,
+    SUCCEEDED,
+    Bools,
+    Ints,
+    TaskStatus,
+)
 
 _OWN_CONDITIONS = ("Unschedulable", "Scheduled")
 _READY = GangCondition(type="Scheduled", reason="tasks in gang are ready to be scheduled")
+_ENDED: Bools = np.isin(np.arange(len(TaskStatus)), (SUCCEEDED, FAILED))
 
 
-class Kept(msgspec.Struct, frozen=True, gc=False):
-    """An outcome and what it was made of: the PodGroup, its queue, the policy, counts, cards."""
+class Facts(NamedTuple):
+    """What outcomes are made of, one row a gang.
 
-    group: PodGroup
-    queue: Queue | None
-    policy: Policy
-    facts: tuple[object, ...]
-    cards: dict[str, int]
-    outcome: GangOutcome
+    ``version`` int64, of what the workspace keeps of the gang; ``phase`` int8; ``ready``, ``bound`` int64; ``cards``
+    int64 (gangs, card types), milli-cards that members hold or ask for (waiting ones at their first choice).
+    """
 
+    version: Ints
+    phase: Codes
+    ready: Ints
+    bound: Ints
+    cards: Ints
 
-def gang_outcomes(session: Session, reasons: dict[int, Reason], positions: dict[int, int]) -> tuple[GangOutcome, ...]:
-    """Outcome of every gang, in the order of names. O(tasks + gangs)."""
-    gangs, policy, queues = session.gangs, session.policy, session.ledger.queues
-    kept, fresh = session.cluster.workspace.outcomes, dict[str, object]()
-    counts, cards = gangs.counts, cards_by_gang(session)
-    columns = zip(
-        gangs.groups,
-        gangs.names,
-        gangs.queue_list,
-        session.phase,
-        counts[READY].sum(axis=0).tolist(),
-        counts[SCHEDULED].sum(axis=0).tolist(),
-        counts[[SUCCEEDED, FAILED]].sum(axis=0).tolist(),
-        counts[RUNNING].tolist(),
-        strict=True,
-    )
-    outcomes = []
-    nothing: dict[str, int] = {}
-    for gang, (group, name, q, phase, ready, scheduled, finished, running) in enumerate(columns):
-        queue = queues[q] if q >= 0 else None
-        own = cards.get(gang, nothing)
-        facts = (phase, ready, scheduled, finished, running)
-        old = kept.get(name)
-        if (
-            isinstance(old, Kept)
-            and old.group is group
-            and gang not in reasons
-            and old.queue is queue
-            and old.policy is policy
-            and old.facts == facts
-            and old.cards == own
-        ):
-            outcomes.append(old.outcome)
-            fresh[name] = old
-            continue
-        reason = reasons.get(gang)
-        outcome = GangOutcome(
-            name=name,
-            queue=group.queue,
-            service_type=session.service_type(gang).value,
-            phase=_phase_after(session, gang, finished, running),
-            min_member=group.min_member,
-            ready=ready,
-            bound=int(counts[[ALLOCATED, BOUND, RUNNING], gang].sum()),
-            conditions=_conditions(group.conditions, reason, ready >= group.min_member),
-            position=positions.get(gang),
-            cards=own,
-            waiting_since=session.waiting_since(gang),
-            priority=group.priority,
+    @classmethod
+    def empty(cls, size: int, types: int) -> Facts:
+        """Rows that nothing is the same as."""
+        numbers: Ints = np.zeros(size, dtype=np.int64)
+        codes: Codes = np.zeros(size, dtype=np.int8)
+        return cls(numbers - 1, codes, numbers.copy(), numbers.copy(), np.zeros((size, types), dtype=np.int64))
+
+    def grown(self, more: int) -> Facts:
+        """The same rows and ``more`` behind them."""
+        rest = Facts.empty(more, self.cards.shape[1])
+        return Facts(
+            np.concatenate([self.version, rest.version]),
+            np.concatenate([self.phase, rest.phase]),
+            np.concatenate([self.ready, rest.ready]),
+            np.concatenate([self.bound, rest.bound]),
+            np.concatenate([self.cards, rest.cards]),
         )
-        outcomes.append(outcome)
-        # What depends on the pods' owners or on an earlier eviction is looked at anew each time.
-        if reason is None and group.owner_kind and outcome.waiting_since == group.waiting_since:
-            fresh[name] = Kept(group, queue, policy, facts, own, outcome)
-    session.cluster.workspace.outcomes = fresh
-    return tuple(outcomes)
+
+    def same_as(self, others: Facts, rows: Ints) -> Bools:
+        """bool, one a row: this one's rows at ``rows`` say what the other's say."""
+        same: Bools = (self.version[rows] == others.version) & (self.phase[rows] == others.phase)
+        same &= (self.ready[rows] == others.ready) & (self.bound[rows] == others.bound)
+        same &= (self.cards[rows] == others.cards).all(axis=1)
+        return same
+
+    def write(self, others: Facts, rows: Ints) -> None:
+        """Take over what the other says at ``rows``."""
+        self.version[rows], self.phase[rows], self.ready[rows] = others.version, others.phase, others.ready
+        self.bound[rows], self.cards[rows] = others.bound, others.cards
 
 
-def _phase_after(session: Session, gang: int, finished: int, running: int) -> GangPhase:
-    """Phase of a PodGroup once the session's decisions are carried out (semantics 2.7)."""
-    scheduled, phase = session.gangs.scheduled(gang), session.phase[gang]
-    if scheduled >= session.gangs.least[gang] and scheduled:
-        return GangPhase.COMPLETED if finished == scheduled else GangPhase.RUNNING
-    if running:
-        return GangPhase.UNKNOWN
-    if phase is GangPhase.INQUEUE or (phase is GangPhase.COMPLETED and not session.gangs.total(gang)):
-        return phase
-    return GangPhase.PENDING
+class Kept:
+    """Outcomes by number of the gang, and what they were made of; None = has to be made."""
+
+    def __init__(self, types: int) -> None:
+        self.outcomes: list[GangOutcome | None] = []
+        self.policy: Policy | None = None
+        self.queues: tuple[Queue, ...] = ()
+        self.facts = Facts.empty(0, types)
+
+    def make_room(self, size: int) -> None:
+        """Have rows for numbers below ``size``."""
+        more = size - len(self.outcomes)
+        if more > 0:
+            self.outcomes += [None] * (more + size)
+            self.facts = self.facts.grown(more + size)
+
+
+def gang_outcomes(session: Session, reasons: dict[int, Reason], positions: dict[int, int]) -> Sequence[GangOutcome]:
+    """Outcome of every gang, in the order of names. O(tasks) for one pass, the rest when they are read."""
+    facts, kept = _facts(session), session.cluster.workspace.outcomes
+    return Later(len(session.gangs), lambda: _make(session, facts, kept, reasons, positions))
+
+
+def _make(
+    session: Session, facts: Facts, keep: dict[str, object], reasons: dict[int, Reason], positions: dict[int, int]
+) -> list[GangOutcome]:
+    gangs = session.gangs
+    kept = _kept(session, facts, keep)
+    numbers = gangs.numbers
+    same = kept.facts.same_as(facts, numbers)
+    for gang in reasons:
+        same[gang] = False
+    same &= _unmoved(session)
+    known, places = kept.outcomes, numbers.tolist()
+    outcomes = [known[number] for number in places]
+    for gang, outcome in enumerate(outcomes):
+        if outcome is None:
+            same[gang] = False
+    for gang in np.flatnonzero(~same).tolist():
+        outcomes[gang] = made = _outcome(session, facts, gang, reasons.get(gang), positions.get(gang))
+        lasts = gang not in reasons and made.waiting_since == gangs.groups[gang].waiting_since
+        known[places[gang]] = made if lasts else None
+    kept.facts.write(facts, numbers)
+    return [outcome for outcome in outcomes if outcome is not None]
+
+
+def _kept(session: Session, facts: Facts, keep: dict[str, object]) -> Kept:
+    """What is kept from earlier sessions as far as it still speaks of the same policy and queues."""
+    kept = keep.get("gangs")
+    types = facts.cards.shape[1]
+    same = isinstance(kept, Kept) and kept.policy is session.policy and kept.facts.cards.shape[1] == types
+    if not same or not isinstance(kept, Kept) or kept.queues != session.ledger.queues:
+        kept = Kept(types)
+        kept.policy, kept.queues = session.policy, session.ledger.queues
+        keep["gangs"] = kept
+    kept.make_room(int(session.gangs.numbers.max(initial=-1)) + 1)
+    return kept
+
+
+def _unmoved(session: Session) -> Bools:
+    """bool (G,): gangs whose place in the queue is the one that their PodGroup says."""
+    found: Bools = np.ones(len(session.gangs), dtype=np.bool_)
+    submitted = session.memory.submitted
+    if submitted:
+        for gang, name in enumerate(session.gangs.lasting):
+            if name in submitted:
+                found[gang] = False
+    return found
+
+
+def _facts(session: Session) -> Facts:
+    gangs, tasks, columns = session.gangs, session.tasks, session.cluster.classes.columns
+    counts = gangs.counts
+    cards = cards_held(
+        _ENDED, tasks.status, tasks.cls, tasks.card, columns.first_card, columns.milli, gangs.start, gangs.member,
+        max(1, len(session.axes.cards)),
+    )  # fmt: skip
+    bound = counts[ALLOCATED] + counts[BOUND] + counts[RUNNING]
+    version = session.cluster.workspace.gangs.versions[gangs.numbers]
+    return Facts(version, _phases_after(session), gangs.ready_count, bound, cards)
+
+
+def _phases_after(session: Session) -> Codes:
+    """int8 (G,): phases of the PodGroups once the session's decisions are carried out (semantics 2.7)."""
+    gangs, now = session.gangs, session.phase.codes
+    counts, scheduled = gangs.counts, gangs.scheduled_count
+    after: Codes = np.full(len(gangs), PHASE_PENDING, dtype=np.int8)
+    stays = (now == PHASE_INQUEUE) | ((now == PHASE_COMPLETED) & (np.diff(gangs.start) == 0))
+    after[stays] = now[stays]
+    after[counts[RUNNING] > 0] = PHASE_UNKNOWN
+    enough = (scheduled >= gangs.min_member) & (scheduled > 0)
+    after[enough] = PHASE_RUNNING
+    after[enough & (counts[SUCCEEDED] + counts[FAILED] == scheduled)] = PHASE_COMPLETED
+    return after
+
+
+def _outcome(session: Session, facts: Facts, gang: int, reason: Reason | None, position: int | None) -> GangOutcome:
+    group = session.group(gang)
+    ready = int(facts.ready[gang])
+    names = session.axes.cards
+    return GangOutcome(
+        name=session.gangs.names[gang],
+        queue=group.queue,
+        service_type=session.service_type(gang).value,
+        phase=PHASES[facts.phase[gang]],
+        min_member=group.min_member,
+        ready=ready,
+        bound=int(facts.bound[gang]),
+        conditions=_conditions(group.conditions, reason, ready >= group.min_member),
+        position=position,
+        cards={name: milli for name, milli in zip(names, facts.cards[gang].tolist(), strict=False) if milli},
+        waiting_since=session.waiting_since(gang),
+        priority=group.priority,
+    )
 
 
 def _conditions(old: tuple[GangCondition, ...], reason: Reason | None, ready: bool) -> tuple[GangCondition, ...]:
@@ -110,23 +213,3 @@ def _conditions(old: tuple[GangCondition, ...], reason: Reason | None, ready: bo
     if reason is not None:
         return (*kept, GangCondition(type="Unschedulable", reason=reason.code.value, message=reason.message))
     return kept
-
-
-def cards_by_gang(session: Session) -> dict[int, dict[str, int]]:
-    """Milli-cards by type that each gang's members hold or ask for (a waiting member at its first choice)."""
-    tasks, classes, axes = session.tasks, session.cluster.classes, session.axes
-    count = max(1, len(axes.cards))
-    milli, first = classes.amounts[2], classes.first_card
-    at = np.flatnonzero(tasks.live & (tasks.gang >= 0) & (tasks.status != SUCCEEDED) & (tasks.status != FAILED))
-    cls = tasks.cls[at]
-    card = np.where(tasks.card[at] >= 0, tasks.card[at], first[cls]).astype(np.int64)
-    held = (card >= 0) & (milli[cls] > 0)
-    sums: Ints = np.zeros(len(session.gangs) * count, dtype=np.int64)
-    np.add.at(sums, tasks.gang[at][held].astype(np.int64) * count + card[held], milli[cls[held]])
-    found: dict[int, dict[str, int]] = {}
-    where = np.flatnonzero(sums)
-    for gang, index, amount in zip(
-        (where // count).tolist(), (where % count).tolist(), sums[where].tolist(), strict=True
-    ):
-        found.setdefault(gang, {})[axes.cards[index]] = amount
-    return found

@@ -29,7 +29,7 @@ from scheduler_core.model.reason import ReasonCode
 from scheduler_core.model.resources import MILLI
 from scheduler_core.model.snapshot import Snapshot
 from scheduler_core.state.cluster import Cluster
-from scheduler_core.state.phases import PHASE_CODE, PHASE_PENDING, PHASE_RUNNING, PHASE_UNKNOWN, Codes, Phases
+from scheduler_core.state.phases import PHASE_PENDING, PHASE_RUNNING, PHASE_UNKNOWN, Codes, Phases
 from scheduler_core.state.status import ALLOCATED, BOUND, GATED, PENDING, PIPELINED, RUNNING, SUCCEEDED
 from scheduler_core.state.task_class import TaskClass
 from scheduler_core.state.workspace import Workspace
@@ -135,14 +135,9 @@ class Session:
 
     def base_service_type(self, gang: int, by_owner: dict[str, str]) -> ServiceType:
         """Annotation, owner's kind and queue, see :func:`scheduler_core.algorithms.service_type.service_type`."""
-        group = self.group(gang)
-        kind = group.owner_kind
-        if not kind:
-            owners = (self.tasks.pod(t).owner for t in self.gangs.members(gang))
-            kind = min((owner.kind for owner in owners if owner is not None), default="")
         queue = self.queue_of(gang)
         bound = self.ledger.queues[queue].service_type if queue >= 0 else ""
-        key = (group.service_type, kind, bound)
+        key = (self.group(gang).service_type, self.gangs.owner_kind(gang), bound)
         known = self._service_types.get(key)
         if known is None:
             known = self._service_types[key] = service_type(*key, by_owner)
@@ -152,7 +147,7 @@ class Session:
         """The time that counts for the gang's place in the queue."""
         group, kept = self.gangs.groups[gang], self.memory.submitted
         since = group.created if group.submitted is None else group.submitted
-        return min(since, kept.get(self.cluster.workspace.lasting_names[gang], math.inf)) if kept else since
+        return min(since, kept.get(self.gangs.lasting[gang], math.inf)) if kept else since
 
     def schedulable(self, gang: int) -> bool:
         """False for a gang that is left alone: suspended, backing off, unusable as written, or without a queue."""
@@ -245,6 +240,11 @@ class Session:
         """Keep what a statement did."""
         return statement.commit()
 
+    def let_go(self) -> None:
+        """Drop the tables once the result is there: what is read of it later needs only gangs, queues and phases."""
+        del self.nodes, self.cards, self.tasks, self.candidates
+        del self.cluster.nodes, self.cluster.cards, self.cluster.tasks
+
     # Demands ---------------------------------------------------------------------------------------------------
 
     def demand_of(self, tasks: Sequence[int]) -> Demand:
@@ -311,8 +311,7 @@ class Session:
     def _phases_now(self) -> Codes:
         """int8 (G,): what the members bear out; a PodGroup that lost its pods starts again as Pending."""
         gangs = self.gangs
-        code = PHASE_CODE
-        written = np.fromiter((code[group.phase] for group in gangs.groups), dtype=np.int8, count=len(gangs))
+        written = self.cluster.workspace.facts.phase.copy()
         enough = gangs.scheduled_count >= gangs.min_member
         unsettled = (written == PHASE_PENDING) | (written == PHASE_UNKNOWN)
         lost = ~enough & ((written == PHASE_RUNNING) | (written == PHASE_UNKNOWN))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 
 import msgspec
 
@@ -126,14 +127,14 @@ class Event(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Result(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """All that one session decided; every list is sorted by name."""
+    """All that one session decided; every list is sorted by name, and the long ones are made when they are read."""
 
     now: float
-    binds: tuple[Bind, ...] = ()
+    binds: Sequence[Bind] = ()
     evictions: tuple[Eviction, ...] = ()
-    pipelined: tuple[Bind, ...] = ()
-    podgroups: tuple[GangOutcome, ...] = ()
-    queues: tuple[QueueOutcome, ...] = ()
+    pipelined: Sequence[Bind] = ()
+    podgroups: Sequence[GangOutcome] = ()
+    queues: Sequence[QueueOutcome] = ()
     reclaims: tuple[Reclaim, ...] = ()
     reasons: tuple[Reason, ...] = ()
     events: tuple[Event, ...] = ()

@@ -35,7 +35,7 @@ class CardSets:
         return int(self.words.shape[1]) * WORD_BITS
 
     def __getitem__(self, task: int) -> tuple[int, ...]:
-        return _cards(*self.words[task].tolist())
+        return cards_of_words(*self.words[task].tolist())
 
     def __setitem__(self, task: int, cards: Iterable[int]) -> None:
         row = [0] * self.words.shape[1]
@@ -60,7 +60,7 @@ def words_for(cards: int) -> int:
 
 
 @lru_cache(maxsize=4096)
-def _cards(*words: int) -> tuple[int, ...]:
+def cards_of_words(*words: int) -> tuple[int, ...]:
     """Numbers of the bits that are set, ascending."""
     found = []
     for place, word in enumerate(words):

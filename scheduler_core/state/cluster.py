@@ -44,7 +44,7 @@ class Cluster:
         at: Index = np.array([queue_of.get(name, -1) for name in rows.queue_names] or [-1], dtype=np.int32)
         queue: Index = at[rows.queue_ids]
         idle = self.classes.columns.best_effort
-        self.gangs = GangTable(groups, rows.names, queue, rows.facts.least, self.tasks, idle)
+        self.gangs = GangTable(groups, rows, queue, self.tasks, idle)
         # int64 (3, classes): cpu, memory and milli-cards that count against the queue.
         self.charge: Ints = self.classes.amounts.copy()
 

@@ -32,7 +32,9 @@ class GangRows:
         numbers: int64 (G,), number by position. position: int32 (numbers + 1,), position by number, -1 = the snapshot
             has no such PodGroup; the last entry is where "no gang" (-1) points.
         facts: what the PodGroups say, by position.
+        name_rank: int64 (G,), place in the order of names by position.
         queue_names: names of queues by id. queue_ids: int32 (G,), by position.
+        versions: int64 by number, how often what is kept here of a gang has changed, its members not included.
     """
 
     def __init__(self) -> None:
@@ -49,6 +51,7 @@ class GangRows:
         self._free: list[int] = []
         self._facts = GroupFacts.empty(0)
         self._queue_ids: Index = np.zeros(0, dtype=np.int32)
+        self.versions: Ints = np.zeros(0, dtype=np.int64)
         self._stale = True
         self.arrange()
 
@@ -65,6 +68,7 @@ class GangRows:
         other._names, other._has_group, other._free = list(self._names), list(self._has_group), list(self._free)
         # A list of members is replaced, never changed.
         other._members, other.queue_names = list(self._members), list(self.queue_names)
+        other.versions = self.versions.copy()
         other._facts, other._queue_ids = self._facts.at(np.arange(len(self._queue_ids))), self._queue_ids.copy()
         return other
 
@@ -107,6 +111,9 @@ class GangRows:
         self.position[self.numbers] = np.arange(len(self.numbers), dtype=np.int32)
         self.facts = self._facts.at(self.numbers)
         self.queue_ids: Index = self._queue_ids[self.numbers]
+        order = np.array(sorted(range(len(self.names)), key=self.names.__getitem__), dtype=np.int64)
+        self.name_rank: Ints = np.empty_like(order)
+        self.name_rank[order] = np.arange(len(order))
 
     def _write(self, number: int, group: PodGroup) -> None:
         self._facts.write(number, group)
@@ -115,6 +122,7 @@ class GangRows:
             queue = self._queue_id[group.queue] = len(self.queue_names)
             self.queue_names.append(group.queue)
         self._queue_ids[number] = queue
+        self.versions[number] += 1
 
     def number_of(self, name: str) -> int:
         """Number of a gang, given out when it is first heard of."""
@@ -136,6 +144,9 @@ class GangRows:
                 grown: Index = np.zeros(2 * number + 64, dtype=np.int32)
                 grown[: len(self._queue_ids)] = self._queue_ids
                 self._queue_ids = grown
+                self.versions = np.concatenate(
+                    [self.versions, np.zeros(len(grown) - len(self.versions), dtype=np.int64)]
+                )
         self._number[name] = number
         return number
 
@@ -167,7 +178,10 @@ class GangRows:
                 members = [slot for slot in members if slot not in left]
             members = sorted([*members, *come.get(number, ())], key=rank)
             self._members[number] = members
-            self._kinds[number] = min(filter(None, map(kind, members)), default="")
+            above = min(filter(None, map(kind, members)), default="")
+            if above != self._kinds[number]:
+                self._kinds[number] = above
+                self.versions[number] += 1
             slots += members
             places += range(len(members))
             if not members:

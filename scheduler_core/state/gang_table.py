@@ -6,6 +6,7 @@ import numpy as np
 
 from scheduler_core.algorithms.tallies import gang_members, gangs_with
 from scheduler_core.model.podgroup import PodGroup
+from scheduler_core.state.gang_rows import GangRows
 from scheduler_core.state.status import (
     GATED,
     PENDING,
@@ -30,7 +31,8 @@ class GangTable:
     """One row a PodGroup, in the order of their names.
 
     Attributes:
-        groups: the PodGroups. names: namespace/name.
+        groups: the PodGroups. names: namespace/name. lasting: the name that one made anew would have too.
+        numbers: int64 (G,), what the workspace calls the gang in every session. name_rank: int64 (G,), place by name.
         queue: int32 (G,), position in the ledger, -1 = the queue does not exist.
         min_member: int64 (G,).
         queue_list, least: ``queue`` and ``min_member`` once more as lists, for look-ups of one gang.
@@ -45,14 +47,15 @@ class GangTable:
     def __init__(
         self,
         groups: tuple[PodGroup, ...],
-        names: list[str],
+        rows: GangRows,
         queue: Index,
-        min_member: Ints,
         tasks: TaskTable,
         best_effort: Bools,
     ) -> None:
-        self.groups, self.names, self.queue, self.min_member = groups, names, queue, min_member
-        self.least: list[int] = min_member.tolist()
+        self.groups, self.queue, self.min_member = groups, queue, rows.facts.least
+        self.names, self.lasting, self.numbers, self.name_rank = rows.names, rows.lasting, rows.numbers, rows.name_rank
+        self._kinds = rows.kinds
+        self.least: list[int] = self.min_member.tolist()
         self.queue_list: list[int] = queue.tolist()
         self._tasks = tasks
         self.counts, self.start, self.member = gang_members(
@@ -77,6 +80,10 @@ class GangTable:
             self.scheduled_count[gang] += by
         if _VALID[status]:
             self.valid_count[gang] += by
+
+    def owner_kind(self, gang: int) -> str:
+        """The kind of who owns the gang, or else its members; empty for none."""
+        return self.groups[gang].owner_kind or self._kinds[self.numbers[gang]]
 
     def members(self, gang: int) -> list[int]:
         """Slots of all its pods, by the number at the end of their names, then creation, then name."""

@@ -115,6 +115,7 @@ class Workspace:
         self.cards = CardTable(self.axes, snapshot.nodes)
         self.gangs = GangRows()
         self.masks: dict[object, object] = {}
+        self.outcomes = {}
         words = words_for(int(self.cards.count.max(initial=0)))
         size = max(64, len(snapshot.pods))
         self._pods = PodRows(size, words, self.axes.node_index, snapshot.schedulers, self.classes, self.gangs)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from scheduler_core.algorithms.tallies import beyond_minimum
 from scheduler_core.framework.demand import Demand
 from scheduler_core.framework.session import Session
 from scheduler_core.model.podgroup import GangPhase
 from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
-from scheduler_core.state.status import CHARGED, SUCCEEDED, Bools, Index, Ints
+from scheduler_core.state.phases import PHASE_INQUEUE
+from scheduler_core.state.status import CHARGED, PIPELINED, SUCCEEDED, Bools, Index, Ints
 
 
 def promise(session: Session, gang: int, demand: Demand, sign: int = 1) -> None:
@@ -38,19 +40,12 @@ def count_elastic(session: Session) -> None:
     ledger.elastic[:] = 0
     surplus = gangs.counts[CHARGED].sum(axis=0) - np.maximum(0, gangs.min_member - gangs.counts[SUCCEEDED])
     surplus = np.where(gangs.queue >= 0, np.maximum(surplus, 0), 0)
-    at = np.flatnonzero(tasks.live & (tasks.gang >= 0) & CHARGED[tasks.status])
-    at = at[surplus[tasks.gang[at]] > 0]
-    if not at.size:
+    if not surplus.any():
         return
-    at = at[np.argsort(tasks.gang[at], kind="stable")]
-    gang = tasks.gang[at]
-    first = np.flatnonzero(np.r_[True, gang[1:] != gang[:-1]])
-    # Equal members: class and card as one number that is the same at both ends of every comparison.
-    kind = tasks.cls[at].astype(np.int64) * (len(session.axes.cards) + 1) + tasks.card[at] + 1
-    alike = np.minimum.reduceat(kind, first) == np.maximum.reduceat(kind, first)
-    head, of = at[first][alike], gang[first][alike]
-    _add_elastic(session, head, gangs.queue[of], surplus[of])
-    for other in gang[first][~alike].tolist():
+    of_tasks = (CHARGED, tasks.status, tasks.cls, tasks.card)
+    charge = session.cluster.charge
+    mixed = beyond_minimum(surplus, *of_tasks, gangs.start, gangs.member, gangs.queue, charge, ledger.elastic)
+    for other in np.flatnonzero(mixed).tolist():
         members = sorted((t for t in gangs.members(other) if CHARGED[tasks.status[t]]), key=tasks.keys.__getitem__)
         spare = np.array(members[-int(surplus[other]) :], dtype=np.int64)
         _add_elastic(session, spare, np.full(spare.size, gangs.queue[other]), np.ones(spare.size, dtype=np.int64))
@@ -71,6 +66,16 @@ def renew_promise(session: Session, gang: int) -> None:
     withdraw_promise(session, gang)
     if session.phase[gang] is GangPhase.INQUEUE and session.queue_of(gang) >= 0:
         promise_to(session, gang, session.minimum(gang))
+
+
+def renew_promises(session: Session) -> None:
+    """Bring the promises to all admitted gangs up to what they need now; O(gangs that need or have something)."""
+    gangs = session.gangs
+    needs = gangs.min_member > gangs.ready_count + gangs.counts[PIPELINED]
+    admitted = session.phase.codes == PHASE_INQUEUE
+    withdraw_promises(session, admitted & ~needs)
+    for gang in np.flatnonzero(admitted & needs).tolist():
+        renew_promise(session, gang)
 
 
 def promise_to(session: Session, gang: int, demand: Demand) -> None:
