@@ -1,13 +1,22 @@
-"""A demand against limits, with what is in use and what is promised: one comparison for queues and for the cluster."""
+"""A demand against limits, with what is in use and what is promised: for queues and for the cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+import numpy as np
 
 from scheduler_core.algorithms.card_quota import Choice, first_excess
-from scheduler_core.framework.demand import Shortfall
+from scheduler_core.framework.demand import Demand, Shortfall
+from scheduler_core.framework.session import Session
+from scheduler_core.model.pod import ServiceType
+from scheduler_core.model.queue import Queue
 from scheduler_core.model.reason import ReasonCode
+from scheduler_core.model.resources import MILLI
 from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
+from scheduler_core.state.queue_ledger import QueueLedger
+from scheduler_core.state.status import Ints
 
 
 class Book:
@@ -69,3 +78,86 @@ class Book:
             short=asked - have,
             queue=self.queue,
         )
+
+
+def queue_book(ledger: QueueLedger, queue: int, *, admission: bool, empty: bool, choices: bool) -> Book:
+    """The quota of one queue.
+
+    Args:
+        admission: promises count, and what goes beyond minimums does not. empty: as if nobody used anything.
+        choices: promised choices of cards count too.
+    """
+    column = ledger.allocated[:, queue] + ledger.pipelined[:, queue]
+    if admission:
+        column = column - ledger.elastic[:, queue]
+    nothing = [0] * len(column)
+    return Book(
+        ReasonCode.WAITING_FOR_QUOTA,
+        ledger.axes.cards,
+        limits=ledger.capability[:, queue].tolist(),
+        used=nothing if empty else column.tolist(),
+        promised=ledger.inqueue[:, queue].tolist() if admission else nothing,
+        choices=ledger.inqueue_choices[queue] if admission and choices else {},
+        queue=ledger.queues[queue].name,
+    )
+
+
+class HardwareUse:
+    """What all nodes together have, and what of it is in use; rows as in the queue ledger.
+
+    Attributes:
+        total: int64 (D,).
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        cards = session.cards.count.sum(axis=1).astype(np.int64) * MILLI
+        self.total: Ints = np.concatenate([session.nodes.allocatable[[CPU, MEMORY]].sum(axis=1), cards])
+        self._known: dict[bool, tuple[tuple[int, int], Ints]] = {}
+
+    def times(self, factor: float) -> Ints:
+        """int64 (D,): the total enlarged by a factor as it is written, rounded down."""
+        exact = Fraction(repr(factor))
+        return np.array([int(amount * exact) for amount in self.total.tolist()], dtype=np.int64)
+
+    def in_use(self, *, back: bool) -> Ints:
+        """int64 (D,): used, less what could be taken ``back``; kept until a node or a queue changes."""
+        key = (len(self._session.nodes.log), int(self._session.ledger.versions.sum()))
+        known = self._known.get(back)
+        if known is None or known[0] != key:
+            used = self._used() - self._taken_back() if back else self._used()
+            known = self._known[back] = (key, np.maximum(used, 0))
+        return known[1]
+
+    def _used(self) -> Ints:
+        """int64 (D,): what pods of every scheduler take of the nodes and is not leaving."""
+        nodes, cards = self._session.nodes, self._session.cards
+        plain = (nodes.used - nodes.releasing + nodes.pipelined)[[CPU, MEMORY]].sum(axis=1)
+        held = cards.count.sum(axis=1).astype(np.int64) * MILLI - cards.left_future.sum(axis=1)
+        return np.concatenate([plain, held])
+
+    def _taken_back(self) -> Ints:
+        """int64 (D,): what training gangs that may be taken hold."""
+        ledger, session = self._session.ledger, self._session
+        total: Ints = np.zeros(session.axes.ledger_rows, dtype=np.int64)
+        for queue, spec in enumerate(ledger.queues):
+            if spec.reclaimable and spec.service_type != ServiceType.INFERENCE.value:
+                total += ledger.allocated[:, queue]
+        return total
+
+
+def beyond_written(queue: Queue, demand: Demand) -> Shortfall | None:
+    """Cards that no node has, against the quota as it is written."""
+    quota = queue.card_quota or {}
+    for key, milli in sorted(demand.unknown.items()):
+        limit = sum(quota.get(part, 0) for part in key.split("|"))
+        if milli > limit:
+            return Shortfall(
+                code=ReasonCode.WAITING_FOR_QUOTA,
+                resource=key,
+                requested=milli,
+                limit=limit,
+                short=milli - limit,
+                queue=queue.name,
+            )
+    return None

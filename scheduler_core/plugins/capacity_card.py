@@ -8,8 +8,8 @@ On purpose different from upstream: every card is checked against the type of th
 promised choices count against their cards (d); an admission is noted by the action, after all votes (e); what an
 admitted gang already holds is not counted twice (f); finished tasks need nothing (g); quotas guarantee nothing to
 anybody (k); an unknown card in a choice leaves the others (i); a pod that names no card is misconfigured where its
-queue counts cards (b); absent cpu or memory is no limit; a reclaimer of unknown service type takes from nobody unless the
-argument says so.
+queue counts cards (b); absent cpu or memory is no limit; a reclaimer of unknown service type takes from nobody unless
+the argument says so. With ``compatibility: volcano`` as upstream in b, c, d, f, g, i and for absent cpu and memory.
 """
 
 from __future__ import annotations
@@ -27,15 +27,14 @@ from scheduler_core.framework.forms import Ceilings, Form, Limits, ShareKey, Sta
 from scheduler_core.framework.gang_votes import GangOpinion
 from scheduler_core.framework.kernels.terms import STATIC
 from scheduler_core.framework.plugin import Argument, Plugin
-from scheduler_core.framework.quota import Book
+from scheduler_core.framework.quota import Book, HardwareUse, beyond_written, queue_book
 from scheduler_core.framework.service_types import SERVICE_TYPES, service_codes
 from scheduler_core.framework.session import Session
 from scheduler_core.model.pod import ServiceType
-from scheduler_core.model.queue import Queue
 from scheduler_core.model.reason import ReasonCode
 from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
 from scheduler_core.state.queue_ledger import NO_LIMIT
-from scheduler_core.state.status import Bools, Floats, Ints
+from scheduler_core.state.status import Bools, Floats
 from scheduler_core.state.task_class import TaskClass
 
 Where = slice | np.ndarray[tuple[int], np.dtype[np.intp]]
@@ -94,14 +93,13 @@ class CapacityCard(Plugin):
     def open(self, session: Session) -> None:
         """Sum the hardware once."""
         super().open(session)
-        nodes = session.nodes
-        cards = session.cards.count.sum(axis=1).astype(np.int64) * 1000
-        self._total: Ints = np.concatenate([nodes.allocatable[[CPU, MEMORY]].sum(axis=1), cards])
+        self._hardware = HardwareUse(session)
+        # int64 (D,): of each resource as much as may be in use and promised.
+        self._most = self._hardware.times(self.values["overCommitFactor"])
         self._owners: dict[str, str] = self.values["podOwnerReferenceToServiceType"]
         self._fixed: dict[int, Floats] = {}
         if session.compat:
             self._count_as_upstream()
-        self._use: dict[bool, tuple[tuple[int, int, bool], Ints]] = {}
 
     def _count_as_upstream(self) -> None:
         """No cpu or memory in a queue's capability means none of it; cards without a name count against no quota."""
@@ -179,8 +177,8 @@ class CapacityCard(Plugin):
             return [Suspects(self.session.columns.with_waiting(unnamed) & in_question)]
         if point == "job_enqueueable":
             used = ledger.allocated + ledger.pipelined - ledger.elastic
-            in_use = np.stack([self._in_use(back=False), self._in_use(back=True)])
-            return [Ceilings(ledger.capability, used, self._most(), in_use, self._may_take_back())]
+            in_use = np.stack([self._hardware.in_use(back=False), self._hardware.in_use(back=True)])
+            return [Ceilings(ledger.capability, used, self._most, in_use, self._may_take_back())]
         if point == "node_order":
             return [Term(STATIC, of_class=lambda cls: self._order_of(cls) if len(cls.names) > 1 else None)]
         return None
@@ -196,10 +194,6 @@ class CapacityCard(Plugin):
         unknown_allowed = self._unknown_allowed()
         may = [may_reclaim(kind, unknown_allowed=unknown_allowed) for kind in SERVICE_TYPES]
         return np.array(may, dtype=np.int8)[service_codes(self.session, self._owners)]
-
-    def _most(self) -> Ints:
-        """int64 (D,): of each resource as much as may be in use and promised."""
-        return np.floor(self._total * float(self.values["overCommitFactor"])).astype(np.int64)
 
     # Admission --------------------------------------------------------------------------------------------------
 
@@ -218,23 +212,10 @@ class CapacityCard(Plugin):
     def _over_quota(self, queue: int, demand: Demand, *, admission: bool, empty: bool = False) -> Shortfall | None:
         """Admission counts promises to others and lets what goes beyond minimums pass; placing does neither."""
         ledger = self.session.ledger
-        spec = ledger.queues[queue]
-        column = ledger.allocated[:, queue] + ledger.pipelined[:, queue]
-        if admission:
-            column = column - ledger.elastic[:, queue]
-        rows = len(column)
-        book = Book(
-            ReasonCode.WAITING_FOR_QUOTA,
-            ledger.axes.cards,
-            limits=ledger.capability[:, queue].tolist(),
-            used=[0] * rows if empty else column.tolist(),
-            promised=ledger.inqueue[:, queue].tolist() if admission else [0] * rows,
-            # Upstream keeps promised choices under their own name, where they count against no card.
-            choices=ledger.inqueue_choices[queue] if admission and not self.session.compat else {},
-            queue=spec.name,
-        )
+        # Upstream keeps promised choices under their own name, where they count against no card.
+        book = queue_book(ledger, queue, admission=admission, empty=empty, choices=not self.session.compat)
         short = book.shortfall(demand.cpu_milli, demand.memory_mib, demand.cards)
-        return short or _unknown_card(spec, demand)
+        return short or beyond_written(ledger.queues[queue], demand)
 
     def _over_committed(self, gang: int, demand: Demand) -> Shortfall | None:
         """used + inqueue + minimum <= total x factor; what the gang could take back does not count as used."""
@@ -248,8 +229,8 @@ class CapacityCard(Plugin):
         book = Book(
             ReasonCode.OVER_COMMITTED,
             ledger.axes.cards,
-            limits=self._most().tolist(),
-            used=self._in_use(back=back).tolist(),
+            limits=self._most.tolist(),
+            used=self._hardware.in_use(back=back).tolist(),
             promised=ledger.inqueue.sum(axis=1).tolist(),
             choices=choices,
         )
@@ -259,32 +240,6 @@ class CapacityCard(Plugin):
             name, milli = min(demand.unknown.items())
             return Shortfall(code=ReasonCode.OVER_COMMITTED, resource=name, requested=milli, short=milli)
         return short
-
-    def _in_use(self, *, back: bool) -> Ints:
-        """int64 (D,): used, less what could be taken ``back``; kept until a node or a queue changes."""
-        ledger = self.session.ledger
-        key = (len(self.session.nodes.log), int(ledger.versions.sum()), back)
-        known = self._use.get(back)
-        if known is None or known[0] != key:
-            used = self._used() - self._taken_back() if back else self._used()
-            known = self._use[back] = (key, np.maximum(used, 0))
-        return known[1]
-
-    def _used(self) -> Ints:
-        """int64 (D,): what pods of every scheduler take of the nodes and is not leaving."""
-        nodes, cards = self.session.nodes, self.session.cards
-        plain = (nodes.used - nodes.releasing + nodes.pipelined)[[CPU, MEMORY]].sum(axis=1)
-        held = cards.count.sum(axis=1).astype(np.int64) * 1000 - cards.left_future.sum(axis=1)
-        return np.concatenate([plain, held])
-
-    def _taken_back(self) -> Ints:
-        """int64 (D,): what training gangs that may be taken hold."""
-        ledger, session = self.session.ledger, self.session
-        total: Ints = np.zeros(session.axes.ledger_rows, dtype=np.int64)
-        for queue, spec in enumerate(ledger.queues):
-            if spec.reclaimable and spec.service_type != ServiceType.INFERENCE.value:
-                total += ledger.allocated[:, queue]
-        return total
 
     # Allocation -------------------------------------------------------------------------------------------------
 
@@ -382,7 +337,7 @@ class CapacityCard(Plugin):
         return GangOpinion(allowed, lambda gang: rules[codes[gang]] or "")
 
     def unified_evictable(self, taker: int, candidates: Sequence[int]) -> Opinion:
-        """The tide table between queues, inside a queue only where ``tidePreempt`` asks for it; upstream: no opinion."""
+        """The tide table between queues, inside one only where ``tidePreempt`` asks for it; upstream: no opinion."""
         session = self.session
         own = session.queue_of(int(session.tasks.gang[taker]))
         across = any(session.queue_of(int(session.tasks.gang[task])) != own for task in candidates)
@@ -393,20 +348,3 @@ class CapacityCard(Plugin):
     def preemptable(self, preemptor: int, candidates: Sequence[int]) -> Opinion:
         """The tide table where ``tidePreempt`` asks for it, else no opinion."""
         return self.reclaimable(preemptor, candidates) if self.values["tidePreempt"] else Opinion(None)
-
-
-def _unknown_card(queue: Queue, demand: Demand) -> Shortfall | None:
-    """Cards that no node has, against the quota as it is written."""
-    quota = queue.card_quota or {}
-    for key, milli in sorted(demand.unknown.items()):
-        limit = sum(quota.get(part, 0) for part in key.split("|"))
-        if milli > limit:
-            return Shortfall(
-                code=ReasonCode.WAITING_FOR_QUOTA,
-                resource=key,
-                requested=milli,
-                limit=limit,
-                short=milli - limit,
-                queue=queue.name,
-            )
-    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import combinations
 
 from tests.reference.world import (
@@ -177,7 +178,7 @@ def admits(world, gang):
 
 
 def _within_over_commit(world, gang, asked):
-    factor = world["options"]["overCommitFactor"]
+    factor = Fraction(str(world["options"]["overCommitFactor"]))
     taking = "reclaim" in world["actions"] and (
         service_type(world, gang) == "inference"
         or (service_type(world, gang) == "unknown" and world["options"]["unknownReclaimer"] == "allow")
