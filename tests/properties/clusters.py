@@ -54,6 +54,8 @@ def random_cluster(rng, *, flood=None):
     if rng.random() < 0.2:
         where = rng.choice(sorted(nodes))
         objects.append(b.pod("foreign", scheduler="default-scheduler", node=where, cpu=rng.choice((1, 16))))
+    if rng.random() < 0.3:
+        objects += [_measured(rng, name) for name in sorted(nodes) if rng.random() < 0.7]
     if rng.random() < 0.15:
         objects += _storage(rng, [body for body in objects if body["kind"] == "Pod"], sorted(nodes))
     options = {
@@ -136,6 +138,13 @@ def _storm_claim(rng, name, queues, cards):
         b.pod(f"{name}-w-{i}", name, priority="pc-high", owner=owner, created=created, **request) for i in range(wanted)
     ]
     return [group, *pods]
+
+
+def _measured(rng, name):
+    """What was measured on a node, now and then too long ago."""
+    use = {"cpu": rng.choice(("1", "3", "14", "60")), "memory": rng.choice(("1Gi", "50Gi"))}
+    body = _object("NodeMetrics", name, timestamp=b.at(rng.choice((9_990, 9_990, 9_000))), usage=use)
+    return {**body, "apiVersion": "metrics.k8s.io/v1beta1"}
 
 
 def _storage(rng, pods, nodes):
@@ -257,12 +266,27 @@ def _gang(rng, name, queues, nodes, room, flood):
     priority = rng.choice(CLASSES)
     between = _relations(rng) if rng.random() < 0.15 else {}
     app = rng.choice("xyz")
+    topology = _topology(rng) if rng.random() < 0.15 else {}
     pods = []
     runs = 0
     for i in range(wanted):
         node = _laid_out(rng, request, nodes, room) if rng.random() < running else ""
         runs += bool(node)
-        pods.append(_pod(rng, f"{name}-w-{i}", name, node, request, priority, owner, created, app, between))
+        pods.append(
+            _pod(
+                rng,
+                f"{name}-w-{i}",
+                name,
+                node,
+                request,
+                priority,
+                owner,
+                created,
+                app,
+                between,
+                rng.choice("ab") if topology else "",
+            )
+        )
     phase = "Running" if runs >= least else rng.choice(("Pending", "Pending", "Inqueue"))
     preemptable = "false" if rng.random() < 0.08 else None
     group = b.pod_group(
@@ -275,7 +299,7 @@ def _gang(rng, name, queues, nodes, room, flood):
         owner=owner,
         phase=phase,
         preemptable=preemptable,
-        annotations={"volcano.sh/sla-waiting-time": rng.choice(("1h", "2h", "150m"))} if rng.random() < 0.1 else None,
+        annotations=topology | (_deadline(rng) if rng.random() < 0.1 else {}),
     )
     if service != "training":
         return [group, *pods]
@@ -319,6 +343,18 @@ def _laid_out(rng, request, nodes, room):
     return ""
 
 
+def _deadline(rng):
+    """How long a gang may wait, for sla."""
+    return {"volcano.sh/sla-waiting-time": rng.choice(("1h", "2h", "150m"))}
+
+
+def _topology(rng):
+    """Which roles of a gang want to be on one node."""
+    kinds = {"affinity": ("a,b", "a", "a;b", "b,b"), "anti-affinity": ("a", "b", "a,b"), "task-order": ("b,a", "a")}
+    chosen = rng.sample(sorted(kinds), rng.choice((1, 2, 3)))
+    return {f"volcano.sh/task-topology-{kind}": rng.choice(kinds[kind]) for kind in chosen}
+
+
 def _relations(rng):
     """Parts of a pod's spec that speak of other pods."""
     selector = {"matchLabels": {"app": rng.choice("xyz")}}
@@ -341,8 +377,8 @@ def _relations(rng):
     return {"topologySpreadConstraints": [constraint]}
 
 
-def _pod(rng, name, group, node, request, priority, owner, created, app, between):
-    extra = {"labels": {"app": app}}
+def _pod(rng, name, group, node, request, priority, owner, created, app, between, role):
+    extra = {"labels": {"app": app}, "role": role}
     spec = dict(between)
     if rng.random() < 0.1:
         spec["nodeSelector"] = {"zone": rng.choice("ab")}

@@ -50,6 +50,12 @@ def admitted(world, task, name, *, future=True):
     return hooks.all("filter", world, task, name) and (future or hooks.all("filter_now", world, task, name))
 
 
+def curable(world, task, name):
+    """Every filter would let the task on the node if other pods left it."""
+    filters = world["hooks"].flat("filter")
+    return all(getattr(call.__self__, "curable", call)(world, task, name) for call in filters)
+
+
 def score(world, task, name):
     """The sum of the policy's scores."""
     return world["hooks"].total("score", world, task, name)

@@ -5,7 +5,7 @@ It decides what the documents say and nothing faster: victims of a reclaim are f
 
 from __future__ import annotations
 
-from tests.reference.placement import admitted, allows, on, place, take
+from tests.reference.placement import admitted, allows, curable, on, place, take
 from tests.reference.policy import FOUNDING, install, options_of
 from tests.reference.quota import elastic, minimum, renew
 from tests.reference.reclaim import choose_victims, units_near
@@ -365,7 +365,7 @@ def _reclaim_class(world, gang, tasks, changes, taken, placed, backed):
     nodes = [
         name
         for name in sorted(world["nodes"])
-        if admitted(world, wanted[0], name)
+        if curable(world, wanted[0], name)
         and (
             not wanted[0]["milli"] or any(alone[card] and cards_on(world, name, card) for card in wanted[0]["choices"])
         )

@@ -31,6 +31,7 @@ def open_world(snapshot, options, now, memory):
         "claims": {claim.key: claim for claim in snapshot.claims},
         "volumes": {volume.name: volume for volume in snapshot.volumes},
         "storage_classes": {one.name: one for one in snapshot.storage_classes},
+        "metrics": {metrics.name: metrics for metrics in snapshot.metrics},
         "namespaces": {space.name: space.labels for space in snapshot.namespaces},
         "queues": {queue.name: queue for queue in snapshot.queues},
         "gangs": {group.key: group for group in snapshot.pod_groups},

@@ -21,6 +21,22 @@ class Predicates:
         self.spread = arguments.get("predicate.PodTopologySpreadEnable", True)
 
     def filter(self, world, task, name):
+        """Once what leaves has left."""
+        if not self.curable(world, task, name):
+            return False
+        if self.spread and not even_enough(world, task, name):
+            return False
+        if self.company and not far_enough(world, task, name, COMING):
+            return False
+        if task["pod"].claims and usable(world, task):
+            if not alone(world, task, later=True):
+                return False
+            if self.limits and not attachable(world, task, name, later=True):
+                return False
+        return self._ports_free(world, task, name, COMING)
+
+    def curable(self, world, task, name):
+        """Nothing but other pods stands in the way: if they left, the node would do."""
         pod, node = task["pod"], world["nodes"][name]
         cordon = ("node.kubernetes.io/unschedulable", "", "NoSchedule")
         if node.unschedulable and not any(tolerates(t, *cordon) for t in pod.tolerations):
@@ -29,24 +45,19 @@ class Predicates:
             return False
         if self.taints and not _tolerated(pod, node):
             return False
-        if self.spread and not even_enough(world, task, name):
+        constraints = pod.relations.spread if pod.relations else ()
+        if self.spread and any(one.hard and one.topology_key not in node.labels for one in constraints):
             return False
-        if self.company and not (near_enough(world, task, name, COMING) and far_enough(world, task, name, COMING)):
+        if self.company and not near_enough(world, task, name, COMING):
             return False
-        if pod.claims and not self._volumes_reached(world, task, name):
-            return False
-        return self._ports_free(world, task, name, COMING)
+        return not pod.claims or self._volumes_reached(world, task, name)
 
     def _volumes_reached(self, world, task, name):
         if not usable(world, task):
             return not self.binding
         if self.binding and not (reachable(world, task, name) and bindable(world, task, name)):
             return False
-        if self.zone and not zone_fits(world, task, name):
-            return False
-        if not alone(world, task, later=True):
-            return False
-        return not self.limits or attachable(world, task, name, later=True)
+        return not self.zone or zone_fits(world, task, name)
 
     def filter_now(self, world, task, name):
         """What is leaving still stands in the way, and what is promised is no company yet."""
