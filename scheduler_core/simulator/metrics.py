@@ -14,8 +14,6 @@ from scheduler_core.simulator.usage import Usage
 from scheduler_core.simulator.workload import OwnerKind
 from scheduler_core.simulator.world import World
 
-SATURATED_SHARE = 0.95
-SATURATED_TYPES = 3
 _HOUR = 3600.0
 
 
@@ -47,18 +45,15 @@ class Metrics:
         reclaims: how many there were so far.
     """
 
-    def __init__(self, world: World, *, session_seconds: float) -> None:
-        self._world, self._step_seconds = world, session_seconds
+    def __init__(self, world: World) -> None:
+        self._world = world
         self._usage = Usage(world)
         self._start = world.t
         self._steps = 0
         self.reclaims = self._binds = self._broken = self._partial_steps = self._violations = 0
         self._evictions = {"inference": 0, "training": 0}
-        self._saturated = 0
-        self._stretch = self._longest = 0
         self._sums = dict.fromkeys(self._usage.capacity, 0)
         self._peaks = dict.fromkeys(self._usage.capacity, 0)
-        self._full_steps = dict.fromkeys(self._usage.capacity, 0)
         # Gang -> how many of its pods are bound and not leaving; only gangs of more than one.
         self._standing: dict[str, int] = {}
         self._partial: set[str] = set()
@@ -82,17 +77,9 @@ class Metrics:
         """Sample the cluster as it stands after a session."""
         usage = self._usage
         self._steps += 1
-        full = 0
-        for card, capacity in usage.capacity.items():
-            taken = usage.taken[card]
+        for card, taken in usage.taken.items():
             self._sums[card] += taken
             self._peaks[card] = max(self._peaks[card], taken)
-            if taken >= SATURATED_SHARE * capacity:
-                self._full_steps[card] += 1
-                full += 1
-        self._stretch = self._stretch + 1 if full >= SATURATED_TYPES else 0
-        self._saturated += full >= SATURATED_TYPES
-        self._longest = max(self._longest, self._stretch)
         for queue in sorted(usage.touched):
             quota = self._world.queues[queue].card_quota
             if quota is not None:
@@ -169,8 +156,9 @@ class Metrics:
 
     def report(self, *, sessions: int, refused: int, seed: int, scale: float) -> Report:
         """The numbers; call once, at the end."""
-        usage, step_hours = self._usage, self._step_seconds / _HOUR
+        usage = self._usage
         usage.close()
+        saturation = usage.saturation
         capacity = sum(usage.capacity.values()) / 1000
         hours = {
             "total": capacity * (self._world.t - self._start) / _HOUR,
@@ -186,13 +174,13 @@ class Metrics:
             gangs_partial_steps=self._partial_steps,
             quota_violations=self._violations,
             card_hours={name: round(value, 3) for name, value in hours.items()},
-            saturated_hours=round(self._saturated * step_hours, 3),
-            saturated_stretch_hours=round(self._longest * step_hours, 3),
+            saturated_hours=round(saturation.together / _HOUR, 3),
+            saturated_stretch_hours=round(saturation.longest / _HOUR, 3),
             allocation={
                 card: {
                     "mean": round(self._sums[card] / max(1, self._steps) / milli, 4),
                     "max": round(self._peaks[card] / milli, 4),
-                    "saturated_hours": round(self._full_steps[card] * step_hours, 3),
+                    "saturated_hours": round(saturation.seconds[card] / _HOUR, 3),
                 }
                 for card, milli in sorted(usage.capacity.items())
             },

@@ -111,7 +111,7 @@ def replay(
         seed=options.seed,
         reasons=False,
     )
-    metrics = Metrics(world, session_seconds=options.session_seconds)
+    metrics = Metrics(world)
     loop.observe(metrics)
     if trace is not None:
         loop.observe(TraceWriter(world, trace))

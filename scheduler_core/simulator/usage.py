@@ -7,6 +7,7 @@ import msgspec
 from scheduler_core.model.pod import Pod
 from scheduler_core.model.resources import MILLI
 from scheduler_core.simulator.changes import Cause, Change
+from scheduler_core.simulator.saturation import Saturation
 from scheduler_core.simulator.world import World
 
 _HOUR = 3600.0
@@ -29,6 +30,7 @@ class Usage:
     Attributes:
         capacity: milli-cards by type. taken: milli-cards that pods hold, those that are leaving included.
         charged: queue -> card type -> milli-cards that count against its quota (not those that are leaving).
+        saturation: for how long types are as good as full.
         held_seconds: service type -> card-seconds so far. lost_seconds: card-seconds of lives that an eviction ended.
     """
 
@@ -39,6 +41,7 @@ class Usage:
             for group in node.cards:
                 self.capacity[group.card] = self.capacity.get(group.card, 0) + group.count * MILLI
         self.taken = dict.fromkeys(sorted(self.capacity), 0)
+        self.saturation = Saturation(self.capacity, world.t)
         self.charged: dict[str, dict[str, int]] = {}
         self.touched: set[str] = set()
         self.held_seconds = {"inference": 0.0, "training": 0.0}
@@ -64,7 +67,7 @@ class Usage:
         holding = Holding(self._world.t, card, milli, group.queue, group.key, group.service_type)
         self._holdings[pod.key] = holding
         if milli:
-            self.taken[card] += milli
+            self._take(card, milli)
             self._charge(holding, milli)
 
     def _left(self, key: str, cause: Cause) -> None:
@@ -86,8 +89,12 @@ class Usage:
         else:
             self._charge(holding, -holding.milli)
         if holding.milli:
-            self.taken[holding.card] -= holding.milli
+            self._take(holding.card, -holding.milli)
             self._hold(holding)
+
+    def _take(self, card: str, milli: int) -> None:
+        self.taken[card] += milli
+        self.saturation.taken(card, self.taken[card], self._world.t)
 
     def _charge(self, holding: Holding, milli: int) -> None:
         if milli:
@@ -101,6 +108,7 @@ class Usage:
 
     def close(self) -> None:
         """Count what is still held."""
+        self.saturation.bring_up(self._world.t)
         for key in list(self._holdings):
             self._freed(key)
 

@@ -38,6 +38,11 @@ class OutsideCheck:
         self.bound_at = defaultdict(list)
         self.claims = []
         self.waiting = set()
+        self.totals = defaultdict(int)
+        for (_, card), count in capacity.items():
+            self.totals[card] += count * WHOLE
+        self.in_use, self.full = defaultdict(int), defaultdict(float)
+        self.clock = self.three = self.stretch = self.longest = 0.0
 
     def wrong(self, line, text):
         self.findings.append(f"t={line['t']} {line['event']} {line['pod']}: {text}")
@@ -51,10 +56,13 @@ class OutsideCheck:
                 self.moment_over(now)
             now = line["t"]
             self.give_back(now)
+            self.time_passes(now)
             self.counts[line["event"]] += 1
             getattr(self, line["event"])(line)
         if now is not None:
             self.moment_over(now)
+        self.give_back(self.end)
+        self.time_passes(self.end)
         self.check_claims()
         return self.findings
 
@@ -77,6 +85,7 @@ class OutsideCheck:
         self.waiting.discard(pod)
         for card, amount in cards.items():
             self.take(line, node, card, amount, indices)
+            self.in_use[card] += amount
             self.charge(line, card, amount)
         self.placed[pod] = (node, cards, indices)
         self.standing[line["gang"]].add(pod)
@@ -139,14 +148,28 @@ class OutsideCheck:
         due = [item for item in self.leaving if item[0] <= now]
         if due:
             self.leaving = [item for item in self.leaving if item[0] > now]
-            for _, pod in due:
+            for until, pod in sorted(due):
+                self.time_passes(until)
                 self.free(pod)
 
     def free(self, pod):
         node, cards, indices = self.placed.pop(pod)
-        for card in cards:
+        for card, amount in cards.items():
+            self.in_use[card] -= amount
             for index in indices:
                 del self.on_card[node, card, index][pod]
+
+    def time_passes(self, until):
+        """How long each model, and three of them at once, were at least 95 % in use."""
+        passed, self.clock = until - self.clock, until
+        if passed <= 0:
+            return
+        full = [card for card, milli in self.totals.items() if self.in_use[card] >= 0.95 * milli]
+        for card in full:
+            self.full[card] += passed
+        self.stretch = self.stretch + passed if len(full) >= 3 else 0.0
+        self.three += passed if len(full) >= 3 else 0.0
+        self.longest = max(self.longest, self.stretch)
 
     def moment_over(self, now):
         for gang in self.touched:
@@ -186,12 +209,18 @@ def default_quotas(totals):
 
 
 def check_trace(nodes_csv, trace, *, quotas=None, grace=30.0, session=10.0, hours=24.0):
-    """The findings and the number of lines by event."""
+    """The findings, the number of lines by event, and for how many hours the models were saturated."""
     capacity, totals = read_capacity(nodes_csv)
     check = OutsideCheck(capacity, quotas or default_quotas(totals), grace=grace, session=session, end=hours * 3600)
     with Path(trace).open(encoding="utf-8") as file:
         findings = check.play(json.loads(line) for line in file)
-    return findings, dict(check.counts)
+    hours_full = {card: round(seconds / 3600, 3) for card, seconds in sorted(check.full.items())}
+    saturated = {
+        "by_card": hours_full,
+        "three": round(check.three / 3600, 3),
+        "longest": round(check.longest / 3600, 3),
+    }
+    return findings, dict(check.counts), saturated
 
 
 def main():
@@ -202,10 +231,11 @@ def main():
     parser.add_argument("--session", type=float, default=10.0)
     parser.add_argument("--hours", type=float, default=24.0)
     options = parser.parse_args()
-    findings, counts = check_trace(
+    findings, counts, saturated = check_trace(
         options.nodes, options.trace, grace=options.grace, session=options.session, hours=options.hours
     )
     print(json.dumps(counts, sort_keys=True))
+    print(json.dumps({"hours at 95 % or more": saturated}, sort_keys=True))
     print("\n".join(findings[:50]))
     print(f"{len(findings)} findings")
     return 1 if findings else 0

@@ -92,8 +92,12 @@ def write_queues(folder):
     return path, {name: cards for name, (_, cards) in quotas.items()}
 
 
-def agree(report, counts):
-    """The report's own counts are those of the trace."""
+def agree(report, counts, saturated):
+    """The report's own figures are those of the trace."""
+    assert report["saturated_hours"] == pytest.approx(saturated["three"], abs=0.002)
+    assert report["saturated_stretch_hours"] == pytest.approx(saturated["longest"], abs=0.002)
+    for card, share in report["allocation"].items():
+        assert share["saturated_hours"] == pytest.approx(saturated["by_card"].get(card, 0), abs=0.002)
     assert report["binds"] == counts["bind"]
     assert sum(report["evictions"].values()) == counts.get("evict", 0)
     assert report["evictions"]["inference"] == report["quota_violations"] == report["gangs_partial_steps"] == 0
@@ -112,12 +116,12 @@ def test_a_saturated_tide_keeps_every_rule(tmp_path, own_queues):
         path, quotas = write_queues(tmp_path)
         options += ["--queues", str(path)]
     report, trace = replay(tmp_path, *options)
-    findings, counts = check_trace(nodes, trace, quotas=quotas, hours=2)
+    findings, counts, saturated = check_trace(nodes, trace, quotas=quotas, hours=2)
     assert findings == []
     assert report["sessions"] == 720
     assert report["reclaims"] >= 10
     assert counts["requeue"] >= 10
-    agree(report, counts)
+    agree(report, counts, saturated)
     assert report["promise_s"]["inference"]["p50"] <= 10
 
 
@@ -150,10 +154,10 @@ def test_a_slice_of_the_real_trace_keeps_every_rule(tmp_path):
         *("--tide", str(DATA / "tide" / "inference_qps_5min.csv")),
         *("--gang-size", "4", "--hours", "4", "--scale", "0.25", "--session-seconds", "30"),
     )
-    findings, counts = check_trace(nodes, trace, session=30, hours=4)
+    findings, counts, saturated = check_trace(nodes, trace, session=30, hours=4)
     assert findings == []
     assert report["reclaims"] >= 5
-    agree(report, counts)
+    agree(report, counts, saturated)
 
 
 def test_the_check_finds_what_is_wrong(tmp_path):
@@ -172,7 +176,7 @@ def test_the_check_finds_what_is_wrong(tmp_path):
     ]
     trace = tmp_path / "trace.ndjson"
     trace.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    findings, _ = check_trace(nodes, trace, quotas={"training-t4": {"T4": 2}}, hours=1)
+    findings, _, _ = check_trace(nodes, trace, quotas={"training-t4": {"T4": 2}}, hours=1)
     text = "\n".join(findings)
     for what in ("used twice", "uses 1000 of 0", "stands with 1 of 2", "inference was evicted", "fell for r/none"):
         assert what in text
