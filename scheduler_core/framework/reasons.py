@@ -223,7 +223,8 @@ class Reasons:
         session, room = self._session, self._room
         tasks = self._tasks(gang)
         if not tasks:
-            return None
+            why = session.group(gang).backing_off
+            return (ReasonCode.BACKING_OFF, ReasonNumbers(position=position), why) if why else None
         missing = room.missing(tasks)
         if missing is not None:
             resource, cards, requested, total, free = missing

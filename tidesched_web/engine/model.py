@@ -23,6 +23,7 @@ from scheduler_core.model.policy import Policy
 from scheduler_core.model.queue import PriorityClass, Queue
 from scheduler_core.model.reason import Reason
 from scheduler_core.model.resources import MIB, Amount, cards_to_json
+from scheduler_core.model.rests import prolonged
 from scheduler_core.model.snapshot import Snapshot
 
 __all__ = [
@@ -58,4 +59,5 @@ __all__ = [
     "Snapshot",
     "VictimRole",
     "cards_to_json",
+    "prolonged",
 ]

@@ -83,6 +83,7 @@ def test_a_gang_of_which_nothing_was_bound_is_decided_anew(stage: Stage, fail_at
 def test_a_gang_that_cannot_be_completed_is_taken_back_as_a_recorded_act(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(memory, "BACK_OFF_SECONDS", 10.0)  # longer than five sessions on a busy machine
     stage.train("job", pods=4)
     refused = True
     refusing(monkeypatch, "bind_pod", lambda name, _: refused and name.endswith("-3"))
@@ -99,9 +100,10 @@ def test_a_gang_that_cannot_be_completed_is_taken_back_as_a_recorded_act(
     for _ in range(5):
         stage.session()
     assert acts.values("session").distinct().count() == times
-    assert Gang.objects.get(name__startswith="job").reason_code == "BackingOff"
+    # Its job may have been started anew by now, under another PodGroup.
+    assert Gang.objects.exclude(state="finished").get(name__startswith="job").reason_code == "BackingOff"
     refused = False
-    stage.sessions_until(lambda: stage.running("job") == 4, 30)
+    stage.sessions_until(lambda: stage.running("job") == 4, 60)
 
 
 def test_evictions_that_were_not_begun_are_cancelled_and_their_promise_forgotten(stage: Stage, fail_at: Any) -> None:

@@ -16,12 +16,6 @@ from tidesched_web.scheduling.pipeline import timing
 from tidesched_web.scheduling.pipeline.decisions import Draft
 
 EXPIRE_SECONDS = 30.0
-# A gang that may not be evicted (a disruption budget, a webhook) is asked again after so long, then twice as long.
-SPARE_SECONDS = 15.0
-LONGEST_SPARE_SECONDS = 600.0
-# The same for a gang of which not all members could be bound.
-BACK_OFF_SECONDS = 3.0
-LONGEST_BACK_OFF_SECONDS = 300.0
 
 
 class _Assumption(msgspec.Struct):
@@ -30,20 +24,12 @@ class _Assumption(msgspec.Struct):
     expires: float  # monotonic
 
 
-class _Delay(msgspec.Struct):
-    why: str
-    until: float  # monotonic
-    seconds: float
-
-
 class Assumed:
     """What this process wrote to one cluster and has not seen yet."""
 
     def __init__(self) -> None:
         self._pods: dict[tuple[str, DecisionKind], _Assumption] = {}
         self._groups: dict[str, _Assumption] = {}
-        self._spared: dict[str, _Delay] = {}
-        self._backing_off: dict[str, _Delay] = {}
 
     def __len__(self) -> int:
         return len(self._pods) + len(self._groups)
@@ -56,17 +42,9 @@ class Assumed:
         elif draft.kind in (DecisionKind.BIND, DecisionKind.EVICT):
             self._pods[draft.target, draft.kind] = assumption
 
-    def spare(self, gang: str, why: str) -> None:
-        """Leave a gang alone that the cluster does not let go, so that another one is taken, or nobody."""
-        _prolong(self._spared, gang, why, SPARE_SECONDS, LONGEST_SPARE_SECONDS)
-
-    def back_off(self, gang: str, why: str) -> None:
-        """Do not try a gang again at once whose members were bound in part and had to be taken back."""
-        _prolong(self._backing_off, gang, why, BACK_OFF_SECONDS, LONGEST_BACK_OFF_SECONDS)
-
     def lay_over(self, snapshot: Snapshot) -> Snapshot:
         """The snapshot as the cluster will soon show it; assumptions that it shows already are dropped."""
-        if not (self._pods or self._groups or self._spared or self._backing_off):
+        if not (self._pods or self._groups):
             return snapshot
         now = timing.monotonic()
         self._pods = {key: one for key, one in self._pods.items() if one.expires > now}
@@ -102,20 +80,10 @@ class Assumed:
         return pod
 
     def _over_groups(self, groups: tuple[PodGroup, ...]) -> tuple[PodGroup, ...]:
-        if not (self._groups or self._spared or self._backing_off):
+        if not self._groups:
             return groups
-        laid, shown, now = [], set(), timing.monotonic()
-        delayed = self._spared.keys() | self._backing_off.keys()
-        there = set()
+        laid, shown = [], set()
         for group in groups:
-            if group.key in delayed:
-                there.add(group.key)
-                spared, off = self._spared.get(group.key), self._backing_off.get(group.key)
-                group = msgspec.structs.replace(  # noqa: PLW2901
-                    group,
-                    spared=spared.why if spared and spared.until > now else "",
-                    backing_off=off.why if off and off.until > now else "",
-                )
             assumption = self._groups.get(group.key)
             if assumption is not None:
                 shown.add(group.key)
@@ -129,16 +97,7 @@ class Assumed:
             laid.append(group)
         for key in [key for key in self._groups if key not in shown]:
             del self._groups[key]
-        for delays in (self._spared, self._backing_off):
-            for key in delays.keys() - there:
-                del delays[key]
         return tuple(laid)
-
-
-def _prolong(delays: dict[str, _Delay], gang: str, why: str, first: float, longest: float) -> None:
-    before = delays.get(gang)
-    seconds = first if before is None else min(before.seconds * 2, longest)
-    delays[gang] = _Delay(why, timing.monotonic() + seconds, seconds)
 
 
 def _missing(pod: Pod, assumption: _Assumption) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer
 from tidesched_web.scheduling.models import DecisionKind, DecisionState
-from tidesched_web.scheduling.pipeline import decisions, failpoints, planning
+from tidesched_web.scheduling.pipeline import decisions, failpoints, memory, planning
 from tidesched_web.scheduling.pipeline.decisions import Draft, Outcome
 from tidesched_web.scheduling.pipeline.lease import hold_row
 from tidesched_web.scheduling.pipeline.sending import BATCH, Route, outcome_of, split_name
@@ -89,7 +89,9 @@ def _complete_or_take_back(unit: GangBinds, states: dict[int, Outcome], route: R
     report.taken_back.append(unit.gang)
     why = f"{len(bound)} of {unit.required} members could be bound"
     take_back(bound, route, reason=why)
-    route.assumed.back_off(unit.gang, why)
+    with transaction.atomic():
+        hold_row(route.lease)
+        memory.back_off(route.cluster_id, unit.gang, why, at=route.now)
 
 
 def take_back(bound: Sequence[Draft], route: Route, *, reason: str) -> None:

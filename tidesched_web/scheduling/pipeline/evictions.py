@@ -87,8 +87,9 @@ def _cancel(group: Sequence[Draft], refused: Draft, answer: Answer, route: Route
         decisions.mark(group, outcomes)
         reclaims.settle([draft.reclaim_id for draft in group], at=route.now)
         memory.forget_promises(route.cluster_id, [draft.target for draft in group])
-    if answer.kind is not OutcomeKind.UNREACHABLE:
-        route.assumed.spare(refused.gang, f"may not be evicted: {answer.reason} {answer.message}".strip()[:200])
+        if answer.kind is not OutcomeKind.UNREACHABLE:
+            why = f"may not be evicted: {answer.reason} {answer.message}".strip()[:200]
+            memory.spare(route.cluster_id, refused.gang, why, at=route.now)
 
 
 def _evict(groups: Sequence[list[Draft]], route: Route, report: EvictionReport) -> None:

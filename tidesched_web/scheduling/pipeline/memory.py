@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import logging
 from collections.abc import Iterable
@@ -9,9 +10,16 @@ from collections.abc import Iterable
 import msgspec
 
 from tidesched_web.engine.bridge import decode_memory, encode_memory
-from tidesched_web.engine.model import BadInput, Memory
+from tidesched_web.engine.model import BadInput, Memory, prolonged
 from tidesched_web.engine.version import engine_version
-from tidesched_web.scheduling.models import SessionMemory
+from tidesched_web.scheduling.models import Session, SessionMemory
+
+# A gang that may not be evicted (a disruption budget, a webhook) is asked again after so long, then twice as long.
+SPARE_SECONDS = 15.0
+LONGEST_SPARE_SECONDS = 600.0
+# The same for a gang of which not all members could be bound.
+BACK_OFF_SECONDS = 3.0
+LONGEST_BACK_OFF_SECONDS = 300.0
 
 _log = logging.getLogger(__name__)
 
@@ -42,6 +50,41 @@ def store(cluster_id: int, session_id: int, memory: Memory) -> None:
     )
 
 
+def spare(cluster_id: int, gang: str, why: str, *, at: dt.datetime) -> None:
+    """Leave a gang alone that the cluster does not let go, so that another one is taken, or nobody."""
+    memory, now, rate = load(cluster_id) or Memory(), at.timestamp(), _clock_rate(cluster_id)
+    rests = prolonged(
+        memory.spared, gang, why, now=now, first=SPARE_SECONDS * rate, longest=LONGEST_SPARE_SECONDS * rate
+    )
+    _replace(cluster_id, msgspec.structs.replace(memory, spared=rests))
+
+
+def back_off(cluster_id: int, gang: str, why: str, *, at: dt.datetime) -> None:
+    """Do not try a gang again at once whose members were bound in part and had to be taken back."""
+    memory, now, rate = load(cluster_id) or Memory(), at.timestamp(), _clock_rate(cluster_id)
+    rests = prolonged(
+        memory.backing_off, gang, why, now=now, first=BACK_OFF_SECONDS * rate, longest=LONGEST_BACK_OFF_SECONDS * rate
+    )
+    _replace(cluster_id, msgspec.structs.replace(memory, backing_off=rests))
+
+
+def _clock_rate(cluster_id: int) -> float:
+    """Seconds of the cluster's clock in a wall second, of late: delays spare the API server, so they count wall time."""
+    last = list(Session.objects.filter(cluster_id=cluster_id).values_list("now", "started_at")[:2])
+    if len(last) < 2:
+        return 1.0
+    (now, wall), (now_before, wall_before) = last
+    passed = (wall - wall_before).total_seconds()
+    return max(1.0, (now - now_before).total_seconds() / passed) if passed > 0 else 1.0
+
+
+def _replace(cluster_id: int, memory: Memory) -> None:
+    payload = encode_memory(memory)
+    SessionMemory.objects.filter(cluster_id=cluster_id).update(
+        payload=payload, digest=hashlib.sha256(payload).hexdigest()
+    )
+
+
 def forget_promises(cluster_id: int, victims: Iterable[str]) -> None:
     """Drop reservations of cards that will not fall free: the evictions of ``victims`` were not made.
 
@@ -54,7 +97,4 @@ def forget_promises(cluster_id: int, victims: Iterable[str]) -> None:
     kept = tuple(one for one in memory.reservations if not stay.intersection(one.victims))
     if len(kept) == len(memory.reservations):
         return
-    payload = encode_memory(msgspec.structs.replace(memory, reservations=kept))
-    SessionMemory.objects.filter(cluster_id=cluster_id).update(
-        payload=payload, digest=hashlib.sha256(payload).hexdigest()
-    )
+    _replace(cluster_id, msgspec.structs.replace(memory, reservations=kept))
