@@ -13,13 +13,13 @@ cluster, where nobody could start. With ``compatibility: volcano`` the order is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from scheduler_core.actions.support.admission import count_elastic, promise_to, withdraw_promise
 from scheduler_core.actions.support.rotation import Rotation
 from scheduler_core.actions.support.startable import Startable
 from scheduler_core.actions.support.votes import Votes, vote_on_all
+from scheduler_core.actions.support.voting import Voting
 from scheduler_core.framework.demand import Demand, Shortfall
 from scheduler_core.framework.plugin import Action
 from scheduler_core.framework.session import Session
@@ -39,13 +39,18 @@ class Enqueue(Action):
         """Test every admitted and every waiting gang, O(gangs log gangs); a dry run where somebody is kept out."""
         count_elastic(session)
         votes = vote_on_all(session)
-        if votes is not None and (session.compat or not _somebody_could(session, votes.refused)):
-            _note(session, votes)
-            return
-        demands = {gang: session.minimum(gang) for gang in _in_order(session)}
-        answers = _test(session, demands)
+        startable = Startable(session)
+        if votes is not None:
+            if session.compat or not any(startable.could(gang) for gang in votes.refused):
+                _note(session, votes)
+                return
+            demands = {gang: session.minimum(gang) for gang in votes.order}
+            answers: Answers = {gang: votes.refused.get(gang) for gang in votes.order}
+        else:
+            demands = {gang: session.minimum(gang) for gang in _in_order(session)}
+            answers = _test(session, demands)
         if not session.compat:
-            answers = _overtake(session, demands, answers)
+            answers = _overtake(session, demands, answers, startable)
         for gang, refusal in answers.items():
             if refusal is None:
                 session.phase[gang] = GangPhase.INQUEUE
@@ -54,16 +59,6 @@ class Enqueue(Action):
             session.phase[gang] = GangPhase.PENDING
             if isinstance(refusal, Shortfall):
                 session.trace.enqueue_refusals[gang] = refusal
-
-
-def _somebody_could(session: Session, refused: Iterable[int]) -> bool:
-    """Somebody who was refused could start now, so that the order of the votes is in question."""
-    startable: Startable | None = None
-    for gang in refused:
-        startable = startable or Startable(session)
-        if startable.could(gang):
-            return True
-    return False
 
 
 def _note(session: Session, votes: Votes) -> None:
@@ -96,24 +91,24 @@ def _test(session: Session, demands: dict[int, Demand], startable: Startable | N
         withdraw_promise(session, gang)
     answers: Answers = {}
     later = []
+    voting = Voting(session)
     for gang, demand in demands.items():
-        refusal = session.hooks.vote("job_enqueueable", gang, demand)
+        refusal = voting.ask(gang, demand)
         if refusal is None and startable is not None and not startable.take(gang):
             later.append(gang)
             continue
         answers[gang] = refusal
         if refusal is None:
-            promise_to(session, gang, demand)
+            voting.promise(gang, demand)
     for gang in later:
-        answers[gang] = session.hooks.vote("job_enqueueable", gang, demands[gang])
+        answers[gang] = voting.ask(gang, demands[gang])
         if answers[gang] is None:
-            promise_to(session, gang, demands[gang])
+            voting.promise(gang, demands[gang])
     return answers
 
 
-def _overtake(session: Session, demands: dict[int, Demand], answers: Answers) -> Answers:
+def _overtake(session: Session, demands: dict[int, Demand], answers: Answers, startable: Startable) -> Answers:
     """The answers when those who could start go first, if that lets somebody in who could; else as they were."""
-    startable = Startable(session)
     kept_out = [gang for gang, refusal in answers.items() if refusal is not None and startable.could(gang)]
     if not kept_out:
         return answers

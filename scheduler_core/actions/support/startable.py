@@ -8,6 +8,7 @@ reclaimable queues counts as free too. A rehearsal, not a decision: allocate pla
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from functools import cached_property
 from itertools import groupby
 
 import numpy as np
@@ -27,14 +28,11 @@ class Startable:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        cards = session.cards
-        free = MILLI - cards.used + cards.releasing - cards.pipelined
-        self._free = DryRoom(cards, session.nodes.future.copy(), free)
-        self._known_held: DryRoom | None = None
         # Shape, with or without what could be taken back -> how many had room when it was last counted: never more
         # than that have it later, since room only shrinks.
         self._most: dict[tuple[Hashable, bool], int] = {}
         self._shapes: dict[Hashable, Shape] = {}
+        self._needs_of: dict[int, Needs | None] = {}
 
     def could(self, gang: int) -> bool:
         """True when there is room for all of the gang's minimum."""
@@ -45,7 +43,9 @@ class Startable:
         return self._try(gang, keep=True)
 
     def _try(self, gang: int, *, keep: bool) -> bool:
-        needs = self._needs(gang)
+        if gang not in self._needs_of:
+            self._needs_of[gang] = self._needs(gang)
+        needs = self._needs_of[gang]
         if needs is None:
             return False
         if self._fit(self._free, needs, back=False, keep=keep):
@@ -84,14 +84,16 @@ class Startable:
                 room.use(shape, count, slots)
         return True
 
-    @property
-    def _held(self) -> DryRoom:
-        """What training holds in queues that let it go, O(tasks) the first time."""
-        if self._known_held is None:
-            self._known_held = self._what_could_be_taken()
-        return self._known_held
+    @cached_property
+    def _free(self) -> DryRoom:
+        """What is free once all that leaves has left."""
+        cards = self._session.cards
+        left = MILLI - cards.used + cards.releasing - cards.pipelined
+        return DryRoom(cards, self._session.nodes.future.copy(), left)
 
-    def _what_could_be_taken(self) -> DryRoom:
+    @cached_property
+    def _held(self) -> DryRoom:
+        """What training holds in queues that let it go. O(tasks)."""
         session = self._session
         tasks, classes = session.tasks, session.cluster.classes
         room = DryRoom(session.cards, np.zeros_like(self._free.nodes), np.zeros_like(self._free.cards))

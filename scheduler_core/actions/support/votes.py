@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from scheduler_core.actions.support.admission import promise_to, withdraw_promises
+from scheduler_core.actions.support.admission import withdraw_promises
+from scheduler_core.actions.support.voting import Voting, ceilings
 from scheduler_core.framework.demand import Shortfall
-from scheduler_core.framework.forms import Ceilings, forms_of
+from scheduler_core.framework.forms import Ceilings
 from scheduler_core.framework.gang_columns import waiting_tasks
 from scheduler_core.framework.kernels.admission import (
     ADMITTED,
@@ -41,9 +42,8 @@ def vote_on_all(session: Session) -> Votes | None:
 
     None, and nothing has changed, where a function has no form. O(waiting tasks + gangs log gangs).
     """
-    forms = forms_of(session.hooks, "job_enqueueable")
-    rows = None if forms is None else [form for parts in forms for form in parts]
-    if not rows or len(rows) > 1 or not isinstance(rows[0], Ceilings):
+    form = ceilings(session)
+    if form is None:
         return None
     phase = session.phase.codes
     chosen: Bools = ((phase == PHASE_PENDING) | (phase == PHASE_INQUEUE)) & session.columns.schedulable
@@ -53,18 +53,20 @@ def vote_on_all(session: Session) -> Votes | None:
         return None
     withdraw_promises(session, chosen)
     minimums = _minimums(session, chosen, *ordered)
-    books = _books(session, rows[0])
+    books = _books(session, form)
     size = len(session.gangs)
     answers = Answers(np.full(size, NOT_TESTED, dtype=np.int8), *(np.zeros(size, dtype=np.int64) for _ in range(5)))
     own = dict[int, Any]()
-    place = 0
+    voting, place, asked = Voting(session), 0, -1
     columns = (minimums.cpu, minimums.memory, minimums.card, minimums.named, minimums.total, minimums.odd)
     while (place := admit(order, place, session.gangs.queue, *columns, books, answers)) < len(order):
         gang = int(order[place])
         demand = session.minimum(gang) if minimums.odd[gang] else minimums.demand(gang)
-        own[gang] = session.hooks.vote("job_enqueueable", gang, demand)
+        if place != asked + 1:
+            voting.forget()
+        asked, own[gang] = place, voting.ask(gang, demand)
         if own[gang] is None:
-            promise_to(session, gang, demand)
+            voting.promise(gang, demand)
             books.promised[:] = session.ledger.inqueue.sum(axis=1)
             books.shared[:] = _shared(session)
         place += 1
