@@ -105,7 +105,8 @@ class Startable:
         if not at.size:
             return room
         requests = np.stack([cls.request for cls in classes.classes], axis=1)
-        np.add.at(room.nodes, (slice(None), tasks.node[at]), requests[:, tasks.cls[at]])
+        for row in range(room.nodes.shape[0]):
+            np.add.at(room.nodes[row], tasks.node[at], requests[row, tasks.cls[at]])
         for task in at[tasks.card[at] >= 0].tolist():
             first = session.cards.start_list[int(tasks.card[task])][int(tasks.node[task])]
             each = classes[int(tasks.cls[task])].share or MILLI
