@@ -9,6 +9,24 @@ import json
 
 # name -> random arguments
 PLUGINS = {
+    "binpack": lambda rng: {
+        "binpack.weight": rng.choice((1, 10)),
+        "binpack.memory": rng.choice((0, 1)),
+        "binpack.resources": rng.choice(("", "nvidia.com/gpu", "A100, nvidia.com/gpu")),
+        "binpack.resources.nvidia.com/gpu": rng.choice((1, 5)),
+    },
+    "card-model": lambda rng: {"rareCards": rng.choice(([], [], ["H200"])), "weight": rng.choice((1, 3))},
+    "cdp": lambda rng: {},
+    "machine-group": lambda rng: {},
+    "requested-to-capacity-ratio": lambda rng: {
+        "functionshape": [
+            {"utilization": 0, "score": rng.choice((0, 10))},
+            {"utilization": 50, "score": rng.choice((3, 8))},
+            {"utilization": 100, "score": rng.choice((0, 10))},
+        ],
+        "resources": rng.choice(({"cpu": 1, "memory": 1}, {"cpu": 1, "nvidia.com/gpu": 3})),
+        "weight": rng.choice((1, 7)),
+    },
     "capacity": lambda rng: {"ancestorReclaimLevel": rng.choice((0, 0, 1, 3))},
     "drf": lambda rng: {},
     "overcommit": lambda rng: {"overcommit-factor": rng.choice((1.0, 1.2, 1.7))},

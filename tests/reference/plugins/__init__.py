@@ -2,33 +2,43 @@
 
 from __future__ import annotations
 
+from tests.reference.plugins.binpack import Binpack
 from tests.reference.plugins.capacity import Capacity
 from tests.reference.plugins.capacity_card import CapacityCard
+from tests.reference.plugins.card_model import CardModel
+from tests.reference.plugins.cdp import Cdp
 from tests.reference.plugins.conformance import Conformance
 from tests.reference.plugins.drf import Drf
 from tests.reference.plugins.gang import Gang
+from tests.reference.plugins.machine_group import MachineGroup
 from tests.reference.plugins.nodegroup import NodeGroup
 from tests.reference.plugins.nodeorder import NodeOrder
 from tests.reference.plugins.overcommit import Overcommit
 from tests.reference.plugins.predicates import Predicates
 from tests.reference.plugins.priority import Priority
 from tests.reference.plugins.proportion import Proportion
+from tests.reference.plugins.requested_to_capacity_ratio import RequestedToCapacityRatio
 from tests.reference.plugins.sla import Sla
 from tests.reference.plugins.task_topology import TaskTopology
 from tests.reference.plugins.usage import Usage
 
 NAIVE = {
+    "binpack": Binpack,
     "capacity": Capacity,
     "capacity-card": CapacityCard,
+    "card-model": CardModel,
+    "cdp": Cdp,
     "conformance": Conformance,
     "drf": Drf,
     "gang": Gang,
+    "machine-group": MachineGroup,
     "nodegroup": NodeGroup,
     "nodeorder": NodeOrder,
     "overcommit": Overcommit,
     "predicates": Predicates,
     "priority": Priority,
     "proportion": Proportion,
+    "requested-to-capacity-ratio": RequestedToCapacityRatio,
     "sla": Sla,
     "task-topology": TaskTopology,
     "usage": Usage,
