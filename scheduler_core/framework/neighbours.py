@@ -3,8 +3,9 @@
 Nothing here walks over pods in Python: who matches a subject is kept from session to session (RelationTable), and where
 they are is read from the columns of the task table.
 
-Departures from Kubernetes on purpose: a pod that is leaving does not satisfy affinity and does not count in scores; and
-a pod that is promised room counts like one in place, except that nobody is bound at once for its company.
+Departures from Kubernetes on purpose: a pod that is leaving does not satisfy affinity and does not count in scores, and
+who it does not want may be promised its room (with ``compatibility: volcano`` it counts until it is gone); a pod that
+is promised room counts like one in place, except that nobody is bound at once for its company.
 """
 
 from __future__ import annotations
@@ -47,6 +48,9 @@ class Neighbours:
     def __init__(self, session: Session) -> None:
         self._session, self._tasks = session, session.tasks
         self._index, self._relations = session.node_index, session.cluster.workspace.relations
+        # Who is company at once and later, and whom anti-affinity minds later: upstream knows no leaving.
+        self._company = (HOLDS, PRESENT) if session.compat else (STAYS, COMING)
+        self._later = self._company[1]
         self._slots: dict[tuple[int, ...], Ints] = {}
         self._held_by: dict[tuple[int, ...], Ints] = {}
         self._holders: dict[str, dict[int, list[_Held]]] = {}
@@ -63,10 +67,10 @@ class Neighbours:
         numbers = tuple(self._relations.number(term.subject) for term in terms)
         slots = self._matching(numbers)
         first = all(number in cls.matched for number in numbers) and not any(
-            self._counts(slots, term.topology_key, COMING)[0].any() for term in terms
+            self._counts(slots, term.topology_key, self._later)[0].any() for term in terms
         )
         masks = []
-        for states in (STAYS, COMING):
+        for states in self._company:
             mask: Bools = np.ones(len(self._session.nodes), dtype=np.bool_)
             for term in terms:
                 counts, places = self._counts(slots, term.topology_key, states)
@@ -150,10 +154,10 @@ class Neighbours:
         if cls.relations is not None:
             for wish in cls.relations.preferred:
                 slots = self._matching((self._relations.number(wish.term.subject),))
-                counts, places = self._counts(slots, wish.term.topology_key, COMING)
+                counts, places = self._counts(slots, wish.term.topology_key, self._later)
                 raw += wish.weight * counts[places]
         for key, weight, holders in self._meant("preferred", cls):
-            counts, places = self._counts(self._of_classes(holders), key, COMING)
+            counts, places = self._counts(self._of_classes(holders), key, self._later)
             raw += weight * counts[places]
         return stretched(raw)
 
@@ -164,7 +168,7 @@ class Neighbours:
         later = now.copy()
         for slots, key in terms:
             present, places = self._counts(slots, key, PRESENT)
-            coming, _ = self._counts(slots, key, COMING)
+            coming, _ = self._counts(slots, key, self._later)
             now &= present[places] == 0
             later &= coming[places] == 0
         return now, later

@@ -7,7 +7,8 @@ Guaranteed have CPUs to themselves. A node will do if its Numatopology object sa
 Score: 100 - 100 x cells used / most cells used on any node, x weight. The chosen cells are noted on the bind as
 ``volcano.sh/topology-decision``.
 Source: volcano-semantics 4.12.
-Departures on purpose: without enough free CPUs ``best-effort`` refuses too, as the kubelet does; pods without the
+Departures on purpose: without enough free CPUs ``best-effort`` refuses too, as the kubelet does (not with
+``compatibility: volcano``); pods without the
 annotation are not looked at; which CPUs pods in place hold is what the node reports, those of this session are added.
 """
 
@@ -19,7 +20,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from scheduler_core.algorithms.numa import place, unreserved
+from scheduler_core.algorithms.numa import BEST_EFFORT, place, unreserved
 from scheduler_core.algorithms.scoring import normalised
 from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.session import Session
@@ -67,6 +68,8 @@ class NumaAware(Plugin):
             alike[[at for at, topology in self._topologies.items() if _suits(topology, cls)]] = True
             yield "numa policy", alike
             fits = self._cells(cls) > 0
+            if self.session.compat and cls.numa_policy == BEST_EFFORT:
+                fits = alike
             yield "numa cells", fits, fits
 
     def node_order(self, cls: TaskClass, where: Where) -> Floats:

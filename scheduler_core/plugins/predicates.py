@@ -8,7 +8,7 @@ Source: volcano-semantics 4.5; Kubernetes' filters of the same names.
 Departures on purpose: masks hold for all tasks of a class at once and are made anew only for classes whose answer
 depends on other pods, so ``predicate.CacheEnable`` has nothing left to switch; what other pods stand in the way of at
 once is told from what will hold once they have left, see ``framework/neighbours.py`` for affinity and
-``algorithms/volumes.py`` for volumes.
+``algorithms/volumes.py`` for volumes. With ``compatibility: volcano`` ports and company of who leaves count until then.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class Predicates(Plugin):
         for node, port, leaving in self._taken_ports():
             if any(_clash(one, port) for one in cls.ports):
                 now[node] = False
-                later[node] &= leaving
+                later[node] &= leaving and not self.session.compat
         return now, later
 
     def _taken_ports(self) -> list[tuple[int, HostPort, bool]]:

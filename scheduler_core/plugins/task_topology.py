@@ -9,7 +9,8 @@ included, that still fit there together) x weight x 100 / size of the largest bu
 Source: volcano-semantics 4.12.
 Departures on purpose: mates that are left out so that a bucket fits go in the order of the bucket, the last first;
 tasks in place before the session count as neighbours too; a role that the gang does not have is passed over instead of
-the whole annotation; a role named twice in one set is a fault of the PodGroup.
+the whole annotation, and one named twice in a set is a fault of the PodGroup (``compatibility: volcano``: both void
+the annotations).
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class TaskTopology(Plugin):
     def job_problem(self, gang: int) -> str | None:
         """A role that is named twice in one set."""
         notes = self.session.group(gang).annotations
-        for key in (NEAR, APART, ORDER):
+        for key in () if self.session.compat else (NEAR, APART, ORDER):
             for roles in _sets(notes.get(key, "")):
                 twice = [role for i, role in enumerate(roles) if role in roles[:i]]
                 if twice:
@@ -152,6 +153,8 @@ class TaskTopology(Plugin):
         notes, tasks = self.session.group(gang).annotations, self.session.tasks
         if not any(key in notes for key in (NEAR, APART, ORDER)):
             return None
+        if self.session.compat and self._upstream_passes_over(gang):
+            return None
         order = _sets(notes.get(ORDER, ""))
         wanted = wishes(_sets(notes.get(NEAR, "")), _sets(notes.get(APART, "")), order[0] if order else [])
         members = []
@@ -160,6 +163,13 @@ class TaskTopology(Plugin):
             if status == PENDING or (HOLDS[status] and status != RELEASING and node >= 0):
                 members.append(Member(task, tasks.pod(task).role, node, self._size(task), tasks.keys[task]))
         return Topology(wanted, fill(wanted, members))
+
+    def _upstream_passes_over(self, gang: int) -> bool:
+        """A role that no member has, or that stands twice in a set, voids all annotations."""
+        notes = self.session.group(gang).annotations
+        there = {self.session.tasks.pod(task).role for task in self.session.gangs.members(gang)}
+        groups = [roles for key in (NEAR, APART, ORDER) for roles in _sets(notes.get(key, ""))]
+        return any(len(set(roles)) < len(roles) or not there.issuperset(roles) for roles in groups)
 
     def _size(self, task: int) -> int:
         """One number for a request: a milli-core, a MiB and a thousandth of a card weigh the same."""

@@ -69,3 +69,11 @@ def test_placements_of_a_session_take_cpus_and_the_decision_is_noted():
 def test_nothing_is_noted_without_a_wish():
     result = decide(cluster({"n1": machine()}, gang("x", 1, 0, "training")), NUMA)
     assert [bind.notes for bind in result.binds] == [{}]
+
+
+def test_best_effort_without_enough_cpus():
+    given = cluster(
+        {"n1": machine("best-effort", free=(0, 1))}, gang("x", 1, 0, "training", **pod(policy="best-effort"))
+    )
+    assert allowed(given, "x-0", NUMA) == []
+    assert allowed(given, "x-0", msgspec.structs.replace(NUMA, compatibility="volcano")) == ["n1"]

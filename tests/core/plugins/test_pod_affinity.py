@@ -148,6 +148,13 @@ def test_who_leaves_is_no_company_and_stands_in_the_way_until_gone():
     assert allowed(pods, "x-0") == ALL
 
 
+def test_with_compatibility_who_leaves_counts_until_gone():
+    upstream = msgspec.structs.replace(policy(), compatibility="volcano")
+    leaving = ("n1", WEB, {"deleted": 900.0})
+    assert allowed(cluster(near(term(app="web")), leaving), "x-0", upstream) == ["n1", "n2"]
+    assert allowed(cluster(away(term(app="web")), leaving), "x-0", upstream) == ["n3", "n4"]
+
+
 def test_eviction_could_cure_unwanted_company_but_not_missing_company():
     session = opened(cluster(away(term(app="web")), ("n1", WEB, {})))
     view = session.candidates.view(session.cluster.class_of(task_of(session, "x-0")))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from scheduler_core.model.node import Taint
 from scheduler_core.model.pod import HostPort, NodeSelectorRequirement, Toleration
+from tests.core.open_session import allowed
 from tests.core.small_cluster import binds, decide, gang, node, policy, service, snapshot, training
 
 PLAIN = node("a-plain")
@@ -66,3 +68,12 @@ def test_a_filter_can_be_switched_off(argument, pod):
     given = snapshot(NODES, [training()], gang("x", 1, 1, "training", **pod))
     assert not decide(given).binds
     assert decide(given, policy(predicates={argument: False})).binds
+
+
+def test_a_port_that_is_being_left_is_free_later():
+    port = (HostPort(8080),)
+    leaving = gang("runs", 1, 1, "training", on=["n1"], host_ports=port, deleted=900.0)
+    given = snapshot([node("n1")], [training()], leaving, gang("x", 1, 1, "training", host_ports=port))
+    assert (allowed(given, "x-0", at_once=True), allowed(given, "x-0")) == ([], ["n1"])
+    upstream = msgspec.structs.replace(policy(), compatibility="volcano")
+    assert allowed(given, "x-0", upstream) == []

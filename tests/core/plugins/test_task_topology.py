@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from scheduler_core.model.pod import PodPhase
-from tests.core.open_session import opened, own_scores, with_plugin
+from tests.core.open_session import opened, own_scores, task_of, with_plugin
 from tests.core.small_cluster import binds, code, decide, gang, node, snapshot, training
 
 NEAR, APART, ORDER = (f"volcano.sh/task-topology-{kind}" for kind in ("affinity", "anti-affinity", "task-order"))
@@ -72,3 +72,12 @@ def test_gangs_that_say_nothing_are_left_as_they_are():
 def test_a_role_named_twice_is_a_fault():
     assert code(decide(roles({NEAR: "ps,ps"}, {"ps": 1}), with_plugin("task-topology")), "x") == "Misconfigured"
     assert code(decide(roles({NEAR: "ps,nobody"}, {"ps": 1}), with_plugin("task-topology")), "x") == ""
+
+
+def test_upstream_passes_over_the_whole_annotation():
+    upstream = msgspec.structs.replace(with_plugin("task-topology"), compatibility="volcano")
+    for text in ("ps,ps", "ps,nobody"):
+        given = roles({NEAR: text}, {"ps": 1})
+        assert code(decide(given, upstream), "x") == ""
+        session = opened(given, upstream)
+        assert session.hooks.flat("task_node_order")[0][1](task_of(session, "x-ps-0")) is None
