@@ -6,6 +6,18 @@ from tests.reference import resources as r
 from tests.reference.quota import queue_open
 
 
+def of_the_spec(work_out):
+    """What depends on the specs alone is worked out once for a session."""
+
+    def known(self, world, name):
+        key = ("capacity", work_out.__name__, name)
+        if key not in world:
+            world[key] = work_out(self, world, name)
+        return world[key]
+
+    return known
+
+
 class Capacity:
     """Queues with a ceiling, a line and a part that stays free."""
 
@@ -23,6 +35,7 @@ class Capacity:
         parent = world["queues"][name].parent if self.tree(world) else ""
         return parent if parent in world["queues"] and parent != "root" else None
 
+    @of_the_spec
     def path(self, world, name):
         """From the queue up."""
         found = [name]
@@ -30,13 +43,16 @@ class Capacity:
             found.append(up)
         return found
 
+    @of_the_spec
     def children(self, world, name):
         return [q for q in world["queues"] if q != "root" and self.above(world, q) == name]
 
+    @of_the_spec
     def below(self, world, name):
         """The queue and all below it."""
         return {q for q in world["queues"] if name in self.path(world, q)}
 
+    @of_the_spec
     def broken(self, world, name):
         """Its place, or that of a queue above it, cannot be."""
         return any(self._wrong(world, q) for q in self.path(world, name))
@@ -59,10 +75,12 @@ class Capacity:
                 return True
         return False
 
+    @of_the_spec
     def capability(self, world, name):
         up = self.above(world, name)
         return {**(self.capability(world, up) if up else {}), **r.capability(world, world["queues"][name])}
 
+    @of_the_spec
     def guarantee(self, world, name):
         found = r.written(world, world["queues"][name].guarantee)
         for what in r.names(world):
@@ -71,6 +89,7 @@ class Capacity:
                 found[what] = of_children
         return found
 
+    @of_the_spec
     def named(self, world, name):
         """deserved as written; a parent that says nothing deserves what its children do."""
         found = r.written(world, world["queues"][name].deserved)
@@ -80,6 +99,7 @@ class Capacity:
                 found[what] = sum(kid.get(what, 0) for kid in kids)
         return found
 
+    @of_the_spec
     def real(self, world, name):
         up = self.above(world, name)
         room = self.real(world, up) if up else r.total(world)
@@ -91,6 +111,7 @@ class Capacity:
             found[what] = min(free, most.get(what, free))
         return found
 
+    @of_the_spec
     def line(self, world, name):
         want, least, most = self.named(world, name), self.guarantee(world, name), self.real(world, name)
         return {
