@@ -16,7 +16,6 @@ ACTION_GROUP = "scheduler_core.actions"
 # Names that mean something (upstream Volcano, the founding documents) but are not built here yet.
 KNOWN_PLUGINS_NOT_BUILT: frozenset[str] = frozenset(
     {
-        "rescheduling",
         "network-topology-aware",
         "resource-strategy-fit",
     }

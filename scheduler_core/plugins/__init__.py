@@ -27,6 +27,7 @@ from scheduler_core.plugins.priority import Priority
 from scheduler_core.plugins.priority_sort import PrioritySort
 from scheduler_core.plugins.proportion import Proportion
 from scheduler_core.plugins.requested_to_capacity_ratio import RequestedToCapacityRatio
+from scheduler_core.plugins.rescheduling import Rescheduling
 from scheduler_core.plugins.reservation import Reservation
 from scheduler_core.plugins.resourcequota import ResourceQuotas
 from scheduler_core.plugins.sla import Sla
@@ -61,6 +62,7 @@ PLUGINS: dict[str, type[Plugin]] = {
         PrioritySort,
         Proportion,
         RequestedToCapacityRatio,
+        Rescheduling,
         Reservation,
         ResourceQuotas,
         Sla,
