@@ -142,6 +142,7 @@ class Reclaim(Action):
                     return
                 continue
             point = attempt.statement.checkpoint()
+            passed_over = state.passed_over(chosen)
             self._evict(session, attempt, chosen)
             placed = []
             for task in wanted[:count]:
@@ -152,6 +153,7 @@ class Reclaim(Action):
                 attempt.placed += placed
                 attempt.backed += placed
                 attempt.units += chosen
+                attempt.refused.update({refusal.gang: refusal.rule for refusal in passed_over})
                 return
             attempt.statement.rollback(point)
             self._forget([int(session.tasks.gang[unit.members[0]]) for unit in chosen])
@@ -181,8 +183,7 @@ class Reclaim(Action):
             self._search.unshare(key)
         if state is not None:
             attempt.verdict = state.verdict
-            attempt.noted = state.refused()
-            attempt.refused.update({refusal.gang: refusal.rule for refusal in attempt.noted})
+            attempt.refused.update({refusal.gang: refusal.rule for refusal in state.refused()})
         return state
 
     def _in_order(self, session: Session, gangs: Bools) -> list[int]:

@@ -20,7 +20,7 @@ class Attempt:
 
     Attributes:
         units: who leaves. placed: tasks that have a place; backed: those of them that needed somebody to leave.
-        verdict: the plugins' votes. refused: rule by candidate gang; ``noted``: the same, once it is in its final form.
+        verdict: the plugins' votes. refused: rule by candidate gang.
         touched: gangs that were taken at some point of the attempt, also those that were let go again.
     """
 
@@ -30,7 +30,6 @@ class Attempt:
         self.placed: list[int] = []
         self.backed: list[int] = []
         self.verdict: Verdict | GangVerdict | None = None
-        self.noted: tuple[Refusal, ...] | None = None
         self.refused: dict[str, str] = {}
         self.touched: dict[int, None] = {}
 

@@ -49,6 +49,9 @@ _REPAIR_SHARE = 4
 
 # A record names at most so many candidates that were refused; in a large cluster nearly everybody is one.
 MOST_REFUSED = 100
+# And at most so many that might have been taken and were cheaper than those that were.
+MOST_PASSED_OVER = 10
+TOO_LITTLE = "its leaving would not make enough room"
 
 Verdicts = Verdict | GangVerdict
 
@@ -195,6 +198,11 @@ class VictimSearch:
             members, label = (single,), f"{name} {session.tasks.keys[single]}"
         return Unit(label, name, self.level(int(self._level[gang])), work, milli or cpu, members, spare)
 
+    def rank_of_level(self, level: tuple[int, int]) -> int:
+        """Place of a level in the order of levels."""
+        queue = int(np.searchsorted(self._queue_priorities, level[0]))
+        return queue * len(self._columns.priorities) + int(np.searchsorted(self._columns.priorities, level[1]))
+
     def level(self, rank: int) -> tuple[int, int]:
         """Queue priority and gang priority of a level."""
         queue, gang = divmod(rank, len(self._columns.priorities))
@@ -323,6 +331,20 @@ class State:
                 for gang in gangs[order[:MOST_REFUSED]].tolist()
             )
         return self._refused
+
+    def passed_over(self, chosen: list[Unit]) -> tuple[Refusal, ...]:
+        """The cheapest gangs that may be taken, cost less than the chosen ones, and were not: they free too little."""
+        session, units = self._session, self._search.field.units
+        # The chosen ones may be on their way out already: their units say no longer what they were.
+        top = max(self._search.rank_of_level(unit.level) for unit in chosen)
+        work = sum(unit.work for unit in chosen)
+        level = units[:, LEVEL]
+        found = self._ask.ok & (units[:, UNIT_TASK] < 0) & (level <= top) & ((level < top) | (units[:, WORK] < work))
+        taken = {unit.gang for unit in chosen}
+        at = np.flatnonzero(found)
+        order = at[np.lexsort((at, units[at, WORK], level[at]))][: MOST_PASSED_OVER + len(taken)]
+        names = [session.gangs.names[gang] for gang in units[order, GANG].tolist()]
+        return tuple(Refusal(name, TOO_LITTLE) for name in names if name not in taken)[:MOST_PASSED_OVER]
 
     def most(self, limits: list[int]) -> int:
         """How many tasks would fit if everybody left who may; an upper bound."""

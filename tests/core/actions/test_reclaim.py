@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from scheduler_core.model.node import Taint
+from scheduler_core.model.pod import Toleration
 from scheduler_core.model.podgroup import EvictedPolicy
 from tests.core.small_cluster import (
     H,
@@ -274,3 +276,71 @@ def test_the_record_says_who_voted_and_who_was_refused():
     (reclaim,) = result.reclaims
     assert [(vote.tier, vote.plugin, vote.vote) for vote in reclaim.votes] == [(2, "capacity-card", "permit")]
     assert [refusal.gang for refusal in reclaim.refused] == ["ns/kept"]
+
+
+def test_a_cheaper_gang_that_was_not_taken_is_named_with_the_reason():
+    result = decide(
+        snapshot(
+            [node("n1", 4), node("n2", 4)],
+            QUEUES,
+            gang("small", 1, 2, "training", on=["n1"], started=999),
+            gang("stays", 1, 2, "training", on=["n1"], preemptable=False),
+            gang("large", 1, 4, "training", on=["n2"], started=0),
+            service("svc", 1, 4),
+        )
+    )
+    assert evicted(result) == ["large"]
+    assert {no.gang: no.rule for no in result.reclaims[0].refused} == {
+        "ns/small": "its leaving would not make enough room",
+        "ns/stays": 'pod says volcano.sh/preemptable: "false"',
+    }
+
+
+def test_a_head_that_overcommit_would_refuse_is_admitted_when_it_may_take_back():
+    """Pitfall 1: what a gang may take back does not count as used at admission."""
+    given = snapshot([node("n1", 4)], QUEUES, gang("job", 1, 4, "training", on=["n1"]), service("svc", 1, 4))
+    result = decide(given, policy(overCommitFactor=1.0))
+    assert evicted(result) == ["job"]
+    waits = decide(
+        snapshot([node("n1", 4)], QUEUES, gang("job", 1, 4, "training", on=["n1"]), gang("more", 1, 4, "training")),
+        policy(overCommitFactor=1.0),
+    )
+    assert not waits.evictions
+    assert code(waits, "more") == "OverCommitted"
+
+
+def test_no_more_falls_than_the_siblings_of_the_victim_leave_room_for():
+    """Pitfall 3: one gang over both nodes frees all that is needed, so the second gang stays."""
+    result = decide(
+        snapshot(
+            [node("n1", 4), node("n2", 4)],
+            QUEUES,
+            gang("wide", 2, 2, "training", on=["n1", "n2"], started=500),
+            gang("beside", 2, 2, "training", on=["n1", "n2"], started=400),
+            service("svc", 2, 2),
+        )
+    )
+    assert evicted(result) == ["wide"]
+    assert len(result.evictions) == 2
+
+
+def test_the_lowest_priority_falls_wherever_it_runs():
+    """Pitfall 5: not the first node that works out, but the cheapest set of all nodes."""
+    result = decide(
+        snapshot(
+            [node(f"n{i}", 4) for i in range(1, 5)],
+            [inference(), training("low", priority=10000), training("high", priority=30000)],
+            *(gang(f"dear-{i}", 1, 4, "high", on=[f"n{i}"], started=999) for i in range(1, 4)),
+            gang("cheap", 1, 4, "low", on=["n4"], started=0, group={"priority": 90000}),
+            service("svc", 1, 4),
+        )
+    )
+    assert evicted(result) == ["cheap"]
+
+
+def test_nobody_falls_where_a_taint_keeps_the_reclaimer_out():
+    """Pitfall 7: predicates and quota hold after the eviction as they do for plain placement."""
+    tainted = node("n1", 4, taints=(Taint("dedicated", "training"),))
+    job = gang("job", 1, 4, "training", on=["n1"], tolerations=(Toleration(key="dedicated", operator="Exists"),))
+    result = decide(snapshot([tainted], QUEUES, job, service("svc", 1, 4)))
+    assert not result.evictions
