@@ -17,6 +17,14 @@ def asks_for_cards(session: Session, tasks: Iterable[int]) -> bool:
 
 def bundle(session: Session, guards: Guards, members: Sequence[int], spare: int = 0, *, in_cards: bool = True) -> Unit:
     """One bundle of tasks of one gang; with ``spare`` a single member, else the whole gang."""
+    key = (tuple(members), spare, in_cards)
+    known = guards.units.get(key)
+    if known is None:
+        known = guards.units[key] = _make(session, guards, *key)
+    return known
+
+
+def _make(session: Session, guards: Guards, members: tuple[int, ...], spare: int, in_cards: bool) -> Unit:
     tasks, classes = session.tasks, session.cluster.class_of
     gang = int(tasks.gang[members[0]])
     name = session.gangs.names[gang]
@@ -27,7 +35,7 @@ def bundle(session: Session, guards: Guards, members: Sequence[int], spare: int 
         level=(queue.priority, session.group(gang).priority),
         work=sum(guards.work_lost(task) for task in members),
         size=sum(classes(task).milli if in_cards else classes(task).cpu_milli for task in members),
-        members=tuple(members),
+        members=members,
         spare=spare,
     )
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from scheduler_core.actions.support.victims import Holding, Victims
 from scheduler_core.algorithms.protection import system_rule
+from scheduler_core.algorithms.victims import Unit
 from scheduler_core.framework.session import Session
 from scheduler_core.state.status import ALLOCATED
 
@@ -20,6 +21,9 @@ class Guards:
         self._session = session
         self._victims = Victims(session)
         self._rules: dict[int, str | None] = {}
+        self._work: dict[int, int] = {}
+        # What was made of members, by them, by how many may go, and by what they are counted in; it never changes.
+        self.units: dict[tuple[tuple[int, ...], int, bool], Unit] = {}
 
     def forget(self, gang: int) -> None:
         """The gang has changed."""
@@ -32,7 +36,10 @@ class Guards:
 
     def work_lost(self, task: int) -> int:
         """Work that eviction destroys, milli-cards x milliseconds."""
-        return self._victims.work_lost(task)
+        known = self._work.get(task)
+        if known is None:
+            known = self._work[task] = self._victims.work_lost(task)
+        return known
 
     def rule(self, gang: int) -> str | None:
         """Why nobody of the gang may be taken, or None."""
