@@ -117,6 +117,7 @@ def gang(number: int, classes: int = CLASSES, name: str = "gang") -> tuple[PodGr
             memory_mib=8_192 + kind * 16,
             card=CardRequest((card,), RESOURCE, cards * MILLI) if cards else None,
             owner=OwnerReference("Job", key),
+            images=("registry.example/trainer:1",),
         )
         for member in range(GANG)
     )

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from scheduler_core.model.decision import Event, Eviction, GangOutcome, Reclaim, Result
+from scheduler_core.model.decision import Bind, Event, Eviction, GangOutcome, Reclaim, Result
 from scheduler_core.model.memory import Memory
 from scheduler_core.model.pod import Pod
 from scheduler_core.model.podgroup import ELSEWHERE, PodGroup
@@ -77,7 +77,7 @@ def carried_out(snapshot: Snapshot, result: Result) -> Snapshot:
 
 def merged(results: Iterable[tuple[Result, frozenset[str]]]) -> Result:
     """One result: the decisions of all, each gang's outcome from its own profile, the queues as after the last."""
-    binds, pipelined, evictions = [], [], list[Eviction]()
+    binds, pipelined, evictions = list[Bind](), list[Bind](), list[Eviction]()
     podgroups, reasons = list[GangOutcome](), list[Reason]()
     reclaims, events, timings = list[Reclaim](), list[Event](), dict[str, float]()
     last: Result | None = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +21,7 @@ SERVICE_CODE: dict[ServiceType, int] = {kind: code for code, kind in enumerate(S
 class Column(msgspec.Struct, frozen=True, gc=False):
     """Codes and what they were made of; ``open``: gangs that only their pods can tell of."""
 
-    groups: tuple[PodGroup, ...]
+    groups: Sequence[PodGroup]
     bounds: tuple[str, ...]
     by_owner: dict[str, str]
     codes: Codes

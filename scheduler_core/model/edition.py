@@ -5,10 +5,11 @@ Whoever reads one edition after the other need not compare them value by value.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, chain
+from typing import Any, Generic, TypeVar, overload
 
 import msgspec
 
@@ -16,6 +17,8 @@ Value = TypeVar("Value")
 
 # With more changes than this share of a list it is written anew, and no way leads back to the edition before.
 _REWRITE_SHARE = 4
+# Entries of a block; twice as many at most.
+_BLOCK = 64
 
 
 class Step(msgspec.Struct, frozen=True, gc=False):
@@ -25,22 +28,59 @@ class Step(msgspec.Struct, frozen=True, gc=False):
         removed: (position in the old edition, key). added, changed: (position in the new edition, key, value).
     """
 
-    removed: Sequence[tuple[int, str]] = ()
-    added: Sequence[tuple[int, str, Any]] = ()
-    changed: Sequence[tuple[int, str, Any]] = ()
+    removed: list[tuple[int, str]] = []
+    added: list[tuple[int, str, Any]] = []
+    changed: list[tuple[int, str, Any]] = []
 
 
-class Edition(tuple[Value, ...]):  # noqa: SLOT001 - it carries where it comes from, which a tuple has no slot for
-    """A tuple of values in the order of their keys, made by a :class:`Series`; equal to a plain tuple of the same.
+class Edition(Sequence[Value]):
+    """Values in the order of their keys, made by a :class:`Series`; equal to a plain tuple of the same.
 
     Attributes:
         series: who made it. number: which edition it is.
     """
 
-    series: Series[Value]
-    number: int
+    __slots__ = ("_blocks", "_size", "_values", "number", "series")
 
-    def steps_since(self, before: tuple[Value, ...]) -> list[Step] | None:
+    def __init__(self, series: Series[Value], number: int, blocks: tuple[tuple[Value, ...], ...], size: int) -> None:
+        self.series, self.number = series, number
+        self._blocks, self._size = blocks, size
+        self._values: tuple[Value, ...] | None = None
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        """All of them as a tuple, made once."""
+        if self._values is None:
+            self._values = tuple(chain.from_iterable(self._blocks))
+        return self._values
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[Value]:
+        return chain.from_iterable(self._blocks)
+
+    @overload
+    def __getitem__(self, index: int) -> Value: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Value, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Value | tuple[Value, ...]:
+        return self.values[index]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Edition):
+            return self is other or self.values == other.values
+        return isinstance(other, tuple) and self.values == other
+
+    def __hash__(self) -> int:
+        return hash(self.values)
+
+    def __repr__(self) -> str:
+        return repr(self.values)
+
+    def steps_since(self, before: Sequence[Value]) -> list[Step] | None:
         """How to come from ``before`` to this edition; None when that is not known."""
         if self is before:
             return []
@@ -50,14 +90,17 @@ class Edition(tuple[Value, ...]):  # noqa: SLOT001 - it carries where it comes f
 
 
 class Series(Generic[Value]):
-    """Values by key, given out as editions; the last few steps are kept."""
+    """Values by key, given out as editions; the last few steps are kept.
+
+    Keys and values lie in blocks, and editions share the blocks that did not change: a list of 100,000 costs more to
+    copy than the changes of one session are worth.
+    """
 
     def __init__(self) -> None:
-        self._keys: list[str] = []
-        self._values: list[Value] = []
-        self._number = 0
+        self._keys: list[tuple[str, ...]] = []
+        self._values: list[tuple[Value, ...]] = []
+        self._count = self._number = self._size = 0
         self._steps: deque[tuple[int, Step]] = deque()
-        self._size = 0
         self._edition = self._publish()
 
     @property
@@ -68,14 +111,14 @@ class Series(Generic[Value]):
     def change(self, changes: Mapping[str, Value | None]) -> Edition[Value]:
         """The next edition, with these values in the place of what stood under their keys; None takes a key out.
 
-        O(changes log n) and a copy of the list; the very same edition when nothing changes.
+        O(changes x block + blocks); the very same edition when nothing changes.
         """
         if not changes:
             return self._edition
-        if len(changes) * _REWRITE_SHARE > len(self._keys):
+        step: Step | None = None
+        if len(changes) * _REWRITE_SHARE > self._count or len(self._keys) * _BLOCK > 8 * (self._count + _BLOCK):
             if not self._replace(changes):
                 return self._edition
-            step = None
         else:
             step = self._merge(changes)
             if not (step.removed or step.added or step.changed):
@@ -91,9 +134,7 @@ class Series(Generic[Value]):
         return found if start <= end and len(found) == end - start else None
 
     def _publish(self) -> Edition[Value]:
-        edition = Edition(self._values)
-        edition.series, edition.number = self, self._number
-        return edition
+        return Edition(self, self._number, tuple(self._values), self._count)
 
     def _remember(self, step: Step | None) -> None:
         """Keep the step and forget the oldest ones once they hold more than the list itself."""
@@ -103,54 +144,76 @@ class Series(Generic[Value]):
             return
         self._steps.append((self._number, step))
         self._size += _size(step)
-        while len(self._steps) > 1 and self._size > len(self._keys):
+        while len(self._steps) > 1 and self._size > self._count:
             self._size -= _size(self._steps.popleft()[1])
 
     def _replace(self, changes: Mapping[str, Value | None]) -> bool:
         """Write the whole list anew; False when that makes no difference."""
-        known = dict(zip(self._keys, self._values, strict=True))
+        known = dict(zip(chain.from_iterable(self._keys), chain.from_iterable(self._values), strict=True))
         values = {**known, **changes}
-        self._keys = sorted(key for key, value in values.items() if value is not None)
-        self._values = [value for key in self._keys if (value := values[key]) is not None]
+        pairs = [(key, value) for key in sorted(values) if (value := values[key]) is not None]
+        self._count = len(pairs)
+        cuts = range(0, len(pairs), _BLOCK)
+        self._keys = [tuple(key for key, _ in pairs[at : at + _BLOCK]) for at in cuts]
+        self._values = [tuple(value for _, value in pairs[at : at + _BLOCK]) for at in cuts]
         return any(known.get(key) is not value for key, value in changes.items())
 
     def _merge(self, changes: Mapping[str, Value | None]) -> Step:
-        """One walk over the changed keys; what lies between them is copied in stretches."""
-        old_keys, old_values = self._keys, self._values
-        keys: list[str] = []
-        values: list[Value] = []
-        removed, added, changed = list[tuple[int, str]](), list[Any](), list[Any]()
-        end, at, copied = len(old_keys), 0, 0
+        """Write the blocks anew that hold changed keys."""
+        firsts = [keys[0] for keys in self._keys]
+        starts = [0, *accumulate(map(len, self._keys))]
+        by_block: dict[int, list[str]] = {}
         for key in sorted(changes):
-            value = changes[key]
-            # Keys that change together mostly lie side by side: look here before searching.
-            if at < end and old_keys[at] < key:
-                at = bisect_left(old_keys, key, at)
-            known = at < end and old_keys[at] == key
-            if not known and value is None:
-                continue
-            if copied < at:
-                keys += old_keys[copied:at]
-                values += old_values[copied:at]
-                copied = at
-            if value is None:
-                removed.append((at, key))
-            elif known and old_values[at] is value:
-                continue
-            else:
-                (changed if known else added).append((len(keys), key, value))
-                keys.append(key)
-                values.append(value)
-            if known:
-                at += 1
-                copied = at
-        step = Step(removed, added, changed)
-        if removed or added or changed:
-            self._keys, self._values = keys + old_keys[copied:], values + old_values[copied:]
+            by_block.setdefault(max(0, bisect_right(firsts, key) - 1), []).append(key)
+        step = Step([], [], [])
+        all_keys, all_values = list[tuple[str, ...]](), list[tuple[Value, ...]]()
+        done = shift = 0
+        for block, keys in by_block.items():
+            all_keys += self._keys[done:block]
+            all_values += self._values[done:block]
+            done = block + 1
+            pairs = self._merge_block(block, keys, changes, starts[block], starts[block] + shift, step)
+            shift += len(pairs) - len(self._keys[block])
+            half = len(pairs) if len(pairs) <= 2 * _BLOCK else _BLOCK
+            for at in range(0, len(pairs), half or 1):
+                all_keys.append(tuple(key for key, _ in pairs[at : at + half]))
+                all_values.append(tuple(value for _, value in pairs[at : at + half]))
+        self._keys, self._values = all_keys + self._keys[done:], all_values + self._values[done:]
+        self._count += shift
         return step
 
+    def _merge_block(
+        self, block: int, changed: list[str], changes: Mapping[str, Value | None], old: int, new: int, step: Step
+    ) -> list[tuple[str, Value]]:
+        """The entries of a block with the changes, which are noted in ``step``.
 
-def step_between(before: tuple[Value, ...], after: tuple[Value, ...], keys: Sequence[str]) -> Step | None:
+        Args:
+            old, new: position of the block's first entry, before and after.
+        """
+        keys, values = self._keys[block], self._values[block]
+        pairs: list[tuple[str, Value]] = []
+        at = 0
+        for key in changed:
+            place = bisect_left(keys, key, at)
+            pairs += zip(keys[at:place], values[at:place], strict=True)
+            at = place
+            known = at < len(keys) and keys[at] == key
+            value = changes[key]
+            if value is None:
+                if known:
+                    step.removed.append((old + at, key))
+            else:
+                if not known:
+                    step.added.append((new + len(pairs), key, value))
+                elif values[at] is not value:
+                    step.changed.append((new + len(pairs), key, value))
+                pairs.append((key, value))
+            at += known
+        pairs += zip(keys[at:], values[at:], strict=True)
+        return pairs
+
+
+def step_between(before: Sequence[Value], after: Sequence[Value], keys: Sequence[str]) -> Step | None:
     """The step between two lists whose unchanged values are the very same objects; None when these changed places.
 
     Args:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from scheduler_core.model.cards import CardType
@@ -17,6 +19,9 @@ from scheduler_core.model.storage import StorageClass, Volume, VolumeClaim
 
 class Snapshot(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """A cluster at one moment. Every list is sorted by its key (name, or namespace/name).
+
+    ``pods`` and ``pod_groups`` of a builder know how they differ from those of the builder's earlier snapshots
+    (:mod:`scheduler_core.model.edition`).
 
     Attributes:
         nodes, queues, priority_classes: by name.
@@ -34,8 +39,8 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_default
     """
 
     nodes: tuple[Node, ...] = ()
-    pods: tuple[Pod, ...] = ()
-    pod_groups: tuple[PodGroup, ...] = ()
+    pods: Sequence[Pod] = ()
+    pod_groups: Sequence[PodGroup] = ()
     queues: tuple[Queue, ...] = ()
     priority_classes: tuple[PriorityClass, ...] = ()
     card_types: tuple[CardType, ...] = ()
@@ -51,3 +56,10 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_default
     latest: float = 0.0
     passed_over: dict[str, int] = {}
     warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """What was read from bytes comes as lists; values are tuples, or editions that equal them."""
+        for name in ("pods", "pod_groups"):
+            value = getattr(self, name)
+            if type(value) is list:
+                msgspec.structs.force_setattr(self, name, tuple(value))

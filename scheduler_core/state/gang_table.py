@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from scheduler_core.algorithms.tallies import gang_members, gangs_with
@@ -46,7 +48,7 @@ class GangTable:
 
     def __init__(
         self,
-        groups: tuple[PodGroup, ...],
+        groups: Sequence[PodGroup],
         rows: GangRows,
         queue: Index,
         tasks: TaskTable,

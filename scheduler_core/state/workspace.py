@@ -7,6 +7,8 @@ never depends on what the workspace has seen before.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from scheduler_core.model.edition import Edition, Step, key_of, step_between
 from scheduler_core.model.node import Node
 from scheduler_core.model.pod import Pod
@@ -172,7 +174,7 @@ class Workspace:
         )
 
 
-def _steps(before: tuple[PodGroup, ...], after: tuple[PodGroup, ...], names: list[str]) -> list[Step] | None:
+def _steps(before: Sequence[PodGroup], after: Sequence[PodGroup], names: list[str]) -> list[Step] | None:
     """From the PodGroups of one snapshot to those of the next; None when they changed places."""
     steps = after.steps_since(before) if isinstance(after, Edition) else None
     if steps is None:
@@ -181,7 +183,7 @@ def _steps(before: tuple[PodGroup, ...], after: tuple[PodGroup, ...], names: lis
     return steps
 
 
-def _changed_pods(before: tuple[Pod, ...], after: tuple[Pod, ...]) -> dict[str, Pod | None]:
+def _changed_pods(before: Sequence[Pod], after: Sequence[Pod]) -> dict[str, Pod | None]:
     """Pods that came or changed by namespace/name, None for those that went."""
     if before is after:
         return {}

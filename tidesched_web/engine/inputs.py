@@ -49,12 +49,12 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def encode_full(snapshot: Snapshot) -> bytes:
     """The whole snapshot."""
-    return zstandard.compress(msgspec.msgpack.encode(snapshot), _LEVEL)
+    return zstandard.compress(msgspec.msgpack.encode(snapshot, enc_hook=tuple), _LEVEL)
 
 
 def encode_difference(snapshot: Snapshot, base: Snapshot) -> bytes:
     """What ``snapshot`` changes in ``base``. Objects that the watch cache kept are compared by identity first."""
-    return zstandard.compress(msgspec.msgpack.encode(difference(snapshot, base)), _LEVEL)
+    return zstandard.compress(msgspec.msgpack.encode(difference(snapshot, base), enc_hook=tuple), _LEVEL)
 
 
 def difference(snapshot: Snapshot, base: Snapshot) -> Difference:

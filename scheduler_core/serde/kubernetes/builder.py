@@ -134,7 +134,7 @@ class SnapshotBuilder:
         anew = settled_by != (catalogue.types, classes.by_name)
         self._change_gangs(anew=anew)
         return Snapshot(
-            nodes=self._nodes.edition,
+            nodes=self._nodes.edition.values,
             pods=self._pods.edition,
             pod_groups=self._groups.edition,
             queues=queues,
