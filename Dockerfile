@@ -7,12 +7,16 @@ COPY tidesched_web/embedded/bootstrap.py tidesched_web/embedded/bootstrap.py
 COPY tidesched_web/console/assets.py tidesched_web/console/assets.py
 RUN touch tidesched_web/__init__.py tidesched_web/console/__init__.py && python tidesched_web/embedded/bootstrap.py run
 COPY . .
+ENV NUMBA_CACHE_DIR=/app/kernels
 RUN .venv/bin/python manage.py prepare --build-only && rm -rf node_modules .cache
 
 FROM python:3.13-slim
 RUN useradd --uid 10001 --no-create-home tidesched
 WORKDIR /app
 COPY --from=build /app /app
+# Where this machine's processor is another one, what it compiles itself is kept here too.
+COPY --from=build --chown=tidesched /app/kernels /app/kernels
+ENV NUMBA_CACHE_DIR=/app/kernels
 ENV PATH=/app/.venv/bin:$PATH PYTHONUNBUFFERED=1 TIDESCHED_EMBEDDED=0 DEMO=0
 USER tidesched
 EXPOSE 8000

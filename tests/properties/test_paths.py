@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 import random
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,6 +21,7 @@ from scheduler_core.serde.result import dump
 from tests import builders as b
 from tests.properties.clusters import random_cluster
 from tests.properties.shrink import smallest
+from tests.properties.test_sessions import digest_of_many
 from tests.reference.aftermath import carry_out
 
 SESSIONS = int(os.environ.get("RANDOM_SESSIONS", "200"))
@@ -146,3 +150,20 @@ def test_the_loop_places_most_of_them():
     assert seen["placed by the loop"] > 60, seen
     assert seen["promised by the loop"] > 3, seen
     assert seen["left to Python"] > 10, seen
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_an_empty_and_a_warm_kernel_cache_give_the_same_bytes(tmp_path):
+    def elsewhere():
+        code = "from tests.properties.test_sessions import digest_of_many; print(digest_of_many(5))"
+        variables = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(Path.cwd())}
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=variables, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    empty = elsewhere()
+    kept = sorted(path.name for path in tmp_path.iterdir())
+    assert any(name.startswith("framework.kernels.turns-") for name in kept)
+    assert elsewhere() == empty == digest_of_many(5)
+    assert sorted(path.name for path in tmp_path.iterdir()) == kept

@@ -1,4 +1,7 @@
-"""What is made from the sources and never committed: compiled catalogues and collected static files."""
+"""What is made from the sources and never committed: catalogues, static files, the engine's compiled code."""
+
+import subprocess
+import sys
 
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po
@@ -31,3 +34,16 @@ def collect_static() -> bool:
     call_command("collectstatic", interactive=False, verbosity=0, clear=True)
     prepared.static_stamp().write_text(wanted, encoding="ascii")
     return True
+
+
+def start_compiling() -> subprocess.Popen[bytes]:
+    """Let the engine compile its kernels in a process of its own, so that other steps need not wait for it.
+
+    They are kept in ``NUMBA_CACHE_DIR``, where every later process finds them.
+    """
+    return subprocess.Popen([sys.executable, "-m", "scheduler_core.cli.warm"])
+
+
+def finish_compiling(process: subprocess.Popen[bytes]) -> bool:
+    """Wait for it; return whether it went well. If not, the first session compiles what it needs."""
+    return process.wait() == 0

@@ -106,6 +106,8 @@ def child_environment(options: Options, additions: dict[str, str]) -> dict[str, 
         "DEMO": "1" if options.demo else "0",
         "TIDESCHED_EMBEDDED": "1",
         "PYTHONUNBUFFERED": "1",
+        # The engine's compiled code: made while the installation is prepared, found by every process.
+        "NUMBA_CACHE_DIR": kept.get("NUMBA_CACHE_DIR") or str(options.data_dir / "kernels"),
         **additions,
     }
 

@@ -37,9 +37,16 @@ class Command(BaseCommand):
         parser.add_argument("--build-only", action="store_true", help="only what needs no database: an image's build")
 
     def handle(self, *args: object, **options: object) -> None:
+        kernels = build.start_compiling()
+        try:
+            self._installation(build_only=bool(options["build_only"]))
+        finally:
+            self._step("compiled code", lambda: build.finish_compiling(kernels))
+
+    def _installation(self, *, build_only: bool) -> None:
         self._step("catalogues", build.compile_catalogues)
         self._step("static files", build.collect_static)
-        if options["build_only"]:
+        if build_only:
             return
         self._step("schema", _migrate)
         # Before the first rows of this hour come: what lies in the default partition cannot be moved.

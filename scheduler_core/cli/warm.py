@@ -1,0 +1,72 @@
+"""``python -m scheduler_core.cli.warm``: compile what a session compiles, before the first one is due.
+
+Run once where the engine is installed, with the ``NUMBA_CACHE_DIR`` of the processes that are to find the code there.
+"""
+
+from __future__ import annotations
+
+from scheduler_core.model.cards import CardRequest, NodeCards
+from scheduler_core.model.node import Node
+from scheduler_core.model.pod import Pod, PodPhase
+from scheduler_core.model.podgroup import GangPhase, PodGroup
+from scheduler_core.model.queue import Queue
+from scheduler_core.model.snapshot import Snapshot
+from scheduler_core.scheduler import run_session
+from scheduler_core.serde.policy import parse_policy
+from scheduler_core.serde.policy.founding import FOUNDING_POLICY
+
+_CARD, _RESOURCE = "card", "nvidia.com/gpu"
+
+
+def warm() -> None:
+    """Run a session of the founding policy in which gangs are admitted, placed, and taken back from."""
+    policy = parse_policy(FOUNDING_POLICY)
+    run_session(_snapshot(), policy, now=100.0)
+
+
+def _snapshot() -> Snapshot:
+    """One node whose cards training holds but for one; inference asks for one, and for more than are free."""
+    node = Node(name="n", cpu_milli=64_000, memory_mib=1 << 20, pods=110, cards=(NodeCards(_CARD, _RESOURCE, 4),))
+    quota = {_CARD: 4000}
+    queues = (
+        Queue(name="inference", priority=2, reclaimable=False, service_type="inference", card_quota=quota),
+        Queue(name="training", priority=1, service_type="training", card_quota=quota),
+    )
+    gangs = (
+        _gang("a", "inference", 1, 1),
+        _gang("b", "inference", 1, 2),
+        _gang("c", "training", 1, 3, node="n"),
+    )
+    return Snapshot(
+        nodes=(node,),
+        queues=queues,
+        pod_groups=tuple(group for group, _ in gangs),
+        pods=tuple(pod for _, pod in gangs),
+        latest=100.0,
+    )
+
+
+def _gang(name: str, queue: str, least: int, cards: int, node: str = "") -> tuple[PodGroup, Pod]:
+    group = PodGroup(
+        namespace="warm",
+        name=name,
+        queue=queue,
+        min_member=least,
+        phase=GangPhase.RUNNING if node else GangPhase.PENDING,
+    )
+    pod = Pod(
+        namespace="warm",
+        name=f"{name}-w-0",
+        scheduler="volcano",
+        group=name,
+        cpu_milli=1000,
+        memory_mib=1024,
+        card=CardRequest((_CARD,), _RESOURCE, cards * 1000),
+        node=node,
+        phase=PodPhase.RUNNING if node else PodPhase.PENDING,
+    )
+    return group, pod
+
+
+if __name__ == "__main__":
+    warm()
