@@ -99,11 +99,7 @@ class GangColumns:
     @cached_property
     def name_rank(self) -> Ints:
         """int64 (G,): place in the order of ``namespace/name``."""
-        names = self._session.gangs.names
-        order = sorted(range(len(names)), key=names.__getitem__)
-        ranks = np.empty(len(names), dtype=np.int64)
-        ranks[order] = np.arange(len(names))
-        return ranks
+        return self._session.gangs.name_rank
 
     @cached_property
     def job_order(self) -> tuple[Ints, bool, Ints, Index] | None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from scheduler_core.framework.session import Session
 from scheduler_core.model.pod import ServiceType
-from scheduler_core.model.podgroup import PodGroup
+from scheduler_core.state.status import Index, Ints
 
 Codes = npt.NDArray[np.int8]
 
@@ -18,52 +15,44 @@ SERVICE_TYPES: tuple[ServiceType, ...] = tuple(ServiceType)
 SERVICE_CODE: dict[ServiceType, int] = {kind: code for code, kind in enumerate(SERVICE_TYPES)}
 
 
-class Column(msgspec.Struct, frozen=True, gc=False):
-    """Codes and what they were made of; ``open``: gangs that only their pods can tell of."""
+class Kept:
+    """Codes by number of the gang, and what they were made of."""
 
-    groups: Sequence[PodGroup]
-    bounds: tuple[str, ...]
-    by_owner: dict[str, str]
-    codes: Codes
-    open: tuple[int, ...]
+    def __init__(self, bounds: tuple[str, ...], by_owner: dict[str, str]) -> None:
+        self.bounds, self.by_owner = bounds, by_owner
+        self.version: Ints = np.zeros(0, dtype=np.int64)
+        self.queue: Index = np.zeros(0, dtype=np.int32)
+        self.codes: Codes = np.zeros(0, dtype=np.int8)
+
+    def make_room(self, size: int) -> None:
+        """Have rows for numbers below ``size``."""
+        more = size - len(self.codes)
+        if more > 0:
+            self.version = np.concatenate([self.version, np.full(more, -1, dtype=np.int64)])
+            self.queue = np.concatenate([self.queue, np.full(more, -1, dtype=np.int32)])
+            self.codes = np.concatenate([self.codes, np.zeros(more, dtype=np.int8)])
 
 
 def service_codes(session: Session, by_owner: dict[str, str]) -> Codes:
-    """int8 (G,): position of each gang's service type in :data:`SERVICE_TYPES`; kept while no PodGroup changes.
+    """int8 (G,): position of each gang's service type in :data:`SERVICE_TYPES`; found out for gangs that changed.
 
     Args:
         by_owner: service type by the kind of the pods' owner.
     """
-    groups, masks = session.gangs.groups, session.cluster.workspace.masks
+    gangs, workspace = session.gangs, session.cluster.workspace
     bounds = tuple(queue.service_type for queue in session.ledger.queues)
-    known = masks.get("service types")
-    if (
-        not isinstance(known, Column)
-        or known.groups is not groups
-        or known.bounds != bounds
-        or known.by_owner != by_owner
-    ):
-        known = masks["service types"] = _make(session, bounds, by_owner)
-    codes = known.codes
-    if known.open:
-        codes = codes.copy()
-        for gang in known.open:
-            codes[gang] = SERVICE_CODE[session.base_service_type(gang, by_owner)]
-    return codes
-
-
-def _make(session: Session, bounds: tuple[str, ...], by_owner: dict[str, str]) -> Column:
-    groups, queues = session.gangs.groups, session.gangs.queue_list
-    codes: Codes = np.zeros(len(groups), dtype=np.int8)
-    kinds = dict[tuple[str, str, int], int]()
-    loose = []
-    for gang, (group, queue) in enumerate(zip(groups, queues, strict=True)):
-        if not group.owner_kind and not group.service_type:
-            loose.append(gang)
-            continue
-        key = (group.service_type, group.owner_kind, queue)
-        code = kinds.get(key)
+    kept = workspace.masks.get("service types")
+    if not isinstance(kept, Kept) or kept.bounds != bounds or kept.by_owner != by_owner:
+        kept = workspace.masks["service types"] = Kept(bounds, by_owner)
+    numbers, version = gangs.numbers, workspace.gangs.versions
+    kept.make_room(len(version))
+    stale = np.flatnonzero((kept.version[numbers] != version[numbers]) | (kept.queue[numbers] != gangs.queue))
+    known = dict[tuple[str, str, int], int]()
+    for gang, number in zip(stale.tolist(), numbers[stale].tolist(), strict=True):
+        key = (gangs.groups[gang].service_type, gangs.owner_kind(gang), gangs.queue_list[gang])
+        code = known.get(key)
         if code is None:
-            code = kinds[key] = SERVICE_CODE[session.base_service_type(gang, by_owner)]
-        codes[gang] = code
-    return Column(groups, bounds, by_owner, codes, tuple(loose))
+            code = known[key] = SERVICE_CODE[session.base_service_type(gang, by_owner)]
+        kept.codes[number] = code
+    kept.version[numbers], kept.queue[numbers] = version[numbers], gangs.queue
+    return kept.codes[numbers]

@@ -111,9 +111,9 @@ class GangRows:
         self.position[self.numbers] = np.arange(len(self.numbers), dtype=np.int32)
         self.facts = self._facts.at(self.numbers)
         self.queue_ids: Index = self._queue_ids[self.numbers]
-        order = np.array(sorted(range(len(self.names)), key=self.names.__getitem__), dtype=np.int64)
-        self.name_rank: Ints = np.empty_like(order)
-        self.name_rank[order] = np.arange(len(order))
+        self.name_rank: Ints = np.arange(len(self.names), dtype=np.int64)
+        if sorted(self.names) != self.names:
+            self.name_rank[sorted(range(len(self.names)), key=self.names.__getitem__)] = np.arange(len(self.names))
 
     def _write(self, number: int, group: PodGroup) -> None:
         self._facts.write(number, group)
