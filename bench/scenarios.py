@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from bench import openb, snapshots
+from bench import openb, snapshots, tide
 from bench.clock import clock
 from bench.clusters import GANG, SIZES, Size, objects
 from bench.persist import persist
@@ -78,5 +78,6 @@ SCENARIOS = (
     Scenario("A9-500", "ms", 20.0, persist(500)),
     Scenario("A9-10k", "ms", 250.0, persist(10_000)),
     *(Scenario(f"A12-{name}", "%", means[2], openb.over_seeds(name), once=True) for name, means in openb.known()),
+    *(Scenario(name, unit, goal, tide.measured(name), once=True) for name, (unit, goal, _) in tide.MEASURES.items()),
     Scenario("A14", "%", 2.0, soak(), once=True),
 )
