@@ -35,7 +35,6 @@ class Reasons:
         self._session = session
         self._holders = Holders(session)
         self._room = Room(session)
-        self._keys: set[str] | None = None
         self._releasing: list[int] | None = None
 
     def all(self) -> tuple[dict[int, Reason], dict[int, int]]:
@@ -164,7 +163,8 @@ class Reasons:
         """
         session, tasks = self._session, self._session.tasks
         victims = {pod for reservation in self._reservations(gang) for pod in reservation.victims}
-        present = victims & self._present() if victims else victims
+        there = session.cluster.workspace.slot_of
+        present = [pod for pod in victims if pod in there]
         if present or not session.gangs.waiting(gang) or session.gangs.pending(gang):
             return len(present)
         if session.hooks.refusal("reclaimer", gang) is not None or "reclaim" not in session.policy.actions:
@@ -297,12 +297,6 @@ class Reasons:
         if not have:
             return session.minimum(gang)
         return session.demand_of([*have, *session.pending_tasks(gang)[:needed]])
-
-    def _present(self) -> set[str]:
-        """Pods that are still there."""
-        if self._keys is None:
-            self._keys = set(self._session.tasks.keys)
-        return self._keys
 
     def _reservations(self, gang: int) -> list[Reservation]:
         session = self._session

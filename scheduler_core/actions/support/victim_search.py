@@ -6,7 +6,7 @@ kept per kind of claimant and repaired for the nodes that change. A storm of cla
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 import numpy as np
@@ -62,7 +62,7 @@ class GangColumns(msgspec.Struct, frozen=True, gc=False):
     ``rank`` is the place of the priority among ``priorities``.
     """
 
-    groups: tuple[PodGroup, ...]
+    groups: Sequence[PodGroup]
     priorities: Ints
     rank: Ints
     kept: Bools
