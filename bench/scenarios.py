@@ -11,7 +11,7 @@ from bench.clusters import GANG, SIZES, Size, objects
 from bench.persist import persist
 from bench.reasons import reasons
 from bench.sessions import cold_session
-from bench.steady import soak, steady_session
+from bench.steady import soak, steady_session, what_if
 from bench.storms import STORM_TARGETS, storm
 from scheduler_core import SnapshotBuilder
 
@@ -73,6 +73,7 @@ SCENARIOS = (
     *(Scenario(name, "ms", target, storm(name)) for name, target in STORM_TARGETS),
     Scenario("A5", "ms", 50.0, reasons),
     Scenario("A4-action", "ms", 15.0, storm("A4", step="reclaim")),
+    Scenario("A6", "ms", 200.0, what_if(snapshots.SIZES["XL"])),
     Scenario("A7-M", "ms", 100.0, _snapshot(SIZES["M"])),
     Scenario("A7-event", "us", 15.0, _event),
     Scenario("A9-500", "ms", 20.0, persist(500)),

@@ -149,6 +149,37 @@ def _prepare_steady(size: Size, nodes: int) -> Callable[[], float]:
     return measure
 
 
+def what_if(size: Size) -> Callable[[], Callable[[], float]]:
+    """A6: one queue's quota raised in a fork of a cluster that runs; the session, and what it decides otherwise."""
+    return partial(_prepare_what_if, size)
+
+
+def _prepare_what_if(size: Size) -> Callable[[], float]:
+    running = Running(size)
+    running.arrive(ARRIVES)
+    full = running.builder.build()
+    none = tuple(
+        msgspec.structs.replace(queue, card_quota={}) if queue.name == "queue-00" else queue for queue in full.queues
+    )
+    snapshot = msgspec.structs.replace(full, queues=none)
+    decide = partial(run_session, policy=running.policy, now=running.now + 1, memory=running.memory)
+    before, _ = decide(snapshot, workspace=running.workspace)
+    bound, phases = {bind.pod: bind.node for bind in before.binds}, {gang.name: gang.phase for gang in before.podgroups}
+
+    def measure() -> float:
+        start = clock()
+        changed = msgspec.structs.replace(snapshot, queues=full.queues)
+        after, _ = decide(changed, workspace=running.workspace.fork())
+        moved = [bind for bind in after.binds if bound.get(bind.pod) != bind.node]
+        other = [gang.name for gang in after.podgroups if phases[gang.name] != gang.phase]
+        taken = clock() - start
+        assert moved, "more quota made no difference"
+        assert other, "more quota made no difference"
+        return taken
+
+    return measure
+
+
 def soak() -> Callable[[], Callable[[], float]]:
     """Growth of the process's memory over the second half of a run at L, in percent."""
     return _prepare_soak
