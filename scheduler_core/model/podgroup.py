@@ -8,7 +8,6 @@ import msgspec
 
 from scheduler_core.model.resources import Amount
 
-
 # As ``backing_off``: another profile of the same session decides about the gang.
 ELSEWHERE = "another scheduler profile decides about it"
 

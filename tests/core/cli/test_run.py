@@ -181,8 +181,13 @@ class TestBadInput:
         assert conf.splitlines()[error["line"] - 1].strip() == "- name: gnag"
 
     def test_a_plugin_that_is_not_built(self, folder):
-        error = self.bad(folder, CLUSTER, FOUNDING_POLICY.replace("- name: nodeorder", "- name: network-topology-aware"))
-        assert (error["code"], error["message"]) == ("not_built", "plugin 'network-topology-aware': known, not built yet")
+        error = self.bad(
+            folder, CLUSTER, FOUNDING_POLICY.replace("- name: nodeorder", "- name: network-topology-aware")
+        )
+        assert (error["code"], error["message"]) == (
+            "not_built",
+            "plugin 'network-topology-aware': known, not built yet",
+        )
 
     def test_files_that_are_not_there(self, folder):
         error = error_of(decide(folder, "--output", "json", snapshot="nowhere.yaml"))

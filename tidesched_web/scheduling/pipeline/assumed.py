@@ -6,6 +6,7 @@ An assumption ends when the cache shows what was written (or that the object is 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -53,7 +54,7 @@ class Assumed:
             snapshot, pods=self._over_pods(snapshot.pods), pod_groups=self._over_groups(snapshot.pod_groups)
         )
 
-    def _over_pods(self, pods: tuple[Pod, ...]) -> tuple[Pod, ...]:
+    def _over_pods(self, pods: Sequence[Pod]) -> Sequence[Pod]:
         if not self._pods:
             return pods
         wanted = {key for key, _ in self._pods}
@@ -79,7 +80,7 @@ class Assumed:
                 pod = msgspec.structs.replace(pod, **change)
         return pod
 
-    def _over_groups(self, groups: tuple[PodGroup, ...]) -> tuple[PodGroup, ...]:
+    def _over_groups(self, groups: Sequence[PodGroup]) -> Sequence[PodGroup]:
         if not self._groups:
             return groups
         laid, shown = [], set()

@@ -69,7 +69,7 @@ def back_off(cluster_id: int, gang: str, why: str, *, at: dt.datetime) -> None:
 
 
 def _clock_rate(cluster_id: int) -> float:
-    """Seconds of the cluster's clock in a wall second, of late: delays spare the API server, so they count wall time."""
+    """Seconds of the cluster's clock in a wall second, of late: delays spare the API server and count wall time."""
     last = list(Session.objects.filter(cluster_id=cluster_id).values_list("now", "started_at")[:2])
     if len(last) < 2:
         return 1.0

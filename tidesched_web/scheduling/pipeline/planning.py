@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -90,7 +90,7 @@ def _evictions(result: Result, pods: dict[str, Pod]) -> list[Draft]:
     return sorted(drafts, key=lambda draft: (draft.reclaim if draft.reclaim is not None else -1, draft.gang))
 
 
-def _binds(binds: tuple[Bind, ...], pods: dict[str, Pod], groups: dict[str, PodGroup]) -> list[Draft]:
+def _binds(binds: Sequence[Bind], pods: dict[str, Pod], groups: dict[str, PodGroup]) -> list[Draft]:
     decided = Counter(pods[bind.pod].group_key for bind in binds)
     there = Counter(
         pod.group_key
