@@ -27,8 +27,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 _ENGINE = Path(__file__).parent.parent
 # Kept code of so many earlier states of a module, for going back and forth between two versions.
 _STATES_KEPT = 3
-# No counting of references, divisions as the processor makes them.
-_LOOP: dict[str, Any] = {"_nrt": False, "error_model": "numpy"}
+# No counting of references, divisions as the processor makes them, compiled into whoever calls.
+_LOOP: dict[str, Any] = {"_nrt": False, "error_model": "numpy", "forceinline": True}
 
 
 def compiled(function: F) -> F:

@@ -56,8 +56,8 @@ class Classes(NamedTuple):
     ``request`` int64 (K, R); ``rows`` int32 flat, those of class k that are not zero at
     ``row_start[k]:row_start[k+1]``; ``whole``, ``share``, ``milli`` int64 (K,); ``charge`` int64 (3, K); ``card``
     int32 (V,), card type of each view, -1 = none, those of class k at ``view_start[k]:view_start[k+1]``; ``of_view``
-    int32 (V,), its class; ``blocked`` bool (K,), nothing will ever fit; ``mask_now``, ``mask_future`` int32 (K,),
-    rows of ``masks`` bool (M, N).
+    int32 (V,), its class; ``blocked`` bool (K,), nothing will ever fit; ``mask_now``, ``mask_future`` int32 (V,),
+    rows of ``masks`` bool (M, N): the predicates hold and the node has such cards.
     """
 
     request: Ints

@@ -63,18 +63,14 @@ def class_columns(session: Session, classes: Sequence[TaskClass]) -> Classes:
     rows = [row for cls in classes for row in cls.rows]
     cards = [card for cls in classes for card in cls.cards or (-1,)]
     options = [max(1, len(cls.cards)) for cls in classes]
-    masks: list[Bools] = []
-    known: dict[bytes, int] = {}
+    masks = _Masks(session)
     now: list[int] = []
     future: list[int] = []
     for cls in classes:
         at_once, later = session.candidates.masks(cls)
-        for mask, numbers in ((at_once, now), (later, future)):
-            key = mask.tobytes()
-            if key not in known:
-                known[key] = len(masks)
-                masks.append(mask)
-            numbers.append(known[key])
+        for card in cls.cards or (-1,):
+            now.append(masks.row(at_once, card))
+            future.append(masks.row(later, card))
     indices = [cls.index for cls in classes]
     return Classes(
         np.array([cls.request for cls in classes], dtype=np.int64).reshape(len(classes), session.axes.resource_rows),
@@ -90,8 +86,26 @@ def class_columns(session: Session, classes: Sequence[TaskClass]) -> Classes:
         np.array([bool(cls.missing) or cls.oversize_share for cls in classes], dtype=np.bool_),
         np.array(now, dtype=np.int32),
         np.array(future, dtype=np.int32),
-        np.array(masks, dtype=np.bool_).reshape(len(masks), len(session.nodes)),
+        np.array(masks.rows, dtype=np.bool_).reshape(len(masks.rows), len(session.nodes)),
     )
+
+
+class _Masks:
+    """Distinct masks of predicates, each cut down to nodes with a card type."""
+
+    def __init__(self, session: Session) -> None:
+        self._cards = session.cards.count
+        self._known: dict[tuple[bytes, int], int] = {}
+        self.rows: list[Bools] = []
+
+    def row(self, mask: Bools, card: int) -> int:
+        """The row of a mask over nodes; ``card`` -1 = no card type."""
+        key = mask.tobytes(), card
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = len(self.rows)
+            self.rows.append(mask & (self._cards[card] > 0) if card >= 0 else mask)
+        return known
 
 
 def _starts(lengths: list[int]) -> Index:
