@@ -159,7 +159,8 @@ def _prepare_what_if(size: Size) -> Callable[[], float]:
     running.arrive(ARRIVES)
     full = running.builder.build()
     none = tuple(
-        msgspec.structs.replace(queue, card_quota={}) if queue.name == "queue-00" else queue for queue in full.queues
+        msgspec.structs.replace(queue, card_quota={}, cpu_milli=1) if queue.name == "queue-00" else queue
+        for queue in full.queues
     )
     snapshot = msgspec.structs.replace(full, queues=none)
     decide = partial(run_session, policy=running.policy, now=running.now + 1, memory=running.memory)
