@@ -159,7 +159,7 @@ def admit(
                 break
             books.inqueue[LEDGER_CARDS + kind, of] += total[gang, i]
             books.promised[LEDGER_CARDS + kind] += total[gang, i]
-    return order.shape[0]
+    return int(order.shape[0])
 
 
 @compiled_loop
