@@ -214,9 +214,7 @@ def _decide(
     workspace: Workspace,
     extenders: ExtenderClient | None,
 ) -> Result:
-    return run_session(
-        snapshot, policy, now=now, seed=seed, memory=memory, workspace=workspace, extenders=extenders
-    )[0]
+    return run_session(snapshot, policy, now=now, seed=seed, memory=memory, workspace=workspace, extenders=extenders)[0]
 
 
 def _explain(session: Session, reasons: dict[int, Reason], wanted: set[str] | None, run: remedies.Run) -> None:

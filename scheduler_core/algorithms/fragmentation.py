@@ -58,7 +58,7 @@ class Cards(NamedTuple):
     """Single cards of the nodes, as in the card table.
 
     Attributes:
-        start, size: int32 (C, N), first row and number of the cards. left: int64 (rows,), milli-cards left on each card.
+        start, size: int32 (C, N), first row and number of the cards. left: int64 (rows,), milli-cards left on each one.
     """
 
     start: npt.NDArray[np.int32]

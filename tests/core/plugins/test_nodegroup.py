@@ -25,9 +25,7 @@ def cluster(groups):
         pytest.param(None, {"strict": False}, "none", "none", id="says nothing, not strict"),
         pytest.param(NodeGroups(required=("A",)), {}, "A", "A", id="required"),
         pytest.param(NodeGroups(required=("A",), preferred=("B",)), {}, "AB", "AB", id="required or preferred"),
-        pytest.param(
-            NodeGroups(required=("A",)), {"strict": False}, "A", "A", id="strict is for the silent"
-        ),
+        pytest.param(NodeGroups(required=("A",)), {"strict": False}, "A", "A", id="strict is for the silent"),
         pytest.param(NodeGroups(preferred=("A", "B"), denied=("B",)), {}, "A", "A", id="denied wins"),
         pytest.param(NodeGroups(preferred=("A",), avoided=("C",)), {}, "AC", "AC", id="avoided is allowed"),
         pytest.param(NodeGroups(denied=("B",)), {}, "AC", "", id="only denied"),
