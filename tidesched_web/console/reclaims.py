@@ -149,11 +149,20 @@ def reclaim(this: Page, pk: int) -> HttpResponse:
     _redact(this, row)
     decisions = decisions_of_reclaim(row) if this.access.everything else []
     fell = len(row.victim_rows)  # type: ignore[attr-defined]
-    line = ngettext(
-        "%(reclaimer)s needed %(needed)s; %(n)s gang fell and freed %(freed)s.",
-        "%(reclaimer)s needed %(needed)s; %(n)s gangs fell and freed %(freed)s.",
-        fell,
-    ) % {
+    said = (
+        ngettext(
+            "%(reclaimer)s needed %(needed)s; %(n)s gang fell and freed %(freed)s.",
+            "%(reclaimer)s needed %(needed)s; %(n)s gangs fell and freed %(freed)s.",
+            fell,
+        )
+        if row.reclaimer
+        else ngettext(
+            "A plugin of the policy sent %(n)s gang away and freed %(freed)s.",
+            "A plugin of the policy sent %(n)s gangs away and freed %(freed)s.",
+            fell,
+        )
+    )
+    line = said % {
         "reclaimer": row.reclaimer,
         "needed": _amount(row.needed),
         "n": amounts.number(fell),

@@ -24,7 +24,7 @@ def reclaim_within_sight(
     ]  # fmt: skip
     return {
         "id": reclaim.pk,
-        "display": f"{reclaim.reclaimer} takes from {', '.join(str(victim['gang']) for victim in victims) or 'nobody'}",
+        "display": _display(reclaim, ", ".join(str(victim["gang"]) for victim in victims) or "nobody"),
         "cluster": reclaim.cluster,
         "session": reclaim.session,
         "at": reclaim.at,
@@ -45,6 +45,11 @@ def reclaim_within_sight(
         "promised_at": reclaim.promised_at,
         "running_at": reclaim.running_at,
     }
+
+
+def _display(reclaim: Reclaim, fallen: str) -> str:
+    """One sentence; what a plugin sends away (action shuffle) goes for nobody."""
+    return f"{reclaim.reclaimer} takes from {fallen}" if reclaim.reclaimer else f"{reclaim.action} sends {fallen} away"
 
 
 def _victim(victim: Any, own_queues: Collection[int] | None) -> dict[str, Any]:

@@ -66,6 +66,16 @@ def test_pages_open_and_cost_few_queries(world, who, subtests) -> None:
             assert len(queries) <= MAX_QUERIES, [query["sql"][:160] for query in queries]
 
 
+def test_what_a_plugin_sends_away_falls_for_nobody(world) -> None:
+    gone = world.reclaims[2]
+    type(gone).objects.filter(pk=gone.pk).update(reclaimer="", queue_name="", action="shuffle")
+    client = client_of(world.admin)
+    page = client.get(address("clusters/demo/reclaims/{reclaim}/", world)).content.decode()
+    assert "A plugin of the policy sent 2 gangs away" in page
+    assert "Nobody: a plugin of the policy wanted these pods elsewhere." in page
+    assert '<span class="key">shuffle</span>' in client.get("/clusters/demo/reclaims/").content.decode()
+
+
 def test_a_gang_that_is_written_wrongly_is_told_what_is_wrong(world) -> None:
     gang = world.gangs["search/embed-lap2-012"]
     message = "Cannot be scheduled as written: queue 'train-retired' does not exist."
