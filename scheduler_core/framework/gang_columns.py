@@ -52,6 +52,28 @@ class GangColumns:
         found[tasks.gang[waiting]] = True
         return found
 
+    @cached_property
+    def _alike(self) -> tuple[list[int], list[int], Ints]:
+        """By gang: the class that its waiting members have in common, -1 = none; how many they are; int64 (G,), which
+        state of the gang this speaks of."""
+        gangs, tasks = self._session.gangs, self._session.tasks
+        waiting = gangs.member[tasks.status[gangs.member] == PENDING]
+        gang, cls = tasks.gang[waiting].astype(np.int64), tasks.cls[waiting].astype(np.int64)
+        size = len(gangs)
+        least = np.full(size, np.iinfo(np.int64).max, dtype=np.int64)
+        most = np.full(size, -1, dtype=np.int64)
+        np.minimum.at(least, gang, cls)
+        np.maximum.at(most, gang, cls)
+        counts = np.bincount(gang, minlength=size)
+        return np.where(least == most, most, -1).tolist(), counts.tolist(), gangs.versions.copy()
+
+    def waiting_class(self, gang: int) -> tuple[int, int] | None:
+        """The class that all waiting members of a gang have, and how many they are; None where they differ."""
+        cls, count, seen = self._alike
+        if cls[gang] < 0 or seen[gang] != self._session.gangs.versions[gang]:
+            return None
+        return cls[gang], count[gang]
+
     def suspects(self, point: str) -> Bools:
         """bool (G,): gangs that some function of the point may have a word about."""
         size = len(self._session.gangs)

@@ -86,6 +86,7 @@ class Session:
         self.stated: dict[int, tuple[ReasonCode, str]] = {}
         self.scheduling_queue: SchedulingQueue | None = None
         self.pod_cache = PodCache()
+        self._class_demands: dict[tuple[int, int], Demand] = {}
         self._problems: dict[int, str | None] = {}
         self._queue_keys: dict[int, tuple[int, tuple[Any, ...]]] = {}
         self._task_keys: dict[int, tuple[Any, ...]] = {}
@@ -265,6 +266,21 @@ class Session:
                 unknown[cls.card_key] = unknown.get(cls.card_key, 0) + cls.milli
         return Demand(cpu, memory, cards, unnamed, unknown)
 
+    def _demand_of_class(self, index: int, count: int) -> Demand:
+        """What several tasks of one class ask for."""
+        known = self._class_demands.get((index, count))
+        if known is None:
+            cls, charge = self.cluster.classes[index], self.cluster.charge
+            asked = {cls.cards: cls.milli * count} if cls.cards else {}
+            known = self._class_demands[index, count] = Demand(
+                int(charge[0, index]) * count,
+                int(charge[1, index]) * count,
+                asked if cls.names else {},
+                {} if cls.names else asked,
+                {cls.card_key: cls.milli * count} if cls.milli and not cls.cards else {},
+            )
+        return known
+
     def minimum(self, gang: int) -> Demand:
         """What the gang needs beyond what it has, to reach minMember.
 
@@ -275,6 +291,9 @@ class Session:
         count = self.needed(gang)
         if not count:
             return Demand()
+        alike = self.columns.waiting_class(gang)
+        if alike is not None and alike[1] >= count:
+            return self._demand_of_class(alike[0], count)
         tasks = self.pending_tasks(gang)
         group = self.group(gang)
         declared = group.min_resources is not None or bool(group.card_request)

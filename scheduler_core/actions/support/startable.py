@@ -125,6 +125,10 @@ class Startable:
         count = session.needed(gang)
         if not count:
             return ()
+        alike = session.columns.waiting_class(gang)
+        if alike is not None and alike[1] >= count:
+            cls = session.cluster.classes[alike[0]]
+            return None if cls.missing or cls.oversize_share else [(self._shape_of_class(alike[0]), count)]
         tasks = session.pending_tasks(gang)
         group = session.group(gang)
         if len(tasks) < count and (group.min_resources is not None or group.card_request):
