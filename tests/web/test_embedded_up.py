@@ -179,6 +179,7 @@ def test_the_second_start_does_nothing_again(installation: Installation) -> None
         "schema: up to date",
         "encryption keys: up to date",
         "first account: up to date",
+        "compiled code: up to date",
     ]
     assert installation.said("Admin password") == [f"Admin password: see {installation.folder / 'admin.json'}"]
 

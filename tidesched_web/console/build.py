@@ -36,14 +36,20 @@ def collect_static() -> bool:
     return True
 
 
-def start_compiling() -> subprocess.Popen[bytes]:
+def start_compiling() -> subprocess.Popen[bytes] | None:
     """Let the engine compile its kernels in a process of its own, so that other steps need not wait for it.
 
-    They are kept in ``NUMBA_CACHE_DIR``, where every later process finds them.
+    They are kept in ``NUMBA_CACHE_DIR``, where every later process finds them; None where that was done before.
     """
+    if prepared.kernels_are_current():
+        return None
     return subprocess.Popen([sys.executable, "-m", "scheduler_core.cli.warm"])
 
 
-def finish_compiling(process: subprocess.Popen[bytes]) -> bool:
-    """Wait for it; return whether it went well. If not, the first session compiles what it needs."""
-    return process.wait() == 0
+def finish_compiling(process: subprocess.Popen[bytes] | None) -> bool:
+    """Wait for it; return whether anything was compiled. What was not, the first session compiles when it needs it."""
+    if process is None or process.wait() != 0:
+        return False
+    if (stamp := prepared.kernels_stamp()) is not None:
+        stamp.write_text(prepared.engine_fingerprint(), encoding="ascii")
+    return True

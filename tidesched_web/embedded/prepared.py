@@ -4,6 +4,8 @@ Where all of it is, the processes are started beside `manage.py prepare` instead
 """
 
 import hashlib
+import os
+import sys
 from pathlib import Path
 
 import psycopg
@@ -36,6 +38,26 @@ def static_is_current() -> bool:
     """Tell whether the static files were collected from what is there now."""
     stamp = static_stamp()
     return static_root().is_dir() and stamp.exists() and stamp.read_text(encoding="ascii") == static_fingerprint()
+
+
+def kernels_stamp() -> Path | None:
+    """Return the file that says for which engine the compiled code was made; None where nobody said where it lies."""
+    folder = os.environ.get("NUMBA_CACHE_DIR")
+    return Path(folder) / "engine.stamp" if folder and Path(folder).is_dir() else None
+
+
+def engine_fingerprint() -> str:
+    """Return a hash over the engine's files and the lock, which stands for what compiles them."""
+    total = hashlib.sha256((BASE_DIR / "requirements" / "base.txt").read_bytes() + sys.version.encode())
+    for path in sorted((BASE_DIR / "scheduler_core").rglob("*.py")):
+        total.update(f"\0{path.relative_to(BASE_DIR)}\0".encode() + path.read_bytes())
+    return total.hexdigest()
+
+
+def kernels_are_current() -> bool:
+    """Whether the engine as it stands has been compiled where its processes look."""
+    stamp = kernels_stamp()
+    return stamp is not None and stamp.is_file() and stamp.read_text(encoding="ascii") == engine_fingerprint()
 
 
 def stale_catalogues() -> list[Path]:

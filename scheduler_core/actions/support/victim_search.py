@@ -226,7 +226,8 @@ class VictimSearch:
         queue: int,
         ask: Callable[[Bools], Verdicts],
     ) -> State | None:
-        """The search state for a kind of claimant, None when nobody may be taken.
+        """The search state for a kind of claimant, None when there is no node for it; also where nobody may be taken,
+        to say why.
 
         Args:
             key: what makes claimants alike; None = this one is like no other.
@@ -237,8 +238,6 @@ class VictimSearch:
         if key is not None and key in self._states:
             return self._states[key]
         made = State(self, self._session, cls, useful, limits, queue, ask) if useful.any() else None
-        if made is not None and not made.allowed.any():
-            made = None
         if key is not None:
             self._states[key] = made
         return made
