@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -95,14 +96,16 @@ class Session:
         self._open_queue = [queue.state is QueueState.OPEN and not queue.problem for queue in snapshot.queues]
         self.phase = Phases(self._phases_now())
         self.candidates = Candidates(self.cluster, self.hooks, tiers)
-        self.columns = GangColumns(self)
+        # Plugins see the session without keeping it: one that is over goes at once, tables and all.
+        seen: Session = weakref.proxy(self)
+        self.columns = GangColumns(seen)
         whole = any(plugin.gangs_fall_whole for tier in tiers for plugin, _ in tier)
         self.gangs_fall_whole = whole and not self.compat
         self.node_index = _node_index(self.cluster.workspace, snapshot)
         for tier in tiers:
             for plugin, switches in tier:
                 plugin.switches = switches
-                plugin.open(self)
+                plugin.open(seen)
         # Where queues are compared by trees, the place of one changes with what the others use.
         self._keeps_queue_keys = not any(plugin.compares_queues for tier in tiers for plugin, _ in tier)
         for cls in self.cluster.classes.classes:

@@ -6,6 +6,7 @@ kept per kind of claimant and repaired for the nodes that change. A storm of cla
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -266,7 +267,9 @@ class State:
         self, search: VictimSearch, session: Session, cls: TaskClass, nodes: Bools, limits: list[int], queue: int,
         ask: Callable[[Bools], Verdicts],
     ) -> None:  # fmt: skip
-        self._search, self._session = search, session
+        # The search keeps its states; they must not keep it.
+        self._search: VictimSearch = weakref.proxy(search)
+        self._session = session
         tasks, field = session.tasks, search.field
         self.near = gangs_on(field, tasks.status, RUNNING, tasks.gang, nodes, len(session.gangs))
         self.near &= session.gangs.queue != queue

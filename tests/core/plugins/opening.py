@@ -36,7 +36,8 @@ def opened(
         compatibility="volcano" if compat else "",
     )
     tier = [(plugin, dict(switches or {})), *((other, {}) for other in beside)]
-    Session(given, rules, [tier], now=now, seed=0, memory=memory or Memory(), workspace=Workspace())
+    # A plugin does not keep its session, so the test has to.
+    plugin.kept = Session(given, rules, [tier], now=now, seed=0, memory=memory or Memory(), workspace=Workspace())
     return plugin
 
 

@@ -17,7 +17,7 @@ V = "NVIDIA-V100"
 def opened(given, **arguments) -> CapacityCard:
     """The plugin in an open session of its own."""
     plugin = CapacityCard(arguments)
-    Session(given, policy(), [[(plugin, {})]], now=0.0, seed=0, memory=Memory(), workspace=Workspace())
+    plugin.kept = Session(given, policy(), [[(plugin, {})]], now=0.0, seed=0, memory=Memory(), workspace=Workspace())
     return plugin
 
 

@@ -13,7 +13,7 @@ from tests.core.small_cluster import code, decide, gang, node, policy, snapshot,
 def opened(*gangs) -> Gang:
     plugin = Gang({})
     given = snapshot([node("n1"), node("n2")], [training()], *gangs)
-    Session(given, policy(), [[(plugin, {})]], now=0.0, seed=0, memory=Memory(), workspace=Workspace())
+    plugin.kept = Session(given, policy(), [[(plugin, {})]], now=0.0, seed=0, memory=Memory(), workspace=Workspace())
     return plugin
 
 
