@@ -157,7 +157,7 @@ class Preempt(Action):
             chosen = smallest_set(
                 units,
                 lambda some: trial.outcome(some) >= wanted,  # noqa: B023 - used inside the turn only
-                lambda pool: trial.start(pool, wanted),  # noqa: B023
+                lambda pool: trial.start(pool, wanted),  # noqa: B023 - as above
             )
             if chosen is not None:
                 attempt.backed = trial.carry_out(chosen) or []
@@ -252,7 +252,7 @@ class Preempt(Action):
             chosen = smallest_set(
                 units,
                 lambda some: trial.outcome(some).placed > 0,  # noqa: B023 - used inside the turn only
-                lambda pool: trial.start(pool, Outcome(runs=False, placed=1)),  # noqa: B023
+                lambda pool: trial.start(pool, Outcome(runs=False, placed=1)),  # noqa: B023 - as above
             )
             attempt.placed = attempt.backed = trial.carry_out(chosen or ()) or []
             if not chosen or not attempt.placed or not trial.runs():

@@ -24,7 +24,7 @@ def lay_over(snapshot: Snapshot, memory: Memory | None, now: float) -> Snapshot:
         keep = next((spared[name] for name in names if name in spared), "")
         wait = next((off[name] for name in names if name in off), "")
         if (keep and not group.spared) or (wait and not group.backing_off):
-            group = msgspec.structs.replace(  # noqa: PLW2901
+            group = msgspec.structs.replace(  # noqa: PLW2901 - the group as the session sees it
                 group, spared=group.spared or keep, backing_off=group.backing_off or wait
             )
         groups.append(group)
