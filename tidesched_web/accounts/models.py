@@ -150,3 +150,35 @@ class ApiToken(models.Model):
     @property
     def usable(self) -> bool:
         return self.revoked_at is None and (self.expires_at is None or self.expires_at > timezone.now())
+
+
+class LinkKind(models.TextChoices):
+    """What a link is for."""
+
+    INVITE = "invite", _("Invitation")
+    RESET = "reset", _("New password")
+
+
+class AccessLink(models.Model):
+    """A link by which a person sets a password once, before it expires; only the SHA-256 of its secret is kept."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="access_links")
+    kind = models.CharField(max_length=8, choices=LinkKind)
+    link_hash = models.CharField(max_length=64, unique=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.CharField(max_length=200)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-created_at"]
+
+    LIVE: ClassVar[Q] = Q(used_at__isnull=True, revoked_at__isnull=True)
+
+    def __str__(self) -> str:
+        return f"{self.kind} link of {self.user}"
+
+    @property
+    def usable(self) -> bool:
+        return self.used_at is None and self.revoked_at is None and self.expires_at > timezone.now()

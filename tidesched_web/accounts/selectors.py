@@ -9,7 +9,16 @@ from __future__ import annotations
 from django.contrib.auth.models import AnonymousUser
 from django.db.models import QuerySet
 
-from tidesched_web.accounts.models import ApiToken, BusinessLine, Membership, Project, Tenant, TenantRole, User
+from tidesched_web.accounts.models import (
+    AccessLink,
+    ApiToken,
+    BusinessLine,
+    Membership,
+    Project,
+    Tenant,
+    TenantRole,
+    User,
+)
 from tidesched_web.accounts.tokens import PREFIX_LENGTH, token_hash
 from tidesched_web.common.permissions import Access
 
@@ -51,6 +60,20 @@ def live_token(plain: str) -> ApiToken | None:
 def active_user(pk: int | None) -> User | None:
     """The account with this id, unless it is switched off."""
     return None if pk is None else User.objects.filter(pk=pk, is_active=True).first()
+
+
+def live_link(secret: str) -> AccessLink | None:
+    """The link with this secret and its user, unless it is used, replaced, expired or its user is switched off."""
+    link = AccessLink.objects.select_related("user").filter(link_hash=token_hash(secret)).first()
+    return link if link is not None and link.usable and link.user.is_active else None
+
+
+def visible_users(access: Access) -> QuerySet[User]:
+    """All accounts for who sees everything; for an admin of a tenant those who belong to it; else nobody."""
+    users = User.objects.all()
+    if access.everything:
+        return users
+    return users.filter(memberships__tenant_id__in=access.admin_of).distinct()
 
 
 def user_by_name(username: str) -> User | None:

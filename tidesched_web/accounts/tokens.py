@@ -20,6 +20,11 @@ def new_token() -> str:
     return f"tide_{secrets.token_urlsafe(32)}"
 
 
+def new_link_secret() -> str:
+    """The secret part of an invitation or reset link: 256 random bits, letters that an address can hold."""
+    return secrets.token_urlsafe(32)
+
+
 def token_hash(token: str) -> str:
     """What is stored and looked up. No salt: nobody can guess 256 random bits."""
     return hashlib.sha256(token.encode()).hexdigest()

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
+from django.utils.translation import gettext as _
+
 # Every code that the host uses. An unknown code is a bug and fails at once, in the constructor.
 STATUS_OF: Final[Mapping[str, HTTPStatus]] = {
     "invalid": HTTPStatus.BAD_REQUEST,
@@ -35,6 +37,9 @@ STATUS_OF: Final[Mapping[str, HTTPStatus]] = {
     "not_acceptable": HTTPStatus.NOT_ACCEPTABLE,
     "conflict": HTTPStatus.CONFLICT,
     "already_exists": HTTPStatus.CONFLICT,
+    "in_use": HTTPStatus.CONFLICT,
+    "last_admin": HTTPStatus.CONFLICT,
+    "link_is_dead": HTTPStatus.GONE,
     "request_in_flight": HTTPStatus.CONFLICT,
     "stale": HTTPStatus.PRECONDITION_FAILED,
     "body_too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
@@ -65,3 +70,12 @@ class DomainError(Exception):
     def for_field(cls, pointer: str, message: str, *, code: str = "invalid", **figures: Any) -> DomainError:
         """An error of one field; ``pointer`` is a JSON pointer into the request (``/card_quota/NVIDIA-H200``)."""
         return cls(code, message, {"errors": [{"pointer": pointer, "code": code, "detail": message, **figures}]})
+
+
+def need_reason(reason: str) -> str:
+    """A change of intent says why."""
+    reason = reason.strip()
+    if not reason:
+        text = _("Say why: the reason goes into the audit log.")
+        raise DomainError.for_field("/reason", text, code="reason_required")
+    return reason

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.utils.translation import gettext as _
 
 from tidesched_web.common.errors import DomainError
 
@@ -23,3 +24,15 @@ def check_fields(row: models.Model) -> None:
     except ValidationError as error:
         field, messages = next(iter(error.message_dict.items()))
         raise DomainError.for_field(f"/{field}", " ".join(messages)) from None
+
+
+def check_version(row: models.Model, version: int | None) -> None:
+    """Refuse a write that was made looking at an older ``row`` (call it under the row's lock); None asks nothing."""
+    now = row.version  # type: ignore[attr-defined]  # every caller's row is `Versioned`
+    if version is not None and now != version:
+        raise DomainError(
+            "stale",
+            _("Somebody changed this meanwhile: you looked at version %(seen)s, it is version %(now)s now.")
+            % {"seen": version, "now": now},
+            {"etag": f'"{now}"', "version": now},
+        )

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from django.db import transaction
+from contextlib import ExitStack
+from typing import Any, TypeVar
+
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
 from tidesched_web.accounts.models import BusinessLine, Project, Tenant
-from tidesched_web.common.validation import check_fields
+from tidesched_web.common.errors import DomainError
+from tidesched_web.common.locking import lock_row
+from tidesched_web.common.validation import check_fields, check_version
+from tidesched_web.quota.dependent_selectors import clusters_with_quota_of, dependents_of
 from tidesched_web.quota.services.recording import record
+from tidesched_web.quota.services.tree import quota_write
+
+Owner = Tenant | Project | BusinessLine
+_O = TypeVar("_O", Tenant, Project, BusinessLine)
 
 
 @transaction.atomic
@@ -74,3 +85,151 @@ def ensure_business_line(
             after={"tenant": owner, "slug": slug, "name": line.name},
         )
     return line
+
+
+def create_tenant(*, slug: str, actor: str, name: str = "", description: str = "", reason: str = "") -> Tenant:
+    """A new tenant; its slug is its name in addresses, labels and files, and stays."""
+    return _create(
+        Tenant(slug=slug, name=name or slug, description=description),
+        actor=actor,
+        reason=reason,
+        after={"slug": slug, "name": name or slug, "description": description},
+    )
+
+
+def create_project(*, tenant: Tenant, slug: str, actor: str, name: str = "", reason: str = "") -> Project:
+    """A new project of a tenant."""
+    return _create(
+        Project(tenant=tenant, slug=slug, name=name or slug),
+        actor=actor,
+        reason=reason,
+        after={"tenant": tenant.slug, "slug": slug, "name": name or slug},
+    )
+
+
+def create_business_line(
+    *, tenant: Tenant | None, slug: str, actor: str, name: str = "", reason: str = ""
+) -> BusinessLine:
+    """A new business line of a tenant, or of the platform where ``tenant`` is None."""
+    return _create(
+        BusinessLine(tenant=tenant, slug=slug, name=name or slug),
+        actor=actor,
+        reason=reason,
+        after={"tenant": tenant.slug if tenant else None, "slug": slug, "name": name or slug},
+    )
+
+
+def update_tenant(
+    *,
+    tenant: Tenant,
+    actor: str,
+    name: str | None = None,
+    description: str | None = None,
+    version: int | None = None,
+    reason: str = "",
+) -> bool:
+    """Change what a tenant is called; False where nothing changes."""
+    return _update(tenant, {"name": name, "description": description}, actor=actor, version=version, reason=reason)
+
+
+def update_project(
+    *, project: Project, actor: str, name: str | None = None, version: int | None = None, reason: str = ""
+) -> bool:
+    """Change what a project is called; False where nothing changes."""
+    return _update(project, {"name": name}, actor=actor, version=version, reason=reason)
+
+
+def update_business_line(
+    *, business_line: BusinessLine, actor: str, name: str | None = None, version: int | None = None, reason: str = ""
+) -> bool:
+    """Change what a business line is called; False where nothing changes."""
+    return _update(business_line, {"name": name}, actor=actor, version=version, reason=reason)
+
+
+def delete_tenant(*, tenant: Tenant, actor: str, version: int | None = None, reason: str = "") -> None:
+    """Delete a tenant that has no queue, with its projects, business lines, members, tokens and quotas."""
+    _delete(tenant, actor=actor, version=version, reason=reason)
+
+
+def delete_project(*, project: Project, actor: str, version: int | None = None, reason: str = "") -> None:
+    """Delete a project that has no queue, with its quotas."""
+    _delete(project, actor=actor, version=version, reason=reason)
+
+
+def delete_business_line(
+    *, business_line: BusinessLine, actor: str, version: int | None = None, reason: str = ""
+) -> None:
+    """Delete a business line that has no queue."""
+    _delete(business_line, actor=actor, version=version, reason=reason)
+
+
+_KIND: dict[type[Any], str] = {Tenant: "tenant", Project: "project", BusinessLine: "business_line"}
+
+
+def _about(row: Owner) -> dict[str, Any]:
+    """How the audit log names an owner, and whose business it is."""
+    if isinstance(row, Tenant):
+        return {"kind": "tenant", "label": row.slug, "tenant_ids": [row.pk]}
+    place = row.tenant.slug if row.tenant else "platform"
+    return {"kind": _KIND[type(row)], "label": f"{place}/{row.slug}", "tenant_ids": [row.tenant_id]}
+
+
+def _create(row: _O, *, actor: str, reason: str, after: dict[str, Any]) -> _O:
+    check_fields(row)
+    with transaction.atomic():
+        try:
+            with transaction.atomic():
+                row.save(force_insert=True)
+        except IntegrityError:
+            text = _("%(slug)s is there already.") % {"slug": row.slug}
+            raise DomainError.for_field("/slug", text, code="already_exists") from None
+        record(row, verb="create", actor=actor, reason=reason, after=after, **_about(row))
+    return row
+
+
+@transaction.atomic
+def _update(row: Owner, wanted: dict[str, str | None], *, actor: str, version: int | None, reason: str) -> bool:
+    locked = lock_row(type(row), row.pk)
+    check_version(locked, version)
+    after = {key: value for key, value in wanted.items() if value is not None and value != getattr(locked, key)}
+    if not after:
+        return False
+    before = {key: getattr(locked, key) for key in after}
+    for key, value in after.items():
+        setattr(locked, key, value)
+        setattr(row, key, value)
+    check_fields(locked)
+    locked.version += 1
+    locked.save(update_fields=[*after, "version", "updated_at"])
+    row.version = locked.version
+    record(locked, verb="update", actor=actor, reason=reason, before=before, after=after, **_about(locked))
+    return True
+
+
+@transaction.atomic
+def _delete(row: Owner, *, actor: str, version: int | None, reason: str) -> None:
+    clusters = [] if isinstance(row, BusinessLine) else clusters_with_quota_of(row)
+    with ExitStack() as trees:
+        for cluster in clusters:  # in the order of their keys, as everybody who needs more than one
+            trees.enter_context(quota_write(cluster))
+        locked = lock_row(type(row), row.pk)
+        check_version(locked, version)
+        found = dependents_of(locked)
+        refuse_dependents(found)
+        about, pk = _about(locked), locked.pk
+        before = {"slug": locked.slug, "name": locked.name, "with": {group.kind: group.count for group in found}}
+        if isinstance(locked, Tenant):
+            Project.objects.filter(tenant=locked).delete()
+            BusinessLine.objects.filter(tenant=locked).delete()
+        locked.delete()
+        locked.pk = pk
+    record(locked, verb="delete", actor=actor, reason=reason, before=before, **about)
+
+
+def refuse_dependents(found: list[Any]) -> None:
+    """Refuse a deletion while something hangs on the object that does not simply go along."""
+    blocking = [group for group in found if group.blocks]
+    if blocking:
+        text = _("Something still depends on it: %(what)s.")
+        names = ", ".join(name for group in blocking for name in group.names)
+        raise DomainError("in_use", text % {"what": names}, {"dependents": [group.to_json() for group in found]})

@@ -1,0 +1,96 @@
+"""Links by which a person sets a password: an invitation to a new account, or a new password for an old one.
+
+The secret of a link is shown once, to whoever made it, and stored as a hash. It works once, until it expires, and the
+next link of the same account ends it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from tidesched_web.accounts.models import AccessLink, LinkKind, PlatformRole, Tenant, User
+from tidesched_web.accounts.selectors import live_link
+from tidesched_web.accounts.services.memberships import set_membership
+from tidesched_web.accounts.services.users import check_password, create_user
+from tidesched_web.accounts.tokens import new_link_secret, token_hash
+from tidesched_web.audit import services as audit
+from tidesched_web.common.errors import DomainError
+from tidesched_web.common.locking import lock_row
+
+LIFETIME = {LinkKind.INVITE: dt.timedelta(days=7), LinkKind.RESET: dt.timedelta(hours=24)}
+
+
+@transaction.atomic
+def invite_user(
+    *,
+    username: str,
+    actor: str,
+    email: str = "",
+    platform_role: str = PlatformRole.NONE,
+    memberships: Mapping[Tenant, str] | None = None,
+) -> tuple[User, AccessLink, str]:
+    """Make an account without a password, its memberships, and the link by which its person sets one."""
+    user = create_user(username=username, password=None, email=email, platform_role=platform_role, actor=actor)
+    for tenant, role in (memberships or {}).items():
+        set_membership(user=user, tenant=tenant, role=role, actor=actor)
+    link, secret = make_link(user=user, kind=LinkKind.INVITE, actor=actor)
+    return user, link, secret
+
+
+@transaction.atomic
+def make_link(*, user: User, kind: str, actor: str) -> tuple[AccessLink, str]:
+    """A new link and its secret, which nobody can read again; earlier links of the account end. The password stays."""
+    user = lock_row(User, user.pk)
+    if not user.is_active:
+        text = _("%(user)s is switched off; switch the account on first.")
+        raise DomainError("conflict", text % {"user": user.username})
+    now = timezone.now()
+    AccessLink.objects.filter(AccessLink.LIVE, user=user).update(revoked_at=now)
+    secret = new_link_secret()
+    link = AccessLink.objects.create(
+        user=user,
+        kind=kind,
+        link_hash=token_hash(secret),
+        created_by=actor[:200],
+        expires_at=now + LIFETIME[LinkKind(kind)],
+    )
+    audit.append(
+        chain=audit.PLATFORM_CHAIN,
+        actor=actor,
+        action=f"user.{kind}_link",
+        object_type="user",
+        object_id=user.pk,
+        object_label=user.username,
+        after={"expires_at": link.expires_at},
+    )
+    return link, secret
+
+
+@transaction.atomic
+def use_link(*, secret: str, new_password: str) -> User:
+    """Set the password of the link's account and end the link. Of two people with the same link one wins."""
+    link = live_link(secret)
+    if link is None:
+        raise DomainError("link_is_dead", _("This link has been used, has expired or was replaced by a newer one."))
+    user = lock_row(User, link.user_id)
+    check_password(new_password, user, "/new_password")
+    now = timezone.now()
+    if not user.is_active or not AccessLink.objects.filter(AccessLink.LIVE, pk=link.pk).update(used_at=now):
+        raise DomainError("link_is_dead", _("This link has been used, has expired or was replaced by a newer one."))
+    user.set_password(new_password)
+    user.must_change_password = False
+    user.save(update_fields=["password", "must_change_password"])
+    audit.append(
+        chain=audit.PLATFORM_CHAIN,
+        actor=user.username,
+        action=f"user.use_{link.kind}_link",
+        object_type="user",
+        object_id=user.pk,
+        object_label=user.username,
+    )
+    return user

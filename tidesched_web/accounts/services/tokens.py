@@ -1,0 +1,86 @@
+"""Bearer tokens of platforms."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from tidesched_web.accounts.models import ApiToken, Tenant, User
+from tidesched_web.accounts.tokens import PREFIX_LENGTH, new_token, parse_scopes, token_hash
+from tidesched_web.audit import services as audit
+from tidesched_web.common.errors import DomainError
+
+# A token in steady use writes its time of use at most this often.
+LAST_USED_STEP = dt.timedelta(minutes=1)
+
+
+@transaction.atomic
+def create_token(
+    *,
+    user: User,
+    scopes: Iterable[str],
+    actor: str,
+    name: str = "",
+    expires_at: dt.datetime | None = None,
+    tenant: Tenant | None = None,
+) -> tuple[ApiToken, str]:
+    """Make a token; returns it with its text, which nobody can read again afterwards."""
+    wanted = parse_scopes(scopes)
+    if expires_at is not None and expires_at <= timezone.now():
+        raise DomainError.for_field("/expires_at", "A token cannot expire in the past.")
+    if tenant is not None and not user.sees_everything and not user.memberships.filter(tenant=tenant).exists():
+        raise DomainError.for_field(
+            "/tenant", f"{user.username} is not a member of {tenant.slug}.", code="unknown_tenant"
+        )
+    plain = new_token()
+    token = ApiToken.objects.create(
+        user=user,
+        name=name,
+        prefix=plain[:PREFIX_LENGTH],
+        token_hash=token_hash(plain),
+        scopes=wanted,
+        tenant=tenant,
+        expires_at=expires_at,
+    )
+    audit.append(
+        chain=audit.PLATFORM_CHAIN,
+        actor=actor,
+        action="token.create",
+        object_type="token",
+        object_id=token.pk,
+        object_label=f"{token.prefix}… of {user.username}",
+        tenant_ids=[tenant.pk] if tenant else (),
+        after={"name": name, "scopes": wanted, "expires_at": expires_at, "tenant": tenant.slug if tenant else None},
+    )
+    return token, plain
+
+
+@transaction.atomic
+def revoke_token(*, token: ApiToken, actor: str, reason: str = "") -> bool:
+    """End a token now; returns False where somebody ended it before."""
+    if not ApiToken.objects.filter(ApiToken.LIVE, pk=token.pk).update(revoked_at=timezone.now()):
+        return False
+    audit.append(
+        chain=audit.PLATFORM_CHAIN,
+        actor=actor,
+        action="token.revoke",
+        object_type="token",
+        object_id=token.pk,
+        object_label=f"{token.prefix}… of {token.user.username}",
+        tenant_ids=[token.tenant_id] if token.tenant_id else (),
+        reason=reason,
+    )
+    return True
+
+
+def note_token_use(token: ApiToken) -> None:
+    """Remember that a token was used; a steady caller costs one write a minute, not one a request."""
+    now = timezone.now()
+    if token.last_used_at is not None and now - token.last_used_at < LAST_USED_STEP:
+        return
+    stale = Q(last_used_at__isnull=True) | Q(last_used_at__lt=now - LAST_USED_STEP)
+    ApiToken.objects.filter(stale, pk=token.pk).update(last_used_at=now)

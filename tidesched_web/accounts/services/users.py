@@ -1,0 +1,207 @@
+"""Accounts: make, change, switch off. An installation always keeps one admin who can sign in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from tidesched_web.accounts.models import AccessLink, PlatformRole, User
+from tidesched_web.audit import services as audit
+from tidesched_web.common.errors import DomainError, need_reason
+from tidesched_web.common.locking import lock_row
+from tidesched_web.common.validation import check_fields
+
+
+def check_password(password: str, user: User, pointer: str) -> None:
+    """Refuse a password that is too weak for this account."""
+    try:
+        validate_password(password, user)
+    except ValidationError as error:
+        raise DomainError.for_field(pointer, " ".join(error.messages), code="weak_password") from None
+
+
+@transaction.atomic
+def create_user(
+    *,
+    username: str,
+    password: str | None,
+    actor: str,
+    email: str = "",
+    platform_role: str = PlatformRole.NONE,
+    must_change_password: bool = False,
+) -> User:
+    """Make an account; without a password it can only act through tokens (a service account)."""
+    if platform_role not in PlatformRole.values:
+        known = ", ".join(role for role in PlatformRole.values if role)
+        raise DomainError.for_field("/platform_role", f"Unknown role {platform_role!r}. Known: {known}.")
+    user = User(
+        username=User.normalize_username(username),
+        email=email,
+        platform_role=platform_role,
+        must_change_password=must_change_password,
+    )
+    try:
+        user.clean_fields(exclude=["password"])
+    except ValidationError as error:
+        raise DomainError.for_field("/username", " ".join(error.messages)) from None
+    if password is None:
+        user.set_unusable_password()
+    else:
+        check_password(password, user, "/password")
+        user.set_password(password)
+    try:
+        with transaction.atomic():
+            user.save()
+    except IntegrityError:
+        raise DomainError.for_field(
+            "/username", f"There is a user {username!r} already.", code="already_exists"
+        ) from None
+    audit.append(
+        chain=audit.PLATFORM_CHAIN,
+        actor=actor,
+        action="user.create",
+        object_type="user",
+        object_id=user.pk,
+        object_label=user.username,
+        after={"username": user.username, "platform_role": user.platform_role, "email": user.email},
+    )
+    return user
+
+
+def ensure_admin(*, username: str, password: str, actor: str = "system") -> bool:
+    """Make the first platform admin of an installation; returns False where the account is there already."""
+    if User.objects.filter(username=username).exists():
+        return False
+    try:
+        create_user(username=username, password=password, actor=actor, platform_role=PlatformRole.ADMIN)
+    except DomainError as error:
+        if error.code == "already_exists":  # another process was faster
+            return False
+        raise
+    return True
+
+
+@transaction.atomic
+def change_password(*, user: User, old_password: str | None, new_password: str, actor: str) -> None:
+    """Set a new password; ``old_password`` is None where an operator does it. Other sessions of the user end."""
+    user = lock_row(User, user.pk)
+    if old_password is not None and not user.check_password(old_password):
+        raise DomainError.for_field("/old_password", _("That is not the present password."), code="wrong_password")
+    check_password(new_password, user, "/new_password")
+    user.set_password(new_password)
+    user.must_change_password = False
+    user.save(update_fields=["password", "must_change_password"])
+    audit.append(
+        chain=audit.PLATFORM_CHAIN,
+        actor=actor,
+        action="user.change_password",
+        object_type="user",
+        object_id=user.pk,
+        object_label=user.username,
+    )
+
+
+def set_preferences(*, user: User, language: str, time_zone: str) -> None:
+    """How a person wants pages to be; empty = as the browser says. Not an act for the audit log."""
+    User.objects.filter(pk=user.pk).update(language=language, time_zone=time_zone)
+
+
+def _set_role(user: User, role: str) -> None:
+    if role not in PlatformRole.values:
+        known = ", ".join(role for role in PlatformRole.values if role)
+        raise DomainError.for_field("/platform_role", f"Unknown role {role!r}. Known: {known}.")
+    user.platform_role = PlatformRole(role)
+
+
+def _keep_an_admin(user: User) -> None:
+    """Refuse to take the last admin who can sign in; the rows of all admins are locked, so that two cannot both go."""
+    admins = User.objects.filter(is_active=True, platform_role=PlatformRole.ADMIN).order_by("pk")
+    others = [
+        admin
+        for admin in admins.select_for_update(no_key=True)
+        if admin.pk != user.pk and not admin.password.startswith(UNUSABLE_PASSWORD_PREFIX)
+    ]
+    if not others:
+        raise DomainError(
+            "last_admin",
+            _("%(user)s is the last active platform admin. Make somebody else one first.") % {"user": user.username},
+        )
+
+
+def _audit(user: User, *, actor: str, action: str, **facts: Any) -> None:
+    audit.append(
+        chain=audit.PLATFORM_CHAIN,
+        actor=actor,
+        action=action,
+        object_type="user",
+        object_id=user.pk,
+        object_label=user.username,
+        **facts,
+    )
+
+
+@transaction.atomic
+def update_user(
+    *,
+    user: User,
+    actor: str,
+    first_name: str | None = None,
+    last_name: str | None = None,
+    email: str | None = None,
+    platform_role: str | None = None,
+    reason: str = "",
+) -> bool:
+    """Change name, address or platform role; None leaves a field as it is. False where nothing changes."""
+    if platform_role is not None and user.is_platform_admin and platform_role != PlatformRole.ADMIN:
+        _keep_an_admin(user)
+    user = lock_row(User, user.pk)
+    wanted = {
+        name: value
+        for name, value in (
+            ("first_name", first_name),
+            ("last_name", last_name),
+            ("email", email),
+            ("platform_role", platform_role),
+        )
+        if value is not None and value != getattr(user, name)
+    }
+    if not wanted:
+        return False
+    before = {name: getattr(user, name) for name in wanted}
+    for name, value in wanted.items():
+        if name == "platform_role":
+            _set_role(user, value)
+        else:
+            setattr(user, name, value)
+    check_fields(user)
+    user.save(update_fields=list(wanted))
+    _audit(user, actor=actor, action="user.update", reason=reason, before=before, after=wanted)
+    return True
+
+
+@transaction.atomic
+def deactivate_user(*, user: User, actor: str, reason: str) -> bool:
+    """Switch an account off: it cannot sign in, its tokens and links are dead. False where it was off already."""
+    reason = need_reason(reason)
+    if user.is_platform_admin:
+        _keep_an_admin(user)
+    if not User.objects.filter(pk=user.pk, is_active=True).update(is_active=False):
+        return False
+    AccessLink.objects.filter(AccessLink.LIVE, user=user).update(revoked_at=timezone.now())
+    _audit(user, actor=actor, action="user.deactivate", reason=reason, before={"active": True}, after={"active": False})
+    return True
+
+
+@transaction.atomic
+def activate_user(*, user: User, actor: str, reason: str = "") -> bool:
+    """Switch an account on again, with the rights and tokens that it had. False where it was on already."""
+    if not User.objects.filter(pk=user.pk, is_active=False).update(is_active=True):
+        return False
+    _audit(user, actor=actor, action="user.activate", reason=reason, before={"active": False}, after={"active": True})
+    return True

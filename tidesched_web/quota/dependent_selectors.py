@@ -1,0 +1,84 @@
+"""What depends on an object that somebody is about to delete: grouped, counted, and whether it has to go first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Model, QuerySet
+
+from tidesched_web.accounts.models import ApiToken, BusinessLine, Membership, Project, Tenant
+from tidesched_web.clusters.models import CardType, Cluster
+from tidesched_web.quota.models import CardQuota, ComputeQuota, NamespaceGrant, Queue
+
+SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Dependents:
+    """Objects of one kind. ``blocks``: the deletion is refused while they are there; the others go along."""
+
+    kind: str
+    count: int
+    names: tuple[str, ...]
+    blocks: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """As the API shows it."""
+        return {"kind": self.kind, "count": self.count, "names": list(self.names), "blocks": self.blocks}
+
+
+def _group(kind: str, rows: QuerySet[Any], name: str, *, blocks: bool) -> Dependents:
+    """One query as long as few rows are there, which is the usual case; a second one counts where there are many."""
+    names = list(rows.order_by(name).values_list(name, flat=True)[: SHOWN + 1])
+    count = len(names) if len(names) <= SHOWN else rows.count()
+    return Dependents(kind, count, tuple(map(str, names[:SHOWN])), blocks)
+
+
+def _quotas(owner: Model, column: str) -> Dependents:
+    cards = CardQuota.objects.filter(**{column: owner})
+    rows = [
+        f"{card}: {count}" for card, count in cards.order_by("card_type__name").values_list("card_type__name", "cards")
+    ]
+    compute = ComputeQuota.objects.filter(**{column: owner}).count()
+    return Dependents("quota", len(rows) + compute, tuple(rows[:SHOWN]), blocks=False)
+
+
+def dependents_of(row: Model) -> list[Dependents]:
+    """What hangs on a tenant, project, business line, queue or card type; kinds without a row are left out."""
+    groups: list[Dependents] = []
+    if isinstance(row, Tenant):
+        groups = [
+            _group("queue", Queue.objects.filter(tenant=row), "name", blocks=True),
+            _group("project", Project.objects.filter(tenant=row), "slug", blocks=False),
+            _group("business_line", BusinessLine.objects.filter(tenant=row), "slug", blocks=False),
+            _group("member", Membership.objects.filter(tenant=row), "user__username", blocks=False),
+            _group("token", ApiToken.objects.filter(tenant=row), "prefix", blocks=False),
+            _quotas(row, "tenant"),
+        ]
+    elif isinstance(row, Project):
+        groups = [_group("queue", Queue.objects.filter(project=row), "name", blocks=True), _quotas(row, "project")]
+    elif isinstance(row, BusinessLine):
+        groups = [_group("queue", Queue.objects.filter(business_line=row), "name", blocks=True)]
+    elif isinstance(row, Queue):
+        groups = [
+            _group("grant", NamespaceGrant.objects.filter(queue=row), "namespace", blocks=False),
+            _quotas(row, "queue"),
+        ]
+    elif isinstance(row, CardType):
+        promised = CardQuota.objects.filter(card_type=row)
+        groups = [
+            _group("slice", CardType.objects.filter(parent=row), "name", blocks=True),
+            _group("queue", Queue.objects.filter(card_quotas__in=promised), "name", blocks=True),
+            _group("project", Project.objects.filter(card_quotas__in=promised).distinct(), "slug", blocks=True),
+            _group("tenant", Tenant.objects.filter(card_quotas__in=promised).distinct(), "slug", blocks=True),
+        ]
+    return [group for group in groups if group.count]
+
+
+def clusters_with_quota_of(owner: Tenant | Project) -> list[Cluster]:
+    """Clusters whose tree holds a figure of ``owner``, in the order in which trees are locked."""
+    column = "tenant" if isinstance(owner, Tenant) else "project"
+    cards = CardQuota.objects.filter(**{column: owner}).values("cluster")
+    compute = ComputeQuota.objects.filter(**{column: owner}).values("cluster")
+    return list(Cluster.objects.filter(pk__in=cards.union(compute)).order_by("pk"))
