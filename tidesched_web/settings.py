@@ -68,6 +68,7 @@ INSTALLED_APPS = [
     "tidesched_web.audit",
     "tidesched_web.accounts",
     "tidesched_web.clusters",
+    "tidesched_web.jobs",
     "tidesched_web.quota",
     "tidesched_web.workloads",
     "tidesched_web.scheduling",
@@ -229,6 +230,8 @@ SPECTACULAR_SETTINGS = {
         "QueueStateEnum": "tidesched_web.quota.models.QueueState",
         "GangStateEnum": "tidesched_web.workloads.models.GangState",
         "SessionStateEnum": "tidesched_web.scheduling.models.SessionState",
+        "JobStateEnum": "tidesched_web.jobs.models.JobState",
+        "JobKindEnum": "tidesched_web.jobs.models.JobKind",
         "DecisionStateEnum": "tidesched_web.scheduling.models.DecisionState",
         "ReclaimStateEnum": "tidesched_web.scheduling.models.ReclaimState",
         "CardKindEnum": "tidesched_web.clusters.models.CardKind",
@@ -257,6 +260,7 @@ RETENTION_TIMELINE_POINTS = env.number("RETENTION_TIMELINE_POINTS", 200)
 RETENTION_TIDE_POINTS = env.number("RETENTION_TIDE_POINTS", 40_000)
 RETENTION_ROLLUPS = env.number("RETENTION_ROLLUPS", 50_000)
 RETENTION_ALERTS = env.number("RETENTION_ALERTS", 1_000)
+RETENTION_JOBS = env.number("RETENTION_JOBS", 500)
 
 # --- logs -------------------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import contextlib
 from django.core.cache import cache
 from redis import RedisError
 
-ROLES = ("sessions", "work", "beat")
+ROLES = ("sessions", "work", "what-if", "beat")
 LIFETIME_SECONDS = 15
 
 

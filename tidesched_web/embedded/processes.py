@@ -46,7 +46,7 @@ def simulated_cluster(options: Options, port: int, token_file: Path, environment
 
 
 def applications(options: Options, environment: Mapping[str, str]) -> list[ProcessSpec]:
-    """Return web, the two kinds of worker, and beat."""
+    """Return web, the workers, and beat."""
     # Django's checks load every page; `make check` runs them once instead of each worker at each start.
     celery = [sys.executable, "-m", "celery", "--quiet", "--skip-checks", "--app", "tidesched_web.celery"]
     worker = [*celery, "worker", "--loglevel", "INFO", "--without-gossip", "--without-mingle"]
@@ -66,6 +66,13 @@ def applications(options: Options, environment: Mapping[str, str]) -> list[Proce
             *worker,
             *("--hostname", "work@%h", "--queues", "work", "--pool", "prefork", "--concurrency", "2"),
             *("--prefetch-multiplier", "1", "--max-tasks-per-child", "500"),
+        ],
+        # One process that keeps the latest snapshots loaded, so that an edit is tried out at once. It is ended where a
+        # session that is tried out does not end, or when it has grown too large.
+        "what-if": [
+            *worker,
+            *("--hostname", "what-if@%h", "--queues", "what-if", "--pool", "prefork", "--concurrency", "1"),
+            *("--prefetch-multiplier", "1", "--time-limit", "120", "--max-memory-per-child", "4000000"),
         ],
         "beat": [*celery, "beat", "--loglevel", "WARNING", "--scheduler", "celery.beat:Scheduler"],
     }

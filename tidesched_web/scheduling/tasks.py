@@ -10,7 +10,10 @@ from celery.signals import celeryd_after_setup, worker_ready, worker_shutdown, w
 from django.core.cache import cache
 from django.db import Error as DatabaseError
 
+from tidesched_web.audit.tasks import keep as keep_audit
 from tidesched_web.celery import app
+from tidesched_web.jobs.services import SWEEP_SECONDS as JOBS_SECONDS
+from tidesched_web.jobs.tasks import sweep as sweep_jobs
 from tidesched_web.quota.tasks import push_pending
 from tidesched_web.scheduling import retention
 from tidesched_web.scheduling.pipeline import requests
@@ -20,6 +23,8 @@ from tidesched_web.scheduling.waking import SESSIONS_QUEUE, cluster_queue, wake_
 _log = logging.getLogger(__name__)
 
 RETENTION_SECONDS = 60
+# Heads of the audit log are signed once an hour; this is how often somebody looks whether it is time.
+AUDIT_SECONDS = 60
 # What an edit leaves to push is pushed after so long, even where its own message was lost.
 PUSH_SECONDS = 5
 TICK_SECONDS = 1.0
@@ -43,8 +48,12 @@ def tick() -> None:
             adopt.apply_async(queue=SESSIONS_QUEUE, expires=TICK_SECONDS, retry=False)
     if cache.add("retention", 1, RETENTION_SECONDS):
         retain.apply_async(queue="work", expires=RETENTION_SECONDS, retry=False)
+    if cache.add("audit", 1, AUDIT_SECONDS):
+        keep_audit.apply_async(queue="work", expires=AUDIT_SECONDS, retry=False)
     if cache.add("push_pending", 1, PUSH_SECONDS):
         push_pending.apply_async(queue="work", expires=PUSH_SECONDS, retry=False)
+    if cache.add("sweep_jobs", 1, JOBS_SECONDS):
+        sweep_jobs.apply_async(queue="work", expires=JOBS_SECONDS, retry=False)
 
 
 @shared_task(ignore_result=True)

@@ -1,0 +1,116 @@
+"""One attempt at a job, as its handler sees it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any
+
+from django.db import Error as DatabaseError
+from django.utils import timezone
+
+from tidesched_web.common import live
+from tidesched_web.common.errors import DomainError
+from tidesched_web.jobs import services, waiting
+from tidesched_web.jobs.kinds import handler_of
+from tidesched_web.jobs.models import Job, JobState
+from tidesched_web.jobs.selectors import job_by_id
+
+_log = logging.getLogger(__name__)
+
+# Progress is written at most so often, whatever a handler reports.
+REPORT_SECONDS = 0.5
+
+
+class Stopped(Exception):
+    """The job was cancelled, or another attempt has it: the handler ends without a result."""
+
+
+class HandedOver(Exception):
+    """Others go on with the job: this attempt is over."""
+
+
+class Running:
+    """What a handler is given: parameters and checkpoint of its job, and ways to tell how far it is."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.params: dict[str, Any] = job.params
+        self.checkpoint: dict[str, Any] | None = job.checkpoint
+        self._reported_at = float("-inf")
+        self._log: list[dict[str, Any]] = list(job.log)
+
+    def report(self, progress: float, *, checkpoint: dict[str, Any] | None = None, now: bool = False) -> None:
+        """Say how far it is (0..1), and where another attempt would go on.
+
+        Raises:
+            Stopped: nobody wants it any more.
+        """
+        if not now and time.monotonic() - self._reported_at < REPORT_SECONDS:
+            return
+        self._reported_at = time.monotonic()
+        values: dict[str, Any] = {"progress": max(0.0, min(1.0, progress))}
+        if checkpoint is not None:
+            values["checkpoint"] = checkpoint
+        self._write(values)
+        live.publish("jobs", self.job.pk, f"{self.job.attempt}.{progress:.3f}", cluster_id=self.job.cluster_id)
+
+    def say(self, text: str, **values: Any) -> None:
+        """Add a line to the log; ``text`` is a sentence to translate, with ``%(name)s`` for its values."""
+        self._log = [*self._log, {"at": timezone.now().isoformat(), "text": text, "values": values}]
+        self._log = self._log[-services.MOST_LOG_LINES :]
+        self._write({"log": self._log})
+
+    def show(self, result: dict[str, Any]) -> None:
+        """Let a part of the result be read while the job goes on."""
+        self._write({"result": result})
+        waiting.tell(self.job.pk)
+
+    def hand_over(self, *, worker: str, checkpoint: dict[str, Any], result: dict[str, Any]) -> None:
+        """End this attempt and let processes of ``worker`` go on from ``checkpoint``.
+
+        Raises:
+            HandedOver: always, unless nobody wants it any more (Stopped).
+        """
+        if not services.hand_over(self.job, worker=worker, checkpoint=checkpoint, result=result):
+            raise Stopped
+        raise HandedOver
+
+    def _write(self, values: dict[str, Any]) -> None:
+        if not services.carry_on(self.job, **values):
+            raise Stopped
+
+
+def run(job_id: int) -> JobState | None:
+    """Claim a job and do it; what came of it, or None where it was not to be had."""
+    job = services.claim(job_id)
+    if job is None:
+        return None
+    handler = handler_of(job.kind)
+    try:
+        if handler is None:
+            raise DomainError("invalid", f"No worker of this installation does jobs of kind {job.kind!r}.")
+        result = handler(Running(job))
+    except HandedOver:
+        return JobState.QUEUED
+    except Stopped:
+        return _stopped(job)
+    except DomainError as error:
+        services.finish(job, state=JobState.FAILED, error=error.message)
+        return JobState.FAILED
+    except DatabaseError:
+        raise  # the row stays claimed; the sweep finds it once it is silent for long enough
+    except Exception as error:  # noqa: BLE001 - a bug; the job says so and the worker lives on
+        _log.exception("job %s failed", job.pk)
+        services.finish(job, state=JobState.FAILED, error=f"{type(error).__name__}: {error}")
+        return JobState.FAILED
+    services.finish(job, state=JobState.DONE, result=result)
+    return JobState.DONE
+
+
+def _stopped(job: Job) -> JobState | None:
+    now = job_by_id(job.pk)
+    if now is not None and now.cancel_asked_at is not None and now.attempt == job.attempt:
+        services.finish(job, state=JobState.CANCELLED)
+        return JobState.CANCELLED
+    return None

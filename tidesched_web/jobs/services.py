@@ -1,0 +1,180 @@
+"""Making, claiming, carrying on and ending jobs.
+
+Every step is a conditional update: whoever lost a job to another attempt changes nothing.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import F, Q
+from django.utils import timezone
+
+from tidesched_web.accounts.models import User
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.common import live
+from tidesched_web.common.errors import DomainError
+from tidesched_web.jobs import waiting
+from tidesched_web.jobs.models import OPEN_JOB_STATES, Job, JobState
+from tidesched_web.jobs.waking import WORK_QUEUE, wake
+
+# A running job that has not been heard of for so long was left by its process; the next claim goes on with it.
+LOST_SECONDS = 60.0
+# How often lost jobs are looked for.
+SWEEP_SECONDS = 5
+MOST_ATTEMPTS = 5
+MOST_LOG_LINES = 200
+
+
+def enqueue(
+    *,
+    kind: str,
+    owner: User | None,
+    actor: str,
+    params: Mapping[str, Any],
+    cluster: Cluster | None = None,
+    worker: str = WORK_QUEUE,
+    subject: str = "",
+) -> Job:
+    """Write the job down; a worker is woken when the transaction is committed."""
+    job = Job.objects.create(
+        kind=kind, owner=owner, actor=actor, params=dict(params), cluster=cluster, worker=worker, subject=subject
+    )
+    transaction.on_commit(partial(wake, job.pk, worker), robust=True)
+    return job
+
+
+def claim(job_id: int, worker: str | None = None) -> Job | None:
+    """Take a job that waits, or that its process has left; None when somebody else has it or it is over."""
+    lost = timezone.now() - dt.timedelta(seconds=LOST_SECONDS)
+    with transaction.atomic():
+        free = Q(state=JobState.QUEUED) | Q(state=JobState.RUNNING, heard_at__lt=lost)
+        rows = Job.objects.select_for_update(skip_locked=True).filter(free, pk=job_id)
+        if worker is not None:
+            rows = rows.filter(worker=worker)
+        job = rows.first()
+        if job is None:
+            return None
+        now = timezone.now()
+        if job.attempt >= MOST_ATTEMPTS:
+            _end(job, JobState.FAILED, error=f"Given up after {job.attempt} attempts: each process that had it ended.")
+            return None
+        job.state, job.attempt, job.heard_at = JobState.RUNNING, job.attempt + 1, now
+        job.started_at = job.started_at or now
+        job.save(update_fields=["state", "attempt", "heard_at", "started_at"])
+    _announce(job)
+    return job
+
+
+def carry_on(job: Job, **values: Any) -> bool:
+    """Write how far it is. False: the job is not this attempt's any more, or somebody asked to cancel it."""
+    held = Job.objects.filter(pk=job.pk, attempt=job.attempt, state=JobState.RUNNING)
+    return bool(held.filter(cancel_asked_at__isnull=True).update(heard_at=timezone.now(), **values))
+
+
+def hand_over(job: Job, *, worker: str, checkpoint: dict[str, Any], result: dict[str, Any]) -> bool:
+    """Let processes of another kind go on with it; what there is so far can be read already."""
+    held = Job.objects.filter(pk=job.pk, attempt=job.attempt, state=JobState.RUNNING, cancel_asked_at__isnull=True)
+    # A hand-over is no failed attempt.
+    values = {"worker": worker, "checkpoint": checkpoint, "result": result, "attempt": F("attempt") - 1}
+    if not held.update(state=JobState.QUEUED, **values):
+        return False
+    waiting.tell(job.pk)
+    _announce(job)
+    wake(job.pk, worker)
+    return True
+
+
+def finish(job: Job, *, state: JobState, result: dict[str, Any] | None = None, error: str = "") -> bool:
+    """The end of this attempt and of the job; False where another attempt has it."""
+    return _end(job, state, result=result, error=error, attempt=job.attempt)
+
+
+def cancel(*, job: Job) -> Job:
+    """Stop a job: at once where it waits, at its next step where it runs.
+
+    Raises:
+        DomainError: ``conflict``, it is over.
+    """
+    if _end(job, JobState.CANCELLED, waiting_only=True):
+        job.refresh_from_db()
+        return job
+    asked = Job.objects.filter(pk=job.pk, state=JobState.RUNNING)
+    if not asked.update(cancel_asked_at=timezone.now()):
+        raise DomainError("conflict", "This job is over already.", {"state": Job.objects.get(pk=job.pk).state})
+    job.refresh_from_db()
+    _announce(job)
+    return job
+
+
+def cancel_earlier(job: Job) -> int:
+    """Cancel what the same person asked before about the same subject: nobody waits for its answer any more."""
+    same = Job.objects.filter(
+        kind=job.kind, subject=job.subject, owner_id=job.owner_id, cluster_id=job.cluster_id, pk__lt=job.pk
+    )
+    now = timezone.now()
+    gone = same.filter(state=JobState.QUEUED).update(state=JobState.CANCELLED, finished_at=now)
+    return gone + same.filter(state=JobState.RUNNING).update(cancel_asked_at=now)
+
+
+def sweep() -> int:
+    """Wake workers for what waits although it has been written down a while ago, and for what was left."""
+    now = timezone.now()
+    waits = Q(state=JobState.QUEUED, created_at__lt=now - dt.timedelta(seconds=3))
+    left = Q(state=JobState.RUNNING, heard_at__lt=now - dt.timedelta(seconds=LOST_SECONDS))
+    found = list(Job.objects.filter(waits | left).order_by("pk").values_list("pk", "worker")[:100])
+    for pk, worker in found:
+        wake(pk, worker, expires=SWEEP_SECONDS)
+    return len(found)
+
+
+_BEYOND = """
+DELETE FROM jobs_job WHERE id IN (
+    SELECT id FROM (
+        SELECT id, row_number() OVER (ORDER BY id DESC) AS place,
+               row_number() OVER (PARTITION BY kind, owner_id ORDER BY id DESC) AS place_of_owner
+        FROM jobs_job WHERE state IN ('done', 'failed', 'cancelled')
+    ) ranked WHERE place > %s OR place_of_owner > %s
+)
+"""
+
+
+def delete_old() -> int:
+    """Keep the newest jobs that are over, and of each person and kind not more than a part of them."""
+    keep = settings.RETENTION_JOBS
+    with connection.cursor() as cursor:
+        cursor.execute(_BEYOND, [keep, max(10, keep // 10)])
+        return int(cursor.rowcount)
+
+
+def _end(
+    job: Job,
+    state: JobState,
+    *,
+    result: dict[str, Any] | None = None,
+    error: str = "",
+    attempt: int | None = None,
+    waiting_only: bool = False,
+) -> bool:
+    rows = Job.objects.filter(pk=job.pk, state__in=[JobState.QUEUED] if waiting_only else OPEN_JOB_STATES)
+    if attempt is not None:
+        rows = rows.filter(attempt=attempt)
+    values: dict[str, Any] = {"state": state, "error": error[:4000], "finished_at": timezone.now(), "checkpoint": None}
+    if result is not None:
+        values |= {"result": result}
+    if state == JobState.DONE:
+        values |= {"progress": 1.0}
+    if not rows.update(**values):
+        return False
+    waiting.tell(job.pk)
+    _announce(job)
+    return True
+
+
+def _announce(job: Job) -> None:
+    live.publish("jobs", job.pk, job.attempt, cluster_id=job.cluster_id)

@@ -1,0 +1,28 @@
+"""Celery tasks of jobs. A message only wakes: it may be lost, late or come twice."""
+
+from __future__ import annotations
+
+import logging
+
+from celery import shared_task
+from django.db import Error as DatabaseError
+
+from tidesched_web.jobs import running, services
+
+_log = logging.getLogger(__name__)
+
+
+@shared_task(ignore_result=True)
+def run(job_id: int) -> None:
+    """Do a job, if it is still to be done."""
+    running.run(job_id)
+
+
+@shared_task(ignore_result=True)
+def sweep() -> None:
+    """Find the jobs whose message or process was lost, and delete those that are old."""
+    try:
+        services.sweep()
+        services.delete_old()
+    except DatabaseError as error:
+        _log.warning("jobs were not swept: %s", str(error).strip().split("\n")[0])
