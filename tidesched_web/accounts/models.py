@@ -45,6 +45,9 @@ class Tenant(Versioned):
     slug = models.SlugField(max_length=63, unique=True)
     name = models.CharField(max_length=120)
     description = models.TextField(blank=True)
+    approval_required = models.BooleanField(
+        default=False, help_text=_("A second person has to approve changes of this tenant's quota.")
+    )
     members: models.ManyToManyField[User, Membership] = models.ManyToManyField(
         User, through="Membership", related_name="tenants"
     )

@@ -48,6 +48,7 @@ def access_of(user: User | AnonymousUser, token: ApiToken | None = None) -> Acce
         admin_of=frozenset(tenant for tenant, role in roles.items() if role == TenantRole.ADMIN),
         scopes=scopes,
         limited_to=token.tenant_id if token is not None else None,
+        user_id=user.pk,
     )
 
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from tidesched_web.accounts.models import User
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.models import Versioned
 
 
 class ChangeState(models.TextChoices):
-    """Where a change stands."""
+    """Where a change stands.
+
+    ``applying``: the intent is written, its objects are on their way to the cluster. ``failed`` without
+    ``committed_at``: nothing was written; with it: the cluster refused an object, which can be tried again.
+    """
 
     DRAFT = "draft", _("Draft")
     WAITING = "waiting", _("Waiting for approval")
@@ -18,29 +27,100 @@ class ChangeState(models.TextChoices):
     APPLYING = "applying", _("Applying")
     APPLIED = "applied", _("Applied")
     FAILED = "failed", _("Failed")
+    REJECTED = "rejected", _("Rejected")
+    CANCELLED = "cancelled", _("Cancelled")
     ROLLED_BACK = "rolled_back", _("Rolled back")
 
 
 class QuotaChange(Versioned):
-    """A set of edits of one cluster's quota tree that is planned, approved and applied as one."""
+    """A set of edits of one cluster's intent that is planned, approved and applied as one.
+
+    ``edits`` is a merge patch over the tree's documents; ``base`` holds the documents that it touches as they were
+    when it was made: it is applied only while they still are so, and a roll back returns to them.
+    """
+
+    # Nothing was written yet, and something still may be.
+    OPEN: ClassVar = (ChangeState.DRAFT, ChangeState.WAITING, ChangeState.APPROVED)
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="quota_changes")
     state = models.CharField(max_length=16, choices=ChangeState, default=ChangeState.DRAFT)
     base_version = models.PositiveBigIntegerField()
-    edits = models.JSONField(default=list)
+    edits = models.JSONField(default=dict)
+    base = models.JSONField(default=dict)
     plan = models.JSONField(null=True)
     reason = models.TextField(blank=True)
+    source = models.CharField(max_length=16, default="console", help_text=_("console, api, import, plan or rollback."))
     created_by = models.CharField(max_length=200)
+    author = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    # Whose objects it touches; who sees no other tenant sees it only where all of it is theirs.
+    tenant_ids: ArrayField[list[int], list[int]] = ArrayField(models.BigIntegerField(), default=list)
+    platform_wide = models.BooleanField(default=False)
     approved_by = models.CharField(max_length=200, blank=True)
+    approver = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    approved_at = models.DateTimeField(null=True, blank=True)
+    closed_by = models.CharField(max_length=200, blank=True)
+    closed_reason = models.TextField(blank=True)
+    # Set = somebody asked to apply it, at that time or as soon as it is approved.
     apply_at = models.DateTimeField(null=True, blank=True)
+    committed_at = models.DateTimeField(null=True, blank=True)
+    tree_version = models.PositiveBigIntegerField(null=True)
     applied_at = models.DateTimeField(null=True, blank=True)
     error = models.TextField(blank=True)
+    failure = models.JSONField(null=True)
+    # Who carries it to the cluster holds it until then; a claim that ran out is anybody's.
+    claimed_until = models.DateTimeField(null=True)
+    request_id = models.CharField(max_length=80, blank=True)
     rolls_back = models.ForeignKey(
         "self", on_delete=models.SET_NULL, null=True, blank=True, related_name="rolled_back_by"
     )
 
     class Meta:
         ordering = ["-id"]
+        indexes = [
+            models.Index(
+                fields=["state", "apply_at"], name="change_to_do", condition=Q(state__in=("approved", "applying"))
+            ),
+            models.Index(fields=["cluster", "-id"], name="change_of_cluster"),
+        ]
 
     def __str__(self) -> str:
         return f"Change {self.pk}"
+
+
+class CarryState(models.TextChoices):
+    """How far one object of a change has come on its way to the cluster."""
+
+    QUEUED = "queued", _("Queued")
+    APPLYING = "applying", _("Applying")
+    APPLIED = "applied", _("Applied")
+    FAILED = "failed", _("Failed")
+    SKIPPED = "skipped", _("Not sent")
+
+
+class CarryAct(models.TextChoices):
+    """What has to happen to an object in the cluster."""
+
+    APPLY = "apply", _("Apply")
+    REPLACE = "replace", _("Replace")
+    DELETE = "delete", _("Delete")
+
+
+class ChangeObject(models.Model):
+    """One Kubernetes object that a committed change has to bring to the cluster."""
+
+    change = models.ForeignKey(QuotaChange, on_delete=models.CASCADE, related_name="objects_carried")
+    kind = models.CharField(max_length=32)
+    name = models.CharField(max_length=253)
+    act = models.CharField(max_length=8, choices=CarryAct, default=CarryAct.APPLY)
+    wanted_version = models.PositiveBigIntegerField(default=0)
+    state = models.CharField(max_length=8, choices=CarryState, default=CarryState.QUEUED)
+    reason = models.TextField(blank=True)
+    attempts = models.PositiveIntegerField(default=0)
+    changed_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["kind", "name"]
+        constraints = [models.UniqueConstraint(fields=["change", "kind", "name"], name="one_row_per_carried_object")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}: {self.state}"

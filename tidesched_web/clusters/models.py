@@ -47,6 +47,9 @@ class Cluster(Versioned):
     )
     overcommit_inference = models.DecimalField(max_digits=5, decimal_places=2, default=1)
     overcommit_training = models.DecimalField(max_digits=5, decimal_places=2, default=1)
+    approval_required = models.BooleanField(
+        default=False, help_text=_("A second person has to approve every change of this cluster's quota.")
+    )
     session_period_seconds = models.FloatField(default=1.0, help_text=_("Wall seconds between two sessions."))
     paused_at = models.DateTimeField(null=True, blank=True)
     paused_by = models.CharField(max_length=200, blank=True)

@@ -13,6 +13,7 @@ class Access:
     """The rights of one caller: a user, or a user through a token that may do less.
 
     ``everything`` is the sight of a platform admin or auditor; ``administers`` the right to change the platform.
+    ``user_id`` says who it is, whatever they came with: two people have to be two accounts.
     ``scopes`` is None in a browser session: all that the user may. ``limited_to`` is the tenant of a token for one.
     """
 
@@ -23,6 +24,7 @@ class Access:
     admin_of: frozenset[int] = field(default=frozenset())
     scopes: frozenset[str] | None = None
     limited_to: int | None = None
+    user_id: int | None = None
 
     def has_scope(self, wanted: Iterable[str]) -> bool:
         """Whether any one of ``wanted`` is granted; scope ``admin`` holds all others."""

@@ -158,6 +158,8 @@ class PriorityClass(Versioned):
     )
     description = models.TextField(blank=True)
     sync_state = models.CharField(max_length=16, choices=SyncState, default=SyncState.PENDING)
+    sync_error = models.TextField(blank=True)
+    pushed_version = models.PositiveBigIntegerField(default=0)
 
     class Meta:
         ordering = ["-value", "name"]

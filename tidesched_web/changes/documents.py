@@ -1,0 +1,284 @@
+"""What a document of each kind holds: its fields, their defaults, and its canonical form.
+
+Canonical means: equal intent gives equal documents. Defaults are filled in, what is not set is absent, memory stands
+in whole MiB, and nothing else is in it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.utils.translation import gettext as _
+
+from tidesched_web.changes.tree_document import Document, kind_of, parts_of, pointer
+
+MIB: Final = 2**20
+DEFAULT_PRIORITY: Final = {"inference": 80000, "training": 20000}
+SERVICE_TYPES: Final = ("inference", "training")
+OPEN, CLOSED = "Open", "Closed"
+# Not a field but an act: the value of a live priority class cannot be edited, only replaced.
+REPLACE: Final = "replace"
+_DNS_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_SUBDOMAIN = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")
+_SLUG = re.compile(r"[-a-zA-Z0-9_]{1,63}")
+_CARD = re.compile(r"\S{1,120}")
+_QUANTITY = re.compile(r"[0-9]+(\.[0-9]+)?([eE][0-9]+|[munkKMGTPE]i?)?")
+_INT64 = 2**62
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with one figure. ``field`` is a JSON pointer into the document of ``object``."""
+
+    object: str
+    field: str
+    code: str
+    detail: str
+    requested: float | None = None
+    limit: float | None = None
+    in_use: float | None = None
+    sibling: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """As in a plan's ``errors``; ``pointer`` leads into a change's request."""
+        return {
+            "pointer": pointer("edits", self.object) + self.field,
+            "object": self.object,
+            "field": self.field,
+            "code": self.code,
+            "detail": self.detail,
+            "requested": self.requested,
+            "limit": self.limit,
+            "in_use": self.in_use,
+            "sibling": self.sibling,
+        }
+
+
+class _Refused(ValueError):
+    def __init__(self, detail: str, at: str = "", code: str = "invalid") -> None:
+        super().__init__(detail)
+        self.detail, self.at, self.code = detail, at, code
+
+
+Check = Callable[[Any], Any]
+
+
+def _text(most: int) -> Check:
+    def check(value: Any) -> str:
+        if not isinstance(value, str) or len(value) > most or "\x00" in value:
+            raise _Refused(_("This has to be a text of at most %(most)d characters.") % {"most": most})
+        return value.strip()
+
+    return check
+
+
+def _whole(least: int, most: int = _INT64) -> Check:
+    def check(value: Any) -> int:
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)  # JSON knows only one kind of number
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            top = _("at most %(most)d") % {"most": most} if most < _INT64 else _("no more than the cluster can count")
+            said = _("%(value)r is no whole number of at least %(least)d and %(top)s.")
+            raise _Refused(said % {"value": value, "least": least, "top": top})
+        return value
+
+    return check
+
+
+def _truth(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise _Refused(_("This has to be true or false."))
+    return value
+
+
+def _one_of(*allowed: str) -> Check:
+    def check(value: Any) -> str:
+        if value not in allowed:
+            raise _Refused(_("%(value)r is none of %(allowed)s.") % {"value": value, "allowed": ", ".join(allowed)})
+        return str(value)
+
+    return check
+
+
+def _memory(value: Any) -> int:
+    return int(_whole(0)(value)) // MIB * MIB
+
+
+def _map_of(check: Check) -> Check:
+    def checked(value: Any) -> dict[str, Any]:
+        if not isinstance(value, Mapping):
+            raise _Refused(_("This has to be a map."))
+        found = {}
+        for name in sorted(value):
+            try:
+                found[name] = check(value[name])
+            except _Refused as refused:
+                raise _Refused(refused.detail, pointer(name) + refused.at, refused.code) from None
+        return found
+
+    return checked
+
+
+def _quantity(value: Any) -> str:
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if not isinstance(text, str) or not _QUANTITY.fullmatch(text):
+        raise _Refused(_("%(value)r is no quantity of Kubernetes, such as 8, 500m or 64Gi.") % {"value": value})
+    return text
+
+
+_CARDS = _map_of(_whole(0, 10_000_000))
+
+
+def _quota(value: Any) -> dict[str, Any]:
+    """A tenant's or project's limits per service type. No cards = no limit; once there is one, an absent one is 0."""
+    if not isinstance(value, Mapping):
+        raise _Refused(_("This has to be a map."))
+    checks: dict[str, Check] = {"card_quota": _CARDS, "cpu_milli": _whole(0), "memory_bytes": _memory}
+    found: dict[str, Any] = {}
+    for service_type in sorted(value):
+        if service_type not in SERVICE_TYPES:
+            raise _Refused(_unknown(service_type, SERVICE_TYPES), pointer(service_type), "unknown_field")
+        if not isinstance(value[service_type], Mapping):
+            raise _Refused(_("This has to be a map."), pointer(service_type))
+        limits = {}
+        for name, figure in sorted(value[service_type].items()):
+            if name not in checks:
+                raise _Refused(_unknown(name, checks), pointer(service_type, name), "unknown_field")
+            try:
+                limits[name] = checks[name](figure)
+            except _Refused as refused:
+                raise _Refused(refused.detail, pointer(service_type, name) + refused.at, refused.code) from None
+        if limits.get("card_quota") == {}:
+            del limits["card_quota"]
+        if limits:
+            found[service_type] = limits
+    return found
+
+
+def _layers(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise _Refused(_("This has to be a list."))
+    return value
+
+
+def _unknown(name: str, known: Any) -> str:
+    near = difflib.get_close_matches(name, list(known), n=1)
+    if near:
+        return _("There is no field %(name)r. Did you mean %(near)r?") % {"name": name, "near": near[0]}
+    return _("There is no field %(name)r. Known: %(known)s.") % {"name": name, "known": ", ".join(known)}
+
+
+@dataclass(frozen=True)
+class _Field:
+    check: Check
+    default: Any = None  # None = absent
+    required: bool = False
+
+
+_FIELDS: Final[Mapping[str, Mapping[str, _Field]]] = {
+    "card-type": {
+        "resource": _Field(_text(120)),
+        "kind": _Field(_one_of("whole", "mig", "mps"), "whole"),
+        "parent": _Field(_text(120)),
+    },
+    "tenant": {
+        "name": _Field(_text(120)),
+        "description": _Field(_text(4000)),
+        "approval_required": _Field(_truth, False),
+        "quota": _Field(_quota, {}),
+    },
+    "project": {"name": _Field(_text(120)), "quota": _Field(_quota, {})},
+    "business-line": {"name": _Field(_text(120))},
+    "priority-class": {
+        "value": _Field(_whole(-(2**31), 1_000_000_000), required=True),
+        "global_default": _Field(_truth, False),
+        "preemption_policy": _Field(_one_of("PreemptLowerPriority", "Never"), "PreemptLowerPriority"),
+        "description": _Field(_text(4000)),
+    },
+    "queue": {
+        "service_type": _Field(_one_of(*SERVICE_TYPES), required=True),
+        "tenant": _Field(_text(63)),
+        "project": _Field(_text(63)),
+        "business_line": _Field(_text(63)),
+        "weight": _Field(_whole(1, 65535), 1),
+        "priority": _Field(_whole(0, 2**31 - 1)),
+        "reclaimable": _Field(_truth),
+        "cpu_milli": _Field(_whole(0)),
+        "memory_bytes": _Field(_memory),
+        "parent": _Field(_text(63)),
+        "deserved": _Field(_map_of(_quantity)),
+        "guarantee": _Field(_map_of(_quantity)),
+        "state": _Field(_one_of(OPEN, CLOSED), OPEN),
+        "card_quota": _Field(_CARDS, {}),
+    },
+    "grant": {},
+    "tide-plan": {
+        "time_zone": _Field(_text(64), "UTC"),
+        "enabled": _Field(_truth, False),
+        "layers": _Field(_layers, []),
+    },
+}
+# Maps and texts that say nothing when they are empty.
+_DROPPED_EMPTY: Final = frozenset(
+    {"description", "resource", "parent", "deserved", "guarantee", "tenant", "project", "business_line"}
+)
+
+
+def fields_of(kind: str) -> tuple[str, ...]:
+    """The names of the fields that a document of ``kind`` may have."""
+    return tuple(_FIELDS[kind])
+
+
+def canonical(key: str, document: Mapping[str, Any]) -> tuple[Document, list[Fault]]:
+    """The canonical form of one document and what is wrong with it (then the form is as good as it gets)."""
+    kind = kind_of(key)
+    faults = list(_name_faults(key))
+    result: Document = {}
+    for name in sorted(document):
+        field = _FIELDS[kind].get(name)
+        if field is None:
+            faults.append(Fault(key, pointer(name), "unknown_field", _unknown(name, _FIELDS[kind])))
+            continue
+        try:
+            value = field.check(document[name])
+        except _Refused as refused:
+            faults.append(Fault(key, pointer(name) + refused.at, refused.code, refused.detail))
+            continue
+        if value not in ("", {}, None) or name not in _DROPPED_EMPTY:
+            result[name] = value
+    for name, field in _FIELDS[kind].items():
+        if field.required and name not in document:
+            faults.append(Fault(key, pointer(name), "required", _("%(field)s is needed.") % {"field": name}))
+        if name not in document and field.default is not None:
+            result[name] = field.default.copy() if isinstance(field.default, (dict, list)) else field.default
+    _fill_in(key, kind, result)
+    return dict(sorted(result.items())), faults
+
+
+def _fill_in(key: str, kind: str, document: Document) -> None:
+    """Defaults that depend on other fields or on the name."""
+    if kind in ("tenant", "project", "business-line") and not document.get("name"):
+        document["name"] = parts_of(key)[-1]
+    if kind == "queue" and "service_type" in document:
+        service_type = document["service_type"]
+        document.setdefault("priority", DEFAULT_PRIORITY[service_type])
+        document.setdefault("reclaimable", service_type == "training")
+
+
+def _name_faults(key: str) -> Iterator[Fault]:
+    kind, parts = kind_of(key), parts_of(key)
+    wanted: tuple[re.Pattern[str], str] = {
+        "card-type": (_CARD, _("a card name has no blanks and at most 120 characters")),
+        "priority-class": (_SUBDOMAIN, _("lower-case letters, digits, '-' and '.', at most 253")),
+        "queue": (_DNS_NAME, _("lower-case letters, digits and '-', at most 63")),
+        "grant": (_DNS_NAME, _("lower-case letters, digits and '-', at most 63")),
+        "tide-plan": (re.compile(r"[^/\x00]{1,120}"), _("at most 120 characters, no '/'")),
+    }.get(kind, (_SLUG, _("letters, digits, '-' and '_', at most 63")))
+    for part in parts:
+        if not wanted[0].fullmatch(part):
+            said = _("%(name)r is no name for this: %(rule)s.") % {"name": part, "rule": wanted[1]}
+            yield Fault(key, "", "invalid_name", said)

@@ -1,0 +1,159 @@
+"""The whole intent of a cluster as a flat map ``key → document``, and merge patches over it. Pure functions.
+
+A document holds no null: a field that is not set is absent (no limit, no owner). So a merge patch (RFC 7386) can say
+every edit: ``{key: {field: value}}`` sets, ``{key: {field: null}}`` unsets, ``{key: null}`` deletes an object, and a
+new key makes one. Everything that changes quota is such a patch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+Document = dict[str, Any]
+Documents = dict[str, Document]
+# ``key → merge patch of its document``; None deletes it.
+Edits = dict[str, Any]
+
+KINDS: Final = (
+    "card-type", "tenant", "project", "business-line", "priority-class", "queue", "grant", "tide-plan",
+)  # fmt: skip
+# A business line of the platform itself stands below this instead of a tenant's slug.
+PLATFORM: Final = "-"
+_PARTS = {"project": 2, "business-line": 2, "grant": 2}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One figure of one object; ``field`` is a JSON pointer into its document, None stands for absent."""
+
+    object: str
+    field: str
+    before: Any
+    after: Any
+
+    def as_json(self) -> dict[str, Any]:
+        return {"object": self.object, "field": self.field, "before": self.before, "after": self.after}
+
+
+def kind_of(key: str) -> str:
+    """``queue`` of ``queue/chat``."""
+    return key.partition("/")[0]
+
+
+def parts_of(key: str) -> tuple[str, ...]:
+    """What names the object: ``("acme", "chat")`` of ``project/acme/chat``.
+
+    Raises:
+        ValueError: no object can have this key.
+    """
+    kind, _, rest = key.partition("/")
+    # The name of a card type has slashes of its own.
+    parts = tuple(rest.split("/", _PARTS.get(kind, 1) - 1))
+    if kind not in KINDS or len(parts) != _PARTS.get(kind, 1) or not all(parts):
+        raise ValueError(f"{key!r} names no object: kind/name, with kind one of {', '.join(KINDS)}")
+    return parts
+
+
+def key_of(kind: str, *parts: str | None) -> str:
+    """The key of an object; no tenant stands for the platform."""
+    return "/".join((kind, *(part or PLATFORM for part in parts)))
+
+
+def in_order(keys: Iterable[str]) -> list[str]:
+    """Keys so that an object comes after those that it refers to."""
+    return sorted(keys, key=lambda key: (KINDS.index(kind_of(key)), key))
+
+
+def pointer(*steps: str) -> str:
+    """A JSON pointer (RFC 6901)."""
+    return "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps)
+
+
+def merge_patch(target: Any, patch: Any) -> Any:
+    """RFC 7386; neither argument is changed."""
+    if not isinstance(patch, Mapping):
+        return patch
+    result = dict(target) if isinstance(target, Mapping) else {}
+    for name, value in patch.items():
+        if value is None:
+            result.pop(name, None)
+        else:
+            result[name] = merge_patch(result.get(name), value)
+    return result
+
+
+def merged(documents: Mapping[str, Document], edits: Mapping[str, Any]) -> Documents:
+    """The map after ``edits``; documents that no edit names are the same objects."""
+    result = dict(documents)
+    for key, patch in edits.items():
+        if patch is None:
+            result.pop(key, None)
+        else:
+            result[key] = merge_patch(documents.get(key, {}), patch)
+    return result
+
+
+def patch_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> Edits:
+    """The smallest merge patch from one map to another; holds for single documents too."""
+    patch: Edits = {name: None for name in before if name not in after}
+    for name, value in after.items():
+        old = before.get(name)
+        if name not in before:
+            patch[name] = value
+        elif old != value:
+            both = isinstance(old, Mapping) and isinstance(value, Mapping)
+            patch[name] = patch_between(old, value) if both else value
+    return dict(sorted(patch.items()))
+
+
+def restricted(documents: Mapping[str, Document], keys: Iterable[str]) -> Documents:
+    """The documents of ``keys`` that exist."""
+    return {key: documents[key] for key in sorted(keys) if key in documents}
+
+
+def differences(before: Mapping[str, Document], after: Mapping[str, Document]) -> list[Difference]:
+    """Every figure that differs, by object and field. A whole object that comes or goes has one line for each field."""
+    found = []
+    for key in in_order({*before, *after}):
+        old, new = before.get(key), after.get(key)
+        if old == new:
+            continue
+        had, has = dict(_figures(old)), dict(_figures(new))
+        if (old is None or new is None) and not had and not has:
+            found.append(Difference(key, "", old, new))  # an object without fields, such as a grant
+        found += [
+            Difference(key, field, had.get(field), has.get(field))
+            for field in sorted({*had, *has})
+            if had.get(field) != has.get(field)
+        ]
+    return found
+
+
+def _figures(value: Any, at: str = "") -> Iterator[tuple[str, Any]]:
+    """Leaves by pointer. An empty map inside a document is a leaf: it says more than an absent one."""
+    if isinstance(value, Mapping):
+        if not value and at:
+            yield at, {}
+        for name in value:
+            yield from _figures(value[name], at + pointer(name))
+    elif value is not None:
+        yield at, value
+
+
+def changed_since(base: Mapping[str, Document | None], now: Mapping[str, Document]) -> list[Difference]:
+    """What is other than a draft knew it; ``base`` has the documents of the keys that it touches, None = not there."""
+    known = {key: document for key, document in base.items() if document is not None}
+    return differences(known, restricted(now, base))
+
+
+def base_of(documents: Mapping[str, Document], edits: Mapping[str, Any]) -> dict[str, Document | None]:
+    """What a draft remembers of the tree that it was made on."""
+    return {key: documents.get(key) for key in sorted(edits)}
+
+
+def inverse(before: Mapping[str, Document], after: Mapping[str, Document], keys: Iterable[str]) -> Edits:
+    """The edits that lead from ``after`` back to ``before``, for ``keys`` alone."""
+    chosen = list(keys)
+    return patch_between(restricted(after, chosen), restricted(before, chosen))
