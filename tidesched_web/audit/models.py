@@ -60,3 +60,97 @@ class AuditEntry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.chain}#{self.seq} {self.action}"
+
+
+class SigningKey(models.Model):
+    """An Ed25519 key that signs heads and segments: the newest signs, every one verifies.
+
+    The private half is encrypted with ``TIDESCHED_KEYS``, which the database does not hold.
+    """
+
+    number = models.PositiveIntegerField(unique=True)
+    key_id = models.CharField(max_length=16, unique=True)
+    public_key = models.CharField(max_length=64)
+    private_key = models.BinaryField()
+    encrypted_with = models.CharField(max_length=32)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["number"]
+
+    def __str__(self) -> str:
+        return self.key_id
+
+
+class SignedHead(models.Model):
+    """Where a chain ended at a moment, signed: whoever writes the chain anew has to contradict it."""
+
+    chain = models.CharField(max_length=80)
+    seq = models.PositiveBigIntegerField()
+    hash = models.CharField(max_length=64)
+    at = models.DateTimeField()
+    key_id = models.CharField(max_length=16)
+    statement = models.BinaryField()
+    signature = models.CharField(max_length=128)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [models.UniqueConstraint(fields=["chain", "seq"], name="one_signature_per_head")]
+
+    def __str__(self) -> str:
+        return f"{self.chain}#{self.seq} signed"
+
+
+class Segment(models.Model):
+    """A closed stretch of one chain. Exported, it may be dropped; what comes after it starts at its signed end.
+
+    ``sha256`` is that of the exported file: the canonical bytes of its entries, a line each.
+    """
+
+    chain = models.CharField(max_length=80)
+    first_seq = models.PositiveBigIntegerField()
+    last_seq = models.PositiveBigIntegerField()
+    prev_hash = models.CharField(max_length=64, blank=True)
+    last_hash = models.CharField(max_length=64)
+    first_at = models.DateTimeField()
+    last_at = models.DateTimeField()
+    sha256 = models.CharField(max_length=64)
+    size = models.PositiveBigIntegerField()
+    key_id = models.CharField(max_length=16)
+    statement = models.BinaryField()
+    signature = models.CharField(max_length=128)
+    sealed_at = models.DateTimeField()
+    sealed_by = models.CharField(max_length=200)
+    exported_at = models.DateTimeField(null=True)
+    exported_by = models.CharField(max_length=200, blank=True)
+    dropped_at = models.DateTimeField(null=True)
+    dropped_by = models.CharField(max_length=200, blank=True)
+    purged_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["chain", "first_seq"]
+        constraints = [models.UniqueConstraint(fields=["chain", "first_seq"], name="one_segment_per_place")]
+
+    def __str__(self) -> str:
+        return f"{self.chain}#{self.first_seq}-{self.last_seq}"
+
+    @property
+    def entries(self) -> int:
+        return self.last_seq - self.first_seq + 1
+
+
+class ChainCheck(models.Model):
+    """The newest verification of a chain: what was asked for, and what came of it."""
+
+    chain = models.CharField(max_length=80, primary_key=True)
+    requested_at = models.DateTimeField(null=True)
+    requested_by = models.CharField(max_length=200, blank=True)
+    finished_at = models.DateTimeField(null=True)
+    first_seq = models.PositiveBigIntegerField(default=0)
+    checked = models.PositiveBigIntegerField(default=0)
+    last_hash = models.CharField(max_length=64, blank=True)
+    broken_seq = models.PositiveBigIntegerField(null=True)
+    problem = models.TextField(blank=True)
+
+    def __str__(self) -> str:
+        return f"{self.chain}: {self.problem or 'intact'}"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from tidesched_web.audit.models import AuditEntry, AuditHead
+from tidesched_web.audit.models import AuditEntry, AuditHead, ChainCheck, Segment, SignedHead, SigningKey
+from tidesched_web.common.encryption import known_key_ids
 from tidesched_web.common.permissions import Access
 
 
@@ -21,11 +23,88 @@ def visible_entries(access: Access) -> QuerySet[AuditEntry]:
     return entries.filter(touches)
 
 
+def touching(entries: QuerySet[AuditEntry], tenant_id: int) -> QuerySet[AuditEntry]:
+    """Those of ``entries`` that touch a tenant."""
+    return entries.filter(tenant_ids__contains=[tenant_id])
+
+
+def neighbours(entries: QuerySet[AuditEntry], entry: AuditEntry) -> tuple[AuditEntry | None, AuditEntry | None]:
+    """The entries before and after ``entry`` among ``entries``, by id."""
+    earlier = entries.filter(pk__lt=entry.pk).order_by("-id").first()
+    later = entries.filter(pk__gt=entry.pk).order_by("id").first()
+    return earlier, later
+
+
 def chain_heads() -> dict[str, AuditHead]:
     """The end of each chain, by name."""
     return {head.chain: head for head in AuditHead.objects.all()}
 
 
-def chain_entries(chain: str) -> Iterator[AuditEntry]:
+def chain_entries(chain: str, *, after: int = 0) -> Iterator[AuditEntry]:
     """The entries of a chain in order, without holding them all in memory."""
-    return AuditEntry.objects.filter(chain=chain).order_by("seq").iterator(chunk_size=500)
+    return AuditEntry.objects.filter(chain=chain, seq__gt=after).order_by("seq").iterator(chunk_size=500)
+
+
+def anchor_of(chain: str) -> Segment | None:
+    """The newest dropped segment of a chain: what is kept follows its end."""
+    return Segment.objects.filter(chain=chain, dropped_at__isnull=False).order_by("-last_seq").first()
+
+
+def signing_keys() -> QuerySet[SigningKey]:
+    """All keys, the one that signs now last."""
+    return SigningKey.objects.all()
+
+
+def public_keys() -> dict[str, str]:
+    """The public key of each key id."""
+    return dict(SigningKey.objects.values_list("key_id", "public_key"))
+
+
+def signed_heads(chain: str | None = None) -> QuerySet[SignedHead]:
+    """Signed heads, the newest first."""
+    heads = SignedHead.objects.order_by("-id")
+    return heads if chain is None else heads.filter(chain=chain)
+
+
+def segments() -> QuerySet[Segment]:
+    """All segments, the newest first."""
+    return Segment.objects.order_by("-sealed_at", "chain")
+
+
+def chain_checks() -> dict[str, ChainCheck]:
+    """The newest verification of each chain, by name."""
+    return {check.chain: check for check in ChainCheck.objects.all()}
+
+
+def waiting_checks() -> list[str]:
+    """Chains whose verification was asked for and has not been done."""
+    return list(
+        ChainCheck.objects.filter(requested_at__isnull=False).order_by("requested_at").values_list("chain", flat=True)
+    )
+
+
+def chains_now() -> list[dict[str, Any]]:
+    """Each chain with its end, what is kept, its newest signature and its newest verification. Four queries."""
+    checks, heads = chain_checks(), chain_heads()
+    newest = SignedHead.objects.filter(chain=OuterRef("chain"), pk__gt=OuterRef("pk"))
+    signed = {head.chain: head for head in SignedHead.objects.filter(~Exists(newest))}
+    dropped: dict[str, int] = {}
+    for chain, last in Segment.objects.filter(dropped_at__isnull=False).values_list("chain", "last_seq"):
+        dropped[chain] = max(dropped.get(chain, 0), last)
+    return [
+        {
+            "chain": chain,
+            "head": head,
+            "kept": head.seq - dropped.get(chain, 0),
+            "anchor": dropped.get(chain, 0),
+            "signed": signed.get(chain),
+            "check": checks.get(chain),
+        }
+        for chain, head in sorted(heads.items())
+    ]
+
+
+def foreign_encryption_keys() -> list[str]:
+    """Ids of encryption keys that signing keys need and this process does not have."""
+    used = set(SigningKey.objects.values_list("encrypted_with", flat=True))
+    return sorted(used.difference(known_key_ids())) if used else []

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from django.db.models import Exists, OuterRef, QuerySet
 
+from tidesched_web.audit.selectors import foreign_encryption_keys
 from tidesched_web.clusters.models import CardType, Cluster, Node, PolicyRevision
 from tidesched_web.common.encryption import known_key_ids
 from tidesched_web.common.permissions import Access
@@ -50,4 +51,4 @@ def ruling_policy(cluster: Cluster) -> PolicyRevision | None:
 def foreign_key_ids() -> list[str]:
     """Ids of keys that made stored credentials and that this process does not have."""
     used = set(Cluster.objects.exclude(credentials_key_id="").values_list("credentials_key_id", flat=True))
-    return sorted(used.difference(known_key_ids())) if used else []
+    return sorted({*(used.difference(known_key_ids()) if used else ()), *foreign_encryption_keys()})

@@ -8,6 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from tidesched_web.api.v1.serializers.briefs import AddressField
+from tidesched_web.audit.sight import content_hidden, tenants_shown
 
 
 @extend_schema_field({"type": ["object", "null"], "additionalProperties": True})
@@ -54,8 +55,7 @@ class AuditEntryDocument(serializers.Serializer[Any]):
         document = super().to_representation(instance)
         access = self.context["access"]
         if not access.everything:
-            document |= {"address": "", "payload": None}
-            document["tenants"] = [tenant for tenant in instance.tenant_ids if tenant in access.tenant_ids]
-        if not access.sees_all_of(instance.tenant_ids):
+            document |= {"address": "", "payload": None, "tenants": tenants_shown(instance, access)}
+        if content_hidden(instance, access):
             document |= {"before": None, "after": None}
         return document

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from tidesched_web.audit.signing_services import encrypt_signing_keys_anew
 from tidesched_web.clusters import services
 from tidesched_web.common.commands import answers_domain_errors
 
@@ -28,6 +29,7 @@ class Command(BaseCommand):
         """Do one act."""
         services.refuse_foreign_keys()
         if options["act"] == "rotate":
-            self.stdout.write(f"{services.rotate_credentials()} credentials were encrypted anew")
+            rotated = services.rotate_credentials() + encrypt_signing_keys_anew()
+            self.stdout.write(f"{rotated} credentials were encrypted anew")
         else:
             self.stdout.write("every stored credential can be read")

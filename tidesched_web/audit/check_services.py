@@ -1,0 +1,77 @@
+"""Keep what verifications of the chains have found, and do those that a person asked for."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.utils import timezone
+
+from tidesched_web.audit.models import ChainCheck
+from tidesched_web.audit.selectors import chain_checks, chain_heads, waiting_checks
+from tidesched_web.audit.verification import ChainReport, verify_chain
+
+CHECK_EVERY = dt.timedelta(days=1)
+# A walk of so many entries takes a moment; longer ones are left to a worker.
+AT_ONCE = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What came of asking: chains that were checked there and then, and those that a worker will check."""
+
+    done: list[ChainReport]
+    waiting: list[str]
+
+
+def ask(*, actor: str) -> Asked:
+    """Verify every chain: short ones now, long ones in a worker."""
+    heads, done, waiting = chain_heads(), [], []
+    for chain in sorted(heads):
+        if heads[chain].seq <= AT_ONCE:
+            done.append(check(chain))
+            continue
+        ChainCheck.objects.update_or_create(
+            chain=chain, defaults={"requested_at": timezone.now(), "requested_by": actor}
+        )
+        waiting.append(chain)
+    if waiting:
+        transaction.on_commit(_wake, robust=True)
+    return Asked(done, waiting)
+
+
+def _wake() -> None:
+    from tidesched_web.audit.tasks import check_chains  # the task calls this module
+
+    check_chains.apply_async(retry=False)
+
+
+def check(chain: str) -> ChainReport:
+    """Verify one chain and keep the report."""
+    report = verify_chain(chain)
+    ChainCheck.objects.update_or_create(
+        chain=chain,
+        defaults={
+            "requested_at": None,
+            "finished_at": timezone.now(),
+            "first_seq": report.first_seq,
+            "checked": report.checked,
+            "last_hash": report.last_hash,
+            "broken_seq": report.broken_seq,
+            "problem": report.problem,
+        },
+    )
+    return report
+
+
+def check_due() -> list[ChainReport]:
+    """Verify what was asked for, and each chain once a day."""
+    edge = timezone.now() - CHECK_EVERY
+    checks = chain_checks()
+    old = [
+        chain
+        for chain in sorted(chain_heads())
+        if (known := checks.get(chain)) is None or known.finished_at is None or known.finished_at < edge
+    ]
+    return [check(chain) for chain in dict.fromkeys([*waiting_checks(), *old])]

@@ -1,0 +1,180 @@
+"""Seal stretches of the chains, mark them exported, and drop them: the only way in which entries leave the log."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+from collections.abc import Iterator
+
+from django.db import connection, transaction
+from django.db.models import Min
+from django.utils import timezone
+
+from tidesched_web.audit import signing
+from tidesched_web.audit.models import AuditEntry, AuditHead, Segment
+from tidesched_web.audit.services import PLATFORM_CHAIN, append
+from tidesched_web.audit.signing_services import sign
+from tidesched_web.common import partitions
+from tidesched_web.common.errors import DomainError
+from tidesched_web.common.locking import lock_row
+
+_TABLE = AuditEntry._meta.db_table
+# An entry takes its time before it commits; nothing so young is sealed.
+YOUNGEST = dt.timedelta(minutes=1)
+
+
+def segment_lines(segment: Segment) -> Iterator[bytes]:
+    """The exported file of a segment: the canonical bytes of each entry and a newline."""
+    if segment.dropped_at is not None:
+        raise DomainError("conflict", f"{segment} was dropped: only its exported file has the entries.")
+    return _lines(segment)
+
+
+def _lines(segment: Segment) -> Iterator[bytes]:
+    entries = AuditEntry.objects.filter(
+        chain=segment.chain, seq__gte=segment.first_seq, seq__lte=segment.last_seq
+    ).order_by("seq")
+    for payload in entries.values_list("payload", flat=True).iterator(chunk_size=500):
+        yield bytes(payload) + b"\n"
+
+
+@transaction.atomic
+def seal(*, before: dt.datetime, actor: str, reason: str = "") -> list[Segment]:
+    """Close one segment in each chain over its entries older than ``before`` that are in no segment yet."""
+    now = timezone.now()
+    before = min(before, now - YOUNGEST)
+    made = [
+        segment
+        for chain in AuditHead.objects.order_by("chain").values_list("chain", flat=True)
+        if (segment := _seal_chain(chain, before, now, actor)) is not None
+    ]
+    for segment in made:
+        _record(segment, "seal", actor, reason)
+    return made
+
+
+def _seal_chain(chain: str, before: dt.datetime, now: dt.datetime, actor: str) -> Segment | None:
+    # Two who seal at once: the unique place lets one in, and the other's transaction is refused.
+    last = Segment.objects.filter(chain=chain).order_by("-last_seq").first()
+    first_seq = last.last_seq + 1 if last else 1
+    rest = AuditEntry.objects.filter(chain=chain, seq__gte=first_seq)
+    # Up to the first younger one: should the machine's clock have jumped back, the segment ends before the jump.
+    younger = rest.filter(at__gte=before).aggregate(seq=Min("seq"))["seq"]
+    entries = rest if younger is None else rest.filter(seq__lt=younger)
+    digest, size, count = hashlib.sha256(), 0, 0
+    first = final = None
+    for entry in entries.order_by("seq").only("seq", "at", "payload", "prev_hash", "hash").iterator(chunk_size=500):
+        if entry.seq != first_seq + count:
+            raise DomainError(
+                "conflict", f"{chain}: entry {first_seq + count} is missing; a broken chain is not sealed."
+            )
+        line = bytes(entry.payload) + b"\n"
+        digest.update(line)
+        size, count = size + len(line), count + 1
+        first, final = first or entry, entry
+    if first is None or final is None:
+        return None
+    facts = {
+        "chain": chain,
+        "first_seq": first.seq,
+        "last_seq": final.seq,
+        "prev_hash": first.prev_hash,
+        "last_hash": final.hash,
+        "sha256": digest.hexdigest(),
+    }
+    statement = signing.segment_statement(**facts, at=now)
+    key_id, signature = sign(statement)
+    return Segment.objects.create(
+        **facts,
+        first_at=first.at,
+        last_at=final.at,
+        size=size,
+        key_id=key_id,
+        statement=statement,
+        signature=signature,
+        sealed_at=now,
+        sealed_by=actor,
+    )
+
+
+@transaction.atomic
+def mark_exported(*, segment: Segment, actor: str) -> bool:
+    """Say that the file of a segment was handed out whole; False = it had been before."""
+    row = lock_row(Segment, segment.pk)
+    if row.exported_at is not None:
+        return False
+    row.exported_at, row.exported_by = timezone.now(), actor
+    row.save(update_fields=["exported_at", "exported_by"])
+    _record(row, "export", actor, "")
+    return True
+
+
+@transaction.atomic
+def drop(*, segment: Segment, actor: str, reason: str) -> Segment:
+    """Let the entries of an exported segment go; the chain then starts at the segment's signed end.
+
+    The rows themselves go with the next `purge`.
+    """
+    if not reason.strip():
+        raise DomainError("reason_required", "Say why: the reason goes into the audit log.")
+    row = lock_row(Segment, segment.pk)
+    if row.dropped_at is not None:
+        raise DomainError("conflict", f"{row} was dropped already.")
+    if row.exported_at is None:
+        raise DomainError("conflict", f"{row} was never exported: what is dropped unseen is lost.")
+    if Segment.objects.filter(chain=row.chain, last_seq__lt=row.first_seq, dropped_at__isnull=True).exists():
+        raise DomainError("conflict", f"{row} has older segments before it: they go first.")
+    row.dropped_at, row.dropped_by = timezone.now(), actor
+    row.save(update_fields=["dropped_at", "dropped_by"])
+    _record(row, "drop", actor, reason)
+    return row
+
+
+def _record(segment: Segment, verb: str, actor: str, reason: str) -> None:
+    append(
+        chain=PLATFORM_CHAIN,
+        actor=actor,
+        action=f"audit.{verb}",
+        object_type="audit_segment",
+        object_id=segment.pk,
+        object_label=str(segment),
+        reason=reason,
+        after={
+            "chain": segment.chain,
+            "first_seq": segment.first_seq,
+            "last_seq": segment.last_seq,
+            "last_hash": segment.last_hash,
+            "sha256": segment.sha256,
+        },
+    )
+
+
+_GONE = (
+    "EXISTS (SELECT 1 FROM audit_segment s WHERE s.dropped_at IS NOT NULL "
+    "AND s.chain = e.chain AND e.seq BETWEEN s.first_seq AND s.last_seq)"
+)
+
+
+def purge() -> int:
+    """Remove the rows of dropped segments, whole partitions where nothing else is in them. Safe to run at any time."""
+    waiting = list(Segment.objects.filter(dropped_at__isnull=False, purged_at__isnull=True))
+    if not waiting:
+        return 0
+    now = timezone.now()
+    removed = 0
+    with connection.cursor() as cursor:
+        for name in partitions.names(_TABLE):
+            started = dt.datetime.strptime(name[-10:], "%Y%m%d%H").replace(tzinfo=dt.UTC)
+            if started > now - dt.timedelta(days=2):
+                break  # it may still be written to; its rows go one by one below
+            cursor.execute(f'SELECT EXISTS (SELECT 1 FROM "{name}" e WHERE NOT {_GONE})')  # noqa: S608 - own names
+            if cursor.fetchone() == (False,):
+                with transaction.atomic():
+                    cursor.execute("SET LOCAL lock_timeout = '2s'")
+                    cursor.execute(f'DROP TABLE "{name}"')
+                removed += 1
+    for segment in waiting:
+        rows = AuditEntry.objects.filter(chain=segment.chain, seq__gte=segment.first_seq, seq__lte=segment.last_seq)
+        removed += rows.delete()[0]
+        Segment.objects.filter(pk=segment.pk).update(purged_at=now)
+    return removed

@@ -1,0 +1,31 @@
+"""Celery tasks of the audit log. Each looks at the rows and does what is due; it may run twice, or late."""
+
+from __future__ import annotations
+
+import logging
+
+from celery import shared_task
+
+from tidesched_web.audit import check_services, segment_services, signing_services
+from tidesched_web.common.errors import DomainError
+
+_log = logging.getLogger(__name__)
+
+
+@shared_task(name="audit.check_chains", queue="work", expires=300)
+def check_chains() -> None:
+    """Verify the chains whose turn it is."""
+    for report in check_services.check_due():
+        if not report.intact:
+            _log.critical("audit chain %s is broken at entry %s: %s", report.chain, report.broken_seq, report.problem)
+
+
+@shared_task(name="audit.keep", queue="work", expires=60)
+def keep() -> None:
+    """Sign the heads that are due, remove what was dropped, verify what was asked for."""
+    try:
+        signing_services.sign_heads()
+    except DomainError as error:  # the key that encrypts the signing key is not there
+        _log.error("audit heads were not signed: %s", error.message)
+    segment_services.purge()
+    check_chains()
