@@ -1,0 +1,108 @@
+"""Who may edit which documents. A tenant admin decides inside the tenant's ceiling and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from tidesched_web.accounts.models import Scope
+from tidesched_web.changes.documents import DEFAULT_PRIORITY, Fault
+from tidesched_web.changes.selectors import TreeReading, tenant_of
+from tidesched_web.changes.tree_document import Document, differences, kind_of, parts_of, restricted
+from tidesched_web.common.errors import DomainError
+from tidesched_web.common.permissions import Access, require_scope
+
+# What a tenant admin may change of the tenant itself; its quota is the ceiling that others set.
+_OWN_TENANT = ("/name", "/description")
+# These rank a queue against those of other tenants.
+_RANKING = ("/parent", "/deserved", "/guarantee")
+
+
+def require_writer(access: Access) -> None:
+    """Refuse whoever may change no quota at all: members, auditors, tokens without the scope."""
+    if not access.administers and not access.admin_of:
+        raise DomainError("permission_denied", _("Only platform admins and tenant admins may change quota."))
+    require_scope(access, Scope.QUOTA_WRITE)
+
+
+def require_authority(
+    access: Access, reading: TreeReading, after: Mapping[str, Document], edits: Mapping[str, Any]
+) -> None:
+    """Refuse edits of objects that are not the caller's, as if they were not there.
+
+    Raises:
+        DomainError: ``not_found`` for somebody else's object, ``permission_denied`` for what is the platform's.
+    """
+    require_writer(access)
+    if access.administers:
+        return
+    own = {slug for slug, pk in reading.tenant_ids.items() if pk in access.admin_of}
+    for key in sorted(edits):
+        before = reading.documents.get(key)
+        kind = kind_of(key)
+        if kind in ("card-type", "priority-class", "tide-plan"):
+            text = _("%(object)s belongs to the cluster: only a platform admin may change it.")
+            raise DomainError("permission_denied", text % {"object": key})
+        if before is not None and tenant_of(key, reading.documents) not in own:
+            raise DomainError("not_found", _("You see no object %(object)s.") % {"object": key})
+        if key in after and tenant_of(key, after) not in own:
+            text = _("%(object)s would belong to somebody else; you administer %(own)s.")
+            raise DomainError(
+                "permission_denied", text % {"object": key, "own": ", ".join(sorted(own)) or _("no tenant")}
+            )
+    faults = [*_beyond(reading.documents, after, edits), *_closing_grants(reading.documents, after)]
+    if faults:
+        errors = [fault.as_json() for fault in faults]
+        raise DomainError("permission_denied", faults[0].detail, {"errors": errors})
+
+
+def _beyond(before: Mapping[str, Document], after: Mapping[str, Document], edits: Mapping[str, Any]) -> Iterator[Fault]:
+    """Fields of a tenant admin's own objects that only a platform admin may move."""
+    for found in differences(restricted(before, edits), restricted(after, edits)):
+        kind, field = kind_of(found.object), found.field
+        if kind == "tenant" and field not in _OWN_TENANT:
+            yield _denied(found.object, field, _("A tenant's own quota and rules are set by platform admins."))
+        if kind != "queue" or found.object not in after:
+            continue
+        queue, old = after[found.object], before.get(found.object, {})
+        if field.startswith(_RANKING):
+            yield _denied(found.object, field, _("This ranks the queue against other tenants': ask a platform admin."))
+        elif field == "/weight" and queue["weight"] > max(1, old.get("weight", 1)):
+            yield _denied(found.object, field, _("Only a platform admin may raise a queue's weight."))
+        elif field == "/priority" and queue["priority"] > max(
+            old.get("priority", 0), DEFAULT_PRIORITY.get(queue["service_type"], 0)
+        ):
+            yield _denied(found.object, field, _("Only a platform admin may raise a queue's priority."))
+        elif field == "/reclaimable" and queue["service_type"] == "training" and not queue["reclaimable"]:
+            yield _denied(found.object, field, _("Training gives back: only a platform admin may exempt a queue."))
+
+
+def _closing_grants(before: Mapping[str, Document], after: Mapping[str, Document]) -> Iterator[Fault]:
+    """The first grant of a cluster closes all its other queues, the last one opens them: not one tenant's act."""
+    had = [key for key in before if kind_of(key) == "grant"]
+    has = [key for key in after if kind_of(key) == "grant"]
+    if bool(had) != bool(has):
+        key = (had or has)[0]
+        said = _("The first grant of a cluster closes its other queues, the last one opens them: ask a platform admin.")
+        yield _denied(key, "", said)
+
+
+def _denied(key: str, field: str, detail: str) -> Fault:
+    return Fault(key, field, "permission_denied", detail)
+
+
+def touched_tenants(
+    reading: TreeReading, after: Mapping[str, Document], edits: Mapping[str, Any]
+) -> tuple[set[str], bool]:
+    """The tenants whose objects are edited, and whether anything of the cluster or the platform is too."""
+    slugs: set[str] = set()
+    wide = False
+    for key in edits:
+        found = {tenant_of(key, documents) for documents in (reading.documents, after) if key in documents}
+        slugs |= {slug for slug in found if slug is not None}
+        wide = wide or None in found or kind_of(key) == "tide-plan"
+        if kind_of(key) == "tenant":
+            slugs.add(parts_of(key)[0])
+    return slugs, wide

@@ -1,0 +1,257 @@
+"""The tree of a cluster as documents, what a plan needs to know beside it, and the changes that a caller may see."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import Count, Q, QuerySet
+
+from tidesched_web.accounts.models import BusinessLine, Project, Tenant
+from tidesched_web.changes.models import ChangeObject, QuotaChange
+from tidesched_web.changes.tree_document import Document, Documents, key_of, kind_of, parts_of
+from tidesched_web.clusters.models import CardType, Cluster
+from tidesched_web.clusters.selectors import visible_clusters
+from tidesched_web.common.models import ServiceType
+from tidesched_web.common.permissions import Access
+from tidesched_web.quota.models import CardQuota, ComputeQuota, NamespaceGrant, PriorityClass, Queue, TidePlan
+from tidesched_web.quota.selectors import hardware_of
+from tidesched_web.scheduling.models import QueueUsage
+from tidesched_web.workloads.models import TERMINAL_GANG_STATES, Gang
+
+MIB = 2**20
+
+
+@dataclass(frozen=True)
+class TreeReading:
+    """One reading of a cluster's intent. ``tenant_ids`` maps slugs to keys, for rights and the audit log."""
+
+    documents: Documents
+    tenant_ids: Mapping[str, int]
+
+
+def read_tree(cluster: Cluster, access: Access | None = None) -> Documents:
+    """The intent of a cluster as ``key → document``, in key order; with ``access`` what its caller may see of it.
+
+    Ten queries, whatever the size of the tree. Under the lock of the tree it is what a write decides on.
+    """
+    reading = reading_of(cluster)
+    return reading.documents if access is None else within_sight(reading, access)
+
+
+def reading_of(cluster: Cluster) -> TreeReading:
+    """The whole tree, with the keys of its tenants."""
+    cards, compute = _card_rows(cluster), _compute_rows(cluster)
+    documents: Documents = {}
+    tenants: dict[int, str] = {}
+    for pk, slug, name, description, approval in Tenant.objects.values_list(
+        "pk", "slug", "name", "description", "approval_required"
+    ):
+        tenants[pk] = slug
+        quota = _limits(cards["tenant", pk], compute["tenant", pk])
+        documents[key_of("tenant", slug)] = _set(
+            approval_required=approval, description=description, name=name, quota=quota
+        )
+    projects: dict[int, str] = {}
+    for pk, slug, name, tenant in Project.objects.values_list("pk", "slug", "name", "tenant_id"):
+        projects[pk] = slug
+        quota = _limits(cards["project", pk], compute["project", pk])
+        documents[key_of("project", tenants[tenant], slug)] = {"name": name, "quota": quota}
+    lines: dict[int, str] = {}
+    for pk, slug, name, owner in BusinessLine.objects.values_list("pk", "slug", "name", "tenant_id"):
+        lines[pk] = slug
+        documents[key_of("business-line", tenants.get(owner or 0), slug)] = {"name": name}
+    for queue in Queue.objects.filter(cluster=cluster).order_by():
+        documents[key_of("queue", queue.name)] = queue_document(
+            queue,
+            cards["queue", queue.pk].get(queue.service_type, {}),
+            tenant=tenants.get(queue.tenant_id or 0),
+            project=projects.get(queue.project_id or 0),
+            business_line=lines.get(queue.business_line_id or 0),
+        )
+    documents |= _others(cluster)
+    return TreeReading({key: documents[key] for key in sorted(documents)}, {slug: pk for pk, slug in tenants.items()})
+
+
+def queue_document(
+    queue: Queue, cards: Mapping[str, int], *, tenant: str | None, project: str | None, business_line: str | None
+) -> Document:
+    """The document of one queue."""
+    return _set(
+        business_line=business_line,
+        card_quota=dict(cards),
+        cpu_milli=queue.cpu_milli,
+        deserved=queue.deserved or None,
+        guarantee=queue.guarantee or None,
+        memory_bytes=None if queue.memory_mib is None else queue.memory_mib * MIB,
+        parent=queue.parent,
+        priority=queue.priority,
+        project=project,
+        reclaimable=queue.reclaimable,
+        service_type=queue.service_type,
+        state="Open" if queue.state == "Open" else "Closed",
+        tenant=tenant,
+        weight=queue.weight,
+    )
+
+
+def _set(**fields: Any) -> Document:
+    """The fields that are set, in the order of their names."""
+    return {name: value for name, value in fields.items() if value is not None and value != ""}
+
+
+_Cards = dict[str, dict[str, int]]
+
+
+def _card_rows(cluster: Cluster) -> dict[tuple[str, int], _Cards]:
+    """(kind of the owner, its key) → service type → card → count. One query; PostgreSQL does the grouping."""
+    rows = (
+        CardQuota.objects.filter(cluster=cluster)
+        .order_by()
+        .values_list("queue_id", "project_id", "tenant_id", "service_type")
+        .annotate(
+            names=ArrayAgg("card_type__name", order_by="card_type__name"),
+            counts=ArrayAgg("cards", order_by="card_type__name"),
+        )
+    )
+    found: dict[tuple[str, int], _Cards] = defaultdict(dict)
+    for queue, project, tenant, service_type, names, counts in rows:
+        owner = ("queue", queue) if queue else ("project", project) if project else ("tenant", tenant)
+        found[owner][service_type] = dict(zip(names, counts, strict=True))
+    return found
+
+
+def _compute_rows(cluster: Cluster) -> dict[tuple[str, int], dict[str, Document]]:
+    found: dict[tuple[str, int], dict[str, Document]] = defaultdict(dict)
+    for project, tenant, service_type, cpu, memory in ComputeQuota.objects.filter(cluster=cluster).values_list(
+        "project_id", "tenant_id", "service_type", "cpu_milli", "memory_mib"
+    ):
+        owner = ("project", project) if project else ("tenant", tenant)
+        figures = _set(cpu_milli=cpu, memory_bytes=None if memory is None else memory * MIB)
+        if figures:
+            found[owner][service_type] = figures
+    return found
+
+
+def _limits(cards: _Cards, compute: Mapping[str, Document]) -> Document:
+    """``quota`` of a tenant or project: only the service types that have any limit."""
+    return {
+        kind: ({"card_quota": cards[kind]} if kind in cards else {}) | compute.get(kind, {})
+        for kind in sorted({*cards, *compute})
+    }
+
+
+def _others(cluster: Cluster) -> Documents:
+    """Classes, declared card types, grants and tide plans."""
+    documents: Documents = {}
+    for row in PriorityClass.objects.filter(cluster=cluster):
+        documents[key_of("priority-class", row.name)] = _set(
+            description=row.description,
+            global_default=row.global_default,
+            preemption_policy=row.preemption_policy,
+            value=row.value,
+        )
+    for card in CardType.objects.filter(cluster=cluster, discovered=False).select_related("parent"):
+        documents[key_of("card-type", card.name)] = _set(
+            kind=card.kind, parent=card.parent.name if card.parent else None, resource=card.resource
+        )
+    for namespace, queue in NamespaceGrant.objects.filter(cluster=cluster).values_list("namespace", "queue__name"):
+        documents[key_of("grant", namespace, queue)] = {}
+    for plan in TidePlan.objects.filter(cluster=cluster):
+        documents[key_of("tide-plan", plan.name)] = {
+            "enabled": plan.enabled,
+            "layers": plan.layers,
+            "time_zone": plan.time_zone,
+        }
+    return documents
+
+
+def within_sight(reading: TreeReading, access: Access) -> Documents:
+    """What the caller may see: their tenants with all below, and what belongs to the cluster as a whole.
+
+    Tide plans name queues of everybody; they are for those who see everything.
+    """
+    if access.everything:
+        return reading.documents
+    own = {slug for slug, pk in reading.tenant_ids.items() if pk in access.tenant_ids}
+    return {key: document for key, document in reading.documents.items() if _tenant_sees(key, reading.documents, own)}
+
+
+def _tenant_sees(key: str, documents: Documents, own: set[str]) -> bool:
+    kind = kind_of(key)
+    if kind in ("priority-class", "card-type"):
+        return True
+    return kind != "tide-plan" and tenant_of(key, documents) in own
+
+
+def tenant_of(key: str, documents: Mapping[str, Document]) -> str | None:
+    """The slug of the tenant that an object belongs to; None for the platform's own and the cluster's."""
+    kind, parts = kind_of(key), parts_of(key)
+    if kind in ("tenant", "project"):
+        return parts[0]
+    if kind == "business-line":
+        return None if parts[0] == "-" else parts[0]
+    if kind == "grant":
+        key = key_of("queue", parts[1])
+    return documents.get(key, {}).get("tenant") if kind in ("queue", "grant") else None
+
+
+# -- what a plan needs to know beside the tree -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What the rules of the tree look at besides the intent: hardware, names of cards, and what is in use now."""
+
+    hardware: Mapping[str, int]
+    ratios: Mapping[str, float]
+    card_names: frozenset[str]
+    # queue → card → cards in use; a queue without a figure uses nothing that anybody has seen.
+    in_use: Mapping[str, Mapping[str, float]]
+    live_gangs: Mapping[str, int]
+
+
+def surroundings_of(cluster: Cluster, leaving: Iterable[str] = ()) -> Surroundings:
+    """Read them; ``leaving`` names the queues that are about to be deleted, whose gangs are counted too."""
+    names = list(leaving)
+    in_use: dict[str, dict[str, float]] = defaultdict(dict)
+    for queue, card, milli in QueueUsage.objects.filter(queue__cluster=cluster, allocated__gt=0).values_list(
+        "queue__name", "card", "allocated"
+    ):
+        in_use[queue][card] = milli / 1000
+    gangs: dict[str, int] = {}
+    if names:
+        rows = Gang.objects.filter(cluster=cluster, queue_name__in=names, gone_at__isnull=True)
+        rows = rows.exclude(state__in=TERMINAL_GANG_STATES)
+        gangs = dict(rows.order_by().values_list("queue_name").annotate(count=Count("pk")))
+    return Surroundings(
+        hardware=hardware_of(cluster),
+        ratios={
+            ServiceType.INFERENCE.value: float(cluster.overcommit_inference),
+            ServiceType.TRAINING.value: float(cluster.overcommit_training),
+        },
+        card_names=frozenset(CardType.objects.filter(cluster=cluster).values_list("name", flat=True)),
+        in_use=in_use,
+        live_gangs=gangs,
+    )
+
+
+# -- changes -----------------------------------------------------------------------------------------------------------
+
+
+def visible_changes(access: Access) -> QuerySet[QuotaChange]:
+    """All for those who see everything; else one's own, and those that touch nothing but tenants of the caller's."""
+    changes = QuotaChange.objects.select_related("cluster")
+    if access.everything:
+        return changes
+    mine = Q(author_id=access.user_id) if access.user_id is not None and access.limited_to is None else Q(pk__in=[])
+    all_ours = Q(platform_wide=False, tenant_ids__contained_by=sorted(access.tenant_ids)) & ~Q(tenant_ids=[])
+    return changes.filter(mine | all_ours, cluster__in=visible_clusters(access))
+
+
+def objects_of(change: QuotaChange) -> QuerySet[ChangeObject]:
+    """The Kubernetes objects that a change brings to its cluster."""
+    return ChangeObject.objects.filter(change=change)

@@ -1,0 +1,339 @@
+"""Whether edits may be made: references between documents, what is deleted, and the sum rules. Pure functions."""
+
+from __future__ import annotations
+
+import difflib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from tidesched_web.changes.documents import MIB, REPLACE, Fault
+from tidesched_web.changes.tree_document import (
+    PLATFORM,
+    Document,
+    Documents,
+    key_of,
+    kind_of,
+    parts_of,
+    pointer,
+)
+from tidesched_web.quota.tree_rules import CPU, MEMORY, ROOT, Breach, Holder, Tree, worsened
+
+_FIELD_OF = {CPU: "cpu_milli", MEMORY: "memory_bytes"}
+
+
+def references(
+    before: Mapping[str, Document], after: Mapping[str, Document], edits: Mapping[str, Any], card_names: Iterable[str]
+) -> Iterator[Fault]:
+    """What an edited document names has to be there, and what is deleted must not be named by anybody."""
+    cards = {*card_names, *(parts_of(key)[0] for key in after if kind_of(key) == "card-type")}
+    cards -= {parts_of(key)[0] for key, patch in edits.items() if kind_of(key) == "card-type" and patch is None}
+    for key in sorted(edits):
+        document = after.get(key)
+        if document is None:
+            continue
+        yield from _unknown_cards(key, document, cards)
+        match kind_of(key):
+            case "queue":
+                yield from _queue(key, document, after)
+            case "project" | "business-line":
+                yield from _owned(key, after)
+            case "grant":
+                yield from _grant(key, after)
+        if key in before:
+            yield from _fixed(key, before[key], document, edits[key])
+    gone = {key for key, patch in edits.items() if patch is None and key in before}
+    if gone:
+        yield from _still_named(gone, after)
+
+
+def _queue(key: str, document: Document, after: Mapping[str, Document]) -> Iterator[Fault]:
+    """An inference queue has a project, a training queue a business line; a project may come with it."""
+    tenant, project, line = (document.get(name) for name in ("tenant", "project", "business_line"))
+    service_type = document.get("service_type")
+    if service_type == "inference":
+        if not tenant:
+            yield Fault(key, "/tenant", "required", _("An inference queue belongs to a tenant."))
+        if not project:
+            yield Fault(key, "/project", "required", _("An inference queue belongs to a project."))
+        if line:
+            yield Fault(key, "/business_line", "invalid", _("A business line is for training queues."))
+    elif service_type == "training" and not line:
+        yield Fault(key, "/business_line", "required", _("A training queue belongs to a business line."))
+    if tenant and key_of("tenant", tenant) not in after:
+        yield _missing(key, "/tenant", "tenant", tenant, after)
+        return
+    if project and key_of("project", tenant, project) not in after:
+        yield _missing(key, "/project", "project", f"{tenant or PLATFORM}/{project}", after)
+    if line and service_type == "training" and key_of("business-line", tenant, line) not in after:
+        yield _missing(key, "/business_line", "business-line", f"{tenant or PLATFORM}/{line}", after)
+
+
+def _owned(key: str, after: Mapping[str, Document]) -> Iterator[Fault]:
+    tenant = parts_of(key)[0]
+    platform = kind_of(key) == "business-line" and tenant == PLATFORM
+    if not platform and key_of("tenant", tenant) not in after:
+        yield _missing(key, "", "tenant", tenant, after)
+
+
+def _grant(key: str, after: Mapping[str, Document]) -> Iterator[Fault]:
+    queue = parts_of(key)[1]
+    if key_of("queue", queue) not in after:
+        yield _missing(key, "", "queue", queue, after)
+
+
+def _missing(key: str, field: str, kind: str, name: str, after: Mapping[str, Document]) -> Fault:
+    known = [other.partition("/")[2] for other in after if kind_of(other) == kind]
+    near = difflib.get_close_matches(name, known, n=1)
+    said = _("There is no %(kind)s %(name)s.") % {"kind": kind.replace("-", " "), "name": name}
+    if near:
+        said += " " + _("Did you mean %(near)s?") % {"near": near[0]}
+    return Fault(key, field, "unknown_reference", said)
+
+
+def _card_maps(document: Document) -> Iterator[tuple[str, Mapping[str, int]]]:
+    if "card_quota" in document:
+        yield "/card_quota", document["card_quota"]
+    for service_type, limits in document.get("quota", {}).items():
+        yield pointer("quota", service_type, "card_quota"), limits.get("card_quota", {})
+
+
+def _unknown_cards(key: str, document: Document, cards: set[str]) -> Iterator[Fault]:
+    for field, counts in _card_maps(document):
+        for name in counts:
+            if name not in cards:
+                near = difflib.get_close_matches(name, sorted(cards), n=1)
+                said = _("This cluster has no card type %(name)s.") % {"name": name}
+                if near:
+                    said += " " + _("Did you mean %(near)s?") % {"near": near[0]}
+                yield Fault(key, field + pointer(name), "unknown_card", said)
+
+
+def _fixed(key: str, before: Document, document: Document, patch: Any) -> Iterator[Fault]:
+    kind = kind_of(key)
+    if kind == "queue" and document.get("service_type") != before["service_type"]:
+        said = _("The service type of a queue stays: its gangs were admitted under it. Make another queue.")
+        yield Fault(key, "/service_type", "immutable", said)
+    if kind == "priority-class" and document.get("value") != before["value"] and not patch.get(REPLACE):
+        said = _("Kubernetes cannot edit the value of a live class. Replacing it is an act of its own: say replace.")
+        yield Fault(key, "/value", "replace_needed", said)
+
+
+def _still_named(gone: set[str], after: Mapping[str, Document]) -> Iterator[Fault]:
+    """What is deleted although a document that stays names it; one fault for each, with the first names."""
+    namers: dict[str, list[str]] = defaultdict(list)
+    lost_cards = {parts_of(key)[0]: key for key in gone if kind_of(key) == "card-type"}
+    for key, document in after.items():
+        for other in _named_by(key, document):
+            if other in gone:
+                namers[other].append(key)
+        if lost_cards:
+            named = {name for _field, counts in _card_maps(document) for name in counts}
+            if kind_of(key) == "card-type":
+                named.add(document.get("parent", ""))
+            for name in named & lost_cards.keys():
+                namers[lost_cards[name]].append(key)
+    for key, found in sorted(namers.items()):
+        names = ", ".join(found[:3]) + (" …" if len(found) > 3 else "")
+        said = _("%(count)d objects depend on it: %(names)s.") % {"count": len(found), "names": names}
+        yield Fault(key, "", "in_use", said, in_use=len(found), sibling=found[0])
+
+
+def _named_by(key: str, document: Document) -> Iterator[str]:
+    kind = kind_of(key)
+    if kind == "queue":
+        tenant = document.get("tenant")
+        if tenant:
+            yield key_of("tenant", tenant)
+        if "project" in document:
+            yield key_of("project", tenant, document["project"])
+        if "business_line" in document:
+            yield key_of("business-line", tenant, document["business_line"])
+    elif kind in ("project", "business-line"):
+        yield key_of("tenant", parts_of(key)[0])
+    elif kind == "grant":
+        yield key_of("queue", parts_of(key)[1])
+
+
+def drained(edits: Mapping[str, Any], live_gangs: Mapping[str, int]) -> Iterator[Fault]:
+    """A queue closes, drains, then goes: none is deleted while it has gangs."""
+    for key, patch in sorted(edits.items()):
+        count = live_gangs.get(parts_of(key)[0], 0) if patch is None and kind_of(key) == "queue" else 0
+        if count:
+            said = _("It still has %(count)d gangs. Close it and delete it when they have ended.")
+            yield Fault(key, "", "not_drained", said % {"count": count}, in_use=count)
+
+
+# -- the sum rules -----------------------------------------------------------------------------------------------------
+
+
+def tree_of(documents: Mapping[str, Document], hardware: Mapping[str, int], ratios: Mapping[str, float]) -> Tree:
+    """The documents as the rules of the quota tree look at them; O(documents × cards)."""
+    holders: dict[str, Holder] = {}
+    for key, document in documents.items():
+        kind = kind_of(key)
+        if kind == "queue":
+            service_type = document["service_type"]
+            cards = {service_type: document["card_quota"]}
+            holder = Holder(_holder(key), key, _parent(document), cards, {service_type: _compute(document)})
+        elif kind in ("tenant", "project"):
+            quota = document["quota"]
+            holder = Holder(
+                _holder(key),
+                key,
+                ROOT if kind == "tenant" else f"tenant:{parts_of(key)[0]}",
+                {name: limits["card_quota"] for name, limits in quota.items() if "card_quota" in limits},
+                {name: _compute(limits) for name, limits in quota.items()},
+            )
+        else:
+            continue
+        holders[holder.key] = holder
+    return Tree(holders, hardware, ratios)
+
+
+def _holder(key: str) -> str:
+    kind, _slash, name = key.partition("/")
+    return f"{kind}:{name}"
+
+
+def _parent(queue: Document) -> str:
+    tenant, project = queue.get("tenant"), queue.get("project")
+    if tenant and project:
+        return f"project:{tenant}/{project}"
+    return f"tenant:{tenant}" if tenant else ROOT
+
+
+def _compute(figures: Mapping[str, Any]) -> dict[str, int]:
+    found = {}
+    if "cpu_milli" in figures:
+        found[CPU] = figures["cpu_milli"]
+    if "memory_bytes" in figures:
+        found[MEMORY] = figures["memory_bytes"] // MIB
+    return found
+
+
+def breaches(
+    before: Mapping[str, Document],
+    after: Mapping[str, Document],
+    *,
+    hardware: Mapping[str, int],
+    ratios: Mapping[str, float],
+    in_use: Mapping[str, Mapping[str, float]],
+) -> list[Fault]:
+    """Sums that the edits push, or push further, beyond what is there; one fault at each figure that did it."""
+    old, new = tree_of(before, hardware, ratios), tree_of(after, hardware, ratios)
+    faults: list[Fault] = []
+    for breach in worsened(old, new):
+        faults += _at_figures(breach, old, new, in_use)
+    return faults
+
+
+def _at_figures(breach: Breach, old: Tree, new: Tree, in_use: Mapping[str, Mapping[str, float]]) -> list[Fault]:
+    """The edited figures below (or of) the breached holder; where only structure moved, the holders that moved."""
+    kind, resource = breach.service_type, breach.resource
+    below = _below(new, breach.holder)
+    raised = [key for key in below if _figure(new, key, kind, resource) > _figure(old, key, kind, resource)]
+    moved = [key for key in below if key not in old.holders or old.holders[key].parent != new.holders[key].parent]
+    own = new.holders.get(breach.holder)
+    lowered = own is not None and _tighter(old.holders.get(own.key), own, kind, resource)
+    at = raised or moved or ([breach.holder] if lowered else []) or [breach.largest_child]
+    if lowered and own is not None and own.key not in at:
+        at.append(own.key)
+    scale = MIB if resource == MEMORY else 1
+    return [
+        Fault(
+            object=new.holders[key].name,
+            field=_field(new.holders[key], kind, resource),
+            code=_code(key, own),
+            detail=_sentence(breach, own, scale),
+            requested=breach.requested * scale,
+            limit=breach.limit * scale,
+            in_use=_in_use(new, key, kind, resource, in_use),
+            sibling=_sibling(new, breach, at),
+        )
+        for key in at
+    ]
+
+
+def _below(tree: Tree, holder: str) -> list[str]:
+    """All holders below one, O(holders)."""
+    found = []
+    for key, candidate in tree.holders.items():
+        parent, steps = candidate.parent, 0
+        while parent not in (holder, ROOT) and parent in tree.holders and steps < 4:
+            parent, steps = tree.holders[parent].parent, steps + 1
+        if parent == holder:
+            found.append(key)
+    return found
+
+
+def _figure(tree: Tree, key: str, service_type: str, resource: str) -> float:
+    """A holder's own figure; no limit counts as nothing, since then its children are counted."""
+    holder = tree.holders.get(key)
+    limit = holder.limit(service_type, resource) if holder else None
+    return limit or 0
+
+
+def _tighter(old: Holder | None, new: Holder, service_type: str, resource: str) -> bool:
+    """Whether a holder hands out less than before; no limit is the most."""
+    limit, earlier = new.limit(service_type, resource), old.limit(service_type, resource) if old else None
+    return limit is not None and (earlier is None or limit < earlier)
+
+
+def _field(holder: Holder, service_type: str, resource: str) -> str:
+    name = [_FIELD_OF[resource]] if resource in _FIELD_OF else ["card_quota", resource]
+    return pointer(*name) if holder.kind == "queue" else pointer("quota", service_type, *name)
+
+
+def _code(key: str, own: Holder | None) -> str:
+    if own is None:
+        return "exceeds_hardware"
+    return "below_children" if key == own.key else f"exceeds_{own.kind}"
+
+
+def _sentence(breach: Breach, own: Holder | None, scale: int) -> str:
+    whose = own.name if own else _("the hardware of the cluster")
+    said = _("%(resource)s: %(service_type)s asks for %(requested)s in sum, but %(whose)s has %(limit)s.")
+    return said % {
+        "resource": breach.resource,
+        "service_type": breach.service_type,
+        "requested": breach.requested * scale,
+        "whose": whose,
+        "limit": breach.limit * scale,
+    }
+
+
+def _sibling(tree: Tree, breach: Breach, at: list[str]) -> str | None:
+    """Who could give way: the largest claim at the same parent among those that the edits leave alone."""
+    claims = [
+        (_figure(tree, key, breach.service_type, breach.resource), key)
+        for key, holder in tree.holders.items()
+        if holder.parent == breach.holder and key not in at
+    ]
+    figure, key = max(claims, default=(0, ""), key=lambda claim: (claim[0], claim[1]))
+    return tree.holders[key].name if key and figure else None
+
+
+def _in_use(
+    tree: Tree, key: str, service_type: str, resource: str, in_use: Mapping[str, Mapping[str, float]]
+) -> float | None:
+    """Cards in use now in a holder; unknown (None) for cpu and memory."""
+    if resource in _FIELD_OF:
+        return None
+    queues = [key] if key.startswith("queue:") else [name for name in _below(tree, key) if name.startswith("queue:")]
+    return sum(
+        in_use.get(name.partition(":")[2], {}).get(resource, 0.0)
+        for name in queues
+        if service_type in tree.holders[name].cards
+    )
+
+
+def completed(before: Documents, edits: Mapping[str, Any]) -> dict[str, Any]:
+    """Edits with what goes along: the grants of a queue that is deleted."""
+    gone = {parts_of(key)[0] for key, patch in edits.items() if patch is None and kind_of(key) == "queue"}
+    if not gone:
+        return dict(edits)
+    grants = [key for key in before if kind_of(key) == "grant" and parts_of(key)[1] in gone]
+    return {**edits, **dict.fromkeys(grants)}
