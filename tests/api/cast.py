@@ -56,6 +56,12 @@ class ApiClient(Client):
         named = {f"HTTP_{name.upper()}": value for name, value in headers.items()}
         return self.post(f"/api/v1/{path}", orjson.dumps(body or {}), content_type="application/json", **named)
 
+    def change(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
+        """PATCH, PUT or DELETE with a JSON body; `If_Match="*"` and the like as headers."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        address = path if "/api/v1/" in path else f"/api/v1/{path}"
+        return self.generic(method, address, orjson.dumps(body or {}), "application/json", headers=named)
+
 
 @dataclass
 class World:

@@ -77,6 +77,12 @@ def visible_users(access: Access) -> QuerySet[User]:
     return users.filter(memberships__tenant_id__in=access.admin_of).distinct()
 
 
+def known_users(access: Access) -> QuerySet[User]:
+    """Accounts that may be named as members: an admin of a tenant may name any active one by its exact user name."""
+    users = User.objects.filter(is_active=True)
+    return users if access.everything or access.admin_of else users.none()
+
+
 def user_by_name(username: str) -> User | None:
     """The account of this name."""
     return User.objects.filter(username=username).first()

@@ -4,14 +4,15 @@ from django.urls import include, path
 from rest_framework.routers import SimpleRouter
 
 from tidesched_web.api import index, schema
-from tidesched_web.api.v1 import accounts, audit, clusters, quota, scheduling, workloads
+from tidesched_web.api.v1 import accounts, audit, clusters, owners, quota, scheduling, workloads
 
 app_name = "api"
 
 router = SimpleRouter(use_regex_path=False)
 router.register("clusters", clusters.Clusters, "clusters")
-router.register("tenants", accounts.Tenants, "tenants")
-router.register("projects", accounts.Projects, "projects")
+router.register("tenants", owners.Tenants, "tenants")
+router.register("projects", owners.Projects, "projects")
+router.register("business-lines", owners.BusinessLines, "business-lines")
 router.register("queues", quota.Queues, "queues")
 router.register("card-types", clusters.CardTypes, "card-types")
 router.register("priority-classes", quota.PriorityClasses, "priority-classes")

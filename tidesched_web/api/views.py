@@ -7,6 +7,7 @@ from typing import Any, ClassVar, TypeAlias, cast
 from django.db.models import Model, QuerySet
 from rest_framework import mixins, viewsets
 from rest_framework.exceptions import MethodNotAllowed
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -15,6 +16,7 @@ from tidesched_web.accounts.models import ApiToken, User
 from tidesched_web.accounts.selectors import access_of
 from tidesched_web.api import pagination
 from tidesched_web.api.filters import ReferenceFilter, StrictBackend, refuse_unknown
+from tidesched_web.api.writes import DRY_RUN
 from tidesched_web.common.permissions import Access, require_scope
 
 # Named here, since the views have a method `list`.
@@ -23,9 +25,13 @@ Documents: TypeAlias = list[dict[str, Any]]
 
 
 class ScopedView(APIView):
-    """A view that knows its caller's rights. ``scopes``: any one of these lets a token in."""
+    """A view that knows its caller's rights.
+
+    ``scopes``: any one of these lets a token in; ``write_scopes`` stand in their place where something is written.
+    """
 
     scopes: ClassVar[tuple[str, ...]]
+    write_scopes: ClassVar[tuple[str, ...]] = ()
     metadata_class = None  # OPTIONS has nothing to say that the OpenAPI document does not
     access: Access
     caller: User
@@ -37,8 +43,9 @@ class ScopedView(APIView):
         token = request.auth if isinstance(request.auth, ApiToken) else None
         self.caller = cast("User", request.user)  # the permission classes let nobody else come this far
         self.access = access_of(self.caller, token)
-        require_scope(self.access, *self.scopes)
-        refuse_unknown(request, self.known_parameters())
+        writes = request.method not in SAFE_METHODS
+        require_scope(self.access, *((writes and self.write_scopes) or self.scopes))
+        refuse_unknown(request, {*self.known_parameters(), *((DRY_RUN,) if writes and self.write_scopes else ())})
 
     def known_parameters(self) -> set[str]:
         """Names of the query parameters that this request may have."""
@@ -95,9 +102,23 @@ class ReadView(ScopedView, mixins.ListModelMixin, mixins.RetrieveModelMixin, vie
                 kind.refuse_unknown_name(name, request.query_params.get(name, ""), self.access)
 
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        row = self.get_object()
-        headers = {"ETag": f'"{row.version}"'} if self.etag else {}
+        return self.shown(self.get_object())
+
+    def shown(self, row: Model) -> Response:
+        """One object as it is read, with its ETag."""
+        headers = {"ETag": f'"{row.version}"'} if self.etag else {}  # type: ignore[attr-defined]  # etag says so
         return Response(self.documents([row])[0], headers=headers)
+
+    def made(self, row: Model) -> Response:
+        """The answer to a POST: the new object, read anew with all that its document needs, and where it is."""
+        response = self.shown(self.visible().get(pk=row.pk))
+        response.status_code = 201
+        response.headers["Location"] = str(response.data["url"])
+        return response
+
+    def changed(self, row: Model) -> Response:
+        """The answer to a PATCH."""
+        return self.shown(self.visible().get(pk=row.pk))
 
     def documents(self, rows: Rows) -> Documents:
         """Rows as the API shows them."""

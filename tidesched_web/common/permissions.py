@@ -50,3 +50,19 @@ def require_platform_admin(access: Access) -> None:
     if not access.administers:
         raise DomainError("permission_denied", "Only a platform admin may do this.")
     require_scope(access, "admin")
+
+
+def require_admin_of(access: Access, tenant_id: int | None) -> None:
+    """Refuse everybody but the admins of this tenant and of the platform; what has no tenant is the platform's.
+
+    A token needs the scope of what it does besides (the view asks for it).
+    """
+    if access.administers or (tenant_id is not None and tenant_id in access.admin_of):
+        return
+    raise DomainError("permission_denied", "Only an admin of the tenant, or a platform admin, may do this.")
+
+
+def require_administrator(access: Access) -> None:
+    """Refuse everybody but platform admins, whatever the scopes: the view has asked for the one that is needed."""
+    if not access.administers:
+        raise DomainError("permission_denied", "Only a platform admin may do this.")

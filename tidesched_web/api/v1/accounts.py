@@ -1,11 +1,11 @@
-"""`tenants`, `projects`, `members` and `tokens`."""
+"""`members` and `tokens`."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import django_filters
-from django.db.models import Prefetch, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
@@ -13,11 +13,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tidesched_web.accounts import services
-from tidesched_web.accounts.models import ApiToken, Membership, Project, Scope, Tenant, TenantRole
+from tidesched_web.accounts.models import ApiToken, Membership, Scope, Tenant, TenantRole
 from tidesched_web.accounts.selectors import (
-    visible_business_lines,
+    known_users,
     visible_memberships,
-    visible_projects,
     visible_tenants,
     visible_tokens,
 )
@@ -25,64 +24,18 @@ from tidesched_web.accounts.tokens import parse_lifetime
 from tidesched_web.api.body import checked_body
 from tidesched_web.api.filters import ReferenceFilter, TextFilter
 from tidesched_web.api.idempotency import idempotent
-from tidesched_web.api.v1.clusters import IDEMPOTENCY
+from tidesched_web.api.v1.references import referred
 from tidesched_web.api.v1.serializers.accounts import (
     MemberDocument,
     NewTokenDocument,
-    ProjectDocument,
-    TenantDocument,
     TokenDocument,
     TokenInput,
 )
+from tidesched_web.api.v1.serializers.owners import DeleteInput, MemberInput, MemberPatch
 from tidesched_web.api.views import ReadView
+from tidesched_web.api.writes import DRY_RUN_PARAMETER, IDEMPOTENCY, write
 from tidesched_web.common.errors import DomainError
-from tidesched_web.quota.selectors import with_limits
-
-
-class TenantFilters(django_filters.FilterSet):
-    """Filters of `tenants`."""
-
-    slug = TextFilter()
-    name = TextFilter()
-
-
-class Tenants(ReadView):
-    """Tenants that the caller belongs to."""
-
-    scopes = (Scope.QUOTA_READ,)
-    model = Tenant
-    serializer_class = TenantDocument
-    filterset_class = TenantFilters
-    etag = True
-
-    def visible(self) -> QuerySet[Tenant]:
-        return with_limits(visible_tenants(self.access), "tenant").prefetch_related(
-            Prefetch("projects", queryset=visible_projects(self.access).select_related(None).order_by("slug")),
-            Prefetch(
-                "business_lines", queryset=visible_business_lines(self.access).select_related(None).order_by("slug")
-            ),
-        )
-
-
-class ProjectFilters(django_filters.FilterSet):
-    """Filters of `projects`."""
-
-    tenant = ReferenceFilter(relation="tenant", by="slug", among=visible_tenants)
-    slug = TextFilter()
-    name = TextFilter()
-
-
-class Projects(ReadView):
-    """Projects of the caller's tenants."""
-
-    scopes = (Scope.QUOTA_READ,)
-    model = Project
-    serializer_class = ProjectDocument
-    filterset_class = ProjectFilters
-    etag = True
-
-    def visible(self) -> QuerySet[Project]:
-        return with_limits(visible_projects(self.access), "project")
+from tidesched_web.common.permissions import require_admin_of
 
 
 class MemberFilters(django_filters.FilterSet):
@@ -94,15 +47,48 @@ class MemberFilters(django_filters.FilterSet):
 
 
 class Members(ReadView):
-    """Who belongs to the caller's tenants, and as what."""
+    """Who belongs to the caller's tenants, and as what. The admins of a tenant, and of the platform, change it."""
 
     scopes = (Scope.QUOTA_READ,)
+    write_scopes = (Scope.ADMIN,)
     model = Membership
     serializer_class = MemberDocument
     filterset_class = MemberFilters
 
     def visible(self) -> QuerySet[Membership]:
         return visible_memberships(self.access)
+
+    @extend_schema(request=MemberInput, responses={201: MemberDocument}, parameters=[IDEMPOTENCY, DRY_RUN_PARAMETER])
+    @write
+    def create(self, request: Request) -> Response:
+        """Take somebody into a tenant. An admin of the tenant names a known account by its user name."""
+        wanted = checked_body(MemberInput, request)
+        tenant = referred(visible_tenants(self.access), wanted.pop("tenant"), "/tenant", by="slug")
+        require_admin_of(self.access, tenant.pk)
+        user = referred(known_users(self.access), wanted.pop("user"), "/user", by="username", code="unknown_user")
+        if visible_memberships(self.access).filter(user=user, tenant=tenant).exists():
+            text = f"{user.username} belongs to {tenant.slug} already."
+            raise DomainError.for_field("/user", text, code="already_exists")
+        return self.made(services.set_membership(user=user, tenant=tenant, **wanted, actor=self.access.actor))
+
+    @extend_schema(request=MemberPatch, responses=MemberDocument, parameters=[DRY_RUN_PARAMETER])
+    @write
+    def partial_update(self, request: Request, pk: int) -> Response:
+        """Give another role."""
+        member = self.get_object()
+        require_admin_of(self.access, member.tenant_id)
+        wanted = checked_body(MemberPatch, request)
+        services.set_membership(user=member.user, tenant=member.tenant, **wanted, actor=self.access.actor)
+        return self.changed(member)
+
+    @extend_schema(request=DeleteInput, responses={204: None}, parameters=[DRY_RUN_PARAMETER])
+    @write
+    def destroy(self, request: Request, pk: int) -> Response:
+        """Take somebody out of a tenant."""
+        member = self.get_object()
+        require_admin_of(self.access, member.tenant_id)
+        services.remove_membership(membership=member, **checked_body(DeleteInput, request), actor=self.access.actor)
+        return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 class TokenFilters(django_filters.FilterSet):

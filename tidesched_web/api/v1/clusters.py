@@ -6,7 +6,7 @@ from typing import Any
 
 import django_filters
 from django.db.models import QuerySet
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from tidesched_web.accounts.models import Scope
 from tidesched_web.api.body import checked_body
 from tidesched_web.api.filters import ReferenceFilter, TextFilter
-from tidesched_web.api.idempotency import HEADER, idempotent
+from tidesched_web.api.idempotency import idempotent
 from tidesched_web.api.v1.serializers.clusters import (
     CardTypeDocument,
     ClusterDocument,
@@ -23,6 +23,7 @@ from tidesched_web.api.v1.serializers.clusters import (
     ReasonInput,
 )
 from tidesched_web.api.views import ReadView
+from tidesched_web.api.writes import IDEMPOTENCY
 from tidesched_web.clusters import services
 from tidesched_web.clusters.models import CardKind, CardType, Cluster, ClusterMode, Node
 from tidesched_web.clusters.selectors import ruling_policy, visible_card_types, visible_clusters, visible_nodes
@@ -30,8 +31,6 @@ from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import require_platform_admin
 from tidesched_web.quota.selectors import with_promised
 from tidesched_web.scheduling.selectors import clusters_with_sessions
-
-IDEMPOTENCY = OpenApiParameter(HEADER, str, OpenApiParameter.HEADER, description="Send again without doing it twice.")
 
 
 class ClusterFilters(django_filters.FilterSet):

@@ -1,0 +1,207 @@
+"""`tenants`, `projects` and `business-lines`: who the cards are for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import django_filters
+from django.db.models import Prefetch, QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from tidesched_web.accounts.models import BusinessLine, Project, Scope, Tenant
+from tidesched_web.accounts.selectors import visible_business_lines, visible_projects, visible_tenants
+from tidesched_web.api.body import checked_body
+from tidesched_web.api.filters import ReferenceFilter, TextFilter
+from tidesched_web.api.v1.references import referred
+from tidesched_web.api.v1.serializers.accounts import ProjectDocument, TenantDocument
+from tidesched_web.api.v1.serializers.owners import (
+    BusinessLineDocument,
+    BusinessLineInput,
+    DeleteInput,
+    NamePatch,
+    ProjectInput,
+    TenantInput,
+    TenantPatch,
+)
+from tidesched_web.api.views import ReadView
+from tidesched_web.api.writes import DRY_RUN_PARAMETER, IDEMPOTENCY, IF_MATCH, expected_version, write
+from tidesched_web.common.permissions import require_admin_of, require_administrator
+from tidesched_web.quota import services
+from tidesched_web.quota.dependent_selectors import dependents_of
+from tidesched_web.quota.selectors import with_limits
+
+MAKES = [IDEMPOTENCY, DRY_RUN_PARAMETER]
+CHANGES = [IF_MATCH, DRY_RUN_PARAMETER]
+
+
+def deleted(row: Any) -> Response:
+    """The answer to a DELETE: nothing, or what would go along where it is a dry run."""
+    response = Response(status=status.HTTP_204_NO_CONTENT)
+    response.data = {"dependents": [group.to_json() for group in row]} if row else None
+    return response
+
+
+class TenantFilters(django_filters.FilterSet):
+    """Filters of `tenants`."""
+
+    slug = TextFilter()
+    name = TextFilter()
+
+
+class Tenants(ReadView):
+    """Tenants that the caller belongs to."""
+
+    scopes = (Scope.QUOTA_READ,)
+    write_scopes = (Scope.QUOTA_WRITE,)
+    model = Tenant
+    serializer_class = TenantDocument
+    filterset_class = TenantFilters
+    etag = True
+
+    def visible(self) -> QuerySet[Tenant]:
+        return with_limits(visible_tenants(self.access), "tenant").prefetch_related(
+            Prefetch("projects", queryset=visible_projects(self.access).select_related(None).order_by("slug")),
+            Prefetch(
+                "business_lines", queryset=visible_business_lines(self.access).select_related(None).order_by("slug")
+            ),
+        )
+
+    @extend_schema(request=TenantInput, responses={201: TenantDocument}, parameters=MAKES)
+    @write
+    def create(self, request: Request) -> Response:
+        """Make a tenant. Platform admins only."""
+        require_administrator(self.access)
+        wanted = checked_body(TenantInput, request)
+        return self.made(services.create_tenant(**wanted, actor=self.access.actor))
+
+    @extend_schema(request=TenantPatch, responses=TenantDocument, parameters=CHANGES)
+    @write
+    def partial_update(self, request: Request, pk: int) -> Response:
+        """Change what it is called; members left out stay."""
+        tenant = self.get_object()
+        require_admin_of(self.access, tenant.pk)
+        wanted = checked_body(TenantPatch, request)
+        services.update_tenant(tenant=tenant, **wanted, version=expected_version(request), actor=self.access.actor)
+        return self.changed(tenant)
+
+    @extend_schema(request=DeleteInput, responses={204: None}, parameters=CHANGES)
+    @write
+    def destroy(self, request: Request, pk: int) -> Response:
+        """Delete it; refused (409 `in_use`) while it has queues. Platform admins only."""
+        tenant = self.get_object()
+        require_administrator(self.access)
+        wanted = checked_body(DeleteInput, request)
+        along = dependents_of(tenant)
+        services.delete_tenant(tenant=tenant, **wanted, version=expected_version(request), actor=self.access.actor)
+        return deleted(along)
+
+
+class ProjectFilters(django_filters.FilterSet):
+    """Filters of `projects`."""
+
+    tenant = ReferenceFilter(relation="tenant", by="slug", among=visible_tenants)
+    slug = TextFilter()
+    name = TextFilter()
+
+
+class Projects(ReadView):
+    """Projects of the caller's tenants."""
+
+    scopes = (Scope.QUOTA_READ,)
+    write_scopes = (Scope.QUOTA_WRITE,)
+    model = Project
+    serializer_class = ProjectDocument
+    filterset_class = ProjectFilters
+    etag = True
+
+    def visible(self) -> QuerySet[Project]:
+        return with_limits(visible_projects(self.access), "project")
+
+    @extend_schema(request=ProjectInput, responses={201: ProjectDocument}, parameters=MAKES)
+    @write
+    def create(self, request: Request) -> Response:
+        """Make a project of a tenant."""
+        wanted = checked_body(ProjectInput, request)
+        tenant = referred(visible_tenants(self.access), wanted.pop("tenant"), "/tenant", by="slug")
+        require_admin_of(self.access, tenant.pk)
+        return self.made(services.create_project(tenant=tenant, **wanted, actor=self.access.actor))
+
+    @extend_schema(request=NamePatch, responses=ProjectDocument, parameters=CHANGES)
+    @write
+    def partial_update(self, request: Request, pk: int) -> Response:
+        """Change what it is called."""
+        project = self.get_object()
+        require_admin_of(self.access, project.tenant_id)
+        wanted = checked_body(NamePatch, request)
+        services.update_project(project=project, **wanted, version=expected_version(request), actor=self.access.actor)
+        return self.changed(project)
+
+    @extend_schema(request=DeleteInput, responses={204: None}, parameters=CHANGES)
+    @write
+    def destroy(self, request: Request, pk: int) -> Response:
+        """Delete it; refused (409 `in_use`) while it has queues."""
+        project = self.get_object()
+        require_admin_of(self.access, project.tenant_id)
+        wanted = checked_body(DeleteInput, request)
+        along = dependents_of(project)
+        services.delete_project(project=project, **wanted, version=expected_version(request), actor=self.access.actor)
+        return deleted(along)
+
+
+class BusinessLineFilters(django_filters.FilterSet):
+    """Filters of `business-lines`."""
+
+    tenant = ReferenceFilter(relation="tenant", by="slug", among=visible_tenants)
+    slug = TextFilter()
+    name = TextFilter()
+
+
+class BusinessLines(ReadView):
+    """Business lines of the caller's tenants; those of the platform for who sees everything."""
+
+    scopes = (Scope.QUOTA_READ,)
+    write_scopes = (Scope.QUOTA_WRITE,)
+    model = BusinessLine
+    serializer_class = BusinessLineDocument
+    filterset_class = BusinessLineFilters
+    etag = True
+
+    def visible(self) -> QuerySet[BusinessLine]:
+        return visible_business_lines(self.access)
+
+    @extend_schema(request=BusinessLineInput, responses={201: BusinessLineDocument}, parameters=MAKES)
+    @write
+    def create(self, request: Request) -> Response:
+        """Make a business line of a tenant, or of the platform."""
+        wanted = checked_body(BusinessLineInput, request)
+        named = wanted.pop("tenant", None)
+        tenant = None if named is None else referred(visible_tenants(self.access), named, "/tenant", by="slug")
+        require_admin_of(self.access, tenant.pk if tenant else None)
+        return self.made(services.create_business_line(tenant=tenant, **wanted, actor=self.access.actor))
+
+    @extend_schema(request=NamePatch, responses=BusinessLineDocument, parameters=CHANGES)
+    @write
+    def partial_update(self, request: Request, pk: int) -> Response:
+        """Change what it is called."""
+        line = self.get_object()
+        require_admin_of(self.access, line.tenant_id)
+        wanted = checked_body(NamePatch, request)
+        services.update_business_line(
+            business_line=line, **wanted, version=expected_version(request), actor=self.access.actor
+        )
+        return self.changed(line)
+
+    @extend_schema(request=DeleteInput, responses={204: None}, parameters=CHANGES)
+    @write
+    def destroy(self, request: Request, pk: int) -> Response:
+        """Delete it; refused (409 `in_use`) while it has queues."""
+        line = self.get_object()
+        require_admin_of(self.access, line.tenant_id)
+        wanted = checked_body(DeleteInput, request)
+        services.delete_business_line(
+            business_line=line, **wanted, version=expected_version(request), actor=self.access.actor
+        )
+        return deleted([])

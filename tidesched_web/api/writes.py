@@ -1,0 +1,78 @@
+"""What every write shares: `If-Match`, `?dry_run=true`, `Idempotency-Key`, and what a refused deletion lists."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from typing import Any
+
+from django.db import transaction
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from tidesched_web.api.idempotency import HEADER, idempotent
+from tidesched_web.common.errors import DomainError
+
+DRY_RUN = "dry_run"
+_TAG = re.compile(r'(?:W/)?"?([0-9]{1,18})"?')
+
+IDEMPOTENCY = OpenApiParameter(HEADER, str, OpenApiParameter.HEADER, description="Send again without doing it twice.")
+IF_MATCH = OpenApiParameter(
+    "If-Match", str, OpenApiParameter.HEADER, description="The ETag that you looked at; a stale one is answered 412."
+)
+IF_MATCH_NEEDED = OpenApiParameter(
+    "If-Match",
+    str,
+    OpenApiParameter.HEADER,
+    required=True,
+    description="The ETag that you looked at: without one 428, with a stale one 412.",
+)
+DRY_RUN_PARAMETER = OpenApiParameter(
+    DRY_RUN, bool, description="Check and answer as if it were done, with `dry_run: true`, and do nothing."
+)
+
+
+def expected_version(request: Request, *, needed: bool = False) -> int | None:
+    """The version that the caller looked at, from ``If-Match``; ``*`` is any."""
+    text = request.headers.get("If-Match", "").strip()
+    if not text and needed:
+        raise DomainError("precondition_required", "If-Match is needed here: send the ETag of what you looked at.")
+    if text in ("", "*"):
+        return None
+    found = _TAG.fullmatch(text)
+    if found is None:
+        raise DomainError("invalid", f'If-Match: {text[:80]} is no ETag of this API; one looks like "7".')
+    return int(found[1])
+
+
+def is_dry_run(request: Request) -> bool:
+    """Whether nothing is to be done."""
+    text = request.query_params.get(DRY_RUN, "false").lower()
+    if text not in ("true", "false", "1", "0"):
+        raise DomainError.for_field(f"/{DRY_RUN}", f"{text!r}: true or false is meant.")
+    return text in ("true", "1")
+
+
+def write(method: Callable[..., Response]) -> Callable[..., Response]:
+    """Wrap a handler that writes: with ``dry_run`` all that it wrote is taken back, tasks and events with it.
+
+    A POST that is no dry run also keeps its answer under its ``Idempotency-Key``.
+    """
+    kept = idempotent(method)
+
+    @functools.wraps(method)
+    def answer(view: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
+        if not is_dry_run(request):
+            run = kept if request.method == "POST" else method
+            return run(view, request, *args, **kwargs)
+        with transaction.atomic():
+            response = method(view, request, *args, **kwargs)
+            transaction.set_rollback(True)
+        response.data = {**(response.data or {}), DRY_RUN: True}
+        response.status_code = 200
+        response.headers.pop("Location", None)
+        return response
+
+    return answer
