@@ -1,0 +1,284 @@
+"""Quota by the clock: weekdays, midnight, exceptions, clock changes, several plans, floors, rules at every moment."""
+
+import datetime as dt
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tidesched_web.quota import tide, tide_document, tide_rules
+from tidesched_web.quota.tree_rules import ROOT, Holder, Tree
+
+UTC = dt.UTC
+H = "NVIDIA-H200"
+ALL = list(tide.WEEKDAYS)
+BASE = {"train": {H: 8}, "chat": {H: 10}}
+
+
+def layer(start="22:00", end="07:00", days=ALL, quota=None, name="night"):
+    return {"name": name, "days": days, "start": start, "end": end, "quota": quota or {"train": {H: {"add": 4}}}}
+
+
+def document(*layers, zone="UTC", position=0, exceptions=None, enabled=True):
+    given_ = {
+        "enabled": enabled, "position": position, "time_zone": zone, "exceptions": exceptions or {},
+        "layers": list(layers),
+    }  # fmt: skip
+    found, faults = tide_document.canonical(given_)
+    assert faults == []
+    return found
+
+
+def plan(*layers, name="plan", **more):
+    return tide.plan_of(name, document(*layers, **more))
+
+
+def at(text, zone="UTC"):
+    return dt.datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone))
+
+
+def train_at(moment, *plans, floors=None):
+    return tide.effective_quota(BASE, plans, moment, floors)["train"][H]
+
+
+@pytest.mark.parametrize(
+    ("moment", "cards"),
+    [
+        ("2026-03-04T21:59:59", 8),
+        ("2026-03-04T22:00:00", 12),
+        ("2026-03-05T00:00:00", 12),
+        ("2026-03-05T06:59:59", 12),
+        ("2026-03-05T07:00:00", 8),
+    ],
+)
+def test_a_layer_goes_on_past_midnight(moment, cards):
+    assert train_at(at(moment), plan(layer())) == cards
+
+
+def test_a_layer_belongs_to_the_day_on_which_it_begins():
+    nights = plan(layer(days=["fri"]))
+    assert train_at(at("2026-03-06T23:00:00"), nights) == 12  # a Friday
+    assert train_at(at("2026-03-07T06:00:00"), nights) == 12
+    assert train_at(at("2026-03-07T23:00:00"), nights) == 8
+    assert train_at(at("2026-03-06T06:00:00"), nights) == 8
+
+
+def test_an_exception_makes_a_date_count_as_another_day_or_as_none():
+    weekend = plan(layer("08:00", "20:00", ["sat", "sun"]), exceptions={"2026-10-01": "sun", "2026-10-03": "none"})
+    assert train_at(at("2026-10-01T12:00:00"), weekend) == 12, "a holiday on a Thursday"
+    assert train_at(at("2026-10-03T12:00:00"), weekend) == 8, "a Saturday that does not count"
+    assert train_at(at("2026-10-04T12:00:00"), weekend) == 12
+
+
+def test_the_time_zone_of_the_plan_decides():
+    shanghai = plan(layer(), zone="Asia/Shanghai")
+    assert train_at(at("2026-03-04T14:00:00"), shanghai) == 12
+    assert train_at(at("2026-03-04T22:00:00"), shanghai) == 12
+    assert train_at(at("2026-03-04T23:00:00"), shanghai) == 8
+
+
+def test_the_whole_day_and_neighbours_leave_no_gap():
+    whole = plan(layer("00:00", "24:00"))
+    assert all(train_at(at(f"2026-03-04T{hour:02}:00:00"), whole) == 12 for hour in range(24))
+    two = plan(layer("00:00", "12:00"), layer("12:00", "24:00"))
+    assert all(train_at(at(f"2026-03-04T{hour:02}:00:00"), two) == 12 for hour in range(24))
+
+
+BERLIN = "Europe/Berlin"  # 2026-03-29 02:00 → 03:00, 2026-10-25 03:00 → 02:00
+
+
+def test_a_time_that_does_not_happen_means_the_jump():
+    spring = plan(layer("02:30", "05:00", name="early"), zone=BERLIN)
+    jump = dt.datetime(2026, 3, 29, 1, tzinfo=UTC)
+    assert train_at(jump - dt.timedelta(seconds=1), spring) == 8
+    assert train_at(jump, spring) == 12
+    inside = plan(layer("02:10", "02:50"), zone=BERLIN)
+    assert all(train_at(jump + dt.timedelta(minutes=step), inside) == 8 for step in range(-60, 60, 5))
+
+
+def test_a_time_that_happens_twice_means_its_first_occurrence():
+    autumn = plan(layer("02:30", "06:00"), zone=BERLIN)
+    first = dt.datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
+    assert train_at(first - dt.timedelta(seconds=1), autumn) == 8
+    assert train_at(first, autumn) == 12
+    ending = plan(layer("00:00", "02:30"), zone=BERLIN)
+    assert train_at(first - dt.timedelta(seconds=1), ending) == 12
+    assert train_at(first, ending) == 8
+    assert train_at(first + dt.timedelta(hours=1), ending) == 8, "not again when the clock shows 02:30 once more"
+
+
+def test_a_day_that_a_zone_has_skipped_and_a_midnight_that_does_not_happen():
+    samoa = plan(layer("09:00", "17:00"), zone="Pacific/Apia")  # there was no 2011-12-30
+    day = [dt.datetime(2011, 12, 30, 10, tzinfo=UTC) + dt.timedelta(minutes=10 * step) for step in range(144)]
+    shown = [moment.astimezone(ZoneInfo("Pacific/Apia")) for moment in day if train_at(moment, samoa) == 12]
+    assert {local.date() for local in shown} <= {dt.date(2011, 12, 29), dt.date(2011, 12, 31)}
+    assert all(9 <= local.hour < 17 for local in shown)
+    # Beirut's clocks jump at midnight: 00:00 of 2026-03-29 does not happen.
+    beirut = plan(layer("00:00", "01:30"), zone="Asia/Beirut")
+    jump = dt.datetime(2026, 3, 28, 22, tzinfo=UTC)
+    assert [train_at(jump + dt.timedelta(minutes=step), beirut) for step in (-1, 0, 29, 30)] == [8, 12, 12, 8]
+
+
+zones = st.sampled_from([BERLIN, "America/New_York", "Asia/Shanghai", "Australia/Lord_Howe", "Asia/Beirut", "UTC"])
+days_of_2026 = st.dates(dt.date(2026, 1, 1), dt.date(2026, 12, 30))
+edges = st.integers(0, 24 * 60 - 1)
+
+
+@settings(max_examples=200, deadline=None)
+@given(zones, days_of_2026, st.lists(edges, min_size=2, max_size=6, unique=True))
+def test_layers_that_follow_each_other_never_overlap_nor_leave_a_gap(zone, day, cuts):
+    cuts = sorted(cuts)
+    here = ZoneInfo(zone)
+    moments = [tide.instant(day, cut, here) for cut in cuts]
+    assert moments == sorted(moments)
+    ring = [*pairwise(cuts), (cuts[-1], cuts[0])]
+    follows = plan(*(layer(tide.clock(a), tide.clock(b), quota={"train": {H: {"add": 1}}}) for a, b in ring), zone=zone)
+    start = dt.datetime.combine(day, dt.time(), UTC)
+    for step in range(0, 26 * 60, 13):
+        assert train_at(start + dt.timedelta(minutes=step), follows) == 9
+
+
+@settings(max_examples=60, deadline=None)
+@given(zones, days_of_2026, edges, edges, st.sets(st.sampled_from(ALL), min_size=1))
+def test_the_next_change_is_the_next_moment_at_which_anything_differs(zone, day, start, end, days):
+    if start == end:
+        return
+    one = [plan(layer(tide.clock(start), tide.clock(end), sorted(days)), zone=zone)]
+    now = dt.datetime.combine(day, dt.time(11, 7), UTC)
+    found = tide.next_change(one, now, days=9)
+    standing = tide.open_layers(one, now)
+    step = now
+    while found is None or step < found:
+        assert tide.open_layers(one, step) == standing
+        step += dt.timedelta(minutes=29)
+        if step > now + dt.timedelta(days=7):
+            break
+    if found is not None:
+        assert tide.open_layers(one, found) != standing or start == end
+
+
+def test_plans_apply_in_order_and_layers_in_the_order_in_which_they_stand():
+    sets = document(layer("00:00", "24:00", quota={"train": {H: {"set": 20}}}), position=1)
+    adds = document(layer("00:00", "24:00", quota={"train": {H: {"add": -5}}}), position=2)
+    noon = at("2026-03-04T12:00:00")
+    assert train_at(noon, *tide.enabled_plans({"b": sets, "a": adds})) == 15
+    assert train_at(noon, *tide.enabled_plans({"a": sets | {"position": 3}, "b": adds})) == 20
+    assert train_at(noon, *tide.enabled_plans({"a": sets | {"enabled": False}, "b": adds})) == 3
+    takes = layer("00:00", "24:00", quota={"train": {H: {"add": -50}}})
+    assert train_at(noon, plan(takes)) == 0, "never below nothing"
+    stranger = layer("00:00", "24:00", quota={"gone": {H: {"set": 4}}})
+    assert tide.effective_quota(BASE, [plan(stranger)], noon) == BASE
+
+
+def test_a_plan_never_takes_what_inference_uses():
+    takes = plan(layer("00:00", "24:00", quota={"chat": {H: {"set": 2}}}))
+    noon = at("2026-03-04T12:00:00")
+
+    def chat(used):
+        return tide.effective_quota(BASE, [takes], noon, {"chat": {H: used}})["chat"][H]
+
+    assert [chat(used) for used in (0, 2, 3, 7, 10)] == [2, 2, 3, 7, 10]
+    assert chat(14) == 10, "what a person took is not given back by a plan"
+
+
+def tree(project_limit=None, hardware=40, train=8, chat=10, quiet=0):
+    inference = {"inference": {H: project_limit}} if project_limit is not None else {}
+    holders = [
+        Holder("tenant:1", "acme"),
+        Holder("project:1", "bots", "tenant:1", inference),
+        Holder("queue:1", "chat", "project:1", {"inference": {H: chat}}),
+        Holder("queue:2", "quiet", "project:1", {"inference": {H: quiet}}),
+        Holder("queue:3", "train", ROOT, {"training": {H: train}}),
+    ]
+    return Tree({holder.key: holder for holder in holders}, {H: hardware}, {"inference": 1.0, "training": 1.0})
+
+
+NOW = at("2026-03-04T12:00:00")
+
+
+def test_the_first_moment_that_breaches_is_found_and_said():
+    plans = {"nights": document(layer(quota={"train": {H: {"add": 40}}}), zone="Asia/Shanghai")}
+    (found,) = tide_rules.first_breaches(tree(), tree(), {}, plans, now=NOW)
+    assert (found.plan, found.breach.requested, found.breach.limit) == ("nights", 48, 40)
+    assert found.layers == ["nights: night"]
+    said = found.sentence()
+    assert said.startswith("On Wednesday 2026-03-04 at 22:00 (Asia/Shanghai) Training would be promised 48")
+    assert "the hardware of the cluster has 40" in said
+
+
+def test_moves_inside_a_limit_hold_only_when_they_meet():
+    moves = layer(quota={"chat": {H: {"add": -6}}, "quiet": {H: {"add": 6}}})
+    late = layer("23:00", "06:00", quota={"quiet": {H: {"add": 1}}}, name="late")
+    tight = tree(project_limit=10)
+    assert tide_rules.first_breaches(tight, tight, {}, {"p": document(moves)}, now=NOW) == []
+    (found,) = tide_rules.first_breaches(tight, tight, {}, {"p": document(moves, late)}, now=NOW)
+    assert (found.at.hour, found.holder, found.breach.requested) == (23, "project bots", 11)
+    assert found.layers == ["p: night", "p: late"]
+
+
+def test_a_holiday_on_which_two_layers_meet_is_found():
+    days = layer("08:00", "20:00", ["mon"], {"train": {H: {"add": 20}}}, "work")
+    rest = layer("08:00", "20:00", ["sun"], {"train": {H: {"add": 20}}}, "rest")
+    apart = {"a": document(days), "b": document(rest)}
+    assert tide_rules.first_breaches(tree(), tree(), {}, apart, now=NOW) == []
+    meet = {"a": document(days), "b": document(rest, exceptions={"2026-10-05": "sun"})}  # a Monday
+    (found,) = tide_rules.first_breaches(tree(), tree(), {}, meet, now=NOW)
+    assert found.at == at("2026-10-05T08:00:00")
+
+
+def test_the_rule_is_monotone():
+    plans = {"nights": document(layer(quota={"train": {H: {"add": 30}}}))}
+    lost = tree(hardware=30)
+    assert tide_rules.first_breaches(lost, lost, plans, plans, now=NOW) == [], "nobody's doing"
+    lower = tree(hardware=30, train=6)
+    assert tide_rules.first_breaches(lost, lower, plans, plans, now=NOW) == []
+    more = tree(hardware=30, train=9)
+    assert len(tide_rules.first_breaches(lost, more, plans, plans, now=NOW)) == 1, "an edit of the base enlarges it"
+
+
+def test_what_a_floor_keeps_holds_back_what_was_to_be_given():
+    tight = tree(project_limit=10)
+    moves = plan(layer("00:00", "24:00", quota={"chat": {H: {"add": -6}}, "quiet": {H: {"add": 6}}}))
+    base = tide_rules.base_of(tight)
+    for used, expected in ((0, (4, 6)), (5, (5, 5)), (9, (9, 1)), (10, (10, 0))):
+        wanted = tide.effective_quota(base, [moves], NOW, {"chat": {H: used}})
+        held = tide_rules.within_tree(tight, wanted)
+        assert (held["chat"][H], held["quiet"][H]) == expected
+    assert tide_rules.within_tree(tight, base) == base
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "words"),
+    [
+        ({"time_zone": "Asia/Shangai"}, "/time_zone", "Did you mean 'Asia/Shanghai'"),
+        ({"time_zone": "../etc/passwd"}, "/time_zone", "no time zone"),
+        ({"layer": []}, "/layer", "Did you mean 'layers'"),
+        ({"enabled": 1}, "/enabled", "true or false"),
+        ({"position": -1}, "/position", "whole number"),
+        ({"exceptions": {"tomorrow": "mon"}}, "/exceptions/tomorrow", "no date"),
+        ({"exceptions": {"2026-10-01": "holiday"}}, "/exceptions/2026-10-01", "counts as"),
+        ({"layers": [layer("25:00")]}, "/layers/0/start", "no time of day"),
+        ({"layers": [layer("22:00", "22:00")]}, "/layers/0/end", "never opens"),
+        ({"layers": [layer("24:00", "07:00")]}, "/layers/0/start", "no time of day"),
+        ({"layers": [layer(days=["mo"])]}, "/layers/0/days", "none of mon"),
+        ({"layers": [layer(quota={"train": {H: {"mul": 2}}})]}, f"/layers/0/quota/train/{H}", "Write"),
+        ({"layers": [layer(quota={"train": {H: {"set": -1}}})]}, f"/layers/0/quota/train/{H}/set", "whole number"),
+        ({"layers": [layer() | {"form": "x"}]}, "/layers/0/form", "no field 'form'"),
+        ({"layers": [layer(quota={"a/b": {H: 4}})]}, f"/layers/0/quota/a~1b/{H}", "Write"),
+    ],
+)
+def test_what_is_wrong_is_said_at_its_place(change, field, words):
+    _found, faults = tide_document.canonical(change)
+    assert [fault.field for fault in faults] == [field]
+    assert words in faults[0].detail
+
+
+def test_documents_are_canonical_and_name_what_is_not_there():
+    found, faults = tide_document.canonical({"layers": [layer(1320, 420, ["sun", "mon"])]})
+    assert (faults, found["layers"][0]["start"], found["layers"][0]["days"]) == ([], "22:00", ["mon", "sun"])
+    assert tide_document.canonical(found) == (found, [])
+    (queue,) = tide_document.unknown_names(found, ["training"], [H])
+    assert (queue.field, queue.code) == ("/layers/0/quota/train", "unknown_queue")
+    assert "Did you mean 'training'?" in queue.detail

@@ -1,0 +1,280 @@
+"""Quota by the clock: layers over the base quota, as pure functions over plain values.
+
+A plan has layers; a layer is open from ``start`` to ``end`` of a local day, over midnight where ``end`` is not after
+``start``. It belongs to the day on which it begins. ``exceptions`` make a date count as another weekday, or as none.
+
+Clock changes, one rule: **a time that happens twice means its first occurrence, and a time that does not happen means
+the moment at which the clock jumps.** So layers that follow each other neither overlap nor leave a gap, and a layer
+whose whole time is jumped over does not open.
+
+Plans apply in order of position and name, their layers in the order in which they stand: ``set`` makes a figure,
+``add`` changes what is there. Nothing is remembered between two moments: what holds now follows from now alone.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+WEEKDAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+NO_DAY: Final = "none"
+DAY_MINUTES: Final = 24 * 60
+# A year and a day: every weekday on both sides of every clock change.
+HORIZON_DAYS: Final = 367
+
+# queue name → card name → number of cards
+Quota = Mapping[str, Mapping[str, int]]
+
+
+@dataclass(frozen=True)
+class Amount:
+    """What a layer does to one figure: ``set`` it, or ``add`` to it (below zero: take away)."""
+
+    act: str
+    cards: int
+
+    def on(self, figure: int) -> int:
+        """The figure after it, never below 0."""
+        return max(0, self.cards if self.act == "set" else figure + self.cards)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A window of local days and what it does. ``start`` and ``end`` are minutes after midnight."""
+
+    name: str
+    days: frozenset[int]
+    start: int
+    end: int
+    quota: Mapping[str, Mapping[str, Amount]]
+
+    @property
+    def over_midnight(self) -> bool:
+        return self.end <= self.start
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The layers of one plan in its time zone."""
+
+    name: str
+    position: int
+    zone: ZoneInfo
+    exceptions: Mapping[dt.date, int | None]
+    layers: Sequence[Layer]
+
+    def weekday(self, day: dt.date) -> int | None:
+        """Which day of the week a date counts as."""
+        return self.exceptions.get(day, day.weekday())
+
+
+# Which layers are open: positions of plan and layer, in the order in which they apply.
+Open = tuple[tuple[int, int], ...]
+
+
+def in_order(plans: Iterable[Plan]) -> list[Plan]:
+    """Plans in the order in which they apply."""
+    return sorted(plans, key=lambda plan: (plan.position, plan.name))
+
+
+def instant(day: dt.date, minute: int, zone: ZoneInfo) -> dt.datetime:
+    """The moment at which the clocks of ``zone`` show ``minute`` of ``day`` (UTC); the rule above for clock changes."""
+    local = dt.datetime.combine(day, dt.time()) + dt.timedelta(minutes=minute)
+    first = local.replace(tzinfo=zone).astimezone(dt.UTC)
+    if first.astimezone(zone).replace(tzinfo=None) == local:
+        return first
+    # It does not happen: the offset changes somewhere between its two readings.
+    low, high = local.replace(tzinfo=zone, fold=1).astimezone(dt.UTC), first
+    before = low.astimezone(zone).utcoffset()
+    while high - low > dt.timedelta(seconds=1):
+        middle = low + (high - low) // 2
+        if middle.astimezone(zone).utcoffset() == before:
+            low = middle
+        else:
+            high = middle
+    return high.replace(microsecond=0)
+
+
+def window(plan: Plan, layer: Layer, day: dt.date) -> tuple[dt.datetime, dt.datetime] | None:
+    """When the layer that begins on ``day`` opens and closes; None where it does not begin then."""
+    if plan.weekday(day) not in layer.days:
+        return None
+    opens = instant(day, layer.start, plan.zone)
+    closes = instant(day, layer.end + (DAY_MINUTES if layer.over_midnight else 0), plan.zone)
+    return (opens, closes) if opens < closes else None
+
+
+def _days_near(plan: Plan, now: dt.datetime) -> Iterator[dt.date]:
+    """The days on which a layer that is open now can have begun."""
+    today = now.astimezone(plan.zone).date()
+    for back in (2, 1, 0):
+        yield today - dt.timedelta(days=back)
+
+
+def open_layers(plans: Sequence[Plan], now: dt.datetime) -> Open:
+    """The layers that are open at ``now``."""
+    found = []
+    for place, plan in enumerate(plans):
+        days = list(_days_near(plan, now))
+        for number, layer in enumerate(plan.layers):
+            windows = (window(plan, layer, day) for day in days)
+            if any(opens <= now < closes for opens, closes in filter(None, windows)):
+                found.append((place, number))
+    return tuple(found)
+
+
+def next_change(plans: Sequence[Plan], now: dt.datetime, *, days: int = 8) -> dt.datetime | None:
+    """The next moment at which a layer opens or closes, within ``days``."""
+    edges = [edge for edge, _opens, _layer in _edges(plans, now, days) if edge > now]
+    return min(edges, default=None)
+
+
+def _edges(plans: Sequence[Plan], start: dt.datetime, days: int) -> Iterator[tuple[dt.datetime, bool, tuple[int, int]]]:
+    for place, plan in enumerate(plans):
+        first = start.astimezone(plan.zone).date() - dt.timedelta(days=2)
+        for number, layer in enumerate(plan.layers):
+            for step in range(days + 2):
+                found = window(plan, layer, first + dt.timedelta(days=step))
+                if found is not None:
+                    yield found[0], True, (place, number)
+                    yield found[1], False, (place, number)
+
+
+def moments(plans: Sequence[Plan], start: dt.datetime, *, days: int = HORIZON_DAYS) -> dict[Open, dt.datetime]:
+    """Every combination of open layers from ``start`` on, each with its first moment. Without any layer too."""
+    found: dict[Open, dt.datetime] = {}
+    standing: dict[tuple[int, int], int] = {}
+    edges = sorted(_edges(plans, start, days))
+    since = start
+    for place, (edge, opens, layer) in enumerate(edges):
+        standing[layer] = standing.get(layer, 0) + (1 if opens else -1)
+        together = place + 1 < len(edges) and edges[place + 1][0] == edge
+        if edge <= start:
+            since = edge
+        elif not together:
+            found.setdefault(tuple(sorted(key for key, count in standing.items() if count > 0)), edge)
+    # What stands at the start, unless it comes again: since its own beginning.
+    found.setdefault(open_layers(plans, start), since)
+    return found
+
+
+def with_layers(base: Quota, plans: Sequence[Plan], open_now: Open) -> dict[str, dict[str, int]]:
+    """The quota under these open layers. A queue that is not in ``base`` is passed over: it is not there (any more)."""
+    quota = {queue: dict(cards) for queue, cards in base.items()}
+    for place, number in open_now:
+        for queue, cards in plans[place].layers[number].quota.items():
+            if queue in quota:
+                for card, amount in cards.items():
+                    quota[queue][card] = amount.on(quota[queue].get(card, 0))
+    return quota
+
+
+def effective_quota(
+    base: Quota, plans: Sequence[Plan], now: dt.datetime, floors: Quota | None = None
+) -> dict[str, dict[str, int]]:
+    """The quota of each queue at ``now``. ``floors``: what inference queues use now, which no plan takes from them.
+
+    A floor never gives more than the base does: where a person lowered a quota below its use, it stays lowered.
+    """
+    quota = with_layers(base, plans, open_layers(plans, now))
+    for queue, used in (floors or {}).items():
+        for card, count in used.items():
+            own = base.get(queue, {}).get(card, 0)
+            if queue in quota and quota[queue].get(card, 0) < min(own, count):
+                quota[queue][card] = min(own, count)
+    return quota
+
+
+def touched(plans: Iterable[Plan]) -> set[str]:
+    """The names of the queues that any layer is about."""
+    return {queue for plan in plans for layer in plan.layers for queue in layer.quota}
+
+
+def minutes(text: str) -> int | None:
+    """``HH:MM`` as minutes after midnight, 24:00 included; None for anything else."""
+    hours, colon, rest = text.partition(":") if isinstance(text, str) else ("", "", "")
+    if not colon or len(rest) != 2 or len(hours) not in (1, 2) or not (hours + rest).isascii():
+        return None
+    if not hours.isdigit() or not rest.isdigit() or int(rest) > 59:
+        return None
+    found = int(hours) * 60 + int(rest)
+    return found if found <= DAY_MINUTES else None
+
+
+def clock(minute: int) -> str:
+    """Minutes after midnight as ``HH:MM``."""
+    return f"{minute // 60:02}:{minute % 60:02}"
+
+
+def plan_of(name: str, document: Mapping[str, Any]) -> Plan:
+    """A plan from its document, which `tide_document.canonical` has found to be right."""
+    return Plan(
+        name=name,
+        position=document.get("position", 0),
+        zone=ZoneInfo(document.get("time_zone", "UTC")),
+        exceptions={
+            dt.date.fromisoformat(day): None if counts_as == NO_DAY else WEEKDAYS.index(counts_as)
+            for day, counts_as in document.get("exceptions", {}).items()
+        },
+        layers=[_layer_of(layer) for layer in document.get("layers", ())],
+    )
+
+
+def _layer_of(layer: Mapping[str, Any]) -> Layer:
+    return Layer(
+        name=layer.get("name", ""),
+        days=frozenset(WEEKDAYS.index(day) for day in layer["days"]),
+        start=minutes(layer["start"]) or 0,
+        end=minutes(layer["end"]) or 0,
+        quota={
+            queue: {card: Amount(*next(iter(amount.items()))) for card, amount in cards.items()}
+            for queue, cards in layer["quota"].items()
+        },
+    )
+
+
+def enabled_plans(documents: Mapping[str, Mapping[str, Any]]) -> list[Plan]:
+    """The plans that are switched on, in the order in which they apply."""
+    return in_order(plan_of(name, document) for name, document in documents.items() if document.get("enabled"))
+
+
+def moments_ahead(documents: Mapping[str, Mapping[str, Any]], now: dt.datetime) -> dict[Open, dt.datetime]:
+    """`moments` of the enabled plans of ``documents`` from the day of ``now`` on; remembered, since edits ask often."""
+    enabled = {name: dict(document) for name, document in documents.items() if document.get("enabled")}
+    day = now.astimezone(dt.UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return _moments_of(json.dumps(enabled, sort_keys=True), day)
+
+
+@lru_cache(maxsize=64)
+def _moments_of(documents: str, day: dt.datetime) -> dict[Open, dt.datetime]:
+    return moments(enabled_plans(json.loads(documents)), day)
+
+
+def names_of(plans: Sequence[Plan], open_now: Open) -> list[str]:
+    """The open layers as ``plan: layer``."""
+    return [f"{plans[place].name}: {plans[place].layers[number].name}" for place, number in open_now]
+
+
+def held_within(
+    wanted: Quota, base: Quota, excess: Iterable[tuple[Collection[str], str, int]]
+) -> dict[str, dict[str, int]]:
+    """``wanted`` with raises cut down where ``excess`` says that ``(queues, card, by)`` is too much in sum.
+
+    It happens while inference still uses what a plan moves to another queue: the raise waits. The last queue by name
+    gives first, and nobody gives more than the plans have added.
+    """
+    quota = {queue: dict(cards) for queue, cards in wanted.items()}
+    for queues, card, by in excess:
+        left = by
+        for queue in sorted(queues, reverse=True):
+            raised = quota.get(queue, {}).get(card, 0) - base.get(queue, {}).get(card, 0)
+            cut = min(max(raised, 0), left)
+            if cut > 0:
+                quota[queue][card] -= cut
+                left -= cut
+    return quota

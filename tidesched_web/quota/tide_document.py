@@ -1,0 +1,214 @@
+"""What a tide plan's document may hold: its canonical form, and what is wrong with it. Pure functions."""
+
+from __future__ import annotations
+
+import datetime as dt
+import difflib
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+from zoneinfo import ZoneInfo, available_timezones
+
+from django.utils.translation import gettext as _
+
+from tidesched_web.quota.tide import NO_DAY, WEEKDAYS, clock, minutes
+
+FIELDS: Final = ("enabled", "position", "time_zone", "exceptions", "layers")
+LAYER_FIELDS: Final = ("name", "days", "start", "end", "quota")
+ACTS: Final = ("set", "add")
+MOST_LAYERS: Final = 50
+MOST_EXCEPTIONS: Final = 400
+MOST_CARDS: Final = 10_000_000
+
+
+@dataclass(frozen=True)
+class PlanFault:
+    """What is wrong; ``field`` is a JSON pointer into the plan's document."""
+
+    field: str
+    code: str
+    detail: str
+
+
+class _Refused(ValueError):
+    def __init__(self, field: str, detail: str, code: str = "invalid") -> None:
+        super().__init__(detail)
+        self.fault = PlanFault(field, code, detail)
+
+
+@cache
+def time_zones() -> tuple[str, ...]:
+    """Names of time zones, the ones with a place in them first."""
+    return tuple(sorted(available_timezones(), key=lambda name: ("/" not in name, name)))
+
+
+def _zone(value: Any) -> str:
+    name = value if isinstance(value, str) else ""
+    try:
+        ZoneInfo(name)
+    except (ValueError, OSError, KeyError):  # a path, a folder, no such zone
+        known = "" if name not in available_timezones() else name
+        if not known:
+            near = difflib.get_close_matches(name, time_zones(), n=1)
+            hint = " " + _("Did you mean %(near)r?") % {"near": near[0]} if near else ""
+            raise _Refused("/time_zone", _("There is no time zone %(name)r.") % {"name": value} + hint) from None
+    return name
+
+
+def _known(fields: Mapping[str, Any], known: Collection[str], at: str) -> None:
+    for name in fields:
+        if name not in known:
+            near = difflib.get_close_matches(str(name), list(known), n=1)
+            said = _("There is no field %(name)r.") % {"name": name}
+            hint = (
+                _("Did you mean %(near)r?") % {"near": near[0]}
+                if near
+                else _("Known: %(known)s.") % {"known": ", ".join(known)}
+            )
+            raise _Refused(f"{at}/{_escaped(str(name))}", f"{said} {hint}", "unknown_field")
+
+
+def _escaped(step: str) -> str:
+    return step.replace("~", "~0").replace("/", "~1")
+
+
+def _whole(value: Any, at: str, least: int, most: int) -> int:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        said = _("%(value)r is no whole number from %(least)d to %(most)d.")
+        raise _Refused(at, said % {"value": value, "least": least, "most": most})
+    return value
+
+
+def _exceptions(value: Any) -> dict[str, str]:
+    at = "/exceptions"
+    if not isinstance(value, Mapping) or len(value) > MOST_EXCEPTIONS:
+        raise _Refused(at, _("This has to be a map from dates to the weekday that each counts as."))
+    found = {}
+    for day in sorted(value, key=str):
+        place = f"{at}/{_escaped(str(day))}"
+        try:
+            date = day if isinstance(day, dt.date) else dt.date.fromisoformat(str(day))
+        except ValueError:
+            raise _Refused(place, _("%(day)r is no date such as 2026-10-01.") % {"day": day}) from None
+        if value[day] not in (*WEEKDAYS, NO_DAY):
+            said = _("A date counts as one of %(days)s, or as none.")
+            raise _Refused(place, said % {"days": ", ".join(WEEKDAYS)})
+        found[f"{date:%Y-%m-%d}"] = value[day]
+    return found
+
+
+def _time(value: Any, at: str, *, end: bool) -> str:
+    # A YAML reader of another make takes 22:00 for the number 1320.
+    found = value if isinstance(value, int) and not isinstance(value, bool) else minutes(value)
+    if found is None or not 0 <= found <= 24 * 60 or (found == 24 * 60 and not end):
+        raise _Refused(at, _("%(value)r is no time of day such as 22:00.") % {"value": value})
+    return clock(found)
+
+
+def _days(value: Any, at: str) -> list[str]:
+    if not isinstance(value, list | tuple) or not value:
+        raise _Refused(at, _("Choose at least one day."))
+    for day in value:
+        if day not in WEEKDAYS:
+            raise _Refused(at, _("%(day)r is none of %(days)s.") % {"day": day, "days": ", ".join(WEEKDAYS)})
+    return [day for day in WEEKDAYS if day in value]
+
+
+def _amount(value: Any, at: str) -> dict[str, int]:
+    if not isinstance(value, Mapping) or len(value) != 1 or next(iter(value)) not in ACTS:
+        raise _Refused(at, _('Write {"set": 8} or {"add": 4}; a number below zero is taken away.'))
+    act, figure = next(iter(value.items()))
+    return {act: _whole(figure, f"{at}/{act}", 0 if act == "set" else -MOST_CARDS, MOST_CARDS)}
+
+
+def _layer(value: Any, at: str) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise _Refused(at, _("This has to be a map."))
+    _known(value, LAYER_FIELDS, at)
+    name = value.get("name", "")
+    if not isinstance(name, str) or len(name) > 120 or "\x00" in name:
+        raise _Refused(f"{at}/name", _("This has to be a text of at most %(most)d characters.") % {"most": 120})
+    start = _time(value.get("start"), f"{at}/start", end=False)
+    end = _time(value.get("end"), f"{at}/end", end=True)
+    if start == end:
+        raise _Refused(f"{at}/end", _("A layer that ends when it begins never opens; 00:00 to 24:00 is the whole day."))
+    quota = value.get("quota")
+    if not isinstance(quota, Mapping) or not quota:
+        raise _Refused(f"{at}/quota", _("Say for at least one queue what changes."))
+    found: dict[str, Any] = {}
+    for queue in sorted(quota, key=str):
+        place = f"{at}/quota/{_escaped(str(queue))}"
+        if not isinstance(quota[queue], Mapping) or not quota[queue]:
+            raise _Refused(place, _("Say for at least one card type what changes."))
+        found[str(queue)] = {
+            str(card): _amount(quota[queue][card], f"{place}/{_escaped(str(card))}")
+            for card in sorted(quota[queue], key=str)
+        }
+    return {
+        "name": name.strip(),
+        "days": _days(value.get("days"), f"{at}/days"),
+        "start": start,
+        "end": end,
+        "quota": found,
+    }
+
+
+def canonical(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[PlanFault]]:
+    """The canonical form of a document, and what is wrong with it (then the field keeps its default)."""
+    found: dict[str, Any] = {"enabled": False, "position": 0, "time_zone": "UTC", "exceptions": {}, "layers": []}
+    faults = []
+    for name in sorted(document, key=str):
+        try:
+            _known({name: None}, FIELDS, "")
+            if name == "layers":
+                faults += _layers_into(found, document[name])
+            else:
+                found[name] = _field(name, document[name])
+        except _Refused as refused:
+            faults.append(refused.fault)
+    return found, faults
+
+
+def _field(name: str, value: Any) -> Any:
+    if name == "enabled":
+        if not isinstance(value, bool):
+            raise _Refused("/enabled", _("This has to be true or false."))
+        return value
+    if name == "position":
+        return _whole(value, "/position", 0, 1_000_000)
+    return _zone(value) if name == "time_zone" else _exceptions(value)
+
+
+def _layers_into(found: dict[str, Any], value: Any) -> Iterator[PlanFault]:
+    if not isinstance(value, list) or len(value) > MOST_LAYERS:
+        yield PlanFault(
+            "/layers", "invalid", _("This has to be a list of at most %(most)d layers.") % {"most": MOST_LAYERS}
+        )
+        return
+    for number, layer in enumerate(value):
+        try:
+            found["layers"].append(_layer(layer, f"/layers/{number}"))
+        except _Refused as refused:
+            yield refused.fault
+
+
+def unknown_names(document: Mapping[str, Any], queues: Collection[str], cards: Collection[str]) -> Iterator[PlanFault]:
+    """Queues and card types that a (canonical) document names and that are not there."""
+    for number, layer in enumerate(document["layers"]):
+        for queue, amounts in layer["quota"].items():
+            at = f"/layers/{number}/quota/{_escaped(queue)}"
+            if queue not in queues:
+                said = _("There is no queue %(name)r.") % {"name": queue}
+                yield PlanFault(at, "unknown_queue", said + _nearest(queue, queues))
+            for card in amounts:
+                if card not in cards:
+                    said = _("There is no card type %(name)r.") % {"name": card}
+                    yield PlanFault(f"{at}/{_escaped(card)}", "unknown_card", said + _nearest(card, cards))
+
+
+def _nearest(name: str, known: Collection[str]) -> str:
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return " " + _("Did you mean %(near)r?") % {"near": near[0]} if near else ""
