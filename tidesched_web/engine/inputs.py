@@ -106,11 +106,22 @@ def decode(format: str, payload: bytes, base: Snapshot | None = None) -> Snapsho
         BadInput: unknown format, damaged payload, or a difference without its base.
     """
     try:
-        raw = zstandard.decompress(payload)
         if format == FULL:
-            return msgspec.msgpack.decode(raw, type=Snapshot)
+            return msgspec.msgpack.decode(zstandard.decompress(payload), type=Snapshot)
         if format == DIFFERENCE and base is not None:
-            return apply(msgspec.msgpack.decode(raw, type=Difference), base)
+            return apply(decode_difference(payload), base)
     except (zstandard.ZstdError, msgspec.MsgspecError) as error:
         raise BadInput("bad_session_input", f"a stored session input cannot be read: {error}") from error
     raise BadInput("bad_session_input", f"a stored session input of format {format!r} cannot be read", value=format)
+
+
+def decode_difference(payload: bytes) -> Difference:
+    """Read a stored difference by itself.
+
+    Raises:
+        BadInput: it is damaged.
+    """
+    try:
+        return msgspec.msgpack.decode(zstandard.decompress(payload), type=Difference)
+    except (zstandard.ZstdError, msgspec.MsgspecError) as error:
+        raise BadInput("bad_session_input", f"a stored session input cannot be read: {error}") from error

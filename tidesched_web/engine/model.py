@@ -17,7 +17,7 @@ from scheduler_core.model.decision import (
 from scheduler_core.model.errors import BadInput, BrokenInvariant
 from scheduler_core.model.memory import Memory, Reservation
 from scheduler_core.model.node import Node
-from scheduler_core.model.pod import Pod, PodPhase, ServiceType
+from scheduler_core.model.pod import OwnerReference, Pod, PodPhase, ServiceType
 from scheduler_core.model.podgroup import GangCondition, GangPhase, PodGroup
 from scheduler_core.model.policy import Policy
 from scheduler_core.model.queue import PriorityClass, Queue
@@ -43,6 +43,7 @@ __all__ = [
     "Memory",
     "Node",
     "NodeCards",
+    "OwnerReference",
     "Pod",
     "PodGroup",
     "PodPhase",

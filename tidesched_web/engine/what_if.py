@@ -1,0 +1,267 @@
+"""What an edit would do: the scheduler runs over a snapshot as it is and as it would be, and the results are compared.
+
+Everything that is said is a difference, so an edit that changes nothing says nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from scheduler_core.serde.result import reason_to_json
+from tidesched_web.engine import bridge
+from tidesched_web.engine.edits import Edit, edited
+from tidesched_web.engine.model import (
+    MIB,
+    GangOutcome,
+    GangPhase,
+    Memory,
+    Policy,
+    Queue,
+    Reason,
+    Result,
+    Snapshot,
+    cards_to_json,
+)
+
+# Longer lists are cut; their true length is in ``counts``.
+MOST_ROWS = 200
+LISTS = (
+    "gangs_start", "gangs_lose", "queues_over", "reclaimed_next", "spared_next",
+    "reclaimed_at_flood", "spared_at_flood",
+)  # fmt: skip
+
+Row = dict[str, Any]
+
+
+class Picture:
+    """A session's input, loaded: what an edit is tried out on. The result without the edit is found once."""
+
+    def __init__(
+        self, snapshot: Snapshot, policy: Policy, *, now: float, memory: Memory | None, workspace: bridge.Workspace
+    ) -> None:
+        self.snapshot, self.policy, self.now, self.memory, self.workspace = snapshot, policy, now, memory, workspace
+        self._before: Result | None = None
+
+    @property
+    def before(self) -> Result:
+        """What the session decides as things are."""
+        if self._before is None:
+            self._before = bridge.decide(
+                self.snapshot, self.policy, now=self.now, memory=self.memory, workspace=self.workspace
+            )[0]
+        return self._before
+
+    def decide(self, snapshot: Snapshot, policy: Policy | None = None) -> Result:
+        """What the session would decide over another snapshot. What is loaded stays as it is."""
+        policy = policy or self.policy
+        workspace = self.workspace.fork()
+        return bridge.decide(snapshot, policy, now=self.now, memory=self.memory, workspace=workspace)[0]
+
+
+class Trial(msgspec.Struct, frozen=True):
+    """An edit that was tried out on a picture."""
+
+    picture: Picture
+    snapshot: Snapshot
+    policy: Policy
+    before: Result
+    after: Result
+
+    @property
+    def same(self) -> bool:
+        """Nothing is otherwise."""
+        return self.after is self.before
+
+
+def try_out(picture: Picture, edit: Edit) -> Trial:
+    """Run the session with the edit.
+
+    Raises:
+        BadInput: the policy of the edit cannot be used.
+    """
+    policy = bridge.read_policy(edit.policy) if edit.policy else picture.policy
+    snapshot = edited(picture.snapshot, edit)
+    same = snapshot is picture.snapshot and policy == picture.policy
+    after = picture.before if same else picture.decide(snapshot, policy)
+    return Trial(picture, snapshot, policy, picture.before, after)
+
+
+def impact(trial: Trial) -> Row:
+    """The lists of the impact that one session shows, all rows of each."""
+    if trial.same:
+        return {name: [] for name in ("gangs_start", "gangs_lose", "queues_over", "reclaimed_next", "spared_next")}
+    reclaimed, spared = victims_differ(trial.before, trial.after)
+    return {
+        **_gangs(trial.before, trial.after),
+        "queues_over": _queues_over(trial),
+        "reclaimed_next": reclaimed,
+        "spared_next": spared,
+    }
+
+
+def cut(lists: Mapping[str, list[Row]]) -> Row:
+    """The lists as they are stored, and how long they were."""
+    counts = {name: len(rows) for name, rows in lists.items()}
+    return {**{name: rows[:MOST_ROWS] for name, rows in lists.items()}, "counts": counts}
+
+
+# -- gangs ---------------------------------------------------------------------------------------------------------
+
+# What a gang has, from nothing to all of it.
+_WAITS, _ADMITTED, _PROMISED, _RUNS = range(4)
+_WORDS = {_ADMITTED: "admitted", _PROMISED: "promised", _RUNS: "running"}
+
+
+def _gangs(before: Result, after: Result) -> Row:
+    """Gangs that have more after the session than they would have had, and gangs that have less."""
+    reasons_before, reasons_after = _reasons(before), _reasons(after)
+    falls = {victim.gang for reclaim in after.reclaims for victim in reclaim.victims}
+    start, lose = [], []
+    for old, new in zip(before.podgroups, after.podgroups, strict=True):
+        if old is new:
+            continue
+        was, becomes = _standing(old, reasons_before), _standing(new, reasons_after)
+        more = new.bound - old.bound
+        if becomes > was or (becomes == was and more > 0):
+            reason = reasons_before.get(old.name)
+            word = _WORDS[becomes] if becomes > was else "larger"
+            start.append({**_gang(new), "becomes": word, "pods_more": max(0, more), "reason_before": _told(reason)})
+        elif (becomes < was or more < 0) and new.name not in falls:
+            word = _WORDS[was] if becomes < was else "larger"
+            reason = reasons_after.get(new.name)
+            lose.append({**_gang(new), "was": word, "pods_fewer": max(0, -more), "reason": _told(reason)})
+    order = lambda row: (-row["priority"], row["gang"])  # noqa: E731
+    return {"gangs_start": sorted(start, key=order), "gangs_lose": sorted(lose, key=order)}
+
+
+def _standing(outcome: GangOutcome, reasons: Mapping[str, Reason]) -> int:
+    if outcome.phase in (GangPhase.RUNNING, GangPhase.COMPLETED):
+        return _RUNS
+    reason = reasons.get(outcome.name)
+    if reason is not None and reason.code == "WaitingForReclaim":
+        return _PROMISED
+    return _ADMITTED if outcome.phase is GangPhase.INQUEUE else _WAITS
+
+
+def _reasons(result: Result) -> dict[str, Reason]:
+    return {reason.podgroup: reason for reason in result.reasons}
+
+
+def _told(reason: Reason | None) -> Row | None:
+    if reason is None:
+        return None
+    document = reason_to_json(reason)
+    return {"code": document["code"], "numbers": document["numbers"], "message": document["message"]}
+
+
+def _gang(outcome: GangOutcome) -> Row:
+    return {
+        "gang": outcome.name,
+        "queue": outcome.queue,
+        "service_type": outcome.service_type,
+        "priority": outcome.priority,
+        "cards": counts_of(outcome.cards),
+    }
+
+
+def counts_of(cards: Mapping[str, int]) -> dict[str, int | float]:
+    """Milli-cards as counts."""
+    return {card: cards_to_json(milli) for card, milli in sorted(cards.items()) if milli}
+
+
+# -- queues ---------------------------------------------------------------------------------------------------------
+
+
+def _queues_over(trial: Trial) -> list[Row]:
+    """Queues that use more than they would have, where that is more than they exceed today."""
+    old = {queue.name: queue for queue in trial.picture.snapshot.queues}
+    use_before = {outcome.name: outcome.allocated for outcome in trial.before.queues}
+    new = {queue.name: queue for queue in trial.snapshot.queues}
+    rows = []
+    for outcome in trial.after.queues:
+        queue, before = new.get(outcome.name), old.get(outcome.name)
+        if queue is None:
+            continue
+        used, was = dict(_use(outcome.allocated)), dict(_use(use_before.get(outcome.name)))
+        for resource, in_use in sorted(used.items()):
+            quota, quota_before = _limit(queue, resource), _limit(before, resource)
+            over = in_use - quota if quota is not None else 0
+            over_before = was.get(resource, 0) - quota_before if quota_before is not None else 0
+            if over > max(0, over_before):
+                rows.append(
+                    {
+                        "queue": queue.name,
+                        "service_type": queue.service_type,
+                        "resource": resource,
+                        "quota_before": shown(resource, quota_before),
+                        "quota": shown(resource, quota),
+                        "in_use": shown(resource, in_use),
+                        "over": shown(resource, over),
+                    }
+                )
+    return rows
+
+
+def _use(amount: Any) -> Iterable[tuple[str, int]]:
+    if amount is not None:
+        yield from amount.cards.items()
+        yield "cpu_milli", amount.cpu_milli
+        yield "memory_bytes", amount.memory_mib * MIB
+
+
+def _limit(queue: Queue | None, resource: str) -> int | None:
+    """What a queue may use; None = no limit (contracts 3.4: an absent card is 0 once there is a card quota)."""
+    if queue is None:
+        return None
+    if resource == "cpu_milli":
+        return queue.cpu_milli
+    if resource == "memory_bytes":
+        return None if queue.memory_mib is None else queue.memory_mib * MIB
+    return None if queue.card_quota is None else queue.card_quota.get(resource, 0)
+
+
+def shown(resource: str, amount: int | None) -> int | float | None:
+    """Cards as counts, cpu and memory as they are."""
+    return amount if amount is None or resource in ("cpu_milli", "memory_bytes") else cards_to_json(amount)
+
+
+# -- victims ---------------------------------------------------------------------------------------------------------
+
+
+def victims_differ(before: Result, after: Result) -> tuple[list[Row], list[Row]]:
+    """Gangs that fall only after the edit, and gangs that fall only without it."""
+    old, new = _victims(before), _victims(after)
+    return (
+        [row for gang, row in sorted(new.items()) if gang not in old],
+        [row for gang, row in sorted(old.items()) if gang not in new],
+    )
+
+
+def _victims(result: Result) -> dict[str, Row]:
+    return {
+        victim.gang: {
+            "gang": victim.gang,
+            "queue": victim.queue,
+            "cards": counts_of(victim.cards),
+            "pods": len(victim.pods),
+            "work_lost_card_seconds": round(victim.work_lost_card_seconds, 1),
+            "reclaimer": reclaim.reclaimer,
+            "reclaimer_queue": reclaim.queue,
+            "action": reclaim.action,
+        }
+        for reclaim in result.reclaims
+        for victim in reclaim.victims
+    }
+
+
+def taken(result: Result) -> Row:
+    """How many gangs a session takes, and with how many cards."""
+    cards: Counter[str] = Counter()
+    gangs = {victim.gang: victim.cards for reclaim in result.reclaims for victim in reclaim.victims}
+    for held in gangs.values():
+        cards.update(held)
+    return {"gangs": len(gangs), "cards": counts_of(cards)}
