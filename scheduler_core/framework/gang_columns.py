@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from scheduler_core.algorithms.member_sums import waiting_members
 from scheduler_core.framework.forms import ReadyKey, StaticKey, Suspects, dense_ranks, forms_of
 from scheduler_core.state.status import PENDING, Bools, Floats, Index, Ints
 
@@ -47,9 +48,9 @@ class GangColumns:
     def with_waiting(self, classes: Bools) -> Bools:
         """bool (G,): gangs with a waiting member of one of ``classes`` (bool (K,))."""
         gangs, tasks = self._session.gangs, self._session.tasks
-        waiting = gangs.member[(tasks.status[gangs.member] == PENDING) & classes[tasks.cls[gangs.member]]]
+        waiting, _ = members_waiting(self._session)
         found: Bools = np.zeros(len(gangs), dtype=np.bool_)
-        found[tasks.gang[waiting]] = True
+        found[tasks.gang[waiting[classes[tasks.cls[waiting]]]]] = True
         return found
 
     @cached_property
@@ -57,7 +58,7 @@ class GangColumns:
         """By gang: the class that its waiting members have in common, -1 = none; how many they are; int64 (G,), which
         state of the gang this speaks of."""
         gangs, tasks = self._session.gangs, self._session.tasks
-        waiting = gangs.member[tasks.status[gangs.member] == PENDING]
+        waiting, _ = members_waiting(self._session)
         gang, cls = tasks.gang[waiting].astype(np.int64), tasks.cls[waiting].astype(np.int64)
         size = len(gangs)
         least = np.full(size, np.iinfo(np.int64).max, dtype=np.int64)
@@ -152,19 +153,25 @@ def waiting_tasks(session: Session, chosen: Bools) -> tuple[Index, Ints] | None:
 
     Returns:
         int32 flat, int64 (G + 1,): those of gang g at ``start[g]:start[g + 1]``; None where a plugin's key of tasks has
-        no form. O(members), and a sort for gangs whose members do not lie in order.
+        no form. O(gangs + members of those that have any), and a sort for gangs whose members do not lie in order.
     """
     forms = forms_of(session.hooks, "task_order")
     if forms is None:
         return None
-    gangs, tasks = session.gangs, session.tasks
-    mine = (tasks.status[gangs.member] == PENDING) & chosen[tasks.gang[gangs.member]]
-    slots = gangs.member[mine]
-    start: Ints = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(mine)])[gangs.start]
+    tasks = session.tasks
+    slots, start = members_waiting(session, chosen)
     keys = [form.values[slots] for parts in forms for form in parts if isinstance(form, StaticKey)]
     keys += [tasks.number[slots], tasks.created[slots]]
     _sort_within(session, slots, keys)
     return slots.astype(np.int32), start
+
+
+def members_waiting(session: Session, chosen: Bools | None = None) -> tuple[Ints, Ints]:
+    """int64 flat, int64 (G + 1,): waiting members of the chosen gangs (bool (G,), None = all), gang by gang."""
+    gangs = session.gangs
+    counts = gangs.counts[PENDING]
+    wanted = counts > 0 if chosen is None else chosen
+    return waiting_members(wanted, counts, PENDING, session.tasks.status, gangs.start, gangs.member)
 
 
 def _sort_within(session: Session, slots: Ints, keys: list[Ints | Floats]) -> None:

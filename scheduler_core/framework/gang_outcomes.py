@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scheduler_core.algorithms.tallies import cards_held
+from scheduler_core.algorithms.member_sums import Asked, held_now
 from scheduler_core.framework.session import Session
 from scheduler_core.model.decision import GangOutcome
 from scheduler_core.model.later import Later
@@ -162,10 +162,10 @@ def _unmoved(session: Session) -> Bools:
 def _facts(session: Session) -> Facts:
     gangs, tasks, columns = session.gangs, session.tasks, session.cluster.classes.columns
     counts = gangs.counts
-    cards = cards_held(
-        _ENDED, tasks.status, tasks.cls, tasks.card, columns.first_card, columns.milli, gangs.start, gangs.member,
-        max(1, len(session.axes.cards)),
-    )  # fmt: skip
+    cards = session.cluster.workspace.members.held[gangs.numbers]
+    asked = Asked(columns.first_card, columns.milli, columns.best_effort)
+    moved = np.flatnonzero(gangs.versions)
+    held_now(moved, tasks.status, tasks.cls, tasks.card, _ENDED, asked, gangs.start, gangs.member, cards)
     bound = counts[ALLOCATED] + counts[BOUND] + counts[RUNNING]
     version = session.cluster.workspace.gangs.versions[gangs.numbers]
     return Facts(version, _phases_after(session), gangs.ready_count, bound, cards)

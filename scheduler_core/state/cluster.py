@@ -5,16 +5,13 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
-from scheduler_core.algorithms.tallies import queue_use
 from scheduler_core.model.snapshot import Snapshot
 from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
 from scheduler_core.state.gang_table import GangTable
 from scheduler_core.state.queue_ledger import QueueLedger
-from scheduler_core.state.status import CHARGED, HOLDS, Bools, Index, Ints, TaskStatus
+from scheduler_core.state.status import CHARGED, HOLDS, Index, Ints, TaskStatus
 from scheduler_core.state.task_class import TaskClass
 from scheduler_core.state.workspace import Workspace
-
-_PROMISED: Bools = np.arange(len(TaskStatus)) == TaskStatus.PIPELINED
 
 
 class Place(msgspec.Struct, frozen=True, gc=False):
@@ -43,27 +40,19 @@ class Cluster:
         rows = workspace.gangs
         at: Index = np.array([queue_of.get(name, -1) for name in rows.queue_names] or [-1], dtype=np.int32)
         queue: Index = at[rows.queue_ids]
-        idle = self.classes.columns.best_effort
-        self.gangs = GangTable(groups, rows, queue, self.tasks, idle)
+        self.gangs = GangTable(groups, rows, workspace.members, queue, self.tasks)
         # int64 (3, classes): cpu, memory and milli-cards that count against the queue.
         self.charge: Ints = self.classes.amounts.copy()
 
     def load_ledger(self) -> None:
-        """Sum the ledger; called once the charges are final. O(tasks)."""
-        tasks, gangs, ledger = self.tasks, self.gangs, self.ledger
-        for statuses, column in ((CHARGED, ledger.allocated), (_PROMISED, ledger.pipelined)):
-            column[:] = 0
-            queue_use(
-                statuses,
-                tasks.status,
-                tasks.cls,
-                tasks.card,
-                gangs.start,
-                gangs.member,
-                gangs.queue,
-                self.charge,
-                column,
-            )
+        """Sum the ledger; called once the charges are final, before any move. O(gangs), and their members where the
+        charges are others than in the session before."""
+        gangs, ledger = self.gangs, self.ledger
+        ledger.allocated[:] = self.workspace.members.use(
+            self.charge, self.workspace.tasks, gangs.numbers, gangs.queue, len(ledger)
+        )
+        # A snapshot knows no promises.
+        ledger.pipelined[:] = 0
 
     def class_of(self, task: int) -> TaskClass:
         """The task's class."""

@@ -35,6 +35,7 @@ class GangRows:
         name_rank: int64 (G,), place in the order of names by position.
         queue_names: names of queues by id. queue_ids: int32 (G,), by position.
         versions: int64 by number, how often what is kept here of a gang has changed, its members not included.
+        changed: members by number, of gangs that have other members than when somebody last emptied this.
     """
 
     def __init__(self) -> None:
@@ -52,8 +53,14 @@ class GangRows:
         self._facts = GroupFacts.empty(0)
         self._queue_ids: Index = np.zeros(0, dtype=np.int32)
         self.versions: Ints = np.zeros(0, dtype=np.int64)
+        self.changed: dict[int, list[int]] = {}
         self._stale = True
         self.arrange()
+
+    @property
+    def size(self) -> int:
+        """How many numbers there are."""
+        return len(self._names)
 
     @property
     def kinds(self) -> list[str]:
@@ -68,7 +75,7 @@ class GangRows:
         other._names, other._has_group, other._free = list(self._names), list(self._has_group), list(self._free)
         # A list of members is replaced, never changed.
         other._members, other.queue_names = list(self._members), list(self.queue_names)
-        other.versions = self.versions.copy()
+        other.versions, other.changed = self.versions.copy(), dict(self.changed)
         other._facts, other._queue_ids = self._facts.at(np.arange(len(self._queue_ids))), self._queue_ids.copy()
         return other
 
@@ -102,10 +109,10 @@ class GangRows:
                 lasting[place] = lasting_name(group)
         self.names, self.lasting, self.numbers = names, lasting, numbers
 
-    def arrange(self) -> None:
-        """Bring what is told by position up to date. O(gangs), nothing when nothing has changed."""
+    def arrange(self) -> bool:
+        """Bring what is told by position up to date; False when nothing has changed. O(gangs)."""
         if not self._stale:
-            return
+            return False
         self._stale = False
         self.position: Index = np.full(len(self._names) + 1, -1, dtype=np.int32)
         self.position[self.numbers] = np.arange(len(self.numbers), dtype=np.int32)
@@ -114,6 +121,7 @@ class GangRows:
         self.name_rank: Ints = np.arange(len(self.names), dtype=np.int64)
         if sorted(self.names) != self.names:
             self.name_rank[sorted(range(len(self.names)), key=self.names.__getitem__)] = np.arange(len(self.names))
+        return True
 
     def _write(self, number: int, group: PodGroup) -> None:
         self._facts.write(number, group)
@@ -177,7 +185,7 @@ class GangRows:
                 left = set(gone[number])
                 members = [slot for slot in members if slot not in left]
             members = sorted([*members, *come.get(number, ())], key=rank)
-            self._members[number] = members
+            self._members[number] = self.changed[number] = members
             above = min(filter(None, map(kind, members)), default="")
             if above != self._kinds[number]:
                 self._kinds[number] = above

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property, reduce
 
 import numpy as np
 
-from scheduler_core.algorithms.tallies import gang_members, gangs_with
 from scheduler_core.model.podgroup import PodGroup
 from scheduler_core.state.gang_rows import GangRows
+from scheduler_core.state.member_rows import MemberRows
 from scheduler_core.state.status import (
     GATED,
     PENDING,
@@ -20,7 +21,6 @@ from scheduler_core.state.status import (
     Bools,
     Index,
     Ints,
-    TaskStatus,
 )
 from scheduler_core.state.task_table import TaskTable
 
@@ -50,27 +50,38 @@ class GangTable:
         self,
         groups: Sequence[PodGroup],
         rows: GangRows,
+        members: MemberRows,
         queue: Index,
         tasks: TaskTable,
-        best_effort: Bools,
     ) -> None:
         self.groups, self.queue, self.min_member = groups, queue, rows.facts.least
         self.names, self.lasting, self.numbers, self.name_rank = rows.names, rows.lasting, rows.numbers, rows.name_rank
         self._kinds = rows.kinds
-        self.least: list[int] = self.min_member.tolist()
-        self.queue_list: list[int] = queue.tolist()
         self._tasks = tasks
-        self.counts, self.start, self.member = gang_members(
-            tasks.live, tasks.status, tasks.gang, tasks.place, len(groups), len(TaskStatus)
-        )
+        self.counts: Ints = members.counts.take(rows.numbers, axis=1)
+        self.start, self.member = members.start, members.member
         self.versions: Ints = np.zeros(len(groups), dtype=np.int64)
-        self.ready_count: Ints = self.counts[READY].sum(axis=0)
-        self.scheduled_count: Ints = self.counts[SCHEDULED].sum(axis=0)
-        self.valid_count: Ints = self.counts[VALID].sum(axis=0)
-        self.has_best_effort: Bools = gangs_with(best_effort, tasks.cls, self.start, self.member)
+        self.ready_count = self._sum(_READY)
+        self.scheduled_count = self._sum(_SCHEDULED)
+        self.valid_count = self._sum(_VALID)
+        self.has_best_effort: Bools = members.idle[rows.numbers]
 
     def __len__(self) -> int:
         return len(self.groups)
+
+    @cached_property
+    def least(self) -> list[int]:
+        """``min_member`` as a list."""
+        return self.min_member.tolist()
+
+    @cached_property
+    def queue_list(self) -> list[int]:
+        """``queue`` as a list."""
+        return self.queue.tolist()
+
+    def _sum(self, statuses: list[bool]) -> Ints:
+        """int64 (G,): members in some statuses."""
+        return reduce(np.add, (row for row, counted in zip(self.counts, statuses, strict=True) if counted))
 
     def adjust(self, status: int, gang: int, by: int) -> None:
         """Count a member more or less in a status."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from scheduler_core.model.edition import Edition, Step, key_of, step_between
 from scheduler_core.model.node import Node
 from scheduler_core.model.pod import Pod
@@ -19,10 +21,12 @@ from scheduler_core.state.card_sets import words_for
 from scheduler_core.state.card_table import CardTable
 from scheduler_core.state.gang_rows import GangRows
 from scheduler_core.state.group_facts import GroupFacts
+from scheduler_core.state.member_rows import MemberRows
 from scheduler_core.state.node_rows import recount
 from scheduler_core.state.node_table import NodeTable
 from scheduler_core.state.pod_rows import PodRows
 from scheduler_core.state.relation_table import RelationTable
+from scheduler_core.state.status import Bools
 from scheduler_core.state.task_class import ClassTable
 from scheduler_core.state.task_table import TaskTable
 
@@ -37,7 +41,7 @@ class Workspace:
         axes, classes: names of rows, interned task classes.
         relations: which pods the affinity terms of the cluster speak of.
         nodes, cards: the base tables; a session works on copies.
-        gangs: numbers, names and members of gangs.
+        gangs: numbers, names and members of gangs. members: sums over these.
         masks: node masks by what they depend on; dropped when a node changes.
         outcomes: what the last session said of each gang, see ``framework.gang_outcomes``.
     """
@@ -86,14 +90,23 @@ class Workspace:
         rows = self._pods
         dirty = sorted(rows.dirty)
         rows.dirty.clear()
-        recount(
-            self.nodes, self.cards, rows.tasks, rows.wanted.words, self.classes.columns, dirty,
-            [rows.slots_on(node) for node in dirty],
-        )  # fmt: skip
-        self.gangs.arrange()
-        # The last entry of the positions is -1, which is where "no gang" points.
-        rows.tasks.gang[:] = self.gangs.position[rows.gang_number]
+        slots = [rows.slots_on(node) for node in dirty]
+        recount(self.nodes, self.cards, rows.tasks, rows.wanted.words, self.classes.columns, dirty, slots)
+        if self.gangs.arrange() or self.gangs.changed:
+            self._arrange_members()
+        # A pod that does not say which cards it holds may have got others by what happened to its neighbours.
+        again: Bools = np.zeros(self.gangs.size + 1, dtype=np.bool_)
+        again[rows.gang_number[[slot for each in slots for slot in each]]] = True
+        again[list(self.gangs.changed)] = True
+        self.members.count(np.flatnonzero(again[:-1]), rows.tasks, self.classes)
+        self.gangs.changed.clear()
         self._loaded = snapshot
+
+    def _arrange_members(self) -> None:
+        rows, gangs = self._pods, self.gangs
+        # The last entry of the positions is -1, which is where "no gang" points.
+        rows.tasks.gang[:] = gangs.position[rows.gang_number]
+        self.members.change(gangs.changed, gangs.numbers, gangs.size)
 
     def fork(self) -> Workspace:
         """An independent workspace with the same rows and without what sessions have left, O(tasks)."""
@@ -104,7 +117,7 @@ class Workspace:
         other.nodes, other.cards, other.masks, other.outcomes = self.nodes.copy(), self.cards.copy(), {}, {}
         other.relations = self.relations.fork()
         other.classes = self.classes.fork(other.relations)
-        other.gangs = self.gangs.fork()
+        other.gangs, other.members = self.gangs.fork(), self.members.fork()
         other._pods = self._pods.fork(other.classes, other.gangs)
         return other
 
@@ -115,7 +128,7 @@ class Workspace:
         self.classes = ClassTable(self.axes, self.relations)
         self.nodes = NodeTable(self.axes, snapshot.nodes)
         self.cards = CardTable(self.axes, snapshot.nodes)
-        self.gangs = GangRows()
+        self.gangs, self.members = GangRows(), MemberRows(len(self.axes.cards))
         self.masks: dict[object, object] = {}
         self.outcomes = {}
         words = words_for(int(self.cards.count.max(initial=0)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from scheduler_core.state.workspace import Workspace
@@ -11,10 +13,17 @@ def tables(workspace: Workspace) -> dict[str, object]:
     """Everything that a session starts from, without slot numbers."""
     tasks, cards, nodes = workspace.tasks, workspace.cards, workspace.nodes
     live = np.flatnonzero(tasks.live).tolist()
-    gangs = workspace.gangs
+    gangs, members = workspace.gangs, workspace.members
+    charge = workspace.classes.amounts
+    queue = np.zeros(len(gangs.names), dtype=np.int32)
     return {
         "gangs": list(zip(gangs.names, gangs.lasting, [gangs.queue_names[q] for q in gangs.queue_ids.tolist()],
                           [gangs.kinds[number] for number in gangs.numbers.tolist()], strict=True)),
+        "members": [[tasks.keys[t] for t in members.member[first:last].tolist()]
+                    for first, last in itertools.pairwise(members.start.tolist())],
+        "counts": members.counts[:, gangs.numbers].tolist(),
+        "held": [members.held[gangs.numbers].tolist(), members.idle[gangs.numbers].tolist()],
+        "use": members.use(charge, tasks, gangs.numbers, queue, 1).tolist(),
         "facts": [column.tolist() for column in gangs.facts],
         "allocatable": nodes.allocatable.tolist(),
         "used": nodes.used.tolist(),
