@@ -136,3 +136,36 @@ def test_what_is_edited_later_goes_with_the_next_push(db, demo_server):
     push_pending()
     queue.refresh_from_db()
     assert queue.sync_state == "in_step"
+
+
+def test_a_tide_plan_is_pushed_by_what_holds_now_and_taken_back_at_its_end(db, demo_server):
+    from tidesched_web.quota.services.tide_plans import write_tide_plan
+    from tidesched_web.quota.tasks import push_pending
+
+    setup(demo_server)
+    client = demo_server.client()
+    queue = Queue.objects.get(name="borealis-chat")
+    layer = {"days": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"], "start": "00:00", "end": "24:00"}
+    layer["quota"] = {"borealis-chat": {"NVIDIA-H200": {"add": -6}}}
+
+    def told():
+        push_pending()
+        live = client.get(QUEUE.path(name="borealis-chat"))
+        return live["metadata"]["annotations"]["volcano.sh/card.quota"]
+
+    def plan(enabled):
+        document = {"enabled": enabled, "layers": [layer]}
+        write_tide_plan(cluster=queue.cluster, name="always", document=document, actor="root")
+
+    plan(True)
+    assert told() == '{"NVIDIA-H200":50}'
+    queue.refresh_from_db()
+    assert (queue.sync_state, queue.tide) == ("in_step", {"NVIDIA-H200": 50})
+    assert CardQuota.objects.get(queue=queue).cards == 56
+    version = client.get(QUEUE.path(name="borealis-chat"))["metadata"]["resourceVersion"]
+    told()
+    assert client.get(QUEUE.path(name="borealis-chat"))["metadata"]["resourceVersion"] == version, "nothing to say"
+    plan(False)
+    assert told() == '{"NVIDIA-H200":56}'
+    queue.refresh_from_db()
+    assert queue.tide == {}

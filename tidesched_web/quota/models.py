@@ -66,6 +66,8 @@ class Queue(Versioned):
     sync_error = models.TextField(blank=True)
     pushed_version = models.PositiveBigIntegerField(default=0)
     pushed_at = models.DateTimeField(null=True)
+    # What the cluster was last told where tide plans made it other than the base: card name → cards.
+    tide = models.JSONField(default=dict, blank=True, editable=False)
 
     class Meta:
         ordering = ["name"]
@@ -189,12 +191,14 @@ class TidePlan(Versioned):
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="tide_plans")
     name = models.CharField(max_length=120)
+    position = models.PositiveIntegerField(default=0)
     time_zone = models.CharField(max_length=64, default="UTC")
     enabled = models.BooleanField(default=False)
-    layers = models.JSONField(default=list)
+    exceptions = models.JSONField(default=dict, blank=True)
+    layers = models.JSONField(default=list, blank=True)
 
     class Meta:
-        ordering = ["name"]
+        ordering = ["position", "name"]
         constraints = [models.UniqueConstraint(fields=["cluster", "name"], name="tide_plan_in_cluster")]
 
     def __str__(self) -> str:

@@ -2,10 +2,14 @@
 
 No transaction is open while the cluster is asked. The answer is written only where the row is still of the version
 that was pushed; a newer one stays pending and goes with the next push.
+
+What a queue is told is its **effective** quota: the base as people set it, with the layers of the tide plans that are
+open now. It is worked out anew at each push from the clock alone, so a tick that was missed is made good by the next.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from django.db.models import Q
@@ -19,6 +23,7 @@ from tidesched_web.clusters.models import Cluster, ClusterMode
 from tidesched_web.common import live
 from tidesched_web.quota.models import PriorityClass, Queue, QueueState, SyncState
 from tidesched_web.quota.selectors import card_quota_of, queue_grants, with_card_quota
+from tidesched_web.quota.tide_selectors import beyond_base, clusters_with_tide, effective_now, tide_due
 
 
 @dataclass
@@ -46,12 +51,14 @@ def push_cluster(*, cluster: Cluster, everything: bool = False) -> PushReport:
         )
         if not everything:
             classes = classes.exclude(sync_state=SyncState.IN_STEP)
-            queues = queues.exclude(sync_state=SyncState.IN_STEP)
+            queues = queues.filter(~Q(sync_state=SyncState.IN_STEP) | Q(pk__in=tide_due(cluster)))
         for priority_class in classes:
             if not _push_class(writes, priority_class, report):
                 return report
-        for queue in queues.order_by("name"):
-            if not _push_queue(writes, queue, report):
+        waiting = list(queues.order_by("name"))
+        effective = effective_now(cluster, waiting)
+        for queue in waiting:
+            if not _push_queue(writes, queue, effective[queue.pk], report):
                 return report
     finally:
         client.close()
@@ -62,20 +69,24 @@ def push_pending() -> dict[str, PushReport]:
     """Push what waits in every cluster that takes pushes; the reports by the cluster's slug."""
     queues = Queue.objects.filter(sync_state=SyncState.PENDING).values("cluster_id")
     classes = PriorityClass.objects.filter(sync_state=SyncState.PENDING).values("cluster_id")
-    waiting = Q(pk__in=queues) | Q(pk__in=classes)
-    clusters = Cluster.objects.exclude(mode=ClusterMode.OBSERVE).filter(waiting)
-    return {cluster.slug: push_cluster(cluster=cluster) for cluster in clusters.order_by("slug")}
+    clusters = Cluster.objects.exclude(mode=ClusterMode.OBSERVE).order_by("slug")
+    waiting = set(clusters.filter(Q(pk__in=queues) | Q(pk__in=classes)))
+    turned = {cluster for cluster in clusters.filter(pk__in=clusters_with_tide()) if tide_due(cluster)}
+    return {cluster.slug: push_cluster(cluster=cluster) for cluster in clusters if cluster in waiting | turned}
 
 
-def queue_manifest(queue: Queue) -> dict[str, object]:
-    """What a queue becomes in its cluster; ``queue`` has ``with_card_quota`` and ``granted``."""
+def queue_manifest(queue: Queue, card_quota: Mapping[str, int] | None = None) -> dict[str, object]:
+    """What a queue becomes in its cluster; ``queue`` has ``with_card_quota`` and ``granted``.
+
+    ``card_quota``: what the tide plans make of its own one.
+    """
     return manifests.queue(
         queue.name,
         service_type=queue.service_type,
         weight=queue.weight,
         priority=queue.priority,
         reclaimable=queue.reclaimable,
-        card_quota=card_quota_of(queue),
+        card_quota=card_quota_of(queue) if card_quota is None else card_quota,
         cpu_milli=queue.cpu_milli,
         memory_mib=queue.memory_mib,
         parent=queue.parent,
@@ -104,8 +115,8 @@ def _push_class(writes: ClusterWrites, row: PriorityClass, report: PushReport) -
     return outcome.kind is not OutcomeKind.UNREACHABLE
 
 
-def _push_queue(writes: ClusterWrites, row: Queue, report: PushReport) -> bool:
-    outcome = writes.apply_queue(queue_manifest(row))
+def _push_queue(writes: ClusterWrites, row: Queue, card_quota: Mapping[str, int], report: PushReport) -> bool:
+    outcome = writes.apply_queue(queue_manifest(row, card_quota))
     state = _note(report, f"Queue {row.name}", outcome)
     changes: dict[str, object] = {"sync_state": state, "sync_error": "" if outcome.done else outcome.message}
     if outcome.done:
@@ -114,6 +125,7 @@ def _push_queue(writes: ClusterWrites, row: Queue, report: PushReport) -> bool:
             "pushed_version": row.version,
             "pushed_at": timezone.now(),
             "live_state": status.get("state") or QueueState.OPEN,
+            "tide": beyond_base(card_quota_of(row), card_quota),
         }
     if Queue.objects.filter(pk=row.pk, version=row.version).update(**changes) and state != row.sync_state:
         live.publish("queues", row.pk, row.version, cluster_id=row.cluster_id)

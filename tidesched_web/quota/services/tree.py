@@ -15,6 +15,8 @@ from tidesched_web.common.errors import DomainError
 from tidesched_web.common.locking import lock_row
 from tidesched_web.quota.models import Queue, QuotaTree
 from tidesched_web.quota.selectors import quota_tree
+from tidesched_web.quota.services.tide_plans import check_moments
+from tidesched_web.quota.tide_selectors import plan_documents
 from tidesched_web.quota.tree_rules import CPU, MEMORY, ROOT, Breach, Tree, worsened
 
 _FIELD_OF = {CPU: "cpu_milli", MEMORY: "memory_bytes"}
@@ -46,6 +48,9 @@ def quota_write(cluster: Cluster) -> Iterator[QuotaWrite]:
         worse = worsened(before, after)
         if worse:
             raise _refusal(cluster, before, after, worse)
+        plans = plan_documents(cluster)
+        if plans:
+            check_moments(cluster, before, after, plans, plans)
         tree_row.version += 1
         tree_row.save(update_fields=["version"])
 

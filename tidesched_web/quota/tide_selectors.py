@@ -1,0 +1,162 @@
+"""Tide plans that a caller may see, and the quota that they make of the base now."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from django.db.models import BooleanField, Q, QuerySet
+from django.db.models.expressions import RawSQL
+
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.clusters.selectors import visible_clusters
+from tidesched_web.common.models import ServiceType
+from tidesched_web.common.permissions import Access
+from tidesched_web.quota import tide, tide_rules
+from tidesched_web.quota.models import Queue, SyncState, TidePlan
+from tidesched_web.quota.selectors import card_quota_of, quota_tree, with_card_quota
+
+_NAMES_OWN_QUEUE = """
+EXISTS (SELECT 1 FROM jsonb_array_elements(quota_tideplan.layers) AS layer,
+                      jsonb_object_keys(layer->'quota') AS named
+        JOIN quota_queue q ON q.name = named
+        WHERE q.cluster_id = quota_tideplan.cluster_id AND q.tenant_id = ANY(%s))
+"""
+
+
+def visible_tide_plans(access: Access) -> QuerySet[TidePlan]:
+    """Tide plans of visible clusters; for a member those that are about a queue of theirs."""
+    plans = TidePlan.objects.filter(cluster__in=visible_clusters(access)).select_related("cluster")
+    if access.everything:
+        return plans
+    names_own = RawSQL(_NAMES_OWN_QUEUE, [sorted(access.tenant_ids)], output_field=BooleanField())  # noqa: S611 - bound
+    return plans.filter(names_own)
+
+
+def visible_queue_names(access: Access, cluster_ids: Collection[int]) -> set[tuple[int, str]]:
+    """The queues of these clusters whose quota the caller may read in a plan; nothing is asked for who sees all."""
+    queues = Queue.objects.filter(cluster_id__in=cluster_ids, tenant_id__in=access.tenant_ids)
+    return set() if access.everything else set(queues.values_list("cluster_id", "name"))
+
+
+def layers_in_sight(
+    plan: TidePlan, access: Access, names: Collection[tuple[int, str]]
+) -> tuple[list[dict[str, Any]], int]:
+    """The layers of a plan with the queues that the caller may see, and how many queues are left out."""
+    if access.everything:
+        return plan.layers, 0
+    shown, hidden = [], set()
+    for layer in plan.layers:
+        own = {queue: cards for queue, cards in layer["quota"].items() if (plan.cluster_id, queue) in names}
+        hidden |= set(layer["quota"]) - set(own)
+        if own:
+            shown.append({**layer, "quota": own})
+    return shown, len(hidden)
+
+
+def document_of(plan: TidePlan) -> dict[str, Any]:
+    """The plan as a document of the tree."""
+    return {
+        "enabled": plan.enabled,
+        "exceptions": plan.exceptions,
+        "layers": plan.layers,
+        "position": plan.position,
+        "time_zone": plan.time_zone,
+    }
+
+
+def plan_documents(cluster: Cluster) -> dict[str, dict[str, Any]]:
+    """Every plan of a cluster by name."""
+    return {plan.name: document_of(plan) for plan in TidePlan.objects.filter(cluster=cluster)}
+
+
+def _floors(cluster: Cluster, names: Collection[str]) -> dict[str, dict[str, int]]:
+    """What inference queues use now, in whole cards."""
+    rows = Queue.objects.filter(cluster=cluster, name__in=names, service_type=ServiceType.INFERENCE).exclude(
+        usage__allocated=0
+    )
+    found: dict[str, dict[str, int]] = {}
+    for name, card, milli in rows.values_list("name", "usage__card", "usage__allocated"):
+        if milli:
+            found.setdefault(name, {})[card] = math.ceil(milli / 1000)
+    return found
+
+
+def effective_by_name(
+    cluster: Cluster,
+    plans: list[tide.Plan],
+    base: tide.Quota,
+    *,
+    now: dt.datetime | None = None,
+) -> dict[str, dict[str, int]]:
+    """What holds now for the queues of ``base``: base, layers, the floor of inference, and the tree above them all.
+
+    What a floor keeps may hold back what the plans give to other queues, so all that they touch are looked at.
+    """
+    names = tide.touched(plans)
+    moment = now or cluster.clock()
+    if not names.intersection(base):
+        return {queue: dict(cards) for queue, cards in base.items()}
+    floors = _floors(cluster, names)
+    quota = tide.effective_quota(base, plans, moment, floors)
+    if floors:
+        rows = with_card_quota(Queue.objects.filter(cluster=cluster, name__in=names))
+        touched = {queue.name: card_quota_of(queue) for queue in rows}
+        everybody = tide.effective_quota(touched, plans, moment, floors)
+        if everybody != tide.effective_quota(touched, plans, moment):
+            held = tide_rules.within_tree(quota_tree(cluster), everybody)
+            quota |= {queue: cards for queue, cards in held.items() if queue in quota}
+    return quota
+
+
+def effective_now(cluster: Cluster, queues: Iterable[Queue]) -> dict[int, dict[str, int]]:
+    """What each queue (through `with_card_quota`) may use at this moment: queue id → card → cards."""
+    rows = list(queues)
+    base = {queue.name: card_quota_of(queue) for queue in rows}
+    plans = tide.enabled_plans(plan_documents(cluster))
+    quota = effective_by_name(cluster, plans, base) if plans else base
+    return {queue.pk: dict(quota[queue.name]) for queue in rows}
+
+
+def effective_of(queues: Iterable[Queue]) -> dict[int, dict[str, int]]:
+    """`effective_now` for queues of several clusters, for lists."""
+    by_cluster: dict[int, list[Queue]] = {}
+    for queue in queues:
+        by_cluster.setdefault(queue.cluster_id, []).append(queue)
+    plans: dict[int, dict[str, Mapping[str, Any]]] = {}
+    for plan in TidePlan.objects.filter(cluster_id__in=by_cluster, enabled=True):
+        plans.setdefault(plan.cluster_id, {})[plan.name] = document_of(plan)
+    found: dict[int, dict[str, int]] = {}
+    for cluster_id, rows in by_cluster.items():
+        base = {queue.name: card_quota_of(queue) for queue in rows}
+        own = tide.enabled_plans(plans.get(cluster_id, {}))
+        quota = effective_by_name(rows[0].cluster, own, base) if own else base
+        found |= {queue.pk: dict(quota[queue.name]) for queue in rows}
+    return found
+
+
+def beyond_base(base: Mapping[str, int], quota: Mapping[str, int]) -> dict[str, int]:
+    """Where the quota that holds is another than the base: what `Queue.tide` remembers of a push."""
+    return {card: quota.get(card, 0) for card in sorted({*base, *quota}) if quota.get(card, 0) != base.get(card, 0)}
+
+
+def tide_due(cluster: Cluster) -> list[int]:
+    """Queues whose cluster was told something else than what holds now. Whatever was missed meanwhile is in it.
+
+    One that the cluster refused is not in it: it waits for a person, as with any other push.
+    """
+    plans = tide.enabled_plans(plan_documents(cluster))
+    queues = Queue.objects.filter(cluster=cluster).exclude(sync_state=SyncState.FAILED)
+    rows = list(with_card_quota(queues).filter(Q(name__in=tide.touched(plans)) | ~Q(tide={})))
+    base = {queue.name: card_quota_of(queue) for queue in rows}
+    quota = effective_by_name(cluster, plans, base)
+    return [queue.pk for queue in rows if beyond_base(base[queue.name], quota[queue.name]) != queue.tide]
+
+
+def clusters_with_tide() -> QuerySet[Cluster]:
+    """Clusters where a plan is enabled, or where the effect of one has still to be taken back."""
+    enabled = TidePlan.objects.filter(enabled=True).values("cluster_id")
+    told = Queue.objects.exclude(tide={}).values("cluster_id")
+    return Cluster.objects.filter(Q(pk__in=enabled) | Q(pk__in=told))
