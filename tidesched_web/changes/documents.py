@@ -15,6 +15,7 @@ from typing import Any, Final
 from django.utils.translation import gettext as _
 
 from tidesched_web.changes.tree_document import Document, kind_of, parts_of, pointer
+from tidesched_web.quota import tide_document
 
 MIB: Final = 2**20
 DEFAULT_PRIORITY: Final = {"inference": 80000, "training": 20000}
@@ -159,12 +160,6 @@ def _quota(value: Any) -> dict[str, Any]:
     return found
 
 
-def _layers(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise _Refused(_("This has to be a list."))
-    return value
-
-
 def _unknown(name: str, known: Any) -> str:
     near = difflib.get_close_matches(name, list(known), n=1)
     if near:
@@ -216,11 +211,8 @@ _FIELDS: Final[Mapping[str, Mapping[str, _Field]]] = {
         "card_quota": _Field(_CARDS, {}),
     },
     "grant": {},
-    "tide-plan": {
-        "time_zone": _Field(_text(64), "UTC"),
-        "enabled": _Field(_truth, False),
-        "layers": _Field(_layers, []),
-    },
+    # Its fields are looked at by `quota.tide_document`.
+    "tide-plan": {name: _Field(lambda value: value) for name in tide_document.FIELDS},
 }
 # Maps and texts that say nothing when they are empty.
 _DROPPED_EMPTY: Final = frozenset(
@@ -237,6 +229,12 @@ def canonical(key: str, document: Mapping[str, Any]) -> tuple[Document, list[Fau
     """The canonical form of one document and what is wrong with it (then the form is as good as it gets)."""
     kind = kind_of(key)
     faults = list(_name_faults(key))
+    if kind == "tide-plan":
+        plan, found = tide_document.canonical(document)
+        return dict(sorted(plan.items())), [
+            *faults,
+            *(Fault(key, fault.field, fault.code, fault.detail) for fault in found),
+        ]
     result: Document = {}
     for name in sorted(document):
         field = _FIELDS[kind].get(name)

@@ -19,6 +19,7 @@ from tidesched_web.common.models import ServiceType
 from tidesched_web.common.permissions import Access
 from tidesched_web.quota.models import CardQuota, ComputeQuota, NamespaceGrant, PriorityClass, Queue, TidePlan
 from tidesched_web.quota.selectors import hardware_of
+from tidesched_web.quota.tide_selectors import document_of
 from tidesched_web.scheduling.models import QueueUsage
 from tidesched_web.workloads.models import TERMINAL_GANG_STATES, Gang
 
@@ -161,11 +162,7 @@ def _others(cluster: Cluster) -> Documents:
     for namespace, queue in NamespaceGrant.objects.filter(cluster=cluster).values_list("namespace", "queue__name"):
         documents[key_of("grant", namespace, queue)] = {}
     for plan in TidePlan.objects.filter(cluster=cluster):
-        documents[key_of("tide-plan", plan.name)] = {
-            "enabled": plan.enabled,
-            "layers": plan.layers,
-            "time_zone": plan.time_zone,
-        }
+        documents[key_of("tide-plan", plan.name)] = document_of(plan)
     return documents
 
 
