@@ -262,6 +262,13 @@ RETENTION_ROLLUPS = env.number("RETENTION_ROLLUPS", 50_000)
 RETENTION_ALERTS = env.number("RETENTION_ALERTS", 1_000)
 RETENTION_JOBS = env.number("RETENTION_JOBS", 500)
 
+# --- jobs: who does which kind ----------------------------------------------------------------------------------------
+
+JOB_HANDLERS = {
+    "impact": "tidesched_web.changes.impact_jobs.impact_now",
+    "impact_day": "tidesched_web.changes.impact_jobs.impact_of_a_day",
+}
+
 # --- logs -------------------------------------------------------------------------------------------------------------
 
 LOGGING = {

@@ -265,3 +265,26 @@ def taken(result: Result) -> Row:
     for held in gangs.values():
         cards.update(held)
     return {"gangs": len(gangs), "cards": counts_of(cards)}
+
+
+# -- card-hours --------------------------------------------------------------------------------------------------------
+
+
+def card_use(trial: Trial) -> Iterable[tuple[str, str, tuple[int, int, int]]]:
+    """By queue and card, in milli-cards: what is used more, what is used less, what exceeds the new quota."""
+    before = {outcome.name: outcome.allocated.cards for outcome in trial.before.queues}
+    old = {queue.name: queue for queue in trial.picture.snapshot.queues}
+    new = {queue.name: queue for queue in trial.snapshot.queues}
+    for outcome in trial.after.queues:
+        was, now = before.get(outcome.name, {}), outcome.allocated.cards
+        for card in sorted(was.keys() | now.keys()):
+            used_before, used = was.get(card, 0), now.get(card, 0)
+            over = _beyond(new.get(outcome.name), card, used) - _beyond(old.get(outcome.name), card, used_before)
+            moved = used - used_before
+            if moved or over > 0:
+                yield outcome.name, card, (max(0, moved), max(0, -moved), max(0, over))
+
+
+def _beyond(queue: Queue | None, card: str, used: int) -> int:
+    quota = _limit(queue, card)
+    return max(0, used - quota) if quota is not None else 0

@@ -1,29 +1,21 @@
-"""Who does which kind of job: registered by the tasks of the contexts, looked up by the worker."""
+"""Who does which kind of job: `settings.JOB_HANDLERS`, by the path of the function."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
+from django.utils.module_loading import import_string
+
 if TYPE_CHECKING:
     from tidesched_web.jobs.running import Running
 
-# Returns the result of the job; what it has noted by `save` is there again when it is called for another attempt.
+# Returns the result of the job; what it has noted by `report` is there again when it is called for another attempt.
 Handler = Callable[["Running"], dict[str, Any] | None]
-
-_HANDLERS: dict[str, Handler] = {}
-
-
-def handles(kind: str) -> Callable[[Handler], Handler]:
-    """Register who does the jobs of this kind. The registering module is one of a context's ``tasks``."""
-
-    def register(handler: Handler) -> Handler:
-        _HANDLERS[kind] = handler
-        return handler
-
-    return register
 
 
 def handler_of(kind: str) -> Handler | None:
-    """Who does the jobs of this kind, in a worker; None in a process that has not loaded the tasks."""
-    return _HANDLERS.get(kind)
+    """Who does the jobs of this kind."""
+    path = settings.JOB_HANDLERS.get(kind)
+    return import_string(path) if path else None

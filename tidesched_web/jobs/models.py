@@ -23,7 +23,7 @@ OPEN_JOB_STATES = (JobState.QUEUED, JobState.RUNNING)
 
 
 class JobKind(models.TextChoices):
-    """What a job does; who does it is registered by `jobs.kinds.handles`."""
+    """What a job does; who does it stands in `settings.JOB_HANDLERS`."""
 
     IMPACT = "impact", _("Impact on the current snapshot")
     IMPACT_DAY = "impact_day", _("Impact over the last day")

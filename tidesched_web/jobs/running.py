@@ -66,15 +66,10 @@ class Running:
         self._write({"result": result})
         waiting.tell(self.job.pk)
 
-    def hand_over(self, *, worker: str, checkpoint: dict[str, Any], result: dict[str, Any]) -> None:
-        """End this attempt and let processes of ``worker`` go on from ``checkpoint``.
-
-        Raises:
-            HandedOver: always, unless nobody wants it any more (Stopped).
-        """
-        if not services.hand_over(self.job, worker=worker, checkpoint=checkpoint, result=result):
-            raise Stopped
-        raise HandedOver
+    def hand_over(self, *, worker: str, checkpoint: dict[str, Any], result: dict[str, Any]) -> Exception:
+        """End this attempt and let ``worker`` go on from ``checkpoint``; what is returned is to be raised."""
+        done = services.hand_over(self.job, worker=worker, checkpoint=checkpoint, result=result)
+        return HandedOver() if done else Stopped()
 
     def _write(self, values: dict[str, Any]) -> None:
         if not services.carry_on(self.job, **values):

@@ -12,10 +12,13 @@ from django.db import Error as DatabaseError
 
 from tidesched_web.audit.tasks import keep as keep_audit
 from tidesched_web.celery import app
+from tidesched_web.engine.model import BadInput, BrokenInvariant
 from tidesched_web.jobs.services import SWEEP_SECONDS as JOBS_SECONDS
 from tidesched_web.jobs.tasks import sweep as sweep_jobs
+from tidesched_web.jobs.waking import WHAT_IF_QUEUE
 from tidesched_web.quota.tasks import push_pending
-from tidesched_web.scheduling import retention
+from tidesched_web.scheduling import pictures, retention
+from tidesched_web.scheduling.input_selectors import cluster_ids
 from tidesched_web.scheduling.pipeline import requests
 from tidesched_web.scheduling.pipeline.shards import Shards
 from tidesched_web.scheduling.waking import SESSIONS_QUEUE, cluster_queue, wake_holder
@@ -52,6 +55,8 @@ def tick() -> None:
         keep_audit.apply_async(queue="work", expires=AUDIT_SECONDS, retry=False)
     if cache.add("push_pending", 1, PUSH_SECONDS):
         push_pending.apply_async(queue="work", expires=PUSH_SECONDS, retry=False)
+    if cache.add("follow", 1, pictures.FOLLOW_SECONDS):
+        follow.apply_async(queue=WHAT_IF_QUEUE, expires=pictures.FOLLOW_SECONDS, retry=False)
     if cache.add("sweep_jobs", 1, JOBS_SECONDS):
         sweep_jobs.apply_async(queue="work", expires=JOBS_SECONDS, retry=False)
 
@@ -74,6 +79,16 @@ def adopt() -> None:
 def retain() -> None:
     """Drop what is older or more than the settings keep."""
     retention.run()
+
+
+@shared_task(ignore_result=True)
+def follow() -> None:
+    """Keep the snapshots loaded that somebody may try an edit out on; in the process of the queue `what-if`."""
+    for cluster_id in pictures.of_interest(cluster_ids())[: pictures.MOST_LOADED]:
+        try:
+            pictures.renew(cluster_id)
+        except (BadInput, BrokenInvariant, DatabaseError) as error:
+            _log.warning("cluster %s is not loaded for what-ifs: %s", cluster_id, str(error).strip().split("\n")[0])
 
 
 # -- the worker that the session threads live in -----------------------------------------------------------------------

@@ -1,0 +1,67 @@
+"""What sessions saw, as it is stored: which inputs there are, and their bytes."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import msgspec
+from django.db.models import QuerySet
+
+from tidesched_web.clusters.models import Cluster, PolicyRevision
+from tidesched_web.scheduling.models import SessionInput
+
+_FIELDS = (
+    "id", "base_id", "session_id", "session__number", "session__now", "session__started_at", "session__policy_id",
+)  # fmt: skip
+
+
+class StoredInput(msgspec.Struct, frozen=True):
+    """One stored input without its bytes. ``now`` is the cluster's clock, ``started_at`` wall time."""
+
+    id: int
+    base_id: int | None
+    session_id: int
+    number: int
+    now: dt.datetime
+    started_at: dt.datetime
+    policy_id: int | None
+
+
+def _usable(cluster_id: int) -> QuerySet[SessionInput, tuple[Any, ...]]:
+    """Inputs over which a session could decide."""
+    rows = SessionInput.objects.filter(cluster_id=cluster_id).exclude(session__result_hash="")
+    return rows.values_list(*_FIELDS)
+
+
+def newest_input(cluster_id: int) -> StoredInput | None:
+    """The input of the newest session."""
+    row = _usable(cluster_id).order_by("-id").first()
+    return StoredInput(*row) if row is not None else None
+
+
+def input_of_session(cluster_id: int, session_id: int) -> StoredInput | None:
+    """The input of one session, if it is still kept."""
+    row = _usable(cluster_id).filter(session_id=session_id).first()
+    return StoredInput(*row) if row is not None else None
+
+
+def inputs_since(cluster_id: int, since: dt.datetime) -> list[StoredInput]:
+    """The inputs of the sessions since a moment of the cluster's clock, the oldest first."""
+    return [StoredInput(*row) for row in _usable(cluster_id).filter(session__now__gte=since).order_by("id")]
+
+
+def input_bytes(input_id: int) -> tuple[str, bytes, bytes] | None:
+    """Format, payload and memory of an input; None where retention has taken it."""
+    row = SessionInput.objects.filter(pk=input_id).values_list("format", "payload", "memory").first()
+    return (row[0], bytes(row[1]), bytes(row[2])) if row is not None else None
+
+
+def policy_text(policy_id: int | None) -> str | None:
+    """The text of a policy revision."""
+    return PolicyRevision.objects.filter(pk=policy_id).values_list("text", flat=True).first()
+
+
+def cluster_ids() -> list[int]:
+    """All clusters there are."""
+    return list(Cluster.objects.order_by("pk").values_list("pk", flat=True))

@@ -1,0 +1,164 @@
+"""Stored inputs of sessions, loaded to try edits out on them; never in the web or the session process.
+
+A process that reads one input after the other (`Loaded.read`) takes in only what changed. The process of the queue
+``what-if`` keeps the latest of the clusters that people look at (`latest`), so that the first question finds it there.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import gc
+import time
+from collections import OrderedDict
+
+from django.core.cache import cache
+from django.utils import timezone
+
+from tidesched_web.engine import bridge
+from tidesched_web.engine.following import Follower
+from tidesched_web.engine.model import BadInput, Policy
+from tidesched_web.engine.what_if import Picture
+from tidesched_web.scheduling.input_selectors import StoredInput, input_bytes, newest_input, policy_text
+
+# Clusters that a process keeps loaded; the one that was not asked about for the longest time goes first.
+MOST_LOADED = 2
+# Pictures that somebody may ask about soon are renewed so often.
+FOLLOW_SECONDS = 8
+# One of a large cluster that was renewed so short a time ago is used as it is.
+FRESH_SECONDS = 15.0
+# Taking in what changed costs less than this in a small cluster: there it is always done first.
+CHEAP_SECONDS = 0.05
+MANY_PODS = 10_000
+# So long after the last question the snapshot of a cluster is kept up to date.
+INTEREST_SECONDS = 300
+
+
+class Loaded:
+    """One cluster: the input that was read last, and what makes reading the next one quick.
+
+    Attributes:
+        at: which input it is. picture: what edits are tried out on. read_at: when, in monotonic seconds.
+        cost: seconds that the last renewal took.
+    """
+
+    def __init__(self, cluster_id: int) -> None:
+        self.cluster_id = cluster_id
+        self.at: StoredInput | None = None
+        self.picture: Picture | None = None
+        self.read_at, self.cost = float("-inf"), 0.0
+        self._follower, self._workspace = Follower(), bridge.Workspace()
+        self._policies: dict[int | None, Policy] = {}
+
+    def read(self, stored: StoredInput) -> Picture:
+        """Load an input.
+
+        Raises:
+            BadInput: it, its base or its policy is not kept any more, or cannot be read.
+        """
+        if self.picture is not None and self.at == stored:
+            self.read_at = time.monotonic()
+            return self.picture
+        policy = self._policy(stored)
+        found = input_bytes(stored.id)
+        if found is None:
+            raise _gone(stored)
+        format_, payload, memory = found
+        if stored.base_id is None:
+            snapshot = self._follower.read_full(stored.id, format_, payload)
+        else:
+            if self._follower.needs_base(stored.base_id):
+                base = input_bytes(stored.base_id)
+                if base is None:
+                    raise _gone(stored)
+                self._follower.read_full(stored.base_id, base[0], base[1])
+            snapshot = self._follower.read_difference(payload)
+        self.picture = Picture(
+            snapshot,
+            policy,
+            now=stored.now.timestamp(),
+            memory=bridge.decode_memory(memory) if memory else None,
+            workspace=self._workspace,
+        )
+        self.at, self.read_at = stored, time.monotonic()
+        return self.picture
+
+    def _policy(self, stored: StoredInput) -> Policy:
+        if stored.policy_id not in self._policies:
+            text = policy_text(stored.policy_id)
+            if text is None:
+                raise BadInput("no_policy", f"the policy of session {stored.number} is not kept any more")
+            self._policies = {stored.policy_id: bridge.read_policy(text)}
+        return self._policies[stored.policy_id]
+
+
+_loaded: OrderedDict[int, Loaded] = OrderedDict()
+
+
+def latest(cluster_id: int) -> tuple[StoredInput, Picture] | None:
+    """The newest session's input, loaded; of a large cluster perhaps one that is some seconds older. None = no session.
+
+    Raises:
+        BadInput: it cannot be read.
+    """
+    found = _loaded.get(cluster_id)
+    fresh = found is not None and found.cost > CHEAP_SECONDS and time.monotonic() - found.read_at < FRESH_SECONDS
+    if found is not None and fresh and found.at is not None and found.picture is not None:
+        _loaded.move_to_end(cluster_id)
+        return found.at, found.picture
+    return renew(cluster_id)
+
+
+def renew(cluster_id: int) -> tuple[StoredInput, Picture] | None:
+    """The same, brought up to date first."""
+    stored = newest_input(cluster_id)
+    if stored is None:
+        return None
+    since = time.monotonic()
+    found = _loaded.pop(cluster_id, None) or Loaded(cluster_id)
+    first = found.picture is None
+    picture = found.read(stored)  # what could not be read is not kept
+    _loaded[cluster_id] = found
+    while len(_loaded) > MOST_LOADED:
+        _loaded.popitem(last=False)
+    picture.before  # noqa: B018 - found once; the next question has it
+    if first and len(picture.snapshot.pods) > MANY_PODS:
+        # Nothing of what was loaded will be garbage soon; a collection would walk through all of it each time.
+        gc.collect()
+        gc.freeze()
+    found.cost = time.monotonic() - since
+    return stored, picture
+
+
+def forget() -> None:
+    """Let go of everything that is loaded."""
+    _loaded.clear()
+    gc.unfreeze()
+
+
+def age_seconds(stored: StoredInput, now: dt.datetime | None = None) -> float:
+    """Wall seconds since the session of this input began."""
+    return max(0.0, ((now or timezone.now()) - stored.started_at).total_seconds())
+
+
+# -- who is interested -------------------------------------------------------------------------------------------------
+
+
+def note_interest(cluster_id: int) -> bool:
+    """Somebody edits this cluster's quotas. True where that is news, so that it should be loaded at once."""
+    known = cache.get(_key(cluster_id)) is not None
+    cache.set(_key(cluster_id), 1, INTEREST_SECONDS)
+    return not known
+
+
+def of_interest(cluster_ids: list[int]) -> list[int]:
+    """Those of the clusters that somebody has asked about of late."""
+    keys = {_key(cluster_id): cluster_id for cluster_id in cluster_ids}
+    return [keys[key] for key in cache.get_many(keys)]
+
+
+def _key(cluster_id: int) -> str:
+    return f"what-if:{cluster_id}"
+
+
+def _gone(stored: StoredInput) -> BadInput:
+    return BadInput("no_session_input", f"the input of session {stored.number} is not kept any more")
