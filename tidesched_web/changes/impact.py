@@ -1,0 +1,120 @@
+"""What an edit would do to a cluster, asked of the process that keeps its latest snapshot loaded.
+
+The stored answer names everybody's gangs: whoever shows one passes it through `impact_sight.within_sight`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.db import connection
+
+from tidesched_web.accounts.selectors import active_user
+from tidesched_web.celery import app
+from tidesched_web.changes.impact_sight import within_sight
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.common import alive
+from tidesched_web.common.permissions import Access
+from tidesched_web.jobs import services as jobs
+from tidesched_web.jobs import waiting
+from tidesched_web.jobs.models import Job, JobKind, JobState
+from tidesched_web.jobs.waking import WHAT_IF_QUEUE
+from tidesched_web.scheduling import pictures
+
+_log = logging.getLogger(__name__)
+
+__all__ = ["impact_now", "impact_of_policy", "start_day_impact", "warm", "within_sight"]
+
+FOLLOW_TASK = "tidesched_web.scheduling.tasks.follow"
+# A page waits so long; what comes later is found under the job's address.
+PATIENCE_SECONDS = 2.5
+
+Objects = Iterable[Mapping[str, Any]]
+
+
+def impact_now(
+    cluster: Cluster,
+    objects: Objects,
+    *,
+    access: Access,
+    policy_text: str | None = None,
+    timeout: float = PATIENCE_SECONDS,
+    subject: str = "",
+) -> dict[str, Any]:
+    """What the next session would do otherwise with these objects (``{kind, name, before, after}``) or this policy.
+
+    Waits for the answer outside of transactions; where it does not come in time, it says so and names the job.
+    ``subject`` says what is tried out (``change:12``): a new question about it makes the last one void.
+    """
+    job = jobs.enqueue(
+        kind=JobKind.IMPACT,
+        owner=active_user(access.user_id),
+        actor=access.actor,
+        params=_params(objects, policy_text),
+        cluster=cluster,
+        worker=WHAT_IF_QUEUE,
+        subject=subject,
+    )
+    if subject:
+        jobs.cancel_earlier(job)
+    pictures.note_interest(cluster.pk)
+    if connection.in_atomic_block:  # nobody can answer before the question is committed
+        return _later(job, "timeout")
+    if WHAT_IF_QUEUE in alive.silent_roles():
+        return _later(job, "no_worker")
+    return within_sight(answer_of(waiting.wait(job.pk, timeout) or job), access, cluster.pk)
+
+
+def impact_of_policy(
+    cluster: Cluster, text: str, *, access: Access, timeout: float = PATIENCE_SECONDS, subject: str = ""
+) -> dict[str, Any]:
+    """What the next session would do otherwise under another policy."""
+    return impact_now(cluster, (), access=access, policy_text=text, timeout=timeout, subject=subject)
+
+
+def start_day_impact(
+    cluster: Cluster, objects: Objects, *, access: Access, policy_text: str | None = None, subject: str = ""
+) -> Job:
+    """Try the edit out on the recorded sessions of the cluster's last day; the job tells how far it is."""
+    job = jobs.enqueue(
+        kind=JobKind.IMPACT_DAY,
+        owner=active_user(access.user_id),
+        actor=access.actor,
+        params=_params(objects, policy_text),
+        cluster=cluster,
+        subject=subject,
+    )
+    if subject:
+        jobs.cancel_earlier(job)
+    return job
+
+
+def answer_of(job: Job) -> dict[str, Any]:
+    """The impact that a job has found so far, or why there is none. Names everybody's gangs."""
+    if job.result is not None:
+        return {**job.result, "job": job.pk}
+    if job.state == JobState.FAILED:
+        return {"unavailable": "failed", "detail": job.error, "job": job.pk}
+    if job.state == JobState.CANCELLED:
+        return {"unavailable": "cancelled", "detail": "", "job": job.pk}
+    return _later(job, "timeout")
+
+
+def warm(cluster_id: int) -> None:
+    """An editor was opened: load the cluster's snapshot, so that the first question finds it."""
+    if not pictures.note_interest(cluster_id):
+        return
+    try:
+        app.send_task(FOLLOW_TASK, queue=WHAT_IF_QUEUE, expires=pictures.FOLLOW_SECONDS, retry=False)
+    except Exception as error:  # noqa: BLE001 - kombu raises the transport's own errors; the first question takes longer
+        _log.warning("the snapshot of cluster %s is not loaded ahead: %s", cluster_id, error)
+
+
+def _params(objects: Objects, policy_text: str | None) -> dict[str, Any]:
+    return {"objects": [dict(item) for item in objects], "policy": policy_text or ""}
+
+
+def _later(job: Job, why: str) -> dict[str, Any]:
+    return {"unavailable": why, "detail": "", "job": job.pk}

@@ -1,0 +1,65 @@
+"""What of an impact a reader may see: gangs and queues of their own tenants by name, all others as counts."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from tidesched_web.common.permissions import Access
+from tidesched_web.quota.selectors import visible_queues
+from tidesched_web.workloads.sight import reason_within_sight
+
+Row = dict[str, Any]
+
+_GANGS = ("gangs_start", "gangs_lose")
+_VICTIMS = ("reclaimed_next", "spared_next", "reclaimed_at_flood", "spared_at_flood")
+
+
+def within_sight(impact: Mapping[str, Any], access: Access, cluster_id: int) -> Row:
+    """The impact as the caller may see it; ``hidden`` says how many rows of each list are somebody else's."""
+    if access.everything:
+        return {**impact, "hidden": {}}
+    queues = set(visible_queues(access).filter(cluster_id=cluster_id).values_list("name", flat=True))
+    shown: Row = {**impact, "hidden": {}}
+    for name in (*_GANGS, *_VICTIMS, "queues_over"):
+        rows = impact.get(name)
+        if rows is None:
+            continue
+        kept = [seen for row in rows if (seen := _row(name, row, queues)) is not None]
+        shown[name] = kept
+        hidden = impact.get("counts", {}).get(name, len(rows)) - len(kept)
+        if hidden > 0:
+            # Of a list that was cut nobody knows whose the rest is: it counts as somebody else's.
+            shown["hidden"][name] = hidden
+    if impact.get("flood"):
+        shown["flood"] = {when: _flood(told, queues) for when, told in impact["flood"].items()}
+    if impact.get("card_hours"):
+        shown["card_hours"] = {card: _own(hours, queues) for card, hours in impact["card_hours"].items()}
+    return shown
+
+
+def _row(name: str, row: Row, queues: Collection[str]) -> Row | None:
+    own = row["queue"] in queues
+    if name in _VICTIMS:
+        if own:
+            # Whose cards are taken may know by whom, not of what queue.
+            return row if row["reclaimer_queue"] in queues else {**row, "reclaimer_queue": None}
+        if row["reclaimer_queue"] in queues:
+            return {**row, "queue": None, "cards": None, "pods": None, "work_lost_card_seconds": None}
+        return None
+    if not own:
+        return None
+    for key in ("reason", "reason_before"):
+        if row.get(key):
+            numbers, message = reason_within_sight(row[key]["numbers"], row[key]["message"], queues)
+            row = {**row, key: {**row[key], "numbers": numbers, "message": message}}
+    return row
+
+
+def _flood(told: Row, queues: Collection[str]) -> Row:
+    """Its sums are of the whole cluster; what is claimed and not served is told of the reader's queues."""
+    return {**told, "claims": _own(told["claims"], queues), "unserved": _own(told["unserved"], queues)}
+
+
+def _own(by_queue: Mapping[str, Any], queues: Collection[str]) -> Row:
+    return {name: value for name, value in by_queue.items() if name in queues}
