@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
@@ -21,7 +22,19 @@ def cluster_chain(cluster_id: int) -> str:
     return f"cluster:{cluster_id}"
 
 
-@transaction.atomic
+@dataclass(frozen=True)
+class Fact:
+    """One thing that happened, without its place in a chain."""
+
+    action: str
+    object_type: str
+    object_id: object
+    object_label: str = ""
+    tenant_ids: Iterable[int] = ()
+    before: Mapping[str, Any] | None = None
+    after: Mapping[str, Any] | None = None
+
+
 def append(
     *,
     chain: str,
@@ -40,35 +53,55 @@ def append(
 
     Call it last: from here to the commit everybody else who appends to this chain waits (``common.locking``).
     """
+    fact = Fact(action, object_type, object_id, object_label, tenant_ids, before, after)
+    return append_all([fact], chain=chain, actor=actor, cluster_id=cluster_id, reason=reason)[0]
+
+
+@transaction.atomic
+def append_all(
+    facts: Iterable[Fact], *, chain: str, actor: str, cluster_id: int | None = None, reason: str = ""
+) -> list[AuditEntry]:
+    """Add entries at the end of ``chain`` in their order, all of one act. As `append`, call it last."""
     context = request_context.current()
-    facts: dict[str, Any] = {
+    shared = {
         "actor": actor[:200],
-        "action": action,
-        "object_type": object_type,
-        "object_id": str(object_id),
-        "object_label": object_label[:300],
         "cluster_id": cluster_id,
-        "tenant_ids": sorted(set(tenant_ids)),
         "request_id": context.request_id,
         "address": context.address,
         "reason": reason,
-        "before": before,
-        "after": after,
     }
-    facts = plain(facts)
+    rows = [
+        plain(
+            {
+                **shared,
+                "action": fact.action,
+                "object_type": fact.object_type,
+                "object_id": str(fact.object_id),
+                "object_label": fact.object_label[:300],
+                "tenant_ids": sorted(set(fact.tenant_ids)),
+                "before": fact.before,
+                "after": fact.after,
+            }
+        )
+        for fact in facts
+    ]
+    if not rows:
+        return []
     head = _locked_head(chain)
     # Taken under the lock: time never runs backwards along a chain, as long as the machine's clock does not.
     at = timezone.now()
-    seq = head.seq + 1
-    payload = canonical_bytes(
-        {"recipe": RECIPE, "chain": chain, "seq": seq, "at": moment(at), "prev_hash": head.hash, **facts}
-    )
-    entry = AuditEntry.objects.create(
-        chain=chain, seq=seq, at=at, payload=payload, prev_hash=head.hash, hash=digest(payload), **facts
-    )
-    head.seq, head.hash = seq, entry.hash
+    entries = []
+    for row in rows:
+        place = {"recipe": RECIPE, "chain": chain, "seq": head.seq + 1, "at": moment(at), "prev_hash": head.hash}
+        payload = canonical_bytes({**place, **row})
+        entry = AuditEntry(
+            chain=chain, seq=head.seq + 1, at=at, payload=payload, prev_hash=head.hash, hash=digest(payload), **row
+        )
+        head.seq, head.hash = entry.seq, entry.hash
+        entries.append(entry)
+    AuditEntry.objects.bulk_create(entries, batch_size=1000)
     head.save(update_fields=["seq", "hash"])
-    return entry
+    return entries
 
 
 def _locked_head(chain: str) -> AuditHead:

@@ -33,7 +33,10 @@ _INT64 = 2**62
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with one figure. ``field`` is a JSON pointer into the document of ``object``."""
+    """What is wrong with one figure. ``field`` is a JSON pointer into the document of ``object``.
+
+    ``sibling`` is the key of the object that could give way.
+    """
 
     object: str
     field: str
@@ -55,7 +58,8 @@ class Fault:
             "requested": self.requested,
             "limit": self.limit,
             "in_use": self.in_use,
-            "sibling": self.sibling,
+            "sibling": self.sibling.partition("/")[2] if self.sibling else None,
+            "sibling_object": self.sibling,
         }
 
 

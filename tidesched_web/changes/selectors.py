@@ -17,7 +17,15 @@ from tidesched_web.clusters.models import CardType, Cluster
 from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.common.models import ServiceType
 from tidesched_web.common.permissions import Access
-from tidesched_web.quota.models import CardQuota, ComputeQuota, NamespaceGrant, PriorityClass, Queue, TidePlan
+from tidesched_web.quota.models import (
+    CardQuota,
+    ComputeQuota,
+    NamespaceGrant,
+    PriorityClass,
+    Queue,
+    QuotaTree,
+    TidePlan,
+)
 from tidesched_web.quota.selectors import hardware_of
 from tidesched_web.quota.tide_selectors import document_of
 from tidesched_web.scheduling.models import QueueUsage
@@ -252,3 +260,44 @@ def visible_changes(access: Access) -> QuerySet[QuotaChange]:
 def objects_of(change: QuotaChange) -> QuerySet[ChangeObject]:
     """The Kubernetes objects that a change brings to its cluster."""
     return ChangeObject.objects.filter(change=change)
+
+
+def tree_version(cluster: Cluster) -> int:
+    """How many writes the tree of a cluster has seen."""
+    found = QuotaTree.objects.filter(cluster=cluster).values_list("version", flat=True).first()
+    return 1 if found is None else found
+
+
+def row_versions(cluster: Cluster, keys: Iterable[str]) -> dict[str, int]:
+    """The versions of the rows behind ``keys``; what is not there is left out. One query for each kind."""
+    found: dict[str, int] = {}
+    wanted = list(keys)
+
+    def among(kind: str) -> list[tuple[str, ...]]:
+        return [parts_of(key) for key in wanted if kind_of(key) == kind]
+
+    named: list[tuple[str, type[Queue] | type[PriorityClass] | type[TidePlan]]] = [
+        ("queue", Queue),
+        ("priority-class", PriorityClass),
+        ("tide-plan", TidePlan),
+    ]
+    for kind, model in named:
+        if names := [parts[0] for parts in among(kind)]:
+            rows = model._base_manager.filter(cluster=cluster, name__in=names).values_list("name", "version")
+            found |= {key_of(kind, name): version for name, version in rows}
+    if slugs := [parts[0] for parts in among("tenant")]:
+        tenants = Tenant.objects.filter(slug__in=slugs).values_list("slug", "version")
+        found |= {key_of("tenant", slug): version for slug, version in tenants}
+    if places := among("project"):
+        projects = Project.objects.filter(slug__in=[place[1] for place in places])
+        found |= {
+            key_of("project", tenant, slug): version
+            for tenant, slug, version in projects.values_list("tenant__slug", "slug", "version")
+        }
+    if places := among("business-line"):
+        lines = BusinessLine.objects.filter(slug__in=[place[1] for place in places])
+        found |= {
+            key_of("business-line", tenant, slug): version
+            for tenant, slug, version in lines.values_list("tenant__slug", "slug", "version")
+        }
+    return {key: found[key] for key in wanted if key in found}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import difflib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -19,6 +21,8 @@ from tidesched_web.changes.tree_document import (
     parts_of,
     pointer,
 )
+from tidesched_web.quota import tide_document
+from tidesched_web.quota.tide_rules import first_breaches
 from tidesched_web.quota.tree_rules import CPU, MEMORY, ROOT, Breach, Holder, Tree, worsened
 
 _FIELD_OF = {CPU: "cpu_milli", MEMORY: "memory_bytes"}
@@ -42,6 +46,10 @@ def references(
                 yield from _owned(key, after)
             case "grant":
                 yield from _grant(key, after)
+            case "tide-plan":
+                queues = {_name(other) for other in after if kind_of(other) == "queue"}
+                for fault in tide_document.unknown_names(document, queues, cards):
+                    yield Fault(key, fault.field, fault.code, fault.detail)
         if key in before:
             yield from _fixed(key, before[key], document, edits[key])
     gone = {key for key, patch in edits.items() if patch is None and key in before}
@@ -155,6 +163,8 @@ def _named_by(key: str, document: Document) -> Iterator[str]:
         yield key_of("tenant", parts_of(key)[0])
     elif kind == "grant":
         yield key_of("queue", parts_of(key)[1])
+    elif kind == "tide-plan":
+        yield from sorted({key_of("queue", queue) for layer in document["layers"] for queue in layer["quota"]})
 
 
 def drained(edits: Mapping[str, Any], live_gangs: Mapping[str, int]) -> Iterator[Fault]:
@@ -177,12 +187,12 @@ def tree_of(documents: Mapping[str, Document], hardware: Mapping[str, int], rati
         if kind == "queue":
             service_type = document["service_type"]
             cards = {service_type: document["card_quota"]}
-            holder = Holder(_holder(key), key, _parent(document), cards, {service_type: _compute(document)})
+            holder = Holder(_holder(key), _name(key), _parent(document), cards, {service_type: _compute(document)})
         elif kind in ("tenant", "project"):
             quota = document["quota"]
             holder = Holder(
                 _holder(key),
-                key,
+                _name(key),
                 ROOT if kind == "tenant" else f"tenant:{parts_of(key)[0]}",
                 {name: limits["card_quota"] for name, limits in quota.items() if "card_quota" in limits},
                 {name: _compute(limits) for name, limits in quota.items()},
@@ -196,6 +206,14 @@ def tree_of(documents: Mapping[str, Document], hardware: Mapping[str, int], rati
 def _holder(key: str) -> str:
     kind, _slash, name = key.partition("/")
     return f"{kind}:{name}"
+
+
+def _name(key: str) -> str:
+    return key.partition("/")[2]
+
+
+def _key(holder: Holder) -> str:
+    return f"{holder.kind}/{holder.name}"
 
 
 def _parent(queue: Document) -> str:
@@ -221,13 +239,43 @@ def breaches(
     hardware: Mapping[str, int],
     ratios: Mapping[str, float],
     in_use: Mapping[str, Mapping[str, float]],
+    now: dt.datetime,
 ) -> list[Fault]:
-    """Sums that the edits push, or push further, beyond what is there; one fault at each figure that did it."""
+    """Sums that the edits push, or push further, beyond what is there; one fault at each figure that did it.
+
+    Where the base holds, the moments that the tide plans make in the year after ``now`` are looked at too.
+    """
     old, new = tree_of(before, hardware, ratios), tree_of(after, hardware, ratios)
     faults: list[Fault] = []
     for breach in worsened(old, new):
         faults += _at_figures(breach, old, new, in_use)
-    return faults
+    return faults or list(_at_moments(before, after, old, new, in_use, now))
+
+
+def _at_moments(
+    before: Mapping[str, Document],
+    after: Mapping[str, Document],
+    old: Tree,
+    new: Tree,
+    in_use: Mapping[str, Mapping[str, float]],
+    now: dt.datetime,
+) -> Iterator[Fault]:
+    """Breaches under open layers: at the edited plan, else at the figures of the base that cause them."""
+    plans = [
+        {_name(key): document for key, document in documents.items() if kind_of(key) == "tide-plan"}
+        for documents in (before, after)
+    ]
+    if not plans[1]:
+        return
+    for found in first_breaches(old, new, *plans, now=now):
+        breach, key = found.breach, key_of("tide-plan", found.plan)
+        if before.get(key) != after.get(key):
+            sibling = _sibling(new, breach, [])
+            figures = {"requested": breach.requested, "limit": breach.limit, "sibling": sibling}
+            yield Fault(key, "/layers", "exceeds_at_moment", found.sentence(), **figures)
+        else:
+            for fault in _at_figures(breach, old, new, in_use):
+                yield replace(fault, code="exceeds_at_moment", detail=found.sentence())
 
 
 def _at_figures(breach: Breach, old: Tree, new: Tree, in_use: Mapping[str, Mapping[str, float]]) -> list[Fault]:
@@ -244,7 +292,7 @@ def _at_figures(breach: Breach, old: Tree, new: Tree, in_use: Mapping[str, Mappi
     scale = MIB if resource == MEMORY else 1
     return [
         Fault(
-            object=new.holders[key].name,
+            object=_key(new.holders[key]),
             field=_field(new.holders[key], kind, resource),
             code=_code(key, own),
             detail=_sentence(breach, own, scale),
@@ -294,7 +342,7 @@ def _code(key: str, own: Holder | None) -> str:
 
 
 def _sentence(breach: Breach, own: Holder | None, scale: int) -> str:
-    whose = own.name if own else _("the hardware of the cluster")
+    whose = _key(own) if own else _("the hardware of the cluster")
     said = _("%(resource)s: %(service_type)s asks for %(requested)s in sum, but %(whose)s has %(limit)s.")
     return said % {
         "resource": breach.resource,
@@ -313,7 +361,7 @@ def _sibling(tree: Tree, breach: Breach, at: list[str]) -> str | None:
         if holder.parent == breach.holder and key not in at
     ]
     figure, key = max(claims, default=(0, ""), key=lambda claim: (claim[0], claim[1]))
-    return tree.holders[key].name if key and figure else None
+    return _key(tree.holders[key]) if key and figure else None
 
 
 def _in_use(

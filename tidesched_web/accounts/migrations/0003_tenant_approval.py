@@ -4,15 +4,16 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('accounts', '0002_access_links'),
+        ("accounts", "0002_access_links"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='tenant',
-            name='approval_required',
-            field=models.BooleanField(default=False, help_text="A second person has to approve changes of this tenant's quota."),
+            model_name="tenant",
+            name="approval_required",
+            field=models.BooleanField(
+                default=False, help_text="A second person has to approve changes of this tenant's quota."
+            ),
         ),
     ]

@@ -139,6 +139,10 @@ class ClusterWrites:
         """The queue as the server has it now."""
         return self._send("GET", QUEUE.path(name=name))
 
+    def get_priority_class(self, name: str) -> Outcome:
+        """The class as the server has it now."""
+        return self._send("GET", PRIORITY_CLASS.path(name=name))
+
     def delete_priority_class(self, name: str, *, uid: str) -> Outcome:
         """Delete the class with ``uid``, the first half of replacing it; live pods keep their value."""
         return self._send("DELETE", PRIORITY_CLASS.path(name=name), manifests.delete_options(uid))

@@ -4,20 +4,19 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('quota', '0001_initial'),
+        ("quota", "0001_initial"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='priorityclass',
-            name='pushed_version',
+            model_name="priorityclass",
+            name="pushed_version",
             field=models.PositiveBigIntegerField(default=0),
         ),
         migrations.AddField(
-            model_name='priorityclass',
-            name='sync_error',
+            model_name="priorityclass",
+            name="sync_error",
             field=models.TextField(blank=True),
         ),
     ]

@@ -9,8 +9,8 @@ open now. It is worked out anew at each push from the clock alone, so a tick tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 
 from django.db.models import Q
 from django.utils import timezone
@@ -25,6 +25,9 @@ from tidesched_web.quota.models import PriorityClass, Queue, QueueState, SyncSta
 from tidesched_web.quota.selectors import card_quota_of, queue_grants, with_card_quota
 from tidesched_web.quota.tide_selectors import beyond_base, clusters_with_tide, effective_now, tide_due
 
+# Closed as far as people are concerned, and not yet empty: looked at again until it is.
+DRAINS = Q(state=QueueState.CLOSED, live_state=QueueState.CLOSING)
+
 
 @dataclass
 class PushReport:
@@ -35,8 +38,17 @@ class PushReport:
     unreachable: str = ""
 
 
-def push_cluster(*, cluster: Cluster, everything: bool = False) -> PushReport:
-    """Push what is not in step, or all of it: applying an object that is as it should be changes nothing."""
+def push_cluster(
+    *,
+    cluster: Cluster,
+    everything: bool = False,
+    queues_named: Collection[str] | None = None,
+    classes_named: Collection[str] | None = None,
+) -> PushReport:
+    """Push what is not in step, or all of it: applying an object that is as it should be changes nothing.
+
+    With names, nothing but those is looked at.
+    """
     report = PushReport()
     if cluster.mode == ClusterMode.OBSERVE:
         return report
@@ -51,7 +63,10 @@ def push_cluster(*, cluster: Cluster, everything: bool = False) -> PushReport:
         )
         if not everything:
             classes = classes.exclude(sync_state=SyncState.IN_STEP)
-            queues = queues.filter(~Q(sync_state=SyncState.IN_STEP) | Q(pk__in=tide_due(cluster)))
+            queues = queues.filter(~Q(sync_state=SyncState.IN_STEP) | Q(pk__in=tide_due(cluster)) | DRAINS)
+        if queues_named is not None or classes_named is not None:
+            classes = classes.filter(name__in=classes_named or ())
+            queues = queues.filter(name__in=queues_named or ())
         for priority_class in classes:
             if not _push_class(writes, priority_class, report):
                 return report
@@ -67,7 +82,7 @@ def push_cluster(*, cluster: Cluster, everything: bool = False) -> PushReport:
 
 def push_pending() -> dict[str, PushReport]:
     """Push what waits in every cluster that takes pushes; the reports by the cluster's slug."""
-    queues = Queue.objects.filter(sync_state=SyncState.PENDING).values("cluster_id")
+    queues = Queue.objects.filter(Q(sync_state=SyncState.PENDING) | DRAINS).values("cluster_id")
     classes = PriorityClass.objects.filter(sync_state=SyncState.PENDING).values("cluster_id")
     clusters = Cluster.objects.exclude(mode=ClusterMode.OBSERVE).order_by("slug")
     waiting = set(clusters.filter(Q(pk__in=queues) | Q(pk__in=classes)))
@@ -111,12 +126,15 @@ def _push_class(writes: ClusterWrites, row: PriorityClass, report: PushReport) -
     )
     outcome = writes.apply_priority_class(manifest)
     state = _note(report, f"PriorityClass {row.name}", outcome)
-    PriorityClass.objects.filter(pk=row.pk, version=row.version).update(sync_state=state)
+    changes: dict[str, object] = {"sync_state": state, "sync_error": "" if outcome.done else outcome.message}
+    if outcome.done:
+        changes["pushed_version"] = row.version
+    PriorityClass.objects.filter(pk=row.pk, version=row.version).update(**changes)
     return outcome.kind is not OutcomeKind.UNREACHABLE
 
 
 def _push_queue(writes: ClusterWrites, row: Queue, card_quota: Mapping[str, int], report: PushReport) -> bool:
-    outcome = writes.apply_queue(queue_manifest(row, card_quota))
+    outcome = _with_state(writes, row, writes.apply_queue(queue_manifest(row, card_quota)))
     state = _note(report, f"Queue {row.name}", outcome)
     changes: dict[str, object] = {"sync_state": state, "sync_error": "" if outcome.done else outcome.message}
     if outcome.done:
@@ -130,6 +148,29 @@ def _push_queue(writes: ClusterWrites, row: Queue, card_quota: Mapping[str, int]
     if Queue.objects.filter(pk=row.pk, version=row.version).update(**changes) and state != row.sync_state:
         live.publish("queues", row.pk, row.version, cluster_id=row.cluster_id)
     return outcome.kind is not OutcomeKind.UNREACHABLE
+
+
+def _with_state(writes: ClusterWrites, row: Queue, applied: Outcome) -> Outcome:
+    """Close or open the applied queue where it stands otherwise than it should; a closed one drains first."""
+    if not applied.done:
+        return applied
+    body = applied.body or {}
+    status = body.get("status") or {}
+    live = status.get("state") or QueueState.OPEN
+    drained = not any(status.get(count) for count in ("pending", "inqueue", "running", "unknown"))
+    wanted = row.state == QueueState.OPEN
+    if wanted and live in (QueueState.CLOSING, QueueState.CLOSED):
+        outcome, state = writes.open_queue(row.name), QueueState.OPEN
+    elif not wanted and (
+        live not in (QueueState.CLOSING, QueueState.CLOSED) or (live == QueueState.CLOSING and drained)
+    ):
+        outcome = writes.close_queue(row.name, drained=drained)
+        state = QueueState.CLOSED if drained else QueueState.CLOSING
+    else:
+        return applied
+    if not outcome.done:
+        return outcome
+    return replace(applied, body={**body, "status": {**status, "state": state}})
 
 
 def _note(report: PushReport, what: str, outcome: Outcome) -> SyncState:

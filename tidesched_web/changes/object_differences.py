@@ -1,0 +1,108 @@
+"""What edits do to the objects in the cluster: Queue and PriorityClass manifests before and after. Pure functions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tidesched_web.changes.documents import CLOSED, MIB
+from tidesched_web.changes.tree_document import Document, kind_of, parts_of
+from tidesched_web.clusters.kubernetes import manifests
+
+Manifest = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ObjectDifference:
+    """One object of the cluster; None = it is not there. ``replaced``: deleted and made anew under its name."""
+
+    kind: str
+    name: str
+    before: Manifest | None
+    after: Manifest | None
+    replaced: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        found = {"kind": self.kind, "name": self.name, "before": self.before, "after": self.after}
+        return found | ({"replaced": True} if self.replaced else {})
+
+
+def object_differences(
+    before: Mapping[str, Document], after: Mapping[str, Document], keys: Iterable[str]
+) -> list[ObjectDifference]:
+    """The objects that differ when ``keys`` go from ``before`` to ``after``; by kind and name."""
+    touched = set(keys)
+    old_grants, new_grants = _granted(before), _granted(after)
+    if any(kind_of(key) == "grant" for key in touched):
+        named = {parts_of(key)[1] for key in touched if kind_of(key) == "grant"}
+        # The first and the last grant of a cluster change what every queue says.
+        all_queues = bool(old_grants) != bool(new_grants)
+        touched |= {
+            key for key in {*before, *after} if kind_of(key) == "queue" and (all_queues or parts_of(key)[0] in named)
+        }
+    found = []
+    for key in sorted(touched):
+        kind, name = kind_of(key), parts_of(key)[0]
+        old, new = before.get(key), after.get(key)
+        if kind == "queue":
+            had = _queue(name, old, old_grants) if old is not None else None
+            has = _queue(name, new, new_grants) if new is not None else None
+            difference = ObjectDifference("Queue", name, had, has)
+        elif kind == "priority-class":
+            had = _class(name, old) if old is not None else None
+            has = _class(name, new) if new is not None else None
+            replaced = had is not None and has is not None and had["value"] != has["value"]
+            difference = ObjectDifference("PriorityClass", name, had, has, replaced)
+        else:
+            continue
+        if difference.before != difference.after:
+            found.append(difference)
+    return sorted(found, key=lambda difference: (difference.kind, difference.name))
+
+
+def _granted(documents: Mapping[str, Document]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for key in documents:
+        if kind_of(key) == "grant":
+            namespace, queue = parts_of(key)
+            found[queue].append(namespace)
+    return dict(found)
+
+
+def _queue(name: str, document: Document, grants: Mapping[str, list[str]]) -> Manifest:
+    """As the push makes it. A queue that takes nobody in carries that as its wanted status."""
+    memory = document.get("memory_bytes")
+    manifest = manifests.queue(
+        name,
+        service_type=document["service_type"],
+        weight=document["weight"],
+        priority=document["priority"],
+        reclaimable=document["reclaimable"],
+        card_quota=document["card_quota"],
+        cpu_milli=document.get("cpu_milli"),
+        memory_mib=None if memory is None else memory // MIB,
+        parent=document.get("parent", ""),
+        deserved=document.get("deserved"),
+        guarantee=document.get("guarantee"),
+        namespaces=grants.get(name, []) if grants else None,
+        labels={
+            manifests.TENANT: document.get("tenant", ""),
+            manifests.PROJECT: document.get("project", ""),
+            manifests.BUSINESS_LINE: document.get("business_line", ""),
+        },
+    )
+    if document["state"] == CLOSED:
+        manifest["status"] = {"state": "Closing"}
+    return manifest
+
+
+def _class(name: str, document: Document) -> Manifest:
+    return manifests.priority_class(
+        name,
+        value=document["value"],
+        global_default=document["global_default"],
+        preemption_policy=document["preemption_policy"],
+        description=document.get("description", ""),
+    )

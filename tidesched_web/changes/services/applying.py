@@ -1,0 +1,243 @@
+"""Apply: all of a change or nothing, under one lock of its tree, with its audit entries in the same transaction.
+
+What remains to be done afterwards stands in rows (the objects of the change), so a crash at any line loses nothing.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import F
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from tidesched_web.accounts.selectors import access_of
+from tidesched_web.changes.authority import require_writer
+from tidesched_web.changes.models import CarryAct, CarryState, ChangeObject, ChangeState, QuotaChange
+from tidesched_web.changes.selectors import row_versions
+from tidesched_web.changes.services.drafting import new_change
+from tidesched_web.changes.services.planning import Plan, require_fresh, require_sound, work_out
+from tidesched_web.changes.services.recording import locked, move, require_state, tell
+from tidesched_web.changes.services.writing import write_documents
+from tidesched_web.changes.waking import wake
+from tidesched_web.clusters.models import Cluster, ClusterMode
+from tidesched_web.common import live, request_context
+from tidesched_web.common.errors import DomainError
+from tidesched_web.common.locking import lock_tree
+from tidesched_web.common.permissions import Access
+from tidesched_web.quota.models import PriorityClass, Queue, QuotaTree
+
+# Asked to be applied, refused then: it may be asked for again.
+_RETRIED = (ChangeState.DRAFT, ChangeState.APPROVED, ChangeState.FAILED)
+
+
+def apply(
+    *,
+    change: QuotaChange,
+    access: Access,
+    at: dt.datetime | None = None,
+    reason: str | None = None,
+    base_version: int | None = None,
+) -> QuotaChange:
+    """Apply a change now or at a set time; where approval is due it waits for that first. Once applied: no effect.
+
+    Raises:
+        DomainError: ``conflict`` (409) where what it touches has moved, ``quota_breach`` (422), ``reason_required``.
+    """
+    require_writer(access)
+    with transaction.atomic():
+        version = lock_tree(change.cluster_id)
+        change = locked(change)
+        if change.committed_at is not None or change.state == ChangeState.WAITING:
+            return change
+        require_state(change, *_RETRIED)
+        if base_version is not None and base_version != change.base_version:
+            text = _("You looked at a plan on version %(seen)d of the tree; this one stands on %(base)d.")
+            figures = {"seen": base_version, "base": change.base_version}
+            raise DomainError("conflict", text % figures, {"tree_version": version})
+        plan = work_out(change.cluster, change.edits, access=access, base=change.base, version=version)
+        _go(change, plan, access=access, at=at, reason=reason)
+    return change
+
+
+def carry_out(
+    *,
+    cluster: Cluster,
+    edits: Mapping[str, Any],
+    access: Access,
+    reason: str,
+    source: str = "console",
+    apply_at: dt.datetime | None = None,
+    versions: Mapping[str, int] | None = None,
+) -> QuotaChange:
+    """Make a change and apply it (or hand it to approval) in one transaction. What refuses it leaves nothing behind.
+
+    ``versions``: what the caller looked at, by key; another version of the row refuses it. Edits that change nothing
+    make no change: what comes back then has no key and is applied.
+
+    Raises:
+        DomainError: ``stale`` (412), ``quota_breach`` (422), ``reason_required`` (400), rights.
+    """
+    require_writer(access)
+    with transaction.atomic():
+        version = lock_tree(cluster.pk)
+        _require_versions(cluster, versions or {})
+        plan = work_out(cluster, edits, access=access, version=version)
+        require_sound(plan, access=access)
+        if not plan.fields:
+            return QuotaChange(cluster=cluster, state=ChangeState.APPLIED, base_version=version, edits=plan.edits)
+        change = new_change(cluster, plan, access=access, reason=reason, source=source)
+        _go(change, plan, access=access, at=apply_at, reason=None)
+    return change
+
+
+def _require_versions(cluster: Cluster, versions: Mapping[str, int]) -> None:
+    now = row_versions(cluster, versions)
+    for key, seen in versions.items():
+        if now.get(key) != seen:
+            text = _("%(object)s was changed since you looked at it.") % {"object": key}
+            etag = {"etag": f'"{now[key]}"'} if key in now else {}
+            raise DomainError("stale", text, etag)
+
+
+def _go(change: QuotaChange, plan: Plan, *, access: Access, at: dt.datetime | None, reason: str | None) -> None:
+    """Send a locked change on its way: to approval, to its hour, or into the tree."""
+    require_fresh(plan)
+    require_sound(plan, access=access)
+    said = (change.reason if reason is None else reason).strip()
+    if not said:
+        text = _("Say why: the reason goes into the audit log.")
+        raise DomainError.for_field("/reason", text, code="reason_required")
+    now = timezone.now()
+    when = at or change.apply_at or now
+    common = {"reason": said, "apply_at": when, "error": "", "failure": None, "plan": _kept(change, plan, access)}
+    if plan.approval and change.state != ChangeState.APPROVED:
+        move(change, ChangeState.WAITING, **common)
+        tell(change, "submit", actor=access.actor)
+    elif when > now:
+        move(change, ChangeState.APPROVED, **common)
+        tell(change, "schedule", actor=access.actor)
+    else:
+        for name, value in common.items():
+            setattr(change, name, value)
+        _commit(change, plan, actor=access.actor, fields=[*common])
+
+
+def _kept(change: QuotaChange, plan: Plan, access: Access | None) -> dict[str, Any]:
+    """The plan as it is stored, with the impact that was worked out for the same objects."""
+    document = plan.document(base_version=change.base_version, access=access)
+    old = change.plan or {}
+    return document | {"impact": old.get("impact") if old.get("objects") == document["objects"] else None}
+
+
+def _commit(change: QuotaChange, plan: Plan, *, actor: str, fields: list[str]) -> None:
+    """Write the intent and everything that has to be remembered of it, in the transaction that holds the tree."""
+    cluster, now = change.cluster, timezone.now()
+    try:
+        with transaction.atomic():
+            facts = write_documents(cluster=cluster, before=plan.before, after=plan.after, keys=plan.edits)
+    except IntegrityError as error:
+        # Tenants and their kind are shared by all clusters: another tree's lock does not hold them.
+        text = _("Another write was faster; look at the plan again.")
+        raise DomainError("conflict", text, {"reason": str(error).partition("\n")[0]}) from None
+    QuotaTree.objects.filter(cluster=cluster).update(version=plan.tree_version + 1)
+    sent = bool(plan.objects) and cluster.mode != ClusterMode.OBSERVE
+    _queue_objects(change, plan, sent=sent)
+    change.committed_at, change.tree_version = now, plan.tree_version + 1
+    change.applied_at = None if sent else now
+    change.request_id = request_context.current().request_id
+    known = {
+        name: getattr(change, name) for name in (*fields, "committed_at", "tree_version", "applied_at", "request_id")
+    }
+    move(change, ChangeState.APPLYING if sent else ChangeState.APPLIED, **known)
+    if change.rolls_back_id is not None:
+        undone = QuotaChange.objects.filter(pk=change.rolls_back_id, committed_at__isnull=False)
+        undone.update(state=ChangeState.ROLLED_BACK, version=F("version") + 1, updated_at=now)
+        _announce_undone(change)
+    _announce_queues(plan, cluster)
+    if sent:
+        transaction.on_commit(wake, robust=True)
+    tell(change, "apply", actor=actor, facts=facts)
+
+
+def _queue_objects(change: QuotaChange, plan: Plan, *, sent: bool) -> None:
+    """One row for each object that has to get to the cluster; in mode observe it says that it will not."""
+    names = [found.name for found in plan.objects]
+    queues = Queue.objects.filter(cluster=change.cluster, name__in=names)
+    classes = PriorityClass.objects.filter(cluster=change.cluster, name__in=names)
+    versions = {("Queue", name): version for name, version in queues.values_list("name", "version")}
+    versions |= {("PriorityClass", name): version for name, version in classes.values_list("name", "version")}
+    ChangeObject.objects.bulk_create(
+        [
+            ChangeObject(
+                change=change,
+                kind=found.kind,
+                name=found.name,
+                act=CarryAct.DELETE if found.after is None else CarryAct.REPLACE if found.replaced else CarryAct.APPLY,
+                wanted_version=versions.get((found.kind, found.name), 0),
+                state=CarryState.QUEUED if sent else CarryState.SKIPPED,
+                reason="" if sent else "mode observe",
+            )
+            for found in plan.objects
+        ],
+        batch_size=1000,
+    )
+
+
+def _announce_undone(change: QuotaChange) -> None:
+    pk, cluster_id = change.rolls_back_id, change.cluster_id
+    assert pk is not None
+    transaction.on_commit(lambda: live.publish("changes", pk, cluster_id=cluster_id), robust=True)
+
+
+def _announce_queues(plan: Plan, cluster: Cluster) -> None:
+    """Open pages of queues look again; many at once are told as one event of the cluster's."""
+    names = [found.name for found in plan.objects if found.kind == "Queue"]
+    rows = Queue.objects.filter(cluster=cluster, name__in=names) if len(names) <= 20 else Queue.objects.none()
+    told = list(rows.values_list("pk", "version"))
+
+    def publish() -> None:
+        for pk, version in told:
+            live.publish("queues", pk, version, cluster_id=cluster.pk)
+        if not told and names:
+            live.publish("queues", 0, cluster_id=cluster.pk)
+
+    transaction.on_commit(publish, robust=True)
+
+
+def apply_due(pk: int) -> QuotaChange | None:
+    """Apply a change whose time has come, in the name of its author; None where somebody else has it or had it.
+
+    The author has to be allowed to do it still. What refuses it is kept with the change, which is failed then.
+    """
+    cluster_id = QuotaChange.objects.filter(pk=pk).values_list("cluster_id", flat=True).first()
+    if cluster_id is None:
+        return None
+    with transaction.atomic():
+        version = lock_tree(cluster_id)
+        due = QuotaChange.objects.filter(
+            pk=pk, state=ChangeState.APPROVED, apply_at__lte=timezone.now(), committed_at__isnull=True
+        )
+        rows = due.select_related("cluster", "author").select_for_update(skip_locked=True, of=("self",), no_key=True)
+        change = rows.first()
+        if change is None:
+            return None
+        context = request_context.RequestContext(request_id=change.request_id or f"change-{change.pk}")
+        with request_context.carried(context):
+            try:
+                with transaction.atomic():
+                    access = access_of(change.author) if change.author is not None else None
+                    plan = work_out(change.cluster, change.edits, access=access, base=change.base, version=version)
+                    require_fresh(plan)
+                    require_sound(plan, access=None)
+                    change.plan = _kept(change, plan, None)
+                    _commit(change, plan, actor=change.created_by, fields=["plan"])
+            except DomainError as error:
+                change = locked(change)
+                failure = {"code": error.code, "detail": error.message, **error.extra}
+                move(change, ChangeState.FAILED, error=error.message, failure=failure)
+                tell(change, "fail", actor="system", reason=error.message)
+    return change

@@ -1,0 +1,204 @@
+"""Bring the objects of written changes to their clusters, and say how far each one is.
+
+A change is *applied* when the cluster has all its objects. No transaction is open while the cluster is asked; every
+step may be done twice. A claim that ran out is anybody's, so a worker that died only costs time.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Iterable
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from tidesched_web.changes.models import CarryAct, CarryState, ChangeObject, ChangeState, QuotaChange
+from tidesched_web.changes.services.recording import announce, locked, move, tell
+from tidesched_web.clusters.kubernetes.client import KubernetesClient
+from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
+from tidesched_web.clusters.kubernetes.writes import ClusterWrites
+from tidesched_web.clusters.models import Cluster, ClusterMode
+from tidesched_web.quota.models import PriorityClass, Queue, SyncState
+from tidesched_web.quota.services import push
+
+CLAIM = dt.timedelta(seconds=60)
+# So many objects are sent before the pages are told how far it is.
+BATCH = 50
+QUEUE, CLASS = "Queue", "PriorityClass"
+_OPEN = (CarryState.QUEUED, CarryState.APPLYING)
+
+
+def carry(pk: int) -> bool:
+    """Carry one change as far as it goes now; False where another worker has it or nothing is left to do."""
+    now = timezone.now()
+    free = Q(claimed_until__isnull=True) | Q(claimed_until__lt=now)
+    if not QuotaChange.objects.filter(free, pk=pk, state=ChangeState.APPLYING).update(claimed_until=now + CLAIM):
+        return False
+    change = QuotaChange.objects.select_related("cluster").get(pk=pk)
+    try:
+        if change.cluster.mode == ClusterMode.OBSERVE:
+            _mark(_waiting(change), CarryState.SKIPPED, "mode observe")
+        else:
+            _send(change)
+    finally:
+        _settle(pk)
+    return True
+
+
+def _waiting(change: QuotaChange) -> list[ChangeObject]:
+    return list(ChangeObject.objects.filter(change=change, state__in=_OPEN).order_by("kind", "name"))
+
+
+def _send(change: QuotaChange) -> None:
+    """Send batch by batch; where the cluster does not answer the rest waits for the next sweep."""
+    waiting = _waiting(change)
+    client = KubernetesClient.for_cluster(change.cluster)
+    try:
+        writes = ClusterWrites(client)
+        for start in range(0, len(waiting), BATCH):
+            batch = waiting[start : start + BATCH]
+            _mark(batch, CarryState.APPLYING)
+            QuotaChange.objects.filter(pk=change.pk).update(claimed_until=timezone.now() + CLAIM)
+            with transaction.atomic():
+                announce(change)
+            unreachable = _send_batch(change.cluster, writes, batch)
+            if unreachable:
+                _mark(waiting[start:], CarryState.QUEUED, unreachable, only=_OPEN)
+                return
+    finally:
+        client.close()
+
+
+def _send_batch(cluster: Cluster, writes: ClusterWrites, batch: list[ChangeObject]) -> str:
+    """Send some objects; returns why the cluster could not be reached, if so."""
+    for row in batch:
+        if row.act == CarryAct.REPLACE:
+            outcome = _remove_other_value(cluster, writes, row.name)
+            if outcome is not None and outcome.kind is OutcomeKind.UNREACHABLE:
+                return _words(outcome)
+    kept = [row for row in batch if row.act != CarryAct.DELETE]
+    report = push.push_cluster(
+        cluster=cluster,
+        queues_named=[row.name for row in kept if row.kind == QUEUE],
+        classes_named=[row.name for row in kept if row.kind == CLASS],
+    )
+    _read_back(cluster, kept)
+    if report.unreachable:
+        return report.unreachable
+    for row in batch:
+        if row.act == CarryAct.DELETE:
+            outcome = _delete(cluster, writes, row)
+            if outcome.kind is OutcomeKind.UNREACHABLE:
+                return _words(outcome)
+            _note(row, outcome)
+    return ""
+
+
+def _remove_other_value(cluster: Cluster, writes: ClusterWrites, name: str) -> Outcome | None:
+    """The first half of replacing a class: the live one goes where its value is another. Pods keep what they have."""
+    wanted = PriorityClass.objects.filter(cluster=cluster, name=name).values_list("value", flat=True).first()
+    found = writes.get_priority_class(name)
+    if found.body is None or wanted is None or found.body.get("value") == wanted:
+        return found if found.kind is OutcomeKind.UNREACHABLE else None
+    return writes.delete_priority_class(name, uid=found.body["metadata"]["uid"])
+
+
+def _delete(cluster: Cluster, writes: ClusterWrites, row: ChangeObject) -> Outcome:
+    """Delete what the intent no longer has: a queue closes first, and goes when it is empty."""
+    if row.kind == CLASS:
+        if PriorityClass.objects.filter(cluster=cluster, name=row.name).exists():
+            return Outcome(OutcomeKind.DONE, "MadeAnew")
+        found = writes.get_priority_class(row.name)
+        if found.body is None:
+            return found
+        return writes.delete_priority_class(row.name, uid=found.body["metadata"]["uid"])
+    if Queue.objects.filter(cluster=cluster, name=row.name).exists():
+        return Outcome(OutcomeKind.DONE, "MadeAnew")
+    found = writes.get_queue(row.name)
+    if found.body is None:
+        return found
+    status = found.body.get("status") or {}
+    gangs = sum(int(status.get(count) or 0) for count in ("pending", "inqueue", "running", "unknown"))
+    if status.get("state") != "Closed":
+        closed = writes.close_queue(row.name, drained=not gangs)
+        if not closed.done:
+            return closed
+    if gangs:
+        return Outcome(OutcomeKind.CONFLICT, "Draining", f"{gangs} gangs are still in it")
+    return writes.delete_queue(row.name, uid=found.body["metadata"]["uid"])
+
+
+def _note(row: ChangeObject, outcome: Outcome) -> None:
+    if outcome.kind in (OutcomeKind.DONE, OutcomeKind.GONE):
+        _mark([row], CarryState.APPLIED)
+    elif outcome.kind is OutcomeKind.CONFLICT:
+        _mark([row], CarryState.QUEUED, _words(outcome))
+    else:
+        _mark([row], CarryState.FAILED, _words(outcome))
+
+
+def _words(outcome: Outcome) -> str:
+    return f"{outcome.reason}: {outcome.message}" if outcome.message else outcome.reason
+
+
+def _read_back(cluster: Cluster, rows: list[ChangeObject]) -> None:
+    """What the push wrote of each object. Who pushed it does not matter, nor that it was of a later version."""
+    queues = _sync_of(Queue.objects.filter(cluster=cluster, name__in=[row.name for row in rows if row.kind == QUEUE]))
+    classes = _sync_of(
+        PriorityClass.objects.filter(cluster=cluster, name__in=[row.name for row in rows if row.kind == CLASS])
+    )
+    for row in rows:
+        known = queues if row.kind == QUEUE else classes
+        state, error, pushed = known.get(row.name, (SyncState.IN_STEP, "", row.wanted_version))
+        if row.name not in known:
+            _mark([row], CarryState.SKIPPED, "it was deleted since")
+        elif pushed >= row.wanted_version and state != SyncState.FAILED:
+            _mark([row], CarryState.APPLIED)
+        elif state == SyncState.FAILED:
+            _mark([row], CarryState.FAILED, error)
+        else:
+            _mark([row], CarryState.QUEUED, error)
+
+
+def _sync_of(rows: Iterable[Queue] | Iterable[PriorityClass]) -> dict[str, tuple[str, str, int]]:
+    return {row.name: (row.sync_state, row.sync_error, row.pushed_version) for row in rows}
+
+
+def _mark(
+    rows: list[ChangeObject], state: CarryState, reason: str = "", only: tuple[CarryState, ...] | None = None
+) -> None:
+    chosen = ChangeObject.objects.filter(pk__in=[row.pk for row in rows])
+    if only is not None:
+        chosen = chosen.filter(state__in=only)
+    chosen.update(state=state, reason=reason[:2000], changed_at=timezone.now())
+
+
+def _settle(pk: int) -> None:
+    """Say how the change stands after a pass: applied, failed at an object, or still on its way."""
+    with transaction.atomic():
+        change = locked(QuotaChange(pk=pk))
+        if change.state != ChangeState.APPLYING:
+            return
+        rows = list(ChangeObject.objects.filter(change=change).order_by("kind", "name"))
+        count = Counter(row.state for row in rows)
+        refused = next((row for row in rows if row.state == CarryState.FAILED), None)
+        if count[CarryState.QUEUED] or count[CarryState.APPLYING]:
+            waits = next((row.reason for row in rows if row.state == CarryState.QUEUED and row.reason), "")
+            move(change, claimed_until=None, error=waits)
+        elif refused is not None:
+            text = f"{refused.kind} {refused.name}: {refused.reason}"
+            failure = {
+                "code": "refused",
+                "detail": text,
+                "objects": [
+                    {"kind": row.kind, "name": row.name, "reason": row.reason}
+                    for row in rows
+                    if row.state == CarryState.FAILED
+                ],
+            }
+            move(change, ChangeState.FAILED, error=text, failure=failure, claimed_until=None)
+            tell(change, "fail", actor="system", reason=text)
+        else:
+            move(change, ChangeState.APPLIED, applied_at=timezone.now(), error="", failure=None, claimed_until=None)

@@ -1,0 +1,141 @@
+"""What people decide about a change: approve, reject, cancel, try again, roll back."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from tidesched_web.changes.authority import require_writer
+from tidesched_web.changes.documents import REPLACE
+from tidesched_web.changes.models import CarryState, ChangeObject, ChangeState, QuotaChange
+from tidesched_web.changes.services.applying import apply_due
+from tidesched_web.changes.services.drafting import draft
+from tidesched_web.changes.services.planning import after_of, require_fresh, require_sound, work_out
+from tidesched_web.changes.services.recording import locked, move, require_state, tell
+from tidesched_web.changes.tree_document import Documents, Edits, inverse, kind_of
+from tidesched_web.changes.waking import wake
+from tidesched_web.common.errors import DomainError
+from tidesched_web.common.locking import lock_tree
+from tidesched_web.common.permissions import Access
+
+
+def approve(*, change: QuotaChange, access: Access) -> QuotaChange:
+    """Approve as the second person, who has to be allowed to make the change too.
+
+    One that its author asked to apply is applied now, or at its hour. Approved again: no effect.
+
+    Raises:
+        DomainError: ``permission_denied`` for its own author; ``conflict`` (409) where what it touches has moved.
+    """
+    require_writer(access)
+    with transaction.atomic():
+        version = lock_tree(change.cluster_id)
+        change = locked(change)
+        if change.committed_at is not None or change.state == ChangeState.APPROVED:
+            return change
+        require_state(change, ChangeState.DRAFT, ChangeState.WAITING)
+        if access.user_id is None or access.user_id == change.author_id:
+            raise DomainError("permission_denied", _("A change is approved by another person than its author."))
+        plan = work_out(change.cluster, change.edits, access=access, base=change.base, version=version)
+        require_fresh(plan)
+        require_sound(plan, access=access)
+        if not change.reason:
+            text = _("Say why: the reason goes into the audit log.")
+            raise DomainError.for_field("/reason", text, code="reason_required")
+        move(
+            change,
+            ChangeState.APPROVED,
+            approved_by=access.actor[:200],
+            approver_id=access.user_id,
+            approved_at=timezone.now(),
+        )
+        tell(change, "approve", actor=access.actor)
+        transaction.on_commit(wake, robust=True)
+    if change.apply_at is not None and change.apply_at <= timezone.now():
+        change = apply_due(change.pk) or locked_now(change)
+    return change
+
+
+def locked_now(change: QuotaChange) -> QuotaChange:
+    """The change as somebody else has left it."""
+    return QuotaChange.objects.select_related("cluster").get(pk=change.pk)
+
+
+def reject(*, change: QuotaChange, access: Access, reason: str) -> QuotaChange:
+    """Refuse a change for good, with a reason. Rejected again: no effect."""
+    return _close(change, access, ChangeState.REJECTED, reason)
+
+
+def cancel(*, change: QuotaChange, access: Access, reason: str = "") -> QuotaChange:
+    """Give up a change that is not written yet: its author, or a platform admin. Cancelled again: no effect."""
+    return _close(change, access, ChangeState.CANCELLED, reason)
+
+
+def _close(change: QuotaChange, access: Access, state: ChangeState, reason: str) -> QuotaChange:
+    require_writer(access)
+    reason = reason.strip()
+    with transaction.atomic():
+        # The tree first, although nothing in it is written: the rights depend on whose objects these are now.
+        version = lock_tree(change.cluster_id)
+        change = locked(change)
+        if change.state == state:
+            return change
+        require_state(change, *QuotaChange.OPEN, *((ChangeState.FAILED,) if change.committed_at is None else ()))
+        own = access.user_id is not None and access.user_id == change.author_id
+        if state == ChangeState.REJECTED:
+            if not reason:
+                text = _("Say why: its author has to know.")
+                raise DomainError.for_field("/reason", text, code="reason_required")
+            work_out(change.cluster, change.edits, access=access, version=version)
+        elif not own and not access.administers:
+            raise DomainError("permission_denied", _("Only its author or a platform admin may cancel a change."))
+        was_asked = change.state != ChangeState.DRAFT
+        move(change, state, closed_by=access.actor[:200], closed_reason=reason)
+        if was_asked or state == ChangeState.REJECTED:
+            verb = "reject" if state == ChangeState.REJECTED else "cancel"
+            tell(change, verb, actor=access.actor, reason=reason)
+    return change
+
+
+def retry(*, change: QuotaChange, access: Access) -> QuotaChange:
+    """Send again what the cluster refused."""
+    require_writer(access)
+    with transaction.atomic():
+        version = lock_tree(change.cluster_id)
+        change = locked(change)
+        if change.state == ChangeState.APPLYING:
+            return change
+        require_state(change, ChangeState.FAILED)
+        if change.committed_at is None:
+            raise DomainError("conflict", _("Nothing of it was written: apply it again."), {"state": change.state})
+        # Rights only: whether the edits could be made anew does not matter, they are made.
+        work_out(change.cluster, change.edits, access=access, version=version)
+        rows = ChangeObject.objects.filter(change=change, state=CarryState.FAILED)
+        rows.update(state=CarryState.QUEUED, reason="")
+        move(change, ChangeState.APPLYING, error="", failure=None, claimed_until=None)
+        tell(change, "retry", actor=access.actor)
+        transaction.on_commit(wake, robust=True)
+    return change
+
+
+def roll_back(*, change: QuotaChange, access: Access, reason: str = "") -> QuotaChange:
+    """A new draft that leads back to what was there before ``change``, with a review of its own."""
+    require_writer(access)
+    if change.committed_at is None:
+        raise DomainError("conflict", _("Nothing of it was written: cancel it."), {"state": change.state})
+    require_state(change, ChangeState.APPLYING, ChangeState.APPLIED, ChangeState.FAILED)
+    edits = undoing(change)
+    said = reason.strip() or _("Roll back change %(number)d.") % {"number": change.pk}
+    return draft(cluster=change.cluster, edits=edits, access=access, reason=said, source="rollback", rolls_back=change)
+
+
+def undoing(change: QuotaChange) -> Edits:
+    """The edits that lead from what ``change`` made back to what it found."""
+    before: Documents = {key: document for key, document in change.base.items() if document is not None}
+    after = after_of(before, change.edits)
+    edits = inverse(before, after, change.edits)
+    for key, patch in edits.items():
+        if kind_of(key) == "priority-class" and patch is not None and "value" in patch and key in after:
+            patch[REPLACE] = True
+    return edits

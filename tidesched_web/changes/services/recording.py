@@ -1,0 +1,79 @@
+"""State changes of a change: conditional, counted, audited, announced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from tidesched_web.audit import services as audit
+from tidesched_web.audit.services import Fact
+from tidesched_web.changes.models import ChangeState, QuotaChange
+from tidesched_web.common import live
+from tidesched_web.common.errors import DomainError
+from tidesched_web.common.locking import require_transaction
+
+
+def locked(change: QuotaChange) -> QuotaChange:
+    """The change as it is now, locked until the end of the transaction."""
+    require_transaction()
+    rows = QuotaChange.objects.select_for_update(no_key=True, of=("self",)).select_related("cluster")
+    return rows.get(pk=change.pk)
+
+
+def require_state(change: QuotaChange, *allowed: ChangeState) -> None:
+    """Refuse an act that the state does not allow.
+
+    Raises:
+        DomainError: ``conflict`` (409) with the state.
+    """
+    if change.state not in allowed:
+        text = _("Change %(number)d is in state “%(state)s”.")
+        figures = {"number": change.pk, "state": ChangeState(change.state).label}
+        raise DomainError("conflict", text % figures, {"state": change.state})
+
+
+def move(change: QuotaChange, state: ChangeState | None = None, **fields: Any) -> None:
+    """Write a locked change and announce it after the commit."""
+    if state is not None:
+        fields["state"] = state
+    for name, value in fields.items():
+        setattr(change, name, value)
+    change.version += 1
+    change.updated_at = timezone.now()
+    change.save(update_fields=[*fields, "version", "updated_at"])
+    announce(change)
+
+
+def announce(change: QuotaChange) -> None:
+    """Tell the open pages, after the commit."""
+    pk, version, cluster_id = change.pk, change.version, change.cluster_id
+    transaction.on_commit(lambda: live.publish("changes", pk, version, cluster_id=cluster_id), robust=True)
+
+
+def tell(change: QuotaChange, verb: str, *, actor: str, reason: str = "", facts: Iterable[Fact] = ()) -> None:
+    """Append an act on a change to the cluster's chain, behind the facts of what it did. The last step of all."""
+    about = Fact(
+        action=f"quota_change.{verb}",
+        object_type="quota_change",
+        object_id=change.pk,
+        object_label=str(change),
+        tenant_ids=change.tenant_ids,
+        after={
+            "state": change.state,
+            "created_by": change.created_by,
+            "approved_by": change.approved_by,
+            "apply_at": change.apply_at,
+            "objects": len(change.edits),
+        },
+    )
+    audit.append_all(
+        [*facts, about],
+        chain=audit.cluster_chain(change.cluster_id),
+        actor=actor,
+        cluster_id=change.cluster_id,
+        reason=reason or change.reason,
+    )

@@ -1,0 +1,30 @@
+"""The sweep: whatever a message lost or a crash left half done stands in rows, and is found here."""
+
+from __future__ import annotations
+
+import logging
+
+from django.utils import timezone
+
+from tidesched_web.changes.models import ChangeState, QuotaChange
+from tidesched_web.changes.services.applying import apply_due
+from tidesched_web.changes.services.carrying import carry
+
+_log = logging.getLogger(__name__)
+
+
+def sweep() -> int:
+    """Apply what is due and carry what is written; returns how many changes were moved. May run in several workers."""
+    moved = 0
+    due = QuotaChange.objects.filter(state=ChangeState.APPROVED, apply_at__lte=timezone.now(), committed_at=None)
+    for pk in due.order_by("apply_at", "pk").values_list("pk", flat=True):
+        try:
+            moved += apply_due(pk) is not None
+        except Exception:  # noqa: BLE001 - one change that fails must not keep the others from being looked at
+            _log.exception("change %s could not be applied; it is tried again", pk)
+    for pk in QuotaChange.objects.filter(state=ChangeState.APPLYING).order_by("pk").values_list("pk", flat=True):
+        try:
+            moved += carry(pk)
+        except Exception:  # noqa: BLE001 - one change that fails must not keep the others from being looked at
+            _log.exception("change %s could not be carried to its cluster; it is tried again", pk)
+    return moved

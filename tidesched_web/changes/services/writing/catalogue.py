@@ -1,0 +1,110 @@
+"""Card types that are declared, priority classes, tide plans."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tidesched_web.changes.services.writing.rows import Rows, counted
+from tidesched_web.changes.tree_document import parts_of
+from tidesched_web.clusters.models import CardType
+from tidesched_web.quota.models import PriorityClass, SyncState, TidePlan
+
+
+def write_card_types(rows: Rows) -> None:
+    """Declare card types ahead of the nodes that carry them, whole cards before their slices."""
+    made = sorted(rows.made("card-type"), key=lambda pair: (pair[1].get("parent") is not None, pair[0]))
+    for key, document in [*made, *rows.changed("card-type")]:
+        card, _new = CardType.objects.update_or_create(
+            cluster=rows.cluster, name=parts_of(key)[0], defaults=_card_fields(rows, document)
+        )
+        rows.forget_card_types()
+        rows.tell(key, card)
+
+
+def _card_fields(rows: Rows, document: dict[str, Any]) -> dict[str, Any]:
+    parent = document.get("parent")
+    return {
+        "resource": document.get("resource", ""),
+        "kind": document["kind"],
+        "parent": rows.card_types()[parent] if parent else None,
+        "discovered": False,
+    }
+
+
+def delete_card_types(rows: Rows) -> None:
+    """One that nodes carry stays known, as discovered; another goes."""
+    for key in rows.gone("card-type"):
+        card = rows.card_types()[parts_of(key)[0]]
+        rows.tell(key, card, card.pk)
+        if card.last_seen_at is not None:
+            card.discovered = True
+            card.save(update_fields=["discovered"])
+        else:
+            card.delete()
+
+
+def write_priority_classes(rows: Rows) -> None:
+    """Make, edit, replace and delete classes; what that needs in the cluster follows from the change's objects."""
+    for key, document in rows.made("priority-class"):
+        row = PriorityClass(cluster=rows.cluster, name=parts_of(key)[0], **_class_fields(document))
+        row.save(force_insert=True)
+        rows.row_of[key] = row
+        rows.tell(key, row)
+    touched = [key for key in rows.of_kind("priority-class") if key in rows.before]
+    names = [parts_of(key)[0] for key in touched]
+    found = rows.locked(PriorityClass.objects.filter(cluster=rows.cluster, name__in=names)) if names else []
+    kept = []
+    for row in found:
+        key = f"priority-class/{row.name}"
+        if key not in rows.after:
+            rows.tell(key, row, row.pk)
+            row.delete()
+            continue
+        replaced = row.value != rows.after[key]["value"]
+        for name, value in _class_fields(rows.after[key]).items():
+            setattr(row, name, value)
+        row.sync_state, row.sync_error = SyncState.PENDING, ""
+        rows.row_of[key] = row
+        rows.tell(key, row, verb="replace" if replaced else "")
+        kept.append(row)
+    counted(kept)
+    PriorityClass.objects.bulk_update(
+        kept,
+        [
+            "value",
+            "global_default",
+            "preemption_policy",
+            "description",
+            "sync_state",
+            "sync_error",
+            "version",
+            "updated_at",
+        ],
+    )
+
+
+def _class_fields(document: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "value": document["value"],
+        "global_default": document["global_default"],
+        "preemption_policy": document["preemption_policy"],
+        "description": document.get("description", ""),
+    }
+
+
+def write_tide_plans(rows: Rows) -> None:
+    """Layers over the base, after all of the base is written. Their documents hold the fields of their rows."""
+    for key in rows.of_kind("tide-plan"):
+        name = parts_of(key)[0]
+        found = TidePlan.objects.filter(cluster=rows.cluster, name=name).select_for_update().first()
+        if key not in rows.after:
+            if found is not None:
+                rows.tell(key, found, found.pk)
+                found.delete()
+            continue
+        plan = found or TidePlan(cluster=rows.cluster, name=name, version=0)
+        for field, value in rows.after[key].items():
+            setattr(plan, field, value)
+        plan.version += 1
+        plan.save()
+        rows.tell(key, plan)

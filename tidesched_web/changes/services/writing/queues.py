@@ -1,0 +1,83 @@
+"""Queues: their own fields, and their end. Their card quotas come with the other figures (`quotas`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tidesched_web.changes.documents import CLOSED, MIB
+from tidesched_web.changes.services.writing.rows import Rows, counted
+from tidesched_web.changes.tree_document import PLATFORM, Document, parts_of
+from tidesched_web.quota.models import Queue, QueueState, SyncState
+
+_WRITTEN = (
+    "tenant", "project", "business_line", "weight", "priority", "reclaimable", "cpu_milli", "memory_mib", "parent",
+    "deserved", "guarantee", "state", "sync_state", "sync_error", "version", "updated_at",
+)  # fmt: skip
+
+
+def write(rows: Rows) -> None:
+    """Make and edit queues; each one is pending until it has been pushed."""
+    documents = [rows.after[key] for key in rows.of_kind("queue") if key in rows.after]
+    if not documents:
+        return
+    owners = _Owners(rows, documents)
+    for key, document in rows.made("queue"):
+        queue = Queue(cluster=rows.cluster, name=parts_of(key)[0], service_type=document["service_type"])
+        _fill(queue, document, owners)
+        queue.save(force_insert=True)
+        rows.row_of[key] = queue
+        rows.tell(key, queue)
+    changed = dict(rows.changed("queue"))
+    names = [parts_of(key)[0] for key in changed]
+    found = rows.locked(Queue.objects.filter(cluster=rows.cluster, name__in=names)) if names else []
+    for queue in found:
+        key = f"queue/{queue.name}"
+        _fill(queue, changed[key], owners)
+        queue.sync_state, queue.sync_error = SyncState.PENDING, ""
+        rows.row_of[key] = queue
+        rows.tell(key, queue)
+    counted(found)
+    Queue.objects.bulk_update(found, _WRITTEN, batch_size=500)
+
+
+class _Owners:
+    """Whom the written queues belong to: two queries for all of them."""
+
+    def __init__(self, rows: Rows, documents: list[Document]) -> None:
+        self._rows = rows
+        places = [(document.get("tenant") or PLATFORM, document) for document in documents]
+        self._projects = rows.projects({(tenant, doc["project"]) for tenant, doc in places if "project" in doc})
+        self._lines = rows.lines({(tenant, doc["business_line"]) for tenant, doc in places if "business_line" in doc})
+
+    def of(self, document: Document) -> dict[str, Any]:
+        tenant = document.get("tenant")
+        project, line = document.get("project"), document.get("business_line")
+        return {
+            "tenant": self._rows.tenant(tenant),
+            "project": self._projects[tenant or PLATFORM, project] if project else None,
+            "business_line": self._lines[tenant or PLATFORM, line] if line else None,
+        }
+
+
+def _fill(queue: Queue, document: Document, owners: _Owners) -> None:
+    for name, owner in owners.of(document).items():
+        setattr(queue, name, owner)
+    for name in ("weight", "priority", "reclaimable"):
+        setattr(queue, name, document[name])
+    queue.cpu_milli = document.get("cpu_milli")
+    memory = document.get("memory_bytes")
+    queue.memory_mib = None if memory is None else memory // MIB
+    queue.parent = document.get("parent", "")
+    queue.deserved, queue.guarantee = document.get("deserved", {}), document.get("guarantee", {})
+    queue.state = QueueState.CLOSED if document["state"] == CLOSED else QueueState.OPEN
+
+
+def delete(rows: Rows) -> None:
+    """Queues whose document goes; the cluster's object follows by the change."""
+    names = [parts_of(key)[0] for key in rows.gone("queue")]
+    if not names:
+        return
+    found = rows.locked(Queue.objects.filter(cluster=rows.cluster, name__in=names))
+    for queue in found:
+        rows.tell(f"queue/{queue.name}", queue, queue.pk)
+    Queue.objects.filter(pk__in=[queue.pk for queue in found]).delete()

@@ -1,0 +1,136 @@
+"""The rows behind the documents that one write touches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from django.db import models
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from tidesched_web.accounts.models import BusinessLine, Project, Tenant
+from tidesched_web.audit.services import Fact
+from tidesched_web.changes.selectors import tenant_of
+from tidesched_web.changes.tree_document import PLATFORM, Document, Documents, kind_of, parts_of
+from tidesched_web.clusters.models import CardType, Cluster
+from tidesched_web.common.locking import require_transaction
+
+_R = TypeVar("_R", bound=models.Model)
+
+
+@dataclass
+class Rows:
+    """One write under way. Rows are found by the keys of their documents; locks are taken in order of primary key."""
+
+    cluster: Cluster
+    before: Documents
+    after: Documents
+    keys: list[str]
+    row_of: dict[str, Any] = field(default_factory=dict)
+    _told: dict[str, Fact] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        require_transaction()
+        self._tenants: dict[str, Tenant] = {}
+        self._card_types: dict[str, CardType] | None = None
+
+    def of_kind(self, kind: str) -> list[str]:
+        """Touched keys of a kind, in order."""
+        return [key for key in self.keys if kind_of(key) == kind]
+
+    def made(self, kind: str) -> Iterator[tuple[str, Document]]:
+        """Documents that are new."""
+        return ((key, self.after[key]) for key in self.of_kind(kind) if key not in self.before)
+
+    def changed(self, kind: str) -> Iterator[tuple[str, Document]]:
+        """Documents that were there and stay."""
+        return ((key, self.after[key]) for key in self.of_kind(kind) if key in self.before and key in self.after)
+
+    def gone(self, kind: str) -> list[str]:
+        """Documents that are deleted."""
+        return [key for key in self.of_kind(kind) if key not in self.after]
+
+    def locked(self, rows: QuerySet[_R]) -> list[_R]:
+        """Lock rows that are about to be written."""
+        return list(rows.order_by("pk").select_for_update(no_key=True, of=("self",)))
+
+    # -- what other rows refer to ----------------------------------------------------------------------------------
+
+    def tenant(self, slug: str | None) -> Tenant | None:
+        """The tenant of a slug; None stands for the platform."""
+        if slug is None or slug == PLATFORM:
+            return None
+        if slug not in self._tenants:
+            wanted = {tenant_of(key, docs) for key in self.keys for docs in (self.before, self.after) if key in docs}
+            found = Tenant.objects.filter(slug__in=[slug, *(name for name in wanted if name)])
+            self._tenants |= {tenant.slug: tenant for tenant in found}
+        return self._tenants[slug]
+
+    def note_tenant(self, tenant: Tenant) -> None:
+        """A tenant was just made."""
+        self._tenants[tenant.slug] = tenant
+
+    def projects(self, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], Project]:
+        """Projects by slugs of tenant and project. One query."""
+        among = Q(pk__in=[])
+        for tenant, slug in sorted(wanted):
+            among |= Q(tenant__slug=tenant, slug=slug)
+        found = Project.objects.select_related("tenant").filter(among) if wanted else []
+        return {(project.tenant.slug, project.slug): project for project in found}
+
+    def lines(self, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], BusinessLine]:
+        """Business lines by slugs of tenant (or the platform's sign) and line. One query."""
+        among = Q(pk__in=[])
+        for tenant, slug in sorted(wanted):
+            owner = Q(tenant__isnull=True) if tenant == PLATFORM else Q(tenant__slug=tenant)
+            among |= owner & Q(slug=slug)
+        found = BusinessLine.objects.select_related("tenant").filter(among) if wanted else []
+        return {(line.tenant.slug if line.tenant else PLATFORM, line.slug): line for line in found}
+
+    def card_types(self) -> Mapping[str, CardType]:
+        """The cluster's card types by name."""
+        if self._card_types is None:
+            self._card_types = {card.name: card for card in CardType.objects.filter(cluster=self.cluster)}
+        return self._card_types
+
+    def forget_card_types(self) -> None:
+        """Some were made."""
+        self._card_types = None
+
+    # -- what the audit log tells ------------------------------------------------------------------------------------
+
+    def tell(self, key: str, row: models.Model, pk: int | None = None, verb: str = "") -> None:
+        """Note what became of an object: its whole document before and after."""
+        kind = kind_of(key).replace("-", "_")
+        before, after = self.before.get(key), self.after.get(key)
+        act = verb or ("create" if before is None else "delete" if after is None else "update")
+        parts = parts_of(key)
+        label = " → ".join(parts) if kind == "grant" else "/".join(parts)
+        self._told[key] = Fact(
+            action=f"{kind}.{act}",
+            object_type=kind,
+            object_id=row.pk if pk is None else pk,
+            object_label=label,
+            tenant_ids=self._tenant_ids(key),
+            before=before,
+            after=after,
+        )
+
+    def _tenant_ids(self, key: str) -> list[int]:
+        slugs = {tenant_of(key, documents) for documents in (self.before, self.after) if key in documents}
+        found = [self.tenant(slug) for slug in slugs if slug]
+        return [tenant.pk for tenant in found if tenant is not None]
+
+    def facts(self) -> list[Fact]:
+        """All that was told, in the order of the keys."""
+        return [self._told[key] for key in self.keys if key in self._told]
+
+
+def counted(rows: list[Any]) -> None:
+    """Count one version more on each row."""
+    now = timezone.now()
+    for row in rows:
+        row.version += 1
+        row.updated_at = now
