@@ -41,7 +41,7 @@ def chosen(stored: list[StoredInput], most: int = MOST_SESSIONS) -> list[StoredI
     if len(stored) <= most:
         return stored
     start, end = stored[0].now, stored[-1].now
-    span = max((end - start) / most, dt.timedelta(seconds=1))
+    span = max((end - start) / most + dt.timedelta.resolution, dt.timedelta(seconds=1))
     found: list[StoredInput] = []
     taken = -1
     for one in stored:
@@ -82,8 +82,8 @@ class Day:
         since = newest.now - DAY if newest else None
         recorded = inputs_since(self.cluster_id, since) if since else []
         taken = chosen(recorded)
-        ends = [*(one.now for one in taken[1:]), recorded[-1].now if recorded else None]
-        seconds = [min(end - one.now, LONGEST).total_seconds() for one, end in zip(taken, ends, strict=True) if end]
+        ends = [one.now for one in (*taken[1:], *recorded[-1:])]
+        seconds = [min(end - one.now, LONGEST).total_seconds() for one, end in zip(taken, ends, strict=True)]
         self.running.say(
             gettext_noop("%(tried)s of %(recorded)s recorded sessions are tried."),
             tried=len(taken), recorded=len(recorded),
