@@ -11,14 +11,17 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from scheduler_core.model.decision import Result
+from scheduler_core.model.pod import Pod
 from scheduler_core.model.podgroup import GangPhase
 from scheduler_core.model.reason import Reason, ReasonCode, Remedy
 from scheduler_core.model.resources import MIB, MILLI
 from scheduler_core.model.snapshot import Snapshot
 
-# Bounds by count, never by time: gangs that are explained at all, and sessions that are tried for one.
+# Bounds by count, never by time: gangs that are explained at all, and sessions that are tried for one, first with more
+# quota or another priority, then without one of the gangs that hold what it lacks.
 MOST_GANGS = 20
 _MOST_TRIES = 4
+_MOST_ENDS = 6
 
 Run = Callable[[Snapshot], Result]
 
@@ -31,7 +34,58 @@ def find(snapshot: Snapshot, reason: Reason, run: Run) -> Remedy | None:
     for _, (remedy, changed) in zip(range(_MOST_TRIES), _candidates(snapshot, reason), strict=False):
         if _helped(snapshot, run(changed), reason.podgroup):
             return remedy
-    return None
+    return _end_of_another(snapshot, reason, run) if reason.code in _ROOM else None
+
+
+def _end_of_another(snapshot: Snapshot, reason: Reason, run: Run) -> Remedy | None:
+    """The end of the smallest gang that helps: of those that hold enough the least, then in growing steps.
+
+    Where room is fragmented the smallest one need not help though a larger one does; what lies between the last one
+    that did not help and the first one that did is halved.
+    """
+    holders = _holders(snapshot, reason)
+    failed, helped, tries = -1, len(holders), 0
+    while tries < _MOST_ENDS and helped - failed > 1:
+        at = 2 * failed + 2 if helped == len(holders) else (failed + helped) // 2
+        at = min(at, len(holders) - 1)
+        tries += 1
+        if _helped(snapshot, run(_without(snapshot, holders[at])), reason.podgroup):
+            helped = at
+        else:
+            failed = at
+    return Remedy(change="gang_ends", gang=holders[helped]) if helped < len(holders) else None
+
+
+def _holders(snapshot: Snapshot, reason: Reason) -> list[str]:
+    """Gangs that hold what is lacking, the smallest first; those that hold less than what is short are left out.
+
+    Of the queues of the known holders: a quota is freed only by who counts against it.
+    """
+    numbers = reason.numbers
+    queues = {holder.queue for holder in numbers.holders or ()}
+    if not numbers.resource or (not queues and reason.code is not ReasonCode.FRAGMENTED):
+        return []
+    queue_of = {group.key: group.queue for group in snapshot.pod_groups}
+    held: dict[str, float] = {}
+    for pod in snapshot.pods:
+        if pod.node and not pod.finished and pod.group_key in queue_of and pod.group_key != reason.podgroup:
+            amount = _amount(pod, numbers.resource)
+            if amount and (not queues or queue_of[pod.group_key] in queues):
+                held[pod.group_key] = held.get(pod.group_key, 0) + amount
+    least = numbers.short or 0
+    return sorted((gang for gang, amount in held.items() if amount >= least), key=lambda gang: (held[gang], gang))
+
+
+def _amount(pod: Pod, resource: str) -> float:
+    """How much of a resource a pod takes, as reasons count it."""
+    if resource == "cpu":
+        return pod.cpu_milli
+    if resource == "memory":
+        return pod.memory_mib * MIB
+    card = pod.card
+    if card is None or not (card.resource == resource or {*card.names} & {*resource.split("|")}):
+        return 0
+    return card.milli / MILLI
 
 
 def _helped(snapshot: Snapshot, result: Result, gang: str) -> bool:
@@ -49,10 +103,6 @@ def _candidates(snapshot: Snapshot, reason: Reason) -> Iterator[tuple[Remedy, Sn
     numbers = reason.numbers
     if reason.code in _QUOTA and numbers.resource and numbers.short:
         yield from _more_quota(snapshot, reason.podgroup, numbers.resource, numbers.short)
-    if reason.code in _ROOM:
-        for holder in numbers.holders or ():
-            if holder.gang != reason.podgroup:
-                yield Remedy(change="gang_ends", gang=holder.gang), _without(snapshot, holder.gang)
     if reason.code is ReasonCode.BEHIND_HIGHER_PRIORITY:
         top = max(group.priority for group in snapshot.pod_groups)
         groups = tuple(

@@ -135,6 +135,33 @@ def test_a_remedy_can_be_the_end_of_another_gang():
     assert (remedy.change, remedy.gang) == ("gang_ends", "ns/holder")
 
 
+def test_the_smallest_gang_whose_end_helps_is_named():
+    """Not the largest holder, and not one that holds less than what is short."""
+    holders = [gang(name, 1, count, "training", on=["n1"]) for name, count in (("big", 5), ("fit", 2), ("tiny", 1))]
+    result, _ = run_session(
+        snapshot([node("n1", 8)], QUEUES, gang("x", 1, 2, "training"), *holders), policy(), now=1000.0, explain=True
+    )
+    assert code(result, "x") == "WaitingForCards"
+    assert [holder.gang for holder in reason(result, "x").numbers.holders] == ["ns/big", "ns/fit", "ns/tiny"]
+    assert reason(result, "x").remedy.gang == "ns/fit"
+
+
+def test_where_room_is_fragmented_a_larger_gang_may_have_to_end():
+    """One card is short, and four are needed on one node: the smallest holders sit where that would not be enough."""
+    small = [gang(f"s{i}", 1, 1, "training", on=[f"n{i}"]) for i in (1, 2)]
+    given = snapshot(
+        [node("n1", 4), node("n2", 4), node("n3", 4)],
+        QUEUES,
+        gang("x", 1, 4, "training"),
+        *small,
+        gang("a", 1, 2, "training", on=["n1"]),
+        gang("b", 1, 2, "training", on=["n2"]),
+        gang("c", 1, 3, "training", on=["n3"]),
+    )
+    result, _ = run_session(given, policy(), now=1000.0, explain=True)
+    assert reason(result, "x").remedy.gang == "ns/c"
+
+
 def test_an_event_is_told_once():
     world = World(snapshot([node("n1", 8)], [training(quota={H: 6})], gang("x", 1, 4, "training"), FULL))
     (event,) = world.step().events
