@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from tidesched_web.common.permissions import Access
+from tidesched_web.jobs.models import Job, JobKind
 from tidesched_web.quota.selectors import visible_queues
 from tidesched_web.workloads.sight import reason_within_sight
 
@@ -63,3 +64,10 @@ def _flood(told: Row, queues: Collection[str]) -> Row:
 
 def _own(by_queue: Mapping[str, Any], queues: Collection[str]) -> Row:
     return {name: value for name, value in by_queue.items() if name in queues}
+
+
+def result_within_sight(job: Job, access: Access) -> Row | None:
+    """What a job has found, as the caller may see it: impacts name gangs of everybody."""
+    if job.result is None or job.kind not in (JobKind.IMPACT, JobKind.IMPACT_DAY) or job.cluster_id is None:
+        return job.result
+    return within_sight(job.result, access, job.cluster_id)

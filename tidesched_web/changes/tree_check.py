@@ -354,14 +354,29 @@ def _sentence(breach: Breach, own: Holder | None, scale: int) -> str:
 
 
 def _sibling(tree: Tree, breach: Breach, at: list[str]) -> str | None:
-    """Who could give way: the largest claim at the same parent among those that the edits leave alone."""
-    claims = [
-        (_figure(tree, key, breach.service_type, breach.resource), key)
-        for key, holder in tree.holders.items()
-        if holder.parent == breach.holder and key not in at
-    ]
-    figure, key = max(claims, default=(0, ""), key=lambda claim: (claim[0], claim[1]))
-    return _key(tree.holders[key]) if key and figure else None
+    """Who could give way: the largest claim under the same ceiling that has nothing to do with the edited figures."""
+    spared: set[str] = set()
+    for key in at:
+        above = key
+        while above in tree.holders and above not in spared:
+            spared.add(above)
+            above = tree.holders[above].parent
+    best: tuple[float, str] = (0, "")
+    for key in _below(tree, breach.holder):
+        figure = _figure(tree, key, breach.service_type, breach.resource)
+        if key not in spared and figure and _claims(tree, key, breach):
+            best = max(best, (figure, key))
+    return _key(tree.holders[best[1]]) if best[1] else None
+
+
+def _claims(tree: Tree, key: str, breach: Breach) -> bool:
+    """Whether a figure counts at the breached holder itself: no holder in between has a ceiling of its own."""
+    above = tree.holders[key].parent
+    while above != breach.holder:
+        if tree.holders[above].limit(breach.service_type, breach.resource) is not None:
+            return False
+        above = tree.holders[above].parent
+    return True
 
 
 def _in_use(
