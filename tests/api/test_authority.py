@@ -6,6 +6,8 @@ from django.db import transaction
 from django.urls import get_resolver
 from django.urls.resolvers import URLPattern, URLResolver
 
+from tidesched_web.jobs.services import enqueue
+
 CAST = ("anonymous", "owner", "teammate", "stranger", "rival", "auditor", "admin")
 TOKENS = (
     "token:cluster:read", "token:quota:read", "token:reclaim:read", "token:audit:read", "token:metrics:read",
@@ -75,6 +77,9 @@ MATRIX = {
     ("members-list", "post"): (MADE_IN_ACME, ("admin",)),
     ("members-detail", "patch"): (IN_ACME, ("admin",)),
     ("members-detail", "delete"): (IN_ACME | {"owner": 204, "admin": 204}, ("admin",)),
+    ("jobs-list", "get"): (LIST, ("quota:read", "quota:write")),
+    ("jobs-detail", "get"): (OF_OWNER, ("quota:read", "quota:write")),
+    ("jobs-cancel", "post"): (OF_OWNER, ("quota:write",)),
     ("members-list", "get"): (LIST, ("quota:read",)),
     ("members-detail", "get"): (OF_ACME, ("quota:read",)),
     ("tokens-list", "get"): (TOKEN_LIST, ()),
@@ -151,6 +156,9 @@ def address(world, name):
     if resource == "audit":
         found = world.client("admin").read("audit/", object_type="project", action="project.create")["results"]
         return next(row["url"] for row in found if row["object_label"] == "acme/acme-chat")
+    if resource == "jobs":
+        job = enqueue(kind="impact", owner=world.users["owner"], actor="owner", params={}, cluster=east)
+        return f"/api/v1/jobs/{job.pk}/" + ("" if act == "detail" else f"{act}/")
     if resource == "tokens":
         world.token("owner", "quota:read")
         return world.client("admin").read("tokens/", user="owner")["results"][0]["url"]

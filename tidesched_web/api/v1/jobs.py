@@ -1,0 +1,65 @@
+"""`jobs`: work that outlasts a request, with its progress and its result."""
+
+from __future__ import annotations
+
+import django_filters
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
+
+from tidesched_web.accounts.models import Scope
+from tidesched_web.api.filters import ReferenceFilter, TextFilter
+from tidesched_web.api.idempotency import idempotent
+from tidesched_web.api.v1.serializers.jobs import JobDocument, JobSummary
+from tidesched_web.api.views import Documents, ReadView, Rows
+from tidesched_web.api.writes import IDEMPOTENCY
+from tidesched_web.changes.impact_sight import result_within_sight
+from tidesched_web.clusters.selectors import visible_clusters
+from tidesched_web.common.permissions import require_scope
+from tidesched_web.jobs import services
+from tidesched_web.jobs.models import Job, JobKind, JobState
+from tidesched_web.jobs.selectors import visible_jobs
+
+
+class JobFilters(django_filters.FilterSet):
+    """Filters of `jobs`."""
+
+    cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
+    kind = django_filters.ChoiceFilter(choices=JobKind.choices)
+    state = django_filters.ChoiceFilter(choices=JobState.choices)
+    subject = TextFilter()
+
+
+class Jobs(ReadView):
+    """The caller's own jobs, the newest first; a platform admin sees everybody's."""
+
+    scopes = (Scope.QUOTA_READ, Scope.QUOTA_WRITE)
+    model = Job
+    filterset_class = JobFilters
+    newest_first = True
+
+    def visible(self) -> QuerySet[Job]:
+        jobs = visible_jobs(self.access, self.caller)
+        return jobs if self.action == "list" else jobs.defer(None).defer("params", "checkpoint")
+
+    def get_serializer_class(self) -> type[BaseSerializer[Job]]:
+        return JobSummary if self.action == "list" else JobDocument
+
+    def documents(self, rows: Rows) -> Documents:
+        if self.action != "list":
+            for row in rows:
+                row.result = result_within_sight(row, self.access)
+        return super().documents(rows)
+
+    @extend_schema(request=None, responses=JobDocument, parameters=[IDEMPOTENCY])
+    @action(detail=True, methods=["post"])
+    @idempotent
+    def cancel(self, request: Request, pk: int) -> Response:
+        """Stop it: at once while it waits, at its next step while it runs."""
+        job = self.get_object()
+        require_scope(self.access, Scope.QUOTA_WRITE)
+        services.cancel(job=job)
+        return self.shown(self.visible().get(pk=job.pk))
