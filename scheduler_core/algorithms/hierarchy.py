@@ -44,6 +44,9 @@ class QueueTree:
                 self.children[place].append(q)
             elif q != self.root:
                 self.top.append(q)
+        for q, why in list(self.problems.items()):
+            for under in self.below(q)[1:]:
+                self.problems[under] = f"queue {names[q]} above it is out of place: {why}"
 
     def _reaches(self, start: int, goal: int) -> bool:
         """Whether the parents that are known so far lead from ``start`` to ``goal``."""

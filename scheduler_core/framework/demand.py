@@ -28,14 +28,25 @@ class Demand(msgspec.Struct, frozen=True, gc=False):
     unknown: dict[str, int] = {}
 
     def less(self, other: Demand) -> Demand:
-        """What is left of it when ``other`` is taken care of; a choice only counts against the same choice."""
+        """What is left of it when ``other`` is taken care of.
+
+        A choice only counts against the same choice; cards that nobody names are any of their choice.
+        """
         return Demand(
             max(0, self.cpu_milli - other.cpu_milli),
             max(0, self.memory_mib - other.memory_mib),
             _left(self.cards, other.cards),
-            _left(self.unnamed, other.all_cards()),
+            _left(self.unnamed, other._within(self.unnamed)),
             _left(self.unknown, other.unknown),
         )
+
+    def _within(self, choices: dict[tuple[int, ...], int]) -> dict[tuple[int, ...], int]:
+        """Milli-cards of which every card that will do is one of the choice, by choice."""
+        cards = self.all_cards()
+        return {
+            choice: sum(milli for narrower, milli in cards.items() if set(narrower) <= set(choice))
+            for choice in choices
+        }
 
     def all_cards(self) -> dict[tuple[int, ...], int]:
         """``cards`` and ``unnamed`` together."""

@@ -70,7 +70,8 @@ class Reservation(Plugin):
     def reserved_nodes(self, gang: int, kept: Sequence[str]) -> list[str] | None:
         """Nodes that are enough for what the gang lacks to start, those already ``kept`` for it first.
 
-        None when its quota has no room or no set of nodes would do; empty while its pods are not there yet.
+        None when its quota has no room, no node will ever have what it asks for, or no set of nodes would do; empty
+        while its pods are not there yet.
         """
         session = self.session
         if self._over_quota(gang):
@@ -83,6 +84,8 @@ class Reservation(Plugin):
         if not counts:
             return []
         classes = [session.cluster.classes[index] for index in counts]
+        if any(cls.missing or cls.oversize_share for cls in classes):
+            return None
         needs = [_need(cls, count) for cls, count in zip(classes, counts.values(), strict=True)]
         admits = np.stack([session.candidates.view(cls).allowed for cls in classes])
         return choose_group(self._in_order(needs, admits, frozenset(kept)), needs)

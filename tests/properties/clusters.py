@@ -39,7 +39,7 @@ def random_cluster(rng, *, flood=None):
         flood: training holds the cards and inference wants them back (default: in two of three clusters, a good part of
             them without any oddity, see :func:`storm`).
     """
-    if flood is None and rng.random() < 0.4:
+    if flood is None and rng.random() < 0.68:
         return storm(rng)
     flood = rng.random() < 0.67 if flood is None else flood
     objects = b.priority_classes()
@@ -178,8 +178,12 @@ def _storage(rng, pods, nodes):
 
 
 def _object(kind, name, **fields):
-    version = "storage.k8s.io/v1" if kind == "StorageClass" else "v1"
-    return {"apiVersion": version, "kind": kind, "metadata": {"name": name}, **fields}
+    return made(kind, name, api="storage.k8s.io/v1" if kind == "StorageClass" else "v1", **fields)
+
+
+def made(kind, name, *, api="v1", **fields):
+    """An object that has no builder."""
+    return {"apiVersion": api, "kind": kind, "metadata": {"name": name}, **fields}
 
 
 def _node(rng, name, nodes, flood):

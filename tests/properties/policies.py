@@ -28,17 +28,52 @@ PLUGINS = {
         "weight": rng.choice((1, 7)),
     },
     "capacity": lambda rng: {"ancestorReclaimLevel": rng.choice((0, 0, 1, 3))},
+    "deviceshare": lambda rng: {
+        f"deviceshare.{rng.choice(('GPUSharingEnable', 'GPUNumberEnable', 'VGPUEnable', 'VGPUEnable'))}": True,
+        "deviceshare.SchedulePolicy": rng.choice(("", "binpack", "spread")),
+        "deviceshare.ScheduleWeight": rng.choice((0, 3)),
+    },
     "drf": lambda rng: {},
+    "extender": lambda rng: {
+        "extender.urlPrefix": "http://extender.test",
+        **{f"extender.{verb}Verb": verb for verb in VERBS if rng.random() < 0.4},
+    },
+    "fragmentation": lambda rng: {"weight": rng.choice((1, 3)), "popularity": rng.choice((50, 95, 100))},
+    "nodegroup": lambda rng: {"strict": rng.random() < 0.2, "enablePreferredOrder": rng.random() < 0.5},
+    "numa-aware": lambda rng: {"weight": rng.choice((1, 5))},
     "overcommit": lambda rng: {"overcommit-factor": rng.choice((1.0, 1.2, 1.7))},
+    "pdb": lambda rng: {},
     "proportion": lambda rng: {},
+    "rescheduling": lambda rng: {
+        "thresholds": {"cpu": rng.choice((10, 40)), "cards": rng.choice((10, 60))},
+        "targetThresholds": {"cpu": rng.choice((40, 50)), "cards": rng.choice((60, 80))},
+    },
+    "reservation": lambda rng: {"waitingSeconds": rng.choice((0.0, 0.0, 9000.0))},
+    "resourcequota": lambda rng: {},
+    "tdm": lambda rng: {
+        "tdm.revocable-zone.day": rng.choice(("02:00-20:00", "09:00-17:00")),
+        "tdm.revocable-zone.night": rng.choice(("20:00-06:00", "22:00-02:00")),
+    },
     "task-topology": lambda rng: {"task-topology.weight": rng.choice((1, 1, 7))},
     "usage": lambda rng: {"usage.weight": rng.choice((0, 1, 5)), "thresholds": {"cpu": rng.choice((50, 80))}},
     "sla": lambda rng: {"sla-waiting-time": rng.choice(("", "2h", "9000s"))},
 }
 # name -> random switches
-SWITCHES = {"capacity": lambda rng: {"enableHierarchy": rng.random() < 0.6}}
-# Actions beside enqueue, allocate, backfill, reclaim.
-ACTIONS = ("gangpreempt", "gangreclaim", "preempt")
+SWITCHES = {
+    "capacity": lambda rng: {"enableHierarchy": rng.random() < 0.6},
+    "drf": lambda rng: {"enableHierarchy": rng.random() < 0.5},
+}
+# Actions beside enqueue, allocate, backfill, reclaim; elect and reserve come together.
+ACTIONS = ("gangpreempt", "gangreclaim", "preempt", "shuffle")
+VERBS = (
+    "predicate",
+    "prioritize",
+    "preemptable",
+    "reclaimable",
+    "queueOverused",
+    "jobEnqueueable",
+    "jobReady",
+)
 
 
 def random_policy(rng, options):
@@ -52,17 +87,27 @@ def random_policy(rng, options):
     second.insert(rng.randrange(3), _plugin("capacity-card", options))
     if rng.random() < 0.3:
         rng.shuffle(first)
-    for name in sorted(PLUGINS):
-        if rng.random() < 0.3:
-            tier = rng.choice((first, second, second))
-            tier.insert(
-                rng.randrange(len(tier) + 1), _plugin(name, PLUGINS[name](rng), **SWITCHES.get(name, _none)(rng))
-            )
+    if rng.random() < 0.12:
+        # Pods one by one instead of gangs taking turns; a policy has one that sorts them.
+        sorter = rng.choice(("coscheduling", "priority-sort"))
+        first.insert(0, _plugin(sorter, {"waitSeconds": 30.0} if sorter == "coscheduling" else None))
+        if rng.random() < 0.7:
+            second.append(_plugin("default-preemption"))
+    names = rng.sample(sorted(PLUGINS), rng.choice((0, 0, 1, 1, 2, 3, 5)))
+    for name in names:
+        switches = SWITCHES.get(name, _none)(rng)
+        if name == "drf" and "proportion" in names:
+            switches = {}
+        tier = rng.choice((first, second, second))
+        tier.insert(rng.randrange(len(tier) + 1), _plugin(name, PLUGINS[name](rng), **switches))
     actions = ["enqueue", "allocate", "backfill", "reclaim"]
+    if "reservation" in names or rng.random() < 0.05:
+        actions.insert(rng.choice((1, 2)), "elect")
+        actions.insert(rng.randrange(actions.index("allocate") + 1, len(actions) + 1), "reserve")
     if rng.random() < 0.2:
         actions.remove("enqueue")
     for name in ACTIONS:
-        if rng.random() < 0.3:
+        if rng.random() < (0.7 if name == "shuffle" and {"tdm", "rescheduling"} & set(names) else 0.2):
             actions.insert(rng.randrange(1, len(actions) + 1), name)
     return json.dumps({"actions": ", ".join(actions), "tiers": [{"plugins": first}, {"plugins": second}]})
 

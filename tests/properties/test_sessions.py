@@ -18,12 +18,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scheduler_core import run_session
+from scheduler_core.actions import ACTIONS
 from scheduler_core.model.resources import parse_cpu_milli, parse_memory_mib
-from scheduler_core.serde.policy import parse_policy
+from scheduler_core.plugins import PLUGINS
 from scheduler_core.serde.result import dump
 from tests import builders as b
 from tests.properties.clusters import random_cluster
-from tests.properties.policies import random_policy
+from tests.properties.drawn import STEP, Coverage, compared, decided, decided_by_engine, draw, mismatch
 from tests.properties.shrink import smallest
 from tests.reference.aftermath import carry_out
 from tests.reference.invariants import broken
@@ -31,7 +32,6 @@ from tests.reference.session import FOUNDING, decide
 
 SESSIONS = int(os.environ.get("RANDOM_SESSIONS", "200"))
 ROUNDS = 6
-STEP = 30
 
 seeds = st.integers(min_value=0, max_value=2**32 - 1)
 many = settings(max_examples=SESSIONS, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -48,17 +48,6 @@ def session(objects, options, now, memory=None):
     return run_session(b.snapshot(objects), b.founding_policy(**options), now=now, memory=memory, check=True)
 
 
-def decided(result):
-    """The engine's decisions in the form of the naive scheduler's."""
-    return {
-        "binds": {p.pod: (p.node, p.card, p.card_indices) for p in result.binds},
-        "pipelined": {p.pod: (p.node, p.card, p.card_indices) for p in result.pipelined},
-        "evictions": sorted((e.pod, e.reclaimer) for e in result.evictions),
-        "reclaims": sorted((r.reclaimer, tuple(v.gang for v in r.victims)) for r in result.reclaims),
-        "phases": {g.name: g.phase.value for g in result.podgroups},
-    }
-
-
 def difference(objects, options, now, memory=None):
     """What the two decide differently, or None."""
     taken = b.snapshot(objects)
@@ -67,14 +56,8 @@ def difference(objects, options, now, memory=None):
     return mismatch(ours, theirs)
 
 
-def mismatch(result, theirs):
-    """Parts of the decision that are not the naive scheduler's, or None."""
-    mine = decided(result)
-    return {key: (mine[key], theirs[key]) for key in mine if mine[key] != theirs[key]} or None
-
-
-def told(objects, options, found):
-    return f"{found}\noptions {options}\n{json.dumps(objects, indent=1)}"
+def told(objects, given, found):
+    return f"{found}\ngiven {given}\n{json.dumps(objects, indent=1)}"
 
 
 class TestAgainstTheNaiveScheduler:
@@ -102,21 +85,36 @@ class TestAgainstTheNaiveScheduler:
 
 
 class TestPolicies:
+    seen = Coverage()
+
     @many
     @given(seeds)
     def test_other_policies_decide_like_the_naive_scheduler_too(self, seed):
-        rng = random.Random(seed)
-        objects, options, now = random_cluster(rng)
-        policy = parse_policy(random_policy(rng, options))
+        drawn = draw(seed)
+        result, found = compared(drawn)
+        self.seen.note(drawn, result)
+        if found:
 
-        def differs(fewer):
-            taken = b.snapshot(fewer)
-            result, _ = run_session(taken, policy, now=now, check=True)
-            return mismatch(result, decide(taken, now=now, policy=policy))
+            def differs(fewer):
+                return compared(drawn, fewer)[1]
 
-        if differs(objects):
-            objects = smallest(objects, differs)
-            pytest.fail(f"{policy.source}\n{told(objects, options, differs(objects))}")
+            objects = smallest(drawn.objects, differs)
+            pytest.fail(f"seed {seed}\n{drawn.policy.source}\n{told(objects, drawn.memory, differs(objects))}")
+
+    def test_what_they_held(self, capsys):
+        """Each action and plugin, reclaims that commit and reclaims that do not; fewer would prove nothing."""
+        seen = self.seen
+        if seen.sessions < SESSIONS:
+            seen = Coverage()
+            for seed in range(200):
+                drawn = draw(seed)
+                seen.note(drawn, decided_by_engine(drawn, drawn.objects)[0])
+        with capsys.disabled():
+            print(f"\n{seen.told()}")
+        assert seen.missing(set(ACTIONS), set(PLUGINS)) == []
+        assert seen.held["reclaims that commit"] >= seen.sessions * 3 // 10
+        assert seen.held["reclaims refused or out of reach"] >= seen.sessions // 5
+        assert seen.held["binds"] >= seen.sessions // 4
 
 
 class TestInvariants:

@@ -11,9 +11,16 @@ method gets the world first. Points and their answers:
 - one True is enough: ``overused(world, queue)``, ``holds_partly(world, gang)``
 - only the first tier with a registrant: ``starving(world, gang)``
 - added: ``score(world, task, node)``
+- of one task where it is placed, beyond what filters and scores say: ``task_filter``, ``task_score``
+- the first registrant with a wish that has room: ``card_choice(world, task, card, node)``
+- the per-pod cycle: ``queue_sort(world, task)`` sort keys; ``pre_filter(world, task)`` None, or why not (``"late"``:
+  its group is); ``permit(world, task)`` ``"ok"``, ``"late"`` or until when to wait; ``post_filter`` = pods may preempt
+- sent away, task key -> anything, all of the first tier that names anybody: ``victim_tasks(world, tasks)``
+- whom nodes are kept for: ``target(world, gangs)``, ``keep(world, gang, nodes)``
 - victims, a set of task keys or None to abstain: ``reclaimable``, ``preemptable``, ``unified_evictable`` (world, task,
   candidates)
-- the first registrant's answer: ``service_type(world, gang)``, ``charge(world, cpu, memory, with_cards)``
+- the first registrant's answer: ``service_type(world, gang)``, ``charge(world, cpu, memory, with_cards)``,
+  ``quota_left(world, gang)``
 """
 
 from __future__ import annotations
@@ -33,6 +40,12 @@ SWITCH = {
     "filter": "predicate",
     "filter_now": "predicate",
     "score": "node_order",
+    "task_filter": "predicate",
+    "task_score": "node_order",
+    "card_choice": "node_order",
+    "victim_tasks": "victim",
+    "target": "target_job",
+    "keep": "reserved_nodes",
     "overused": "overused",
     "holds_partly": "job_pipelined",
     "reclaimer": "reclaimable",
@@ -80,6 +93,19 @@ class Hooks:
                 return True
         return True
 
+    def rejecter(self, point, *subject):
+        """The plugin whose reject ends the vote, or None."""
+        for row in self.rows(point):
+            permitted = False
+            for call in row:
+                answer = call(*subject)
+                if answer < 0:
+                    return call.__self__
+                permitted = permitted or answer > 0
+            if permitted:
+                return None
+        return None
+
     def all(self, point, *subject):
         """True when nobody says no."""
         return all(call(*subject) for call in self.flat(point))
@@ -107,6 +133,14 @@ class Hooks:
         for call in self.flat(point):
             return call(*subject)
         return None
+
+    def named(self, point, *subject):
+        """Everybody whom the first tier that names anybody names."""
+        for row in self.rows(point):
+            found = set().union(*(call(*subject) for call in row))
+            if found:
+                return found
+        return set()
 
     def victims(self, point, world, task, candidates):
         """Keys of the tasks that may be taken: the first tier that decides, all of it, and guards of every tier below.

@@ -13,9 +13,11 @@ def place(world, task, changes):
         for node in sorted(world["nodes"]):
             if not admitted(world, task, node, future=future):
                 continue
+            if not world["hooks"].all("task_filter", world, task, node):
+                continue
             if not any(on(world, node, card) and fits(world, task, node, card, future=future) for card in options):
                 continue
-            points = score(world, task, node)
+            points = score(world, task, node) + world["hooks"].total("task_score", world, task, node)
             if best is None or points > best[0]:
                 best = (points, node)
         if best is not None:
@@ -33,10 +35,20 @@ def take(world, task, node, options, changes, *, future):
     """Put a task on a node, on the first of the card types that has room there."""
     for card in options:
         if on(world, node, card) and fits(world, task, node, card, future=future):
-            indices = () if card is None else choose(free_cards(world, node, card, future=future), task)
+            indices = () if card is None else _chosen(world, task, node, card, future=future)
             changes.append(put(task, "pipelined" if future else "allocated", node, card, indices))
             return True
     return False
+
+
+def _chosen(world, task, node, card, *, future):
+    """The cards that a plugin asks for where they have room, else the usual ones."""
+    free = free_cards(world, node, card, future=future)
+    for call in world["hooks"].flat("card_choice"):
+        wish = call(world, task, card, node)
+        if wish is not None and all(free[i] >= (task["share"] or 1000) for i in wish):
+            return wish
+    return choose(free, task)
 
 
 def allows(world, task, card):

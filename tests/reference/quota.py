@@ -107,14 +107,22 @@ def minimum(world, gang):
         known = tuple(part for part in name.split("|") if part in world["resource"])
         kind, key = ("cards", known) if known else ("unknown", name)
         total[kind][key] = total[kind].get(key, 0) + milli
-    if group.min_resources is not None and not (
-        world["options"]["cardUnlimitedCpuMemory"] and (total["cards"] or total["unknown"])
-    ):
+    named = {world["resource"][choice[0]] for choice in total["cards"]}
+    for resource, number in group.min_scalars.items():
+        choice = tuple(sorted(card for card, counted in world["resource"].items() if counted == resource))
+        if choice and number and resource not in named:
+            total["unnamed"][choice] = 1000 * number
+    with_cards = any(total[kind] for kind in ("cards", "unnamed", "unknown"))
+    if group.min_resources is not None and not (world["options"]["cardUnlimitedCpuMemory"] and with_cards):
         total["cpu"], total["memory"] = group.min_resources.cpu_milli, group.min_resources.memory_mib
     done = members(world, gang, "pipelined", "allocated", "bound", "running", "succeeded", "gated")
     held = demand(world, done)
     for what in ("cpu", "memory"):
         total[what] = max(0, total[what] - held[what])
+    # What members hold of cards that nobody need name counts whatever they call it.
+    for choice in total["unnamed"]:
+        inside = [m for kind in ("cards", "unnamed") for key, m in held[kind].items() if set(key) <= set(choice)]
+        held["unnamed"] = {**held["unnamed"], choice: sum(inside)}
     for kind in ("cards", "unnamed", "unknown"):
         total[kind] = {key: milli - held[kind].get(key, 0) for key, milli in total[kind].items()}
         total[kind] = {key: milli for key, milli in total[kind].items() if milli > 0}
@@ -156,25 +164,31 @@ def elastic(world, queue, what):
 
 def admits(world, gang):
     """May the gang ask for room: inside its queue's quota and the over-committed cluster?"""
+    asked = minimum(world, gang)
+    if not queue_open(world, world["gangs"][gang].queue) or not within_quota(world, gang):
+        return False
+    return not asked["unknown"] and _within_over_commit(world, gang, asked)
+
+
+def within_quota(world, gang, *, admission=True):
+    """The queue's quota alone; for admission promises count and what goes beyond minimums does not."""
     name = world["gangs"][gang].queue
     asked = minimum(world, gang)
-    if not queue_open(world, name):
-        return False
+
+    def beyond(what):
+        return world["elastic"][name, what] if admission else 0
+
     for what in ("cpu", "memory"):
         most = limit(world, name, what)
-        used = in_use(world, name, what) - world["elastic"][name, what] + promised(world, name, what)
+        used = in_use(world, name, what) - beyond(what) + (promised(world, name, what) if admission else 0)
         if asked[what] and most is not None and asked[what] + used > most:
             return False
     for key, milli in asked["unknown"].items():
         if milli > sum((world["queues"][name].card_quota or {}).get(part, 0) for part in key.split("|")):
             return False
-    left = {
-        card: limit(world, name, card) - in_use(world, name, card) + world["elastic"][name, card]
-        for card in world["resource"]
-    }
-    if asked["cards"] and not _serves(asked["cards"], promised(world, name, "cards"), left):
-        return False
-    return not asked["unknown"] and _within_over_commit(world, gang, asked)
+    left = {card: limit(world, name, card) - in_use(world, name, card) + beyond(card) for card in world["resource"]}
+    before = promised(world, name, "cards") if admission else {}
+    return not asked["cards"] or _serves(asked["cards"], before, left)
 
 
 def _within_over_commit(world, gang, asked):

@@ -5,6 +5,8 @@ It decides what the documents say and nothing faster: victims of a reclaim are f
 
 from __future__ import annotations
 
+from tests.reference import pods
+from tests.reference.keeping import elect, reserve, shuffle
 from tests.reference.placement import admitted, allows, curable, on, place, take
 from tests.reference.policy import FOUNDING, install, options_of
 from tests.reference.quota import elastic, minimum, renew
@@ -50,6 +52,7 @@ def decide(snapshot, *, now, policy=None, options=None, memory=None):
         "evictions": sorted(world["evictions"]),
         "reclaims": sorted(world["reclaims"]),
         "phases": {gang: _phase_after(world, gang) for gang in sorted(world["gangs"])},
+        "election": world["election"],
     }
 
 
@@ -168,12 +171,15 @@ def _enqueue(world):
         while (gang := turns.next()) is not None:
             order.append(gang)
     said = _votes(world, order, None)
+    first_refused = dict(world["refused_by"])
     # Where somebody is kept out who could start now, those who could go before those who could not.
     kept_out = [gang for gang in order if not said[gang] and DryRun(world).could(gang)]
     if kept_out:
         again = _votes(world, order, DryRun(world))
         if any(again[gang] for gang in kept_out):
             said = again
+        else:
+            world["refused_by"] = first_refused
     for gang in order:
         world["phase"][gang] = "Inqueue" if said[gang] else "Pending"
     for gang in order:
@@ -196,9 +202,13 @@ def _votes(world, order, room):
 
 
 def _vote(world, gang, said):
-    said[gang] = world["hooks"].vote("enqueueable", world, gang)
-    if said[gang]:
+    against = world["hooks"].rejecter("enqueueable", world, gang)
+    said[gang] = against is None
+    world["refused_by"].pop(gang, None)
+    if against is None:
         world["promised"][gang] = minimum(world, gang)
+    elif hasattr(against, "only_room") and against.only_room(world, gang):
+        world["refused_by"][gang] = "room"
 
 
 def _allocate(world):
@@ -208,6 +218,9 @@ def _allocate(world):
             if world["phase"][gang] == "Pending" and schedulable(world, gang):
                 world["phase"][gang] = "Inqueue"
                 renew(world, gang)
+    if world["hooks"].flat("queue_sort"):
+        pods.run(world)
+        return
     turns = _Turns(world, [gang for gang in sorted(world["gangs"]) if _candidate(world, gang)])
     while (gang := turns.next()) is not None:
         queue = world["gangs"][gang].queue
@@ -409,4 +422,13 @@ def _quota_room(world, task, most):
 
 
 # Naive actions by the name that a policy uses.
-ACTIONS = {"enqueue": _enqueue, "allocate": _allocate, "backfill": _backfill, "reclaim": _reclaim, **TAKING}
+ACTIONS = {
+    "enqueue": _enqueue,
+    "elect": elect,
+    "allocate": _allocate,
+    "reserve": reserve,
+    "backfill": _backfill,
+    "reclaim": _reclaim,
+    "shuffle": shuffle,
+    **TAKING,
+}

@@ -19,6 +19,7 @@ from tests.reference.world import (
     READY,
     count,
     in_task_order,
+    lasting_name,
     members,
     missing,
     pipelined,
@@ -61,6 +62,7 @@ def _kept(world, gang):
     held = members(world, gang, *CHARGED)
     return (
         count(world, gang, ("allocated",)) > 0
+        or bool(world["gangs"][gang].spared or {gang, lasting_name(world["gangs"][gang])} & world["resting"])
         or world["gangs"][gang].preemptable is False
         or any(t["pod"].namespace == "kube-system" or t["pod"].priority_class in SYSTEM_CLASSES for t in held)
         or all(t["pod"].preemptable is False for t in held)

@@ -19,6 +19,8 @@ MARKS = (
     "volcano.sh/preemptable",
     "volcano.sh/revocable-zone",
 )
+# How much of a device: counted on the device itself.
+OF_DEVICES = ("volcano.sh/vgpu-memory", "volcano.sh/vgpu-memory-percentage", "volcano.sh/vgpu-cores")
 SCHEDULED = ("allocated", "bound", "running", "releasing", "succeeded", "failed")
 
 
@@ -36,6 +38,12 @@ def open_world(snapshot, options, now, memory):
         "queues": {queue.name: queue for queue in snapshot.queues},
         "gangs": {group.key: group for group in snapshot.pod_groups},
         "submitted": dict(memory.submitted) if memory else {},
+        "budgets": snapshot.disruption_budgets,
+        "resource_quotas": snapshot.resource_quotas,
+        "numa": {one.name: one for one in snapshot.numa},
+        "acted": dict(memory.acted) if memory else {},
+        "election": (memory.election.gang, memory.election.nodes) if memory and memory.election else None,
+        "refused_by": {},
         "resting": {rest.gang for rest in memory.spared if rest.until > now} if memory else set(),
         "promised": {},
         "phase": {},
@@ -69,7 +77,11 @@ def _task(world, pod, ours):
     else:
         choices = []
     known_scalars = {name for node in world["nodes"].values() for name in node.scalars}
-    scalars = {name: count for name, count in pod.scalars.items() if count > 0}
+    scalars = {
+        name: count
+        for name, count in pod.scalars.items()
+        if count > 0 and (name in known_scalars or name not in OF_DEVICES)
+    }
     impossible = (milli > 0 and not choices) or any(name not in known_scalars for name in scalars)
     unlimited = world["options"]["cardUnlimitedCpuMemory"] and milli > 0
     status = _status(pod, ours)
@@ -107,6 +119,7 @@ def _task(world, pod, ours):
             tuple(sorted(pod.labels.items())),
             pod.claims,
             pod.images,
+            (pod.numa_policy, pod.whole_cpus),
             tuple(pod.annotations.get(mark, pod.labels.get(mark)) for mark in MARKS),
         ),
     }

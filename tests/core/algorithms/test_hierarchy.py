@@ -45,9 +45,14 @@ class TestTree:
         made = tree(["a", "b"], ["", "nowhere"])
         assert made.problems == {1: "its parent queue nowhere does not exist"}
 
+    def test_whoever_stands_below_a_broken_place(self):
+        made = tree(["a", "b", "c"], ["b", "nowhere", ""])
+        assert made.problems[0] == "queue b above it is out of place: its parent queue nowhere does not exist"
+        assert list(made.problems) == [1, 0]
+
     def test_a_circle(self):
         made = tree(["a", "b", "c"], ["c", "a", "b"])
-        assert list(made.problems) == [2]
+        assert list(made.problems) == [2, 0, 1]
         assert "above its own parent" in made.problems[2]
 
 

@@ -69,6 +69,13 @@ def test_a_gang_that_no_set_of_nodes_could_hold_is_passed_over():
     assert elected(snapshot(NODES, [queue("q", None)], *gangs))[0] == "other"
 
 
+def test_a_gang_that_asks_for_what_no_node_has_is_passed_over():
+    strange = waiting("strange", 1, 0, priority=9)
+    strange = (strange[0], [msgspec.structs.replace(pod, scalars={"example.com/fpga": 1}) for pod in strange[1]])
+    assert elected(snapshot(NODES, [queue("q", None)], *FULL, strange)) is None
+    assert elected(snapshot(NODES, [queue("q", None)], *FULL, strange, waiting("other", 1, 4)))[0] == "other"
+
+
 def test_nodes_of_services_and_of_foreign_pods_are_not_waited_for():
     foreign = Pod(
         namespace="kube-system",

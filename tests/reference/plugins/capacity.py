@@ -148,6 +148,11 @@ class Capacity:
                 return -1
         return 1
 
+    def quota_left(self, world, gang):
+        need = r.asked(world, gang)[0]
+        path = self.path(world, world["gangs"][gang].queue)
+        return all(r.fits(need, self.real(world, q), r.used(world, self.below(world, q))) for q in path)
+
     def _open(self, world, name):
         return all(queue_open(world, q) for q in self.path(world, name))
 

@@ -23,6 +23,13 @@ class CapacityCard:
     def enqueueable(self, world, gang):
         return 1 if quota.admits(world, gang) else -1
 
+    def only_room(self, world, gang):
+        """The queue's quota would let it in."""
+        return quota.within_quota(world, gang)
+
+    def quota_left(self, world, gang):
+        return quota.within_quota(world, gang, admission=False)
+
     def allowed(self, world, task, card):
         return quota.allows(world, task, card)
 

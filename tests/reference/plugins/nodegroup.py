@@ -12,7 +12,7 @@ class NodeGroup:
         self.strict = arguments.get("strict", True)
         self.ordered = arguments.get("enablePreferredOrder", False)
 
-    def filter(self, world, task, name):
+    def task_filter(self, world, task, name):
         if task["queue"] is None:
             return True
         group = world["nodes"][name].labels.get("volcano.sh/nodegroup-name", "")
@@ -25,7 +25,7 @@ class NodeGroup:
             return True
         return group in (*named.required, *named.preferred, *named.avoided)
 
-    def score(self, world, task, name):
+    def task_score(self, world, task, name):
         group = world["nodes"][name].labels.get("volcano.sh/nodegroup-name", "")
         named = (world["queues"][task["queue"]].node_groups if task["queue"] else None) or NodeGroups()
         if not group:

@@ -24,6 +24,10 @@ class Overcommit:
             held = {what: max(0, amount - back[what]) for what, amount in held.items()}
         return 1 if not unknown and r.fits(need, limits, held, r.promised(world, set(world["queues"]))) else -1
 
+    def only_room(self, world, gang):
+        """Whom it refuses, the room of the cluster keeps out."""
+        return True
+
     def _on_nodes(self, world):
         found = dict.fromkeys(r.names(world), 0)
         for task in world["tasks"].values():

@@ -81,6 +81,10 @@ class Proportion:
         fits = r.fits(need, self.real(world, name), held, r.promised(world, {name}))
         return 1 if queue_open(world, name) and fits and not unknown else -1
 
+    def quota_left(self, world, gang):
+        name = world["gangs"][gang].queue
+        return r.fits(r.asked(world, gang)[0], self.line(world, name), r.used(world, {name}))
+
     def overused(self, world, name):
         bound = [t for t in world["tasks"].values() if t["queue"] == name and t["status"] in CHARGED]
         held = r.of_tasks(world, bound)
