@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tidesched_web.changes.documents import CLOSED, MIB
-from tidesched_web.changes.tree_document import Document, kind_of, parts_of
+from tidesched_web.changes.tree_document import Document, key_of, kind_of, parts_of
 from tidesched_web.clusters.kubernetes import manifests
+from tidesched_web.quota import tide
 
 Manifest = dict[str, Any]
 
@@ -30,10 +32,17 @@ class ObjectDifference:
 
 
 def object_differences(
-    before: Mapping[str, Document], after: Mapping[str, Document], keys: Iterable[str]
+    before: Mapping[str, Document], after: Mapping[str, Document], keys: Iterable[str], now: dt.datetime
 ) -> list[ObjectDifference]:
-    """The objects that differ when ``keys`` go from ``before`` to ``after``; by kind and name."""
+    """The objects that differ when ``keys`` go from ``before`` to ``after``; by kind and name.
+
+    A queue is told its effective quota: what the tide plans that are open at ``now`` make of its own.
+    """
     touched = set(keys)
+    old_plans, new_plans = _plans(before), _plans(after)
+    if any(kind_of(key) == "tide-plan" for key in touched):
+        turned = tide.touched([*old_plans, *new_plans])
+        touched |= {key_of("queue", name) for name in turned}
     old_grants, new_grants = _granted(before), _granted(after)
     if any(kind_of(key) == "grant" for key in touched):
         named = {parts_of(key)[1] for key in touched if kind_of(key) == "grant"}
@@ -47,8 +56,8 @@ def object_differences(
         kind, name = kind_of(key), parts_of(key)[0]
         old, new = before.get(key), after.get(key)
         if kind == "queue":
-            had = _queue(name, old, old_grants) if old is not None else None
-            has = _queue(name, new, new_grants) if new is not None else None
+            had = _queue(name, old, old_grants, _effective(name, old, old_plans, now)) if old is not None else None
+            has = _queue(name, new, new_grants, _effective(name, new, new_plans, now)) if new is not None else None
             difference = ObjectDifference("Queue", name, had, has)
         elif kind == "priority-class":
             had = _class(name, old) if old is not None else None
@@ -71,7 +80,17 @@ def _granted(documents: Mapping[str, Document]) -> dict[str, list[str]]:
     return dict(found)
 
 
-def _queue(name: str, document: Document, grants: Mapping[str, list[str]]) -> Manifest:
+def _plans(documents: Mapping[str, Document]) -> list[tide.Plan]:
+    plans = {parts_of(key)[0]: document for key, document in documents.items() if kind_of(key) == "tide-plan"}
+    return tide.enabled_plans(plans)
+
+
+def _effective(name: str, document: Document, plans: list[tide.Plan], now: dt.datetime) -> Mapping[str, int]:
+    base: Mapping[str, int] = document["card_quota"]
+    return tide.effective_quota({name: base}, plans, now)[name] if plans else base
+
+
+def _queue(name: str, document: Document, grants: Mapping[str, list[str]], card_quota: Mapping[str, int]) -> Manifest:
     """As the push makes it. A queue that takes nobody in carries that as its wanted status."""
     memory = document.get("memory_bytes")
     manifest = manifests.queue(
@@ -80,7 +99,7 @@ def _queue(name: str, document: Document, grants: Mapping[str, list[str]]) -> Ma
         weight=document["weight"],
         priority=document["priority"],
         reclaimable=document["reclaimable"],
-        card_quota=document["card_quota"],
+        card_quota=card_quota,
         cpu_milli=document.get("cpu_milli"),
         memory_mib=None if memory is None else memory // MIB,
         parent=document.get("parent", ""),

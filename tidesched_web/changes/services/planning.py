@@ -172,7 +172,7 @@ def work_out(
             now=cluster.clock(),
         )
     slugs, wide = touched_tenants(reading, after, edits)
-    objects = object_differences(reading.documents, after, edits) if not faults else []
+    objects = object_differences(reading.documents, after, edits, cluster.clock()) if not faults else []
     plan = Plan(
         reading=reading,
         around=around,
