@@ -6,19 +6,18 @@ the names of the snapshot's PodGroups and moves as others come and go.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
 
 from scheduler_core.model.edition import Step
+from scheduler_core.model.pod_notes import PodNotes
 from scheduler_core.model.podgroup import PodGroup
 from scheduler_core.state.group_facts import GroupFacts
 from scheduler_core.state.status import Index, Ints
 
 _Value = TypeVar("_Value")
-Rank = Callable[[int], tuple[float, float, str]]
-Kind = Callable[[int], str]
 
 
 class GangRows:
@@ -47,6 +46,8 @@ class GangRows:
         self._queue_id: dict[str, int] = {}
         self._number: dict[str, int] = {}
         self._names: list[str] = []
+        # Whether positions follow the order of names, as they do but for lists that somebody made by hand.
+        self._in_order = True
         self._has_group: list[bool] = []
         self._members: list[list[int]] = []
         self._free: list[int] = []
@@ -87,6 +88,7 @@ class GangRows:
             return
         self._stale = True
         names, lasting, numbers = self.names, self.lasting, self.numbers
+        in_order = self._in_order
         if step.removed:
             gone = [at for at, _ in step.removed]
             for _, name in step.removed:
@@ -100,6 +102,11 @@ class GangRows:
                 self._has_group[number] = True
                 self._write(number, group)
             names = _with(names, at, [name for _, name, _ in step.added])
+            in_order = in_order and all(
+                (place == 0 or names[place - 1] < names[place])
+                and (place + 1 == len(names) or names[place] < names[place + 1])
+                for place in at
+            )
             lasting = _with(lasting, at, [lasting_name(group) for _, _, group in step.added])
             numbers = np.insert(numbers, np.array(at) - np.arange(len(at)), come)
         if step.changed:
@@ -107,7 +114,7 @@ class GangRows:
             for place, name, group in step.changed:
                 self._write(self._number[name], group)
                 lasting[place] = lasting_name(group)
-        self.names, self.lasting, self.numbers = names, lasting, numbers
+        self.names, self.lasting, self.numbers, self._in_order = names, lasting, numbers, in_order
 
     def arrange(self) -> bool:
         """Bring what is told by position up to date; False when nothing has changed. O(gangs)."""
@@ -119,7 +126,7 @@ class GangRows:
         self.facts = self._facts.at(self.numbers)
         self.queue_ids: Index = self._queue_ids[self.numbers]
         self.name_rank: Ints = np.arange(len(self.names), dtype=np.int64)
-        if sorted(self.names) != self.names:
+        if not self._in_order:
             self.name_rank[sorted(range(len(self.names)), key=self.names.__getitem__)] = np.arange(len(self.names))
         return True
 
@@ -166,11 +173,11 @@ class GangRows:
 
     # Members ---------------------------------------------------------------------------------------------------------
 
-    def change_members(self, gone: dict[int, list[int]], come: dict[int, list[int]], rank: Rank, kind: Kind) -> Ints:
+    def change_members(self, gone: dict[int, list[int]], come: dict[int, list[int]], notes: Sequence[PodNotes]) -> Ints:
         """Task slots leave and join gangs (by number).
 
         Args:
-            rank: sort key of a slot, the same in every session. kind: that of the pod's owner, empty for none.
+            notes: by slot.
 
         Returns:
             int64 (2, slots): slots of the gangs that changed, and the place of each in its gang.
@@ -184,9 +191,11 @@ class GangRows:
             if number in gone:
                 left = set(gone[number])
                 members = [slot for slot in members if slot not in left]
-            members = sorted([*members, *come.get(number, ())], key=rank)
+            members = [*members, *come.get(number, ())]
+            if len(members) > 1:
+                members.sort(key=lambda slot: notes[slot].rank)
             self._members[number] = self.changed[number] = members
-            above = min(filter(None, map(kind, members)), default="")
+            above = min({kind for slot in members if (kind := notes[slot].owner_kind)}, default="")
             if above != self._kinds[number]:
                 self._kinds[number] = above
                 self.versions[number] += 1

@@ -72,12 +72,14 @@ class GangTable:
     @cached_property
     def least(self) -> list[int]:
         """``min_member`` as a list."""
-        return self.min_member.tolist()
+        found: list[int] = self.min_member.tolist()
+        return found
 
     @cached_property
     def queue_list(self) -> list[int]:
         """``queue`` as a list."""
-        return self.queue.tolist()
+        found: list[int] = self.queue.tolist()
+        return found
 
     def _sum(self, statuses: list[bool]) -> Ints:
         """int64 (G,): members in some statuses."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import itemgetter
 
 import numpy as np
 
 from scheduler_core.model.pod import Pod, PodPhase
+from scheduler_core.model.pod_notes import Likeness, Likenesses, PodNotes
 from scheduler_core.state.card_sets import CardSets
 from scheduler_core.state.gang_rows import GangRows
 from scheduler_core.state.status import (
@@ -23,10 +25,12 @@ from scheduler_core.state.status import (
     Ints,
 )
 from scheduler_core.state.task_class import ClassTable
-from scheduler_core.state.task_table import TaskTable, number_of
+from scheduler_core.state.task_table import TaskTable
 
 _PENDING, _RUNNING, _SUCCEEDED, _FAILED = PodPhase.PENDING, PodPhase.RUNNING, PodPhase.SUCCEEDED, PodPhase.FAILED
 _HOLDS: list[bool] = HOLDS.tolist()
+_NOTHING = PodNotes(Likeness(()), (0.0, 0.0, ""), "", "")
+_FIRST = itemgetter(0)
 
 
 class PodRows:
@@ -50,7 +54,8 @@ class PodRows:
         self.dirty: dict[int, None] = {}
         self._nodes, self._schedulers, self._classes, self._gangs = nodes, frozenset(schedulers), classes, gangs
         self._free = list(range(capacity - 1, -1, -1))
-        self._ranks: list[tuple[float, float, str]] = [(0.0, 0.0, "")] * capacity
+        self._notes: list[PodNotes] = [_NOTHING] * capacity
+        self._likenesses = Likenesses()
         self._on_node: list[dict[int, None]] = [{} for _ in nodes]
 
     def fork(self, classes: ClassTable, gangs: GangRows) -> PodRows:
@@ -60,47 +65,52 @@ class PodRows:
         other._classes, other._gangs = classes, gangs
         other.tasks, other.wanted = self.tasks.fork(), self.wanted.copy()
         other.slot_of, other.dirty = dict(self.slot_of), dict(self.dirty)
-        other.gang_number, other._free, other._ranks = self.gang_number.copy(), list(self._free), list(self._ranks)
+        other.gang_number, other._free, other._notes = self.gang_number.copy(), list(self._free), list(self._notes)
+        other._likenesses = Likenesses()
         other._on_node = [dict(slots) for slots in self._on_node]
         return other
 
-    def change(self, pods: Mapping[str, Pod | None]) -> None:
-        """Take pods in, in the place of what stood under their names; None takes one out. O(changes)."""
+    def change(self, pods: Mapping[str, Pod | None], noted: Mapping[str, PodNotes]) -> None:
+        """Take pods in, in the place of what stood under their names; None takes one out. O(changes).
+
+        Args:
+            noted: notes of pods, as far as somebody has made them already.
+        """
         gone: list[int] = []
         fresh: list[tuple[str, Pod]] = []
+        slot_of, known = self.slot_of, self.tasks.pods
         for key, pod in pods.items():
-            slot = self.slot_of.get(key)
+            slot = slot_of.get(key)
             if slot is not None:
-                if self.tasks.pods[slot] is pod:
+                if known[slot] is pod:
                     continue
                 gone.append(slot)
-                del self.slot_of[key]
+                del slot_of[key]
             if pod is not None:
                 fresh.append((key, pod))
         # By name, so that slots and classes come out the same for the same history.
-        fresh.sort()
+        fresh.sort(key=_FIRST)
         self._learn(gone, fresh)
-        left, come = self._remove(gone), self._add(fresh)
-        slots, places = self._gangs.change_members(left, come, self._ranks.__getitem__, self._owner_kind)
+        left = self._remove(gone)
+        come = self._add(fresh, [noted.get(key) or self._likenesses.notes_of(pod) for key, pod in fresh])
+        slots, places = self._gangs.change_members(left, come, self._notes)
         self.tasks.place[slots] = places
 
     def slots_on(self, node: int) -> list[int]:
         """Slots of the pods that hold something of a node, by name."""
         return sorted(self._on_node[node], key=self.tasks.keys.__getitem__)
 
-    def _owner_kind(self, slot: int) -> str:
-        owner = self.tasks.pod(slot).owner
-        return "" if owner is None else owner.kind
-
     def _learn(self, gone: list[int], fresh: list[tuple[str, Pod]]) -> None:
         """Take in what new pods say of others; if that is news, everybody is matched with it again."""
         relations = self._classes.relations
         if relations.learn(pod for _, pod in fresh):
             leaving = set(gone)
-            for slot, pod in enumerate(self.tasks.pods):
-                if pod is not None and slot not in leaving:
-                    relations.set_profile(slot, pod)
-                    self.tasks.cls[slot] = self._classes.intern(pod)
+            staying = [
+                (slot, pod) for slot, pod in enumerate(self.tasks.pods) if pod is not None and slot not in leaving
+            ]
+            relations.set_profiles([slot for slot, _ in staying], [pod for _, pod in staying])
+            for slot, pod in staying:
+                self.tasks.cls[slot] = self._classes.intern(pod, self._notes[slot].like)
 
     def _remove(self, gone: list[int]) -> dict[int, list[int]]:
         """Empty slots; returns them by number of their gang."""
@@ -122,52 +132,56 @@ class PodRows:
         tasks.indices.words[slots] = self.wanted.words[slots] = 0
         return left
 
-    def _add(self, fresh: list[tuple[str, Pod]]) -> dict[int, list[int]]:
+    def _add(self, fresh: list[tuple[str, Pod]], notes: list[PodNotes]) -> dict[int, list[int]]:
         """Fill slots; returns them by number of their gang."""
         while len(self._free) < len(fresh):
             self._grow()
-        tasks, relations = self.tasks, self._classes.relations
         come: dict[int, list[int]] = {}
-        slots, columns = [], []
-        for key, pod in fresh:
-            slot = self._free.pop()
+        if not fresh:
+            return come
+        tasks, intern, free = self.tasks, self._classes.intern, self._free
+        slots = free[-1 : -1 - len(fresh) : -1]
+        del free[len(free) - len(fresh) :]
+        self._classes.relations.set_profiles(slots, (pod for _, pod in fresh))
+        kept, keys, slot_of, noted = tasks.pods, tasks.keys, self.slot_of, self._notes
+        statuses, classes, nodes, cards, numbers = [], [], list[int](), list[int](), []
+        for slot, (key, pod), note in zip(slots, fresh, notes, strict=True):
+            kept[slot], keys[slot], slot_of[key], noted[slot] = pod, key, slot, note
             ours = pod.scheduler in self._schedulers
             status = _status(pod, ours)
-            relations.set_profile(slot, pod)
-            cls = self._classes.intern(pod)
-            node, card, number = -1, -1, -1
-            if pod.node and _HOLDS[status]:
-                node = self._nodes.get(pod.node, -1)
-                if node >= 0:
-                    self._on_node[node][slot] = None
-                    self.dirty[node] = None
-                    if pod.card_indices:
-                        self._want(slot, pod.card_indices)
-                else:
-                    # Its node is gone from the snapshot: it counts for its queue, at the first card that it may have.
-                    card = next(iter(self._classes[cls].cards), -1)
-            if ours and pod.group:
-                number = self._gangs.number_of(f"{pod.namespace}/{pod.group}")
+            cls = intern(pod, note.like)
+            node, card = (-1, -1) if not (pod.node and _HOLDS[status]) else self._place(slot, pod, cls)
+            number = -1
+            if ours and note.gang:
+                number = self._gangs.number_of(note.gang)
                 come.setdefault(number, []).append(slot)
-            rank = (number_of(pod.name), pod.created, key)
-            tasks.pods[slot], tasks.keys[slot], self.slot_of[key], self._ranks[slot] = pod, key, slot, rank
-            started = np.nan if pod.started is None else pod.started
-            columns.append((status, cls, node, card, number, pod.priority, started, rank, pod.preemptable is False))
-            slots.append(slot)
-        if slots:
-            self._write(np.array(slots, dtype=np.int64), columns)
+            statuses.append(status)
+            classes.append(cls)
+            nodes.append(node)
+            cards.append(card)
+            numbers.append(number)
+        pods = [pod for _, pod in fresh]
+        at = np.array(slots, dtype=np.int64)
+        tasks.live[at] = True
+        tasks.status[at], tasks.cls[at], tasks.node[at], tasks.card[at] = statuses, classes, nodes, cards
+        self.gang_number[at], tasks.priority[at] = numbers, [pod.priority for pod in pods]
+        tasks.started[at] = [np.nan if pod.started is None else pod.started for pod in pods]
+        tasks.number[at], tasks.created[at] = [note.rank[0] for note in notes], [pod.created for pod in pods]
+        tasks.protected[at] = [pod.preemptable is False for pod in pods]
         return come
 
-    def _write(
-        self, slots: Ints, columns: list[tuple[int, int, int, int, int, int, float, tuple[float, float, str], bool]]
-    ) -> None:
-        tasks = self.tasks
-        status, cls, node, card, number, priority, started, ranks, protected = zip(*columns, strict=True)
-        tasks.live[slots] = True
-        tasks.status[slots], tasks.cls[slots], tasks.node[slots], tasks.card[slots] = status, cls, node, card
-        self.gang_number[slots], tasks.priority[slots], tasks.started[slots] = number, priority, started
-        tasks.number[slots], tasks.created[slots] = [rank[0] for rank in ranks], [rank[1] for rank in ranks]
-        tasks.protected[slots] = protected
+    def _place(self, slot: int, pod: Pod, cls: int) -> tuple[int, int]:
+        """Node and card type of a pod that holds something."""
+        node = self._nodes.get(pod.node, -1)
+        if node >= 0:
+            self._on_node[node][slot] = None
+            self.dirty[node] = None
+            if pod.card_indices:
+                self._want(slot, pod.card_indices)
+            return node, -1
+        # Its node is gone from the snapshot: it counts for its queue, at the first card that it may have.
+        choice = self._classes[cls].cards
+        return -1, choice[0] if choice else -1
 
     def _want(self, slot: int, cards: tuple[int, ...]) -> None:
         """Note which cards the pod says it holds, unless no node could have them."""
@@ -179,7 +193,7 @@ class PodRows:
         size = len(self.tasks)
         self.tasks.grow()
         self.wanted.grow(size)
-        self._ranks += [(0.0, 0.0, "")] * size
+        self._notes += [_NOTHING] * size
         self.gang_number = np.concatenate([self.gang_number, np.full(size, -1, dtype=np.int64)])
         self._free = [*range(2 * size - 1, size - 1, -1), *self._free]
 

@@ -6,7 +6,7 @@ once: it has a *profile*, the subjects that it matches. A cluster whose pods say
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -60,13 +60,16 @@ class RelationTable:
         """The number of a subject that was learnt."""
         return self._numbers[subject]
 
-    def set_profile(self, slot: int, pod: Pod) -> None:
-        """Match the pod of a slot; O(its labels), nothing where no pod has terms."""
-        if slot >= len(self.of_slot):
-            grown: Index = np.zeros(max(64, 2 * slot + 1), dtype=np.int32)
+    def set_profiles(self, slots: Sequence[int], pods: Iterable[Pod]) -> None:
+        """Match the pods of some slots; O(their labels), nothing where no pod has terms."""
+        if not slots:
+            return
+        last = max(slots)
+        if last >= len(self.of_slot):
+            grown: Index = np.zeros(max(64, 2 * last + 1), dtype=np.int32)
             grown[: len(self.of_slot)] = self.of_slot
             self.of_slot = grown
-        self.of_slot[slot] = self._profile(pod) if self.subjects else NOTHING
+        self.of_slot[slots] = [self._profile(pod) for pod in pods] if self.subjects else NOTHING
 
     def of_class(self, pod: Pod) -> tuple[Relations | None, tuple[int, ...]] | None:
         """What of the pod's relations makes tasks differ: its own terms, and which acting or own subjects it matches.

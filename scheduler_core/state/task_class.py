@@ -8,21 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler_core.model.pod import HostPort, NodeSelectorTerm, Pod, PreferredNodeTerm, Toleration
+from scheduler_core.model.pod_notes import Likeness, marks_of
 from scheduler_core.model.relations import Relations
 from scheduler_core.model.resources import MILLI
 from scheduler_core.state.axes import CPU, MEMORY, PODS, Axes
 from scheduler_core.state.relation_table import RelationTable
 from scheduler_core.state.status import Bools, Index, Ints
-
-# What a pod says of itself, as an annotation or else a label, that some plugin reads to tell where it may be.
-MARKS = (
-    "tidesched.io/card-model",
-    "tidesched.io/card-model-mode",
-    "tidesched.io/machine-group",
-    "volcano.sh/preemptable",
-    "volcano.sh/revocable-zone",
-)
-
 
 # How much of a device a pod wants; what has devices counts those, so no node needs to count these.
 _OF_DEVICES = frozenset({"volcano.sh/vgpu-memory", "volcano.sh/vgpu-memory-percentage", "volcano.sh/vgpu-cores"})
@@ -42,7 +33,8 @@ class TaskClass:
         missing: resources that no node has (cards by name, scalars), so that nothing will ever fit.
         oversize_share: asks for more than one card as a share, which nothing can give.
         best_effort: asks for nothing but a place.
-        marks: the pods' annotations (or labels) among :data:`MARKS`.
+        marks: the pods' annotations (or labels) among
+            :data:`scheduler_core.model.pod_notes.MARKS`.
         relations: what its pods say of others, None = nothing.
         matched: numbers of the subjects (see RelationTable) that its pods match: those of its own terms, and those
             that others' anti-affinity and preferences have.
@@ -108,14 +100,6 @@ class TaskClass:
         return "|".join(self.names) or self.resource
 
 
-def marks_of(pod: Pod) -> tuple[tuple[str, str], ...]:
-    """The marks of a pod, in the order of :data:`MARKS`."""
-    notes, labels = pod.annotations, pod.labels
-    if not notes and not labels:
-        return ()
-    return tuple((key, notes.get(key, labels.get(key, ""))) for key in MARKS if key in notes or key in labels)
-
-
 class ClassColumns(NamedTuple):
     """Classes as arrays, one row a class and at least one row.
 
@@ -165,6 +149,8 @@ class ClassTable:
         self._axes = axes
         self.relations = relations or RelationTable()
         self._by_key: dict[Hashable, int] = {}
+        # As long as nobody says anything of other pods, and no node tells its images.
+        self._by_like: dict[Likeness, int] = {}
         self.classes: list[TaskClass] = []
         # Those whose pods say something of other pods.
         self.related: list[TaskClass] = []
@@ -179,7 +165,8 @@ class ClassTable:
         other = object.__new__(ClassTable)
         other.__dict__.update(self.__dict__)
         other.relations = relations
-        other._by_key, other.classes, other.related = dict(self._by_key), list(self.classes), list(self.related)
+        other._by_key, other._by_like = dict(self._by_key), dict(self._by_like)
+        other.classes, other.related = list(self.classes), list(self.related)
         return other
 
     @property
@@ -203,27 +190,20 @@ class ClassTable:
     def __getitem__(self, index: int) -> TaskClass:
         return self.classes[index]
 
-    def intern(self, pod: Pod) -> int:
+    def intern(self, pod: Pod, like: Likeness) -> int:
         """Index of the class of ``pod``, O(size of its spec). The terms of all pods must have been learnt before."""
-        card = pod.card
-        between = self.relations.of_class(pod)
         images = _known_images(pod, self._axes)
-        key = (
-            pod.cpu_milli,
-            pod.memory_mib,
-            None if card is None else (card.names, card.resource, card.milli),
-            tuple(sorted(pod.scalars.items())) if pod.scalars else None,
-            tuple(sorted(pod.node_selector.items())) if pod.node_selector else None,
-            pod.required_nodes,
-            pod.preferred_nodes,
-            pod.tolerations,
-            pod.host_ports,
-            marks_of(pod),
-            between,
-            (pod.namespace, pod.claims) if pod.claims else None,
-            (images, len(pod.images)) if images else None,
-            (pod.numa_policy, pod.whole_cpus) if pod.numa_policy else None,
-        )
+        if images or self.relations.subjects:
+            further = (self.relations.of_class(pod), images, len(pod.images) if images else 0)
+            return self._index((like.key, *further), pod, further[0])
+        index = self._by_like.get(like)
+        if index is None:
+            if len(self._by_like) > 2 * len(self.classes) + 1000:
+                self._by_like.clear()
+            index = self._by_like[like] = self._index((like.key, None, (), 0), pod, None)
+        return index
+
+    def _index(self, key: Hashable, pod: Pod, between: tuple[Relations | None, tuple[int, ...]] | None) -> int:
         index = self._by_key.get(key)
         if index is None:
             index = self._by_key[key] = len(self.classes)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import numpy.typing as npt
 
@@ -99,9 +97,3 @@ class TaskTable:
         pod = self.pods[task]
         assert pod is not None
         return pod
-
-
-def number_of(name: str) -> float:
-    """The number at the end of a pod's name such as ``job-worker-12``; infinity where it has none (semantics 1.4)."""
-    head, _, tail = name.rpartition("-")
-    return float(tail) if "-" in head and tail.isdecimal() else math.inf

@@ -7,13 +7,14 @@ never depends on what the workspace has seen before.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from scheduler_core.model.edition import Edition, Step, key_of, step_between
 from scheduler_core.model.node import Node
 from scheduler_core.model.pod import Pod
+from scheduler_core.model.pod_notes import PodNotes
 from scheduler_core.model.podgroup import PodGroup
 from scheduler_core.model.snapshot import Snapshot
 from scheduler_core.state.axes import Axes
@@ -135,7 +136,7 @@ class Workspace:
         size = max(64, len(snapshot.pods))
         self._pods = PodRows(size, words, self.axes.node_index, snapshot.schedulers, self.classes, self.gangs)
         self.gangs.apply(Step(added=[(at, key_of(group), group) for at, group in enumerate(snapshot.pod_groups)]))
-        self._pods.change({key_of(pod): pod for pod in snapshot.pods})
+        self._pods.change({key_of(pod): pod for pod in snapshot.pods}, {})
 
     def _follow(self, before: Snapshot, snapshot: Snapshot) -> bool:
         """Repair the tables for what changed; False when they have to be built anew."""
@@ -151,7 +152,7 @@ class Workspace:
             return False
         for step in steps:
             self.gangs.apply(step)
-        self._pods.change(_changed_pods(before.pods, snapshot.pods))
+        self._pods.change(*_changed_pods(before.pods, snapshot.pods))
         return True
 
     def _change_nodes(self, before: tuple[Node, ...], after: tuple[Node, ...]) -> bool:
@@ -196,19 +197,17 @@ def _steps(before: Sequence[PodGroup], after: Sequence[PodGroup], names: list[st
     return steps
 
 
-def _changed_pods(before: Sequence[Pod], after: Sequence[Pod]) -> dict[str, Pod | None]:
-    """Pods that came or changed by namespace/name, None for those that went."""
+def _changed_pods(
+    before: Sequence[Pod], after: Sequence[Pod]
+) -> tuple[Mapping[str, Pod | None], Mapping[str, PodNotes]]:
+    """Pods that came or changed by namespace/name, None for those that went; and notes of them, where there are any."""
     if before is after:
-        return {}
-    steps = after.steps_since(before) if isinstance(after, Edition) else None
+        return {}, {}
+    told = after.changes_since(before) if isinstance(after, Edition) else None
+    if told is not None:
+        return told
     changes: dict[str, Pod | None] = {}
-    if steps is None:
-        old, new = dict(zip(map(id, before), before, strict=True)), dict(zip(map(id, after), after, strict=True))
-        changes.update((key_of(old[ident]), None) for ident in old.keys() - new.keys())
-        changes.update((key_of(new[ident]), new[ident]) for ident in new.keys() - old.keys())
-        return changes
-    for step in steps:
-        changes.update((key, None) for _, key in step.removed)
-        changes.update((key, pod) for _, key, pod in step.added)
-        changes.update((key, pod) for _, key, pod in step.changed)
-    return changes
+    old, new = dict(zip(map(id, before), before, strict=True)), dict(zip(map(id, after), after, strict=True))
+    changes.update((key_of(old[ident]), None) for ident in old.keys() - new.keys())
+    changes.update((key_of(new[ident]), new[ident]) for ident in new.keys() - old.keys())
+    return changes, {}

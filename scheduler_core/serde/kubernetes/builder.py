@@ -79,6 +79,7 @@ class SnapshotBuilder:
         self._pods, self._groups = SettledPods(self.schedulers), Groups(self.schedulers)
         self._founded: tuple[dict[str, PodRecord], dict[str, PodGroupRecord]] = ({}, {})
         self._namespace_notes: dict[str, Mapping[str, str]] = {}
+        self._built = False
 
     def upsert(self, obj: Mapping[str, Any], *, path: str = "", file: str | None = None) -> None:
         """Take one object in, or its new state. An object of a kind that is not read is counted and passed over.
@@ -100,13 +101,18 @@ class SnapshotBuilder:
         meta = obj["metadata"]
         key = key_of(kind, meta.get("namespace"), meta["name"])
         self._records.put(kind, key, record)
+        if kind == "Pod":
+            self._settle_at_once(key)
         if kind == "Queue":
             self._places[kind, key] = (path, file)
 
     def delete(self, kind: str, namespace: str | None, name: str) -> None:
         """Forget one object; one that is not known is forgotten already."""
         if kind in GROUPS:
-            self._records.drop(kind, key_of(kind, namespace, name))
+            key = key_of(kind, namespace, name)
+            self._records.drop(kind, key)
+            if kind == "Pod":
+                self._settle_at_once(key)
 
     def has(self, obj: Mapping[str, Any]) -> bool:
         """Whether an object of this kind and name was taken in."""
@@ -133,9 +139,10 @@ class SnapshotBuilder:
         catalogue, classes = self._catalogue, self._classes
         anew = settled_by != (catalogue.types, classes.by_name)
         self._change_gangs(anew=anew)
+        self._built = True
         return Snapshot(
             nodes=self._nodes.edition.values,
-            pods=self._pods.edition,
+            pods=self._pods.edition(),
             pod_groups=self._groups.edition,
             queues=queues,
             priority_classes=tuple(classes.by_name[name] for name in sorted(classes.by_name)),
@@ -223,7 +230,9 @@ class SnapshotBuilder:
             pods, groups = founding_pods | pods, founding_groups | groups
         if anew:
             stale_pods.update(dict.fromkeys(pods))
-        stale.update(self._pods.update(sorted(stale_pods), pods, catalogue, classes))
+        for key in sorted(stale_pods):
+            self._pods.settle(key, pods.get(key), catalogue, classes)
+        stale.update(self._pods.take_touched())
         above = [records.take_stale(kind) for kind in ("ReplicaSet", "Deployment", "Namespace")]
         if above[2]:
             self._namespace_notes = {name: record.annotations for name, record in records["Namespace"].items()}
@@ -237,6 +246,17 @@ class SnapshotBuilder:
             catalogue,
             classes,
         )
+
+    def _settle_at_once(self, key: str) -> None:
+        """Settle a pod as it comes, so that a snapshot finds it ready; what settles it may still change until then.
+
+        Not before the first snapshot, when all is still coming in, nor where pods stand in for those that are missing.
+        """
+        records = self._records
+        if not self._built or self._founded != ({}, {}) or records["BatchProcess"] or records["TFJob"]:
+            return
+        if records.forget_stale("Pod", key):
+            self._pods.settle(key, records["Pod"].get(key), self._catalogue, self._classes)
 
     def _founding(self) -> tuple[dict[str, PodRecord], dict[str, PodGroupRecord]]:
         """Pods and PodGroups of BatchProcesses and TFJobs whose pods nobody has made yet, O(pods) if there are any."""

@@ -71,6 +71,14 @@ class Records:
         self._stale[kind] = {}
         return sorted(stale)
 
+    def forget_stale(self, kind: str, key: str) -> bool:
+        """Whether an object came, changed or went since somebody last asked; it counts as known from now on."""
+        stale = self._stale[kind]
+        if key not in stale:
+            return False
+        del stale[key]
+        return True
+
     def sorted(self, kind: str) -> list[Any]:
         """All records of a kind by name."""
         records = self._by_kind[kind]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
-from scheduler_core.model.edition import Edition, Series
+from scheduler_core.model.edition import Edition, Journal
 from scheduler_core.model.pod import Pod
+from scheduler_core.model.pod_notes import Likenesses
 from scheduler_core.serde.kubernetes.catalogue import Catalogue
 from scheduler_core.serde.kubernetes.classes import Classes
 from scheduler_core.serde.kubernetes.pod import PodRecord
@@ -30,42 +31,42 @@ class SettledPods:
         self._ours = frozenset(schedulers)
         self._settled: dict[str, Settled] = {}
         self._members: dict[str, dict[str, None]] = {}
-        self._series: Series[Pod] = Series()
+        self._touched: dict[str, None] = {}
+        self._journal: Journal[Pod] = Journal()
+        self._likenesses = Likenesses()
 
-    @property
     def edition(self) -> Edition[Pod]:
         """All pods, by name."""
-        return self._series.edition
+        return self._journal.next()
 
-    def update(
-        self, stale: Iterable[str], records: Mapping[str, PodRecord], catalogue: Catalogue, classes: Classes
-    ) -> dict[str, None]:
-        """Look at some pods again; returns the gangs that have other members now, or members that changed."""
-        touched: dict[str, None] = {}
-        changes: dict[str, Pod | None] = {}
-        for key in stale:
-            before, record = self._settled.pop(key, None), records.get(key)
-            if before is not None and before.gang:
-                touched[before.gang] = None
-                members = self._members[before.gang]
-                del members[key]
-                if not members:
-                    del self._members[before.gang]
-            if record is None:
-                if before is not None:
-                    changes[key] = None
-                continue
-            pod, problem = _settle(record, catalogue, classes, self._ours)
-            if before is not None and before.pod == pod:
-                pod = before.pod
-            else:
-                changes[key] = pod
-            gang = f"{pod.namespace}/{pod.group}" if pod.group else ""
-            self._settled[key] = Settled(record, pod, gang, problem)
-            if gang:
-                touched[gang] = None
-                self._members.setdefault(gang, {})[key] = None
-        self._series.change(changes)
+    def settle(self, key: str, record: PodRecord | None, catalogue: Catalogue, classes: Classes) -> None:
+        """Look at one pod; None = it is gone."""
+        before = self._settled.pop(key, None)
+        if before is not None and before.gang:
+            self._touched[before.gang] = None
+            members = self._members[before.gang]
+            del members[key]
+            if not members:
+                del self._members[before.gang]
+        if record is None:
+            if before is not None:
+                self._journal.tell(key, None)
+            return
+        pod, problem = _settle(record, catalogue, classes, self._ours)
+        if before is not None and before.pod == pod:
+            pod, gang = before.pod, before.gang
+        else:
+            notes = self._likenesses.notes_of(pod)
+            gang = notes.gang
+            self._journal.tell(key, pod, notes)
+        self._settled[key] = Settled(record, pod, gang, problem)
+        if gang:
+            self._touched[gang] = None
+            self._members.setdefault(gang, {})[key] = None
+
+    def take_touched(self) -> dict[str, None]:
+        """Gangs that have other members now than at the last call, or members that changed."""
+        touched, self._touched = self._touched, {}
         return touched
 
     def gangs(self) -> Iterable[str]:

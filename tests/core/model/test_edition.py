@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler_core.model.edition import Edition, Series, Step, step_between
+from scheduler_core.model.edition import Edition, Journal, Series, Step, step_between
 from scheduler_core.model.queue import Queue
 
 changes = st.dictionaries(
@@ -47,6 +47,47 @@ def test_an_edition_is_what_a_sorted_dict_would_be_and_steps_lead_to_it(rounds):
             if steps is not None:
                 assert follow(pairs, steps) == sorted(expected.items())
         history.append((now, sorted(expected.items())))
+
+
+@given(st.lists(changes, max_size=8))
+@settings(max_examples=200, deadline=None)
+def test_a_journal_is_what_a_sorted_dict_would_be_and_knows_what_it_was_told(rounds):
+    journal: Journal[str] = Journal()
+    expected: dict[str, str] = {}
+    history = []
+    for turn, round_ in enumerate([{f"k{i:02}": i for i in range(0, 40, 2)}, *rounds]):
+        for key, value in round_.items():
+            if value is None:
+                expected.pop(key, None)
+            else:
+                expected[key] = f"{key} {value} {turn}"
+            journal.tell(key, expected.get(key), f"remark {turn}")
+        now = journal.next()
+        assert list(now) == [value for _, value in sorted(expected.items())]
+        assert len(now) == len(expected)
+        for before, values in history:
+            found = now.changes_since(before)
+            if found is not None:
+                after = {**values, **found[0]}
+                assert {key: value for key, value in after.items() if value is not None} == expected
+                assert found[0].keys() == found[1].keys()
+        history.append((now, dict(expected)))
+    assert history[-1][0].changes_since(history[-1][0]) == ({}, {})
+
+
+def test_a_journal_that_is_told_nothing_gives_the_very_same_edition():
+    journal: Journal[str] = Journal()
+    journal.tell("a", "1")
+    one = journal.next()
+    assert journal.next() is one
+    for number in range(500):
+        journal.tell(f"b{number:03}", str(number))
+    two = journal.next()
+    assert len(two) == 501
+    assert one == ("1",)
+    found = two.changes_since(one)
+    assert found is not None
+    assert len(found[0]) == 500
 
 
 def test_no_change_is_the_very_same_edition():

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from scheduler_core.state.task_table import number_of
+from scheduler_core.model.pod_notes import number_of
 from scheduler_core.state.workspace import Workspace
 from tests import builders as b
 
