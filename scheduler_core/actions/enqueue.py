@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from scheduler_core.actions.support.admission import count_elastic, promise_to, withdraw_promise
 from scheduler_core.actions.support.rotation import Rotation
 from scheduler_core.actions.support.startable import Startable
-from scheduler_core.actions.support.votes import Votes, vote_on_all
+from scheduler_core.actions.support.votes import Votes, electorate_of
 from scheduler_core.actions.support.voting import Voting
 from scheduler_core.framework.demand import Demand, Shortfall
 from scheduler_core.framework.plugin import Action
@@ -38,19 +38,17 @@ class Enqueue(Action):
     def execute(self, session: Session) -> None:
         """Test every admitted and every waiting gang, O(gangs log gangs); a dry run where somebody is kept out."""
         count_elastic(session)
-        votes = vote_on_all(session)
-        startable = Startable(session)
-        if votes is not None:
-            if session.compat or not any(startable.could(gang) for gang in votes.refused):
-                _note(session, votes)
-                return
-            demands = {gang: session.minimum(gang) for gang in votes.order}
-            answers: Answers = {gang: votes.refused.get(gang) for gang in votes.order}
-        else:
-            demands = {gang: session.minimum(gang) for gang in _in_order(session)}
-            answers = _test(session, demands)
+        electorate = electorate_of(session)
+        if electorate is not None:
+            votes = electorate.vote()
+            if not session.compat and votes.refused:
+                votes = electorate.vote_again(votes, Startable(session))
+            _note(session, votes)
+            return
+        demands = {gang: session.minimum(gang) for gang in _in_order(session)}
+        answers = _test(session, demands)
         if not session.compat:
-            answers = _overtake(session, demands, answers, startable)
+            answers = _overtake(session, demands, answers, Startable(session))
         for gang, refusal in answers.items():
             if refusal is None:
                 session.phase[gang] = GangPhase.INQUEUE

@@ -1,4 +1,4 @@
-"""The one way to compile a function of the engine: ``@compiled``, ``@compiled_loop``, ``@compiled_inline``.
+"""The one way to compile a function of the engine: ``@compiled`` and its kin below.
 
 Compiled code holds no interpreter lock, so that a heartbeat thread goes on while it runs, and is kept on disk, so that
 a process compiles it once for all. The kept code of a module lies in a folder of its own for each state of the files
@@ -27,8 +27,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 _ENGINE = Path(__file__).parent.parent
 # Kept code of so many earlier states of a module, for going back and forth between two versions.
 _STATES_KEPT = 3
-# No counting of references, divisions as the processor makes them, compiled into whoever calls.
-_LOOP: dict[str, Any] = {"_nrt": False, "error_model": "numpy", "forceinline": True}
+# No counting of references, divisions as the processor makes them.
+_LOOP: dict[str, Any] = {"_nrt": False, "error_model": "numpy"}
 
 
 def compiled(function: F) -> F:
@@ -41,6 +41,11 @@ def compiled_loop(function: F) -> F:
 
     Several times faster where many arrays come in bundles and small functions hand them on.
     """
+    return cast("F", numba.njit(nogil=True, cache=_kept(function.__module__), forceinline=True, **_LOOP)(function))
+
+
+def compiled_apart(function: F) -> F:
+    """As :func:`compiled_loop`, but called and not compiled into whoever calls: for large parts used in many places."""
     return cast("F", numba.njit(nogil=True, cache=_kept(function.__module__), **_LOOP)(function))
 
 

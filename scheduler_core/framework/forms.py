@@ -101,6 +101,16 @@ class Ceilings(msgspec.Struct, frozen=True, gc=False):
     back: npt.NDArray[np.int8]
 
 
+class Claimants(msgspec.Struct, frozen=True, gc=False):
+    """``reclaimer``: whom the function lets take back.
+
+    Attributes:
+        gangs: bool (G,).
+    """
+
+    gangs: Bools
+
+
 class Term(msgspec.Struct, frozen=True, gc=False):
     """``node_order``: one summand; those of a plugin are added in their order, then the plugins.
 
@@ -115,7 +125,7 @@ class Term(msgspec.Struct, frozen=True, gc=False):
     of_class: Callable[[TaskClass], Floats | None] | None = None
 
 
-Form = StaticKey | ReadyKey | ShareKey | Members | Suspects | Limits | Ceilings | Term
+Form = StaticKey | ReadyKey | ShareKey | Members | Suspects | Limits | Ceilings | Claimants | Term
 
 
 def forms_of(hooks: Hooks, point: str) -> list[Sequence[Form]] | None:

@@ -54,8 +54,8 @@ class GangColumns:
         return found
 
     @cached_property
-    def _alike(self) -> tuple[list[int], list[int], Ints]:
-        """By gang: the class that its waiting members have in common, -1 = none; how many they are; int64 (G,), which
+    def _alike(self) -> tuple[Ints, Ints, Ints]:
+        """int64 (G,) each: the class that a gang's waiting members have in common, -1 = none; how many they are; which
         state of the gang this speaks of."""
         gangs, tasks = self._session.gangs, self._session.tasks
         waiting, _ = members_waiting(self._session)
@@ -66,11 +66,24 @@ class GangColumns:
         np.minimum.at(least, gang, cls)
         np.maximum.at(most, gang, cls)
         counts = np.bincount(gang, minlength=size)
-        return np.where(least == most, most, -1).tolist(), counts.tolist(), gangs.versions.copy()
+        return np.where(least == most, most, -1), counts, gangs.versions.copy()
+
+    @cached_property
+    def _alike_lists(self) -> tuple[list[int], list[int], Ints]:
+        """The same, for single look-ups."""
+        cls, count, seen = self._alike
+        return cls.tolist(), count.tolist(), seen
+
+    def waiting_classes(self, gangs: Ints) -> tuple[Ints, Ints]:
+        """The class that all waiting members of each gang have, -1 = they differ or that is not known, and how many
+        they are."""
+        cls, count, seen = self._alike
+        known = seen[gangs] == self._session.gangs.versions[gangs]
+        return np.where(known, cls[gangs], -1), count[gangs]
 
     def waiting_class(self, gang: int) -> tuple[int, int] | None:
         """The class that all waiting members of a gang have, and how many they are; None where they differ."""
-        cls, count, seen = self._alike
+        cls, count, seen = self._alike_lists
         if cls[gang] < 0 or seen[gang] != self._session.gangs.versions[gang]:
             return None
         return cls[gang], count[gang]

@@ -67,6 +67,12 @@ class Promises(Mapping[int, Demand]):
         self._held: Bools = np.zeros(gangs, dtype=np.bool_)
         self._minimums: Minimums | None = None
 
+    def copy(self) -> Promises:
+        """The same promises, apart."""
+        other = Promises(len(self._held))
+        other._single, other._held, other._minimums = dict(self._single), self._held.copy(), self._minimums
+        return other
+
     def hold(self, gangs: Bools, minimums: Minimums) -> None:
         """Note that the given gangs (bool (G,)) are promised their minimums, and forget all columns before."""
         self._held, self._minimums = gangs.copy(), minimums

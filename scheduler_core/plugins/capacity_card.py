@@ -23,7 +23,7 @@ import numpy.typing as npt
 from scheduler_core.algorithms.tide import may_reclaim, refusal
 from scheduler_core.framework.combine import Ballot, Opinion
 from scheduler_core.framework.demand import Demand, Shortfall
-from scheduler_core.framework.forms import Ceilings, Form, Limits, ShareKey, StaticKey, Suspects, Term
+from scheduler_core.framework.forms import Ceilings, Claimants, Form, Limits, ShareKey, StaticKey, Suspects, Term
 from scheduler_core.framework.gang_votes import GangOpinion
 from scheduler_core.framework.kernels.terms import STATIC
 from scheduler_core.framework.plugin import Argument, Plugin
@@ -179,6 +179,8 @@ class CapacityCard(Plugin):
             used = ledger.allocated + ledger.pipelined - ledger.elastic
             in_use = np.stack([self._hardware.in_use(back=False), self._hardware.in_use(back=True)])
             return [Ceilings(ledger.capability, used, self._most, in_use, self._may_take_back())]
+        if point == "reclaimer":
+            return [Claimants(self._claimants())]
         if point == "node_order":
             return [Term(STATIC, of_class=lambda cls: self._order_of(cls) if len(cls.names) > 1 else None)]
         return None
@@ -191,9 +193,14 @@ class CapacityCard(Plugin):
         """int8 (G,): 1 for gangs for which what they could take back does not count as used."""
         if "reclaim" not in self.session.policy.actions:
             return np.zeros(len(self.session.gangs), dtype=np.int8)
+        return self._claimants().astype(np.int8)
+
+    def _claimants(self) -> Bools:
+        """bool (G,): gangs that the tide table lets take back."""
         unknown_allowed = self._unknown_allowed()
         may = [may_reclaim(kind, unknown_allowed=unknown_allowed) for kind in SERVICE_TYPES]
-        return np.array(may, dtype=np.int8)[service_codes(self.session, self._owners)]
+        found: Bools = np.array(may, dtype=np.bool_)[service_codes(self.session, self._owners)]
+        return found
 
     # Admission --------------------------------------------------------------------------------------------------
 

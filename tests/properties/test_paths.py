@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scheduler_core import Workspace, run_session
 from scheduler_core.actions import allocate, enqueue
 from scheduler_core.actions.support import turns
-from scheduler_core.actions.support.votes import vote_on_all
+from scheduler_core.actions.support.votes import Electorate, electorate_of
 from scheduler_core.serde.result import dump
 from tests import builders as b
 from tests.properties.clusters import random_cluster
@@ -38,10 +38,10 @@ def nothing(session):
 def both_ways(objects, policy, now, memory=None):
     """Results and memories of the same session, compiled and not."""
     found = []
-    for forms, votes in ((turns.plain_policy, vote_on_all), (nothing, nothing)):
+    for forms, votes in ((turns.plain_policy, electorate_of), (nothing, nothing)):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(allocate, "plain_policy", forms)
-            patch.setattr(enqueue, "vote_on_all", votes)
+            patch.setattr(enqueue, "electorate_of", votes)
             result, after = run_session(
                 b.snapshot(objects), policy, now=now, memory=memory, workspace=Workspace(), check=True
             )
@@ -108,23 +108,25 @@ def test_also_with_what_the_session_before_left(seed):
 
 def test_votes_are_compiled_for_most_of_them():
     """Otherwise the tests above compare Python with itself."""
-    seen = {"voted": 0, "refused": 0}
+    seen = {"voted": 0, "refused": 0, "again": 0}
+    vote = Electorate.vote
 
-    def watched(session):
-        votes = vote_on_all(session)
-        assert votes is not None
+    def watched(electorate, startable=None):
+        votes = vote(electorate, startable)
         seen["voted"] += len(votes.order)
         seen["refused"] += len(votes.refused)
+        seen["again"] += startable is not None
         return votes
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(enqueue, "vote_on_all", watched)
+        patch.setattr(Electorate, "vote", watched)
         for seed in range(60):
             rng = random.Random(seed)
             objects, options, now = random_cluster(rng)
             run_session(b.snapshot(crowd(rng, objects)), b.founding_policy(**options), now=now, check=True)
     assert seen["refused"] > 60, seen
     assert seen["voted"] > 2 * seen["refused"], seen
+    assert seen["again"] > 0, seen
 
 
 def test_the_loop_places_most_of_them():

@@ -7,20 +7,36 @@ reclaimable queues counts as free too. A rehearsal, not a decision: allocate pla
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
 from itertools import groupby
 
+import msgspec
 import numpy as np
 
-from scheduler_core.actions.support.dry_room import DryRoom, Shape
+from scheduler_core.framework.forms import Claimants, forms_of
+from scheduler_core.framework.kernels.columns import Bytes
+from scheduler_core.framework.kernels.rehearsal import Needs, Room, Shapes, take, which
 from scheduler_core.framework.session import Session
 from scheduler_core.model.pod import ServiceType
 from scheduler_core.model.resources import MILLI
 from scheduler_core.state.axes import CPU, MEMORY, PODS
-from scheduler_core.state.status import CHARGED
+from scheduler_core.state.status import CHARGED, PIPELINED, Bools, Index, Ints
 
-Needs = Sequence[tuple[Shape, int]]
+
+class Shape(msgspec.Struct, frozen=True, gc=False):
+    """What each of several equal pods needs: int64 (R,), card positions of which any will do (empty = none), entirely
+    free cards, milli-cards of one card, and bool (N,), None = every node."""
+
+    request: Ints
+    cards: tuple[int, ...] = ()
+    whole: int = 0
+    share: int = 0
+    allowed: Bools | None = None
+
+
+# Shapes by number, and how many pods of each; None = nothing has room for them, ever.
+Parts = Sequence[tuple[int, int]] | None
 
 
 class Startable:
@@ -28,127 +44,162 @@ class Startable:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        # Shape, with or without what could be taken back -> how many had room when it was last counted: never more
-        # than that have it later, since room only shrinks.
-        self._most: dict[tuple[Hashable, bool], int] = {}
-        self._shapes: dict[Hashable, Shape] = {}
-        self._needs_of: dict[int, Needs | None] = {}
+        self._shapes: list[Shape] = []
+        self._number_of: dict[Hashable, int] = {}
+        self._stacked: Shapes | None = None
+        self._first: Ints = np.zeros(len(session.gangs), dtype=np.int64)
+        self._last: Ints = np.zeros(len(session.gangs), dtype=np.int64)
+        self._known: Bools = np.zeros(len(session.gangs), dtype=np.bool_)
+        self._parts: list[tuple[Ints, Ints]] = []
+        self._parted = 0
+        self._needs: Needs | None = None
 
     def could(self, gang: int) -> bool:
         """True when there is room for all of the gang's minimum."""
-        return self._try(gang, keep=False)
+        return bool(take(gang, *self.tables([gang]), False))
 
     def take(self, gang: int) -> bool:
         """The same, and the room is used up."""
-        return self._try(gang, keep=True)
+        return bool(take(gang, *self.tables([gang]), True))
 
-    def _try(self, gang: int, *, keep: bool) -> bool:
-        if gang not in self._needs_of:
-            self._needs_of[gang] = self._needs(gang)
-        needs = self._needs_of[gang]
-        if needs is None:
-            return False
-        if self._fit(self._free, needs, back=False, keep=keep):
-            return True
-        if not self._takes_back(gang):
-            return False
-        free, held = self._free, self._held
-        both = DryRoom(self._session.cards, free.nodes + held.nodes, free.cards + held.cards)
-        if not self._fit(both, needs, back=True, keep=keep):
-            return False
-        if keep:
-            free.nodes, free.cards = np.minimum(free.nodes, both.nodes), np.minimum(free.cards, both.cards)
-            held.nodes, held.cards = both.nodes - free.nodes, both.cards - free.cards
-        return True
+    def which(self, gangs: Index) -> Bools:
+        """bool (len(gangs),): which of the gangs could start, each as if it were alone."""
+        found: Bools = np.zeros(len(gangs), dtype=np.bool_)
+        which(gangs, *self.tables(gangs.tolist()), found)
+        return found
 
-    def _takes_back(self, gang: int) -> bool:
-        session = self._session
-        return "reclaim" in session.policy.actions and session.hooks.refusal("reclaimer", gang) is None
-
-    def _fit(self, room: DryRoom, needs: Needs, *, back: bool, keep: bool) -> bool:
-        """Whether all pods have room together; it is used up if they have and ``keep`` says so."""
-        if any(count > self._most.get((shape.key, back), count) for shape, count in needs):
-            return False
-        if not keep and len(needs) > 1:
-            room = room.copy()
-        before = room.copy() if keep and len(needs) > 1 else room
-        for number, (shape, count) in enumerate(needs):
-            slots = room.slots(shape)
-            total = int(slots.sum())
-            if number == 0:
-                self._most[shape.key, back] = total
-            if total < count:
-                room.nodes, room.cards = before.nodes, before.cards
-                return False
-            if keep or len(needs) > 1:
-                room.use(shape, count, slots)
-        return True
+    def tables(self, gangs: Iterable[int]) -> tuple[Room, Shapes, Needs]:
+        """What the compiled dry run reads and uses up, with the needs of at least these gangs."""
+        self._learn(gangs)
+        shapes = self._stack()
+        if self._needs is None or len(self._needs.shape) != self._parted or len(self._needs.most) != len(self._shapes):
+            shape, count = zip(*self._parts, strict=True) if self._parts else ((), ())
+            most = np.full((len(self._shapes), 2), -1, dtype=np.int64)
+            if self._needs is not None:
+                most[: len(self._needs.most)] = self._needs.most
+            self._needs = Needs(
+                self._first,
+                self._last,
+                np.concatenate([np.zeros(0, dtype=np.int64), *shape]).astype(np.int32),
+                np.concatenate([np.zeros(0, dtype=np.int64), *count]),
+                self._takes_back,
+                most,
+            )
+        return self._room, shapes, self._needs
 
     @cached_property
-    def _free(self) -> DryRoom:
-        """What is free once all that leaves has left."""
+    def _takes_back(self) -> Bytes:
+        """int8 (G,): who may take back from others."""
+        session, size = self._session, len(self._session.gangs)
+        found: Bools = np.full(size, "reclaim" in session.policy.actions, dtype=np.bool_)
+        forms = forms_of(session.hooks, "reclaimer")
+        for form in (form for parts in forms or () for form in parts):
+            if isinstance(form, Claimants):
+                found &= form.gangs
+        if forms is None and found.any():
+            found = np.array([session.hooks.refusal("reclaimer", gang) is None for gang in range(size)], dtype=np.bool_)
+        return found.astype(np.int8)
+
+    @cached_property
+    def _room(self) -> Room:
+        """What is free once all that leaves has left, and what could be taken back."""
         cards = self._session.cards
-        left = MILLI - cards.used + cards.releasing - cards.pipelined
-        return DryRoom(cards, self._session.nodes.future.copy(), left)
+        nodes = np.ascontiguousarray(self._session.nodes.future.copy())
+        left: Ints = MILLI - cards.used + cards.releasing - cards.pipelined
+        held, held_cards = self._held(nodes.shape)
+        empty = (np.empty_like(nodes), np.empty_like(nodes), np.empty_like(left), np.empty_like(left))
+        return Room(nodes, held, left, held_cards, cards.start, cards.count, *empty)
 
-    @cached_property
-    def _held(self) -> DryRoom:
-        """What training holds in queues that let it go. O(tasks)."""
+    def _held(self, shape: tuple[int, ...]) -> tuple[Ints, Ints]:
+        """What training holds in queues that let it go, by node and by single card. O(tasks)."""
         session = self._session
-        tasks, classes = session.tasks, session.cluster.classes
-        room = DryRoom(session.cards, np.zeros_like(self._free.nodes), np.zeros_like(self._free.cards))
+        tasks, classes, cards = session.tasks, session.cluster.classes, session.cards
+        nodes: Ints = np.zeros(shape, dtype=np.int64)
+        single: Ints = np.zeros_like(cards.used)
+        if not self._takes_back.any():
+            return nodes, single
         lets_go = [q.reclaimable and q.service_type != ServiceType.INFERENCE.value for q in session.ledger.queues]
         goes = tasks.live & CHARGED[tasks.status] & (tasks.gang >= 0) & (tasks.node >= 0)
         at = np.flatnonzero(goes)
         # A gang whose queue does not exist has queue -1: the last entry.
         at = at[np.array([*lets_go, False], dtype=np.bool_)[session.gangs.queue[tasks.gang[at]]]]
         if not at.size:
-            return room
+            return nodes, single
         requests = np.stack([cls.request for cls in classes.classes], axis=1)
-        for row in range(room.nodes.shape[0]):
-            np.add.at(room.nodes[row], tasks.node[at], requests[row, tasks.cls[at]])
+        for row in range(shape[0]):
+            np.add.at(nodes[row], tasks.node[at], requests[row, tasks.cls[at]])
         for task in at[tasks.card[at] >= 0].tolist():
-            first = session.cards.start_list[int(tasks.card[task])][int(tasks.node[task])]
+            first = cards.start_list[int(tasks.card[task])][int(tasks.node[task])]
             each = classes[int(tasks.cls[task])].share or MILLI
             for index in tasks.indices[task]:
-                room.cards[first + index] += each
-        return room
+                single[first + index] += each
+        return nodes, single
 
-    # What a gang needs ------------------------------------------------------------------------------------------
+    # What gangs need --------------------------------------------------------------------------------------------
 
-    def _needs(self, gang: int) -> Needs | None:
+    def _learn(self, gangs: Iterable[int]) -> None:
+        """Write down the needs of gangs of which they are not known yet."""
+        new = [gang for gang in gangs if not self._known[gang]]
+        if not new:
+            return
+        session, at = self._session, np.array(new, dtype=np.int64)
+        self._known[at] = True
+        table = session.gangs
+        needed = np.maximum(0, table.min_member[at] - table.ready_count[at] - table.counts[PIPELINED][at])
+        cls, waiting = session.columns.waiting_classes(at)
+        alike = (cls >= 0) & (waiting >= needed) & (needed > 0)
+        # One part each, for all that are alike in one go.
+        numbers = {kind: self._number_of_class(kind) for kind in np.unique(cls[alike]).tolist()}
+        number = np.array([numbers.get(kind, -1) for kind in cls.tolist()], dtype=np.int64)
+        impossible = self._impossible[cls] & alike
+        single = alike & ~impossible
+        count = int(single.sum())
+        self._first[at[single]] = self._parted + np.arange(count)
+        self._last[at[single]] = self._parted + np.arange(count) + 1
+        self._parts.append((number[single], needed[single]))
+        self._parted += count
+        self._first[at[impossible]], self._last[at[impossible]] = 1, 0
+        for gang in at[~alike & (needed > 0)].tolist():
+            self._note(gang, self._parts_of(gang))
+
+    def _note(self, gang: int, parts: Parts) -> None:
+        if parts is None:
+            self._first[gang], self._last[gang] = 1, 0
+            return
+        self._first[gang], self._last[gang] = self._parted, self._parted + len(parts)
+        self._parts.append((np.array([n for n, _ in parts], np.int64), np.array([c for _, c in parts], np.int64)))
+        self._parted += len(parts)
+
+    @cached_property
+    def _impossible(self) -> Bools:
+        """bool (K + 1,): classes that no node will ever have room for; the last one is nobody's."""
+        classes = self._session.cluster.classes.classes
+        return np.array([*(bool(cls.missing or cls.oversize_share) for cls in classes), False], dtype=np.bool_)
+
+    def _parts_of(self, gang: int) -> Parts:
         """The pods that make its minimum in their order, equal ones that follow each other as one shape and a number.
 
         None when no node will ever have room for one of them.
         """
         session = self._session
         count = session.needed(gang)
-        if not count:
-            return ()
-        alike = session.columns.waiting_class(gang)
-        if alike is not None and alike[1] >= count:
-            cls = session.cluster.classes[alike[0]]
-            return None if cls.missing or cls.oversize_share else [(self._shape_of_class(alike[0]), count)]
         tasks = session.pending_tasks(gang)
         group = session.group(gang)
         if len(tasks) < count and (group.min_resources is not None or group.card_request):
             return self._declared(gang, count)
         runs = [(index, len(list(run))) for index, run in groupby(session.tasks.cls[tasks[:count]].tolist())]
-        classes = session.cluster.classes
-        if any(classes[index].missing or classes[index].oversize_share for index, _ in runs):
+        if any(self._impossible[index] for index, _ in runs):
             return None
-        return [(self._shape_of_class(index), number) for index, number in runs]
+        return [(self._number_of_class(index), number) for index, number in runs]
 
-    def _shape_of_class(self, index: int) -> Shape:
-        known = self._shapes.get(index)
-        if known is None:
-            cls = self._session.cluster.classes[index]
-            allowed = self._session.candidates.view(cls).allowed
-            known = Shape(index, cls.request, cls.cards if cls.milli else (), cls.whole, cls.share, allowed)
-            self._shapes[index] = known
-        return known
+    def _number_of_class(self, index: int) -> int:
+        if index not in self._number_of:
+            candidates, cls = self._session.candidates, self._session.cluster.classes[index]
+            allowed = candidates.view(cls).allowed if candidates.volatile(cls) else candidates.masks(cls)[1]
+            self._add(index, Shape(cls.request, cls.cards if cls.milli else (), cls.whole, cls.share, allowed))
+        return self._number_of[index]
 
-    def _declared(self, gang: int, count: int) -> Needs | None:
+    def _declared(self, gang: int, count: int) -> Parts:
         """A Job whose pods are not made yet: what its PodGroup asks for, in ``count`` equal parts, rounded up.
 
         A card type of which it asks for fewer cards than it has pods is for that many pods alone.
@@ -169,14 +220,35 @@ class Startable:
                 parts.append((cards, MILLI, milli // MILLI))
             elif milli:
                 parts.append((cards, -(-milli // count), count))
-        return [(self._shape(cpu, memory, cards, each), pods) for cards, each, pods in parts or [((), 0, count)]]
+        return [(self._number(cpu, memory, cards, each), pods) for cards, each, pods in parts or [((), 0, count)]]
 
-    def _shape(self, cpu: int, memory: int, cards: tuple[int, ...], milli: int) -> Shape:
+    def _number(self, cpu: int, memory: int, cards: tuple[int, ...], milli: int) -> int:
         key = (cpu, memory, cards, milli)
-        known = self._shapes.get(key)
-        if known is None:
+        if key not in self._number_of:
             request = np.zeros(self._session.axes.resource_rows, dtype=np.int64)
             request[CPU], request[MEMORY], request[PODS] = cpu, memory, 1
             whole, share = (0, milli) if milli % MILLI else (milli // MILLI, 0)
-            known = self._shapes[key] = Shape(key, request, cards, whole, share)
-        return known
+            self._add(key, Shape(request, cards, whole, share))
+        return self._number_of[key]
+
+    def _add(self, key: Hashable, shape: Shape) -> None:
+        self._number_of[key] = len(self._shapes)
+        self._shapes.append(shape)
+
+    def _stack(self) -> Shapes:
+        """All shapes so far as arrays."""
+        if self._stacked is None or len(self._stacked.whole) != len(self._shapes):
+            session, shapes = self._session, self._shapes
+            every: Bools = np.ones(session.nodes.future.shape[1], dtype=np.bool_)
+            masks = [every if shape.allowed is None else shape.allowed for shape in shapes]
+            rows, nodes = session.axes.resource_rows, len(every)
+            start = np.cumsum([0, *(len(shape.cards) for shape in shapes)], dtype=np.int32)
+            self._stacked = Shapes(
+                np.array([shape.request for shape in shapes], dtype=np.int64).reshape(-1, rows),
+                np.array([shape.whole for shape in shapes], dtype=np.int64),
+                np.array([shape.share for shape in shapes], dtype=np.int64),
+                start,
+                np.array([card for shape in shapes for card in shape.cards], dtype=np.int32),
+                np.array(masks, dtype=np.bool_).reshape(-1, nodes),
+            )
+        return self._stacked

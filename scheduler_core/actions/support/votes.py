@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from scheduler_core.actions.support.admission import withdraw_promises
+from scheduler_core.actions.support.startable import Startable
 from scheduler_core.actions.support.voting import Voting, ceilings
 from scheduler_core.framework.demand import Shortfall
 from scheduler_core.framework.forms import Ceilings
@@ -22,6 +23,7 @@ from scheduler_core.framework.kernels.admission import (
     admit,
     sum_minimums,
 )
+from scheduler_core.framework.kernels.rehearsal import rehearse
 from scheduler_core.framework.promises import Minimums
 from scheduler_core.framework.session import Session
 from scheduler_core.model.reason import ReasonCode
@@ -37,11 +39,8 @@ class Votes(msgspec.Struct, frozen=True, gc=False):
     refused: dict[int, Any]
 
 
-def vote_on_all(session: Session) -> Votes | None:
-    """Test every admitted and every waiting gang once, admitted ones first, and promise what was admitted its minimum.
-
-    None, and nothing has changed, where a function has no form. O(waiting tasks + gangs log gangs).
-    """
+def electorate_of(session: Session) -> Electorate | None:
+    """Who is to be tested now; None where a function has no form. O(waiting tasks + gangs log gangs)."""
     form = ceilings(session)
     if form is None:
         return None
@@ -51,35 +50,96 @@ def vote_on_all(session: Session) -> Votes | None:
     ordered = waiting_tasks(session, chosen)
     if order is None or ordered is None:
         return None
-    withdraw_promises(session, chosen)
-    minimums = _minimums(session, chosen, *ordered)
-    books = _books(session, form)
-    size = len(session.gangs)
-    answers = Answers(np.full(size, NOT_TESTED, dtype=np.int8), *(np.zeros(size, dtype=np.int64) for _ in range(5)))
-    own = dict[int, Any]()
-    voting, place, asked = Voting(session), 0, -1
-    columns = (minimums.cpu, minimums.memory, minimums.card, minimums.named, minimums.total, minimums.odd)
-    while (place := admit(order, place, session.gangs.queue, *columns, books, answers)) < len(order):
-        gang = int(order[place])
-        demand = session.minimum(gang) if minimums.odd[gang] else minimums.demand(gang)
-        if place != asked + 1:
-            voting.forget()
-        asked, own[gang] = place, voting.ask(gang, demand)
-        if own[gang] is None:
-            voting.promise(gang, demand)
-            books.promised[:] = session.ledger.inqueue.sum(axis=1)
-            books.shared[:] = _shared(session)
-        place += 1
-    session.promised.hold(answers.verdict == ADMITTED, minimums)
-    found = order.tolist()
-    refused = {}
-    for gang in found:
-        if gang in own:
-            if own[gang] is not None:
-                refused[gang] = own[gang]
-        elif answers.verdict[gang] != ADMITTED:
-            refused[gang] = _shortfall(session, answers, gang)
-    return Votes(found, refused)
+    return Electorate(session, form, chosen, order, _minimums(session, chosen, *ordered))
+
+
+class Electorate:
+    """Every admitted and every waiting gang, admitted ones first, and what each needs up to its minimum."""
+
+    def __init__(self, session: Session, form: Ceilings, chosen: Bools, order: Index, minimums: Minimums) -> None:
+        self._session, self._form, self._chosen = session, form, chosen
+        self._order, self._minimums = order, minimums
+
+    def vote(self, startable: Startable | None = None) -> Votes:
+        """Test each gang once and promise its minimum to each that is admitted; earlier promises are withdrawn.
+
+        With ``startable`` those who have no room now are tested after all others.
+        """
+        session = self._session
+        withdraw_promises(session, self._chosen)
+        size = len(session.gangs)
+        answers = Answers(np.full(size, NOT_TESTED, dtype=np.int8), *(np.zeros(size, dtype=np.int64) for _ in range(5)))
+        own = dict[int, Any]()
+        books = _books(session, self._form)
+        if startable is None:
+            self._round(self._order, books, answers, own)
+        else:
+            later: Bools = np.zeros(size, dtype=np.bool_)
+            self._round(self._order, books, answers, own, startable, later)
+            self._round(self._order[later[self._order]], books, answers, own)
+        verdicts = answers.verdict.copy()
+        verdicts[list(own)] = NOT_TESTED
+        session.promised.hold(verdicts == ADMITTED, self._minimums)
+        found = self._order.tolist()
+        refused = {}
+        for gang in found:
+            if gang in own:
+                if own[gang] is not None:
+                    refused[gang] = own[gang]
+            elif answers.verdict[gang] != ADMITTED:
+                refused[gang] = _shortfall(session, answers, gang)
+        return Votes(found, refused)
+
+    def _round(
+        self,
+        order: Index,
+        books: Books,
+        answers: Answers,
+        own: dict[int, Any],
+        startable: Startable | None = None,
+        later: Bools | None = None,
+    ) -> None:
+        """One test of each gang of ``order``; those that columns cannot hold are asked about one by one."""
+        session, minimums = self._session, self._minimums
+        columns = (minimums.cpu, minimums.memory, minimums.card, minimums.named, minimums.total, minimums.odd)
+        given = (session.gangs.queue, *columns, books, answers)
+        tables = () if startable is None else (*startable.tables(order.tolist()), later)
+        step = admit if startable is None else rehearse
+        voting, place, asked = Voting(session), 0, -1
+        while (place := step(order, place, *given, *tables)) < len(order):
+            gang = int(order[place])
+            demand = session.minimum(gang) if minimums.odd[gang] else minimums.demand(gang)
+            if place != asked + 1:
+                voting.forget()
+            asked = place
+            place += 1
+            refusal = voting.ask(gang, demand)
+            if refusal is None and startable is not None and later is not None and not startable.take(gang):
+                later[gang] = True
+                continue
+            own[gang] = refusal
+            if refusal is None:
+                voting.promise(gang, demand)
+                books.promised[:] = session.ledger.inqueue.sum(axis=1)
+                books.shared[:] = _shared(session)
+
+    def vote_again(self, votes: Votes, startable: Startable) -> Votes:
+        """The votes when those who could start now go first, if that lets somebody in who could; else ``votes``."""
+        refused = np.array(list(votes.refused), dtype=np.int32)
+        kept_out = refused[startable.which(refused)] if refused.size else refused
+        if not kept_out.size:
+            return votes
+        session = self._session
+        before = session.promised.copy(), session.ledger.inqueue.copy(), [*map(dict, session.ledger.inqueue_choices)]
+        again = self.vote(startable)
+        if any(gang not in again.refused for gang in kept_out.tolist()):
+            return again
+        session.promised = before[0]
+        session.ledger.inqueue[:] = before[1]
+        for choices, earlier in zip(session.ledger.inqueue_choices, before[2], strict=True):
+            choices.clear()
+            choices.update(earlier)
+        return votes
 
 
 def in_order(session: Session, chosen: Bools) -> Index | None:

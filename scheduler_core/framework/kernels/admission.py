@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from scheduler_core.algorithms.compiled import compiled_loop
+from scheduler_core.algorithms.compiled import compiled_apart, compiled_loop
 from scheduler_core.framework.kernels.columns import Bytes
 from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
 from scheduler_core.state.status import Bools, Index, Ints
@@ -134,32 +134,57 @@ def admit(
     """
     for place in range(first, order.shape[0]):
         gang = order[place]
-        of = queue[gang]
-        if odd[gang]:
+        verdict = test(gang, queue, cpu, memory, card, named, total, odd, books, answers)
+        if verdict == NOT_TESTED:
             return place
-        for i in range(card.shape[1]):
-            kind = card[gang, i]
-            if kind < 0:
-                break
-            if books.shared[kind]:
-                return place
-        verdict = _over_quota(gang, of, cpu[gang], memory[gang], card, named, books, answers)
         if verdict == ADMITTED:
-            verdict = _over_committed(gang, cpu[gang], memory[gang], card, total, books, answers)
-        answers.verdict[gang] = verdict
-        if verdict != ADMITTED:
-            continue
-        books.inqueue[CPU, of] += cpu[gang]
-        books.inqueue[MEMORY, of] += memory[gang]
-        books.promised[CPU] += cpu[gang]
-        books.promised[MEMORY] += memory[gang]
-        for i in range(card.shape[1]):
-            kind = card[gang, i]
-            if kind < 0:
-                break
-            books.inqueue[LEDGER_CARDS + kind, of] += total[gang, i]
-            books.promised[LEDGER_CARDS + kind] += total[gang, i]
+            promise(gang, queue, cpu, memory, card, total, books)
     return int(order.shape[0])
+
+
+@compiled_apart
+def test(
+    gang: int,
+    queue: Index,
+    cpu: Ints,
+    memory: Ints,
+    card: Index,
+    named: Ints,
+    total: Ints,
+    odd: Bools,
+    books: Books,
+    answers: Answers,
+) -> int:
+    """The verdict on one gang, noted in ``answers`` too; ``NOT_TESTED`` where the caller must test it."""
+    if odd[gang]:
+        return NOT_TESTED
+    for i in range(card.shape[1]):
+        kind = card[gang, i]
+        if kind < 0:
+            break
+        if books.shared[kind]:
+            return NOT_TESTED
+    verdict = _over_quota(gang, queue[gang], cpu[gang], memory[gang], card, named, books, answers)
+    if verdict == ADMITTED:
+        verdict = _over_committed(gang, cpu[gang], memory[gang], card, total, books, answers)
+    answers.verdict[gang] = verdict
+    return verdict
+
+
+@compiled_loop
+def promise(gang: int, queue: Index, cpu: Ints, memory: Ints, card: Index, total: Ints, books: Books) -> None:
+    """Promise a gang its minimum."""
+    of = queue[gang]
+    books.inqueue[CPU, of] += cpu[gang]
+    books.inqueue[MEMORY, of] += memory[gang]
+    books.promised[CPU] += cpu[gang]
+    books.promised[MEMORY] += memory[gang]
+    for i in range(card.shape[1]):
+        kind = card[gang, i]
+        if kind < 0:
+            break
+        books.inqueue[LEDGER_CARDS + kind, of] += total[gang, i]
+        books.promised[LEDGER_CARDS + kind] += total[gang, i]
 
 
 @compiled_loop
