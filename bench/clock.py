@@ -13,6 +13,11 @@ def clock() -> float:
     return _chosen[0]()
 
 
+def is_processor_time() -> bool:
+    """Whether it is not real time."""
+    return _chosen[0] is time.process_time
+
+
 def use_processor_time() -> None:
     """Count only what this process's processor did."""
     _chosen[0] = time.process_time

@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 @cache
-def _database() -> None:
+def database() -> None:
     """Servers of the benchmark's own with durable commits, and Django on them."""
     folder = Path(tempfile.mkdtemp(prefix="tidesched-bench-"))
     folder.chmod(0o711)
@@ -42,7 +42,7 @@ def persist(binds: int) -> Callable[[], Callable[[], float]]:
     """A session with ``binds`` decisions in gangs of eight."""
 
     def prepare() -> Callable[[], float]:
-        _database()
+        database()
         from django.db import transaction
         from django.utils import timezone
 

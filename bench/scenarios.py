@@ -10,6 +10,7 @@ from bench.clock import clock
 from bench.clusters import GANG, SIZES, Size, objects
 from bench.persist import persist
 from bench.reasons import reasons
+from bench.review import review
 from bench.sessions import cold_session
 from bench.steady import soak, steady_session, what_if
 from bench.storms import STORM_TARGETS, storm
@@ -80,5 +81,7 @@ SCENARIOS = (
     Scenario("A9-10k", "ms", 250.0, persist(10_000)),
     *(Scenario(f"A12-{name}", "%", means[2], openb.over_seeds(name), once=True) for name, means in openb.known()),
     *(Scenario(name, unit, goal, tide.measured(name), once=True) for name, (unit, goal, _) in tide.MEASURES.items()),
+    Scenario("W-review-M", "ms", 400.0, review(snapshots.SIZES["M"])),
+    Scenario("W-review-XL", "ms", 400.0, review(snapshots.SIZES["XL"])),
     Scenario("A14", "%", 2.0, soak(), once=True),
 )

@@ -1,0 +1,153 @@
+"""W-review: the impact of a quota edit on a large cluster, asked for as the review page and the REST API ask.
+
+A cluster that runs, whose sessions go on while people ask: every request finds another latest session. A process of the
+queue ``what-if`` (Celery, prefork) answers; it is told to follow as the installation's clock tells it. The time is that
+of the request: the question written down, the message, the session in the other process, the answer read back and cut
+to the reader's sight.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from bench.clock import clock, is_processor_time
+from bench.persist import database
+from bench.snapshots import CARDS, Size
+from bench.steady import Running
+
+# So many questions are asked while one session follows the other.
+ASKED_A_SESSION = 3
+# Gangs that end and gangs that come between two sessions: two of each queue.
+MOVES = 40
+_worker: list[subprocess.Popen[bytes]] = []
+
+
+def review(size: Size) -> Callable[[], Callable[[], float]]:
+    """One queue's quota is raised, for which gangs wait."""
+    return partial(_prepare, size)
+
+
+class Recorded:
+    """Sessions of a running cluster and their inputs in PostgreSQL, as the pipeline leaves them."""
+
+    def __init__(self, size: Size) -> None:
+        from tidesched_web.clusters import services as clusters
+        from tidesched_web.scheduling.pipeline.inputs import InputWriter
+
+        self.running = Running(size)
+        self.cluster = clusters.create(name=f"review {size.name}", api_url="https://10.0.0.1", actor="bench")
+        policy = clusters.set_policy(cluster=self.cluster, text=_policy(), actor="bench", released=True)
+        self.policy, self.writer, self.number = policy, InputWriter(cluster_id=self.cluster.pk), 0
+        self.quota = size.nodes * 8 // len(CARDS) // 20
+        self.running.arrive(MOVES)
+
+    def session(self) -> None:
+        """Some gangs end, others come; one queue may use nothing, so that its gangs wait."""
+        import datetime as dt
+
+        from django.db import transaction
+        from django.utils import timezone
+
+        from tidesched_web.scheduling.models import Session
+
+        running = self.running
+        running.carry_out()
+        running.end(MOVES)
+        running.arrive(MOVES)
+        memory = running.memory
+        full = running.decide()
+        queues = tuple(
+            msgspec.structs.replace(queue, card_quota={}, cpu_milli=1) if queue.name == "queue-00" else queue
+            for queue in full.queues
+        )
+        self.number += 1
+        with transaction.atomic():
+            session = Session.objects.create(
+                cluster=self.cluster, number=self.number, epoch=1, state="done", mode="schedule", policy=self.policy,
+                now=dt.datetime.fromtimestamp(running.now, dt.UTC), started_at=timezone.now(),
+                engine_version="bench", result_hash="0" * 64,
+            )  # fmt: skip
+            self.writer.write(session, msgspec.structs.replace(full, queues=queues), memory)
+
+    def objects(self) -> list[dict[str, Any]]:
+        """The queue that may use nothing gets its share."""
+        from tidesched_web.clusters.kubernetes import manifests
+
+        common: dict[str, Any] = {"service_type": "", "weight": 1, "priority": 0, "reclaimable": True}
+        before = manifests.queue("queue-00", card_quota={}, cpu_milli=1, **common)
+        after = manifests.queue("queue-00", card_quota=dict.fromkeys(CARDS, self.quota), **common)
+        return [{"kind": "Queue", "name": "queue-00", "before": before, "after": after}]
+
+
+def _prepare(size: Size) -> Callable[[], float]:
+    database()
+    from tidesched_web.changes import impact
+    from tidesched_web.common.permissions import Access
+    from tidesched_web.scheduling.pictures import FOLLOW_SECONDS
+
+    recorded = Recorded(size)
+    recorded.session()
+    _start_worker()
+    access = Access("bench", everything=True)
+    edit, asked, followed_at = recorded.objects(), 0, time.monotonic()
+    impact.warm(recorded.cluster.pk)
+    first = impact.impact_now(recorded.cluster, edit, access=access, timeout=300, subject="bench")
+    assert first.get("gangs_start"), first
+
+    def measure() -> float:
+        nonlocal asked, followed_at
+        if asked % ASKED_A_SESSION == 0:
+            recorded.session()
+        if time.monotonic() - followed_at > FOLLOW_SECONDS:
+            _follow()
+            followed_at = time.monotonic()
+            time.sleep(0.5)  # the questions of people do not come just then
+        asked += 1
+        start = clock()
+        told = impact.impact_now(recorded.cluster, edit, access=access, timeout=60, subject="bench")
+        taken = clock() - start
+        assert told.get("counts", {}).get("gangs_start"), told
+        if is_processor_time():
+            taken += told["elapsed_ms"]["processor"] / 1000
+        return taken
+
+    return measure
+
+
+def _policy() -> str:
+    from tidesched_web.engine.demo import FOUNDING_POLICY
+
+    return FOUNDING_POLICY
+
+
+def _follow() -> None:
+    from tidesched_web.celery import app
+    from tidesched_web.changes.impact import FOLLOW_TASK
+
+    app.send_task(FOLLOW_TASK, queue="what-if")
+
+
+def _start_worker() -> None:
+    """The process of the queue what-if; one for all sizes."""
+    from tidesched_web.common import alive
+
+    if _worker:
+        return
+    command = [sys.executable, "-m", "celery", "--quiet", "--skip-checks", "--app", "tidesched_web.celery", "worker"]
+    command += ["--queues", "what-if", "--hostname", "what-if@%h", "--pool", "prefork", "--concurrency", "1"]
+    command += ["--prefetch-multiplier", "1", "--without-gossip", "--without-mingle"]
+    _worker.append(subprocess.Popen(command, env=os.environ | {"TIDESCHED_ROLE": "what-if"}))
+    atexit.register(_worker[0].terminate)
+    deadline = time.monotonic() + 120
+    while "what-if" in alive.silent_roles():
+        assert time.monotonic() < deadline, "the process of the queue what-if does not start"
+        time.sleep(0.2)
