@@ -8,7 +8,7 @@ contracts 3.1 and 3.2.
 On purpose different from upstream: victims are chosen for the gang and over all nodes, whole gangs where losing a
 member ends the job; a gang that only the room or the quota it would get keeps from being admitted may preempt too
 (pitfall 1); system pods and protected gangs stay; nobody of its own gang falls where that would stop it. Freed room
-stays promised. With ``enableTopologyAwarePreemption`` each task's node is chosen by upstream's rules for that mode.
+stays promised. A Job that has no pods yet takes from nobody, and its reason says so. With ``enableTopologyAwarePreemption`` each task's node is chosen by upstream's rules for that mode.
 With ``compatibility: volcano`` victims are pods of the first node that works out.
 """
 
@@ -35,6 +35,7 @@ from scheduler_core.model.podgroup import GangPhase
 from scheduler_core.state.status import CHARGED, TaskStatus
 
 _RULE = "higher priority takes from lower inside the queue: whole gangs, lowest priority first, then least work lost"
+_NO_PODS = "It has no pods yet, so nobody of lower priority falls for it: whether they would fit cannot be tried."
 _OWN_RULE = "a task of higher priority takes the place of one of its own gang that it can spare"
 
 
@@ -107,6 +108,7 @@ class Preempt(Action):
         if session.compat:
             UpstreamPreempt(session, self._limits()).run(starving)
             return
+        self._note_jobs_without_pods(session)
         rotation = Rotation(session, starving)
         while (queue := rotation.best_queue()) is not None:
             self._between_gangs(session, rotation.pop(queue))
@@ -120,6 +122,19 @@ class Preempt(Action):
             return None
         names = ("minCandidateNodesPercentage", "minCandidateNodesAbsolute", "maxCandidateNodesAbsolute")
         return Limits(*(int(self.values[name]) for name in names))
+
+    def _note_jobs_without_pods(self, session: Session) -> None:
+        """A Job that was not admitted has nothing that could be tried in somebody's place, and says so.
+
+        What its PodGroup declares are sums: they name no node, no filter and no single card, and whoever fell for them
+        might have fallen for nothing.
+        """
+        gangs, priority = session.gangs, session.cluster.workspace.facts.priority
+        there = gangs.counts[CHARGED].sum(axis=0) > 0
+        for gang in session.trace.enqueue_refusals:
+            lower = there & (gangs.queue == gangs.queue[gang]) & (priority < priority[gang])
+            if not gangs.total(gang) and lower.any():
+                session.trace.notes[gang] = _NO_PODS
 
     # Between gangs ---------------------------------------------------------------------------------------------
 

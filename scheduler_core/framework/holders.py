@@ -51,11 +51,18 @@ class Holders:
     def positions(self, waiting: list[int]) -> dict[int, int]:
         """Place of each waiting gang in its queue, 1 = next."""
         session = self._session
-        by_queue: dict[str, list[int]] = {}
-        for gang in waiting:
-            by_queue.setdefault(session.group(gang).queue, []).append(gang)
+        columns = session.columns.job_order
+        if columns is not None and waiting:
+            before, late, after, _ = columns
+            gangs: Ints = np.array(waiting, dtype=np.int64)
+            ready = session.columns.ready(gangs) if late else np.zeros(len(gangs), dtype=np.bool_)
+            order = np.lexsort((after[gangs], ready, before[gangs]))
+            waiting = gangs[order].tolist()
+        else:
+            waiting = sorted(waiting, key=session.job_key)
         places: dict[int, int] = {}
-        for gangs in by_queue.values():
-            gangs.sort(key=session.job_key)
-            places.update({gang: place for place, gang in enumerate(gangs, start=1)})
+        last: dict[str, int] = {}
+        for gang in waiting:
+            queue = session.gangs.groups[gang].queue
+            places[gang] = last[queue] = last.get(queue, 0) + 1
         return places

@@ -56,12 +56,13 @@ class Reasons:
                 )
                 continue
             code, numbers, detail = self._find(gang, positions[gang])
-            queue = session.group(gang).queue
+            note = session.trace.notes.get(gang)
+            message = sentence(code, numbers, session.group(gang).queue, detail)
             reasons[gang] = Reason(
                 podgroup=session.gangs.names[gang],
                 code=code,
                 numbers=numbers,
-                message=sentence(code, numbers, queue, detail),
+                message=message if note is None else f"{message} {note}",
             )
             if kind is not None:
                 known[kind] = reasons[gang]
@@ -74,10 +75,13 @@ class Reasons:
         """
         session, gangs, tasks = self._session, self._session.gangs, self._session.tasks
         group, members = gangs.groups[gang], gangs.member[gangs.start[gang] : gangs.start[gang + 1]]
-        count = len(members)
-        plain = count == gangs.pending(gang) >= gangs.least[gang] and not group.min_task_member
-        if not plain or gang in session.stated or group.suspended or group.problem or group.backing_off:
+        count, promised = len(members), gangs.waiting(gang)
+        plain = count == gangs.pending(gang) + promised >= gangs.least[gang] and not group.min_task_member
+        apart = gang in session.stated or gang in session.trace.notes
+        if not plain or apart or group.suspended or group.problem or group.backing_off:
             return None
+        # Promised members wait for so many pods to leave, wherever that is.
+        leaves = (tasks.status[members].tobytes(), self._leaving_for(gang)) if promised else None
         return (
             gangs.queue_list[gang],
             session.phase.codes[gang],
@@ -89,6 +93,7 @@ class Reasons:
             session.hooks.refusal("job_valid", gang),
             tasks.cls[members].tobytes(),
             tasks.priority[members].tobytes(),
+            leaves,
         )
 
     def _find(self, gang: int, position: int) -> Finding:

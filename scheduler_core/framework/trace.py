@@ -14,6 +14,7 @@ class Trace:
         enqueue_refusals: gang -> why it was not admitted.
         evictions, reclaims, events: in the order in which they were made.
         reclaim_refusals: gang -> rule by candidate gang, for a reclaim that came to nothing.
+        notes: gang -> a sentence that its reason ends with, if it still waits.
         cooling: lasting name -> rest of a gang that was evicted.
         counters: how often something was done, by name.
     """
@@ -24,6 +25,7 @@ class Trace:
         self.reclaims: list[Reclaim] = []
         self.events: list[Event] = []
         self.reclaim_refusals: dict[int, dict[str, str]] = {}
+        self.notes: dict[int, str] = {}
         self.cooling: dict[str, Rest] = {}
         self.counters: dict[str, int] = {}
 

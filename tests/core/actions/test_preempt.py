@@ -7,10 +7,12 @@ import msgspec
 from scheduler_core.model.pod import PodPhase
 from scheduler_core.model.podgroup import EvictedPolicy, GangPhase
 from scheduler_core.model.policy import PluginOption, Policy
+from scheduler_core.model.resources import Amount
 from tests.core.small_cluster import H, World, binds, decide, evicted, gang, node, queue, snapshot
 
 
-def rules(*, actions="enqueue allocate preempt backfill", arguments=None, **switches):
+def rules(*, actions="enqueue allocate preempt backfill", arguments=None, capacity=False, **switches):
+    counted = (PluginOption(name="capacity-card"),) if capacity else ()
     return Policy(
         actions=tuple(actions.split()),
         tiers=(
@@ -19,7 +21,7 @@ def rules(*, actions="enqueue allocate preempt backfill", arguments=None, **swit
                 PluginOption(name="gang", switches=switches or {"preemptable": False}),
                 PluginOption(name="conformance"),
             ),
-            (PluginOption(name="predicates"), PluginOption(name="nodeorder")),
+            (PluginOption(name="predicates"), *counted, PluginOption(name="nodeorder")),
         ),
         action_arguments={"preempt": arguments or {}},
     )
@@ -141,3 +143,15 @@ def test_a_gang_is_not_taken_both_by_the_member_and_whole():
     pods[1] = msgspec.structs.replace(pods[1], phase=PodPhase.PENDING, started=None)
     result = decide(cluster([1, 1], (group, pods), ranked("high", 2, 1, 9)), rules())
     assert [eviction.pod for eviction in result.evictions] == ["ns/low-0", "ns/low-1"]
+
+
+def test_a_job_without_pods_takes_from_nobody_and_says_why():
+    low = ranked("low", 1, 4, 1, on=["n1"])
+    asked = {"min_resources": Amount(4000, 4096), "card_request": {H: 4000}, "waits_for_admission": True}
+    group, _ = ranked("high", 1, 4, 9, group=asked)
+    given = msgspec.structs.replace(cluster([4], low, (group, [])), queues=(queue("q", {H: 4}),))
+    result = decide(given, rules(capacity=True))
+    (reason,) = result.reasons
+    assert not result.evictions
+    assert (reason.podgroup, reason.code.value) == ("ns/high", "WaitingForQuota")
+    assert "It has no pods yet, so nobody of lower priority falls for it" in reason.message
