@@ -7,9 +7,10 @@ contracts 3.1 and 3.2.
 
 On purpose different from upstream: victims are chosen for the gang and over all nodes, whole gangs where losing a
 member ends the job; a gang that only the room or the quota it would get keeps from being admitted may preempt too
-(pitfall 1); system pods and protected gangs stay; nobody of its own gang falls where that would stop it. Freed room
-stays promised. A Job that has no pods yet takes from nobody, and its reason says so. With ``enableTopologyAwarePreemption`` each task's node is chosen by upstream's rules for that mode.
-With ``compatibility: volcano`` victims are pods of the first node that works out.
+(pitfall 1), unless it is a Job without pods: it takes from nobody, and its reason says so; system pods and protected
+gangs stay; nobody of its own gang falls where that would stop it. Freed room stays promised. With
+``enableTopologyAwarePreemption`` each task's node is chosen by upstream's rules for that mode. With
+``compatibility: volcano`` victims are pods of the first node that works out.
 """
 
 from __future__ import annotations
