@@ -6,6 +6,8 @@ from django.db import transaction
 from django.urls import get_resolver
 from django.urls.resolvers import URLPattern, URLResolver
 
+from tidesched_web.accounts.selectors import access_of
+from tidesched_web.changes import services as changes
 from tidesched_web.jobs.services import enqueue
 
 CAST = ("anonymous", "owner", "teammate", "stranger", "rival", "auditor", "admin")
@@ -28,6 +30,8 @@ IN_ACME = OF_ACME | {"teammate": 403, "auditor": 403}
 MADE_IN_ACME = BY_ADMINS | {"owner": 201, "stranger": 400, "rival": 400}
 WRITE = ("quota:write",)
 OF_ADMINS = LIST | {"owner": 404, "teammate": 404, "stranger": 404, "rival": 404}
+CHANGES = ("quota:read", "quota:write")
+ACTS_IN_ACME = OF_ACME | {"owner": 202, "teammate": 403, "auditor": 403, "admin": 202}
 
 # (route, method) → (who may, scopes of which one lets a token of the owner do what the owner may)
 MATRIX = {
@@ -77,6 +81,21 @@ MATRIX = {
     ("members-list", "post"): (MADE_IN_ACME, ("admin",)),
     ("members-detail", "patch"): (IN_ACME, ("admin",)),
     ("members-detail", "delete"): (IN_ACME | {"owner": 204, "admin": 204}, ("admin",)),
+    ("quota-changes-list", "get"): (LIST, CHANGES),
+    ("quota-changes-detail", "get"): (OF_ACME, CHANGES),
+    ("quota-changes-plan", "get"): (OF_ACME, CHANGES),
+    ("quota-changes-list", "post"): (
+        LIST | {"owner": 201, "teammate": 403, "stranger": 400, "rival": 403, "auditor": 403, "admin": 201},
+        WRITE,
+    ),
+    # A platform admin's draft about a queue of acme's: acme's admin may decide on it, its author may not approve it.
+    ("quota-changes-detail", "patch"): (ACTS_IN_ACME | {"owner": 403, "admin": 200}, WRITE),
+    ("quota-changes-approve", "post"): (ACTS_IN_ACME | {"admin": 403}, WRITE),
+    ("quota-changes-reject", "post"): (ACTS_IN_ACME, WRITE),
+    ("quota-changes-cancel", "post"): (ACTS_IN_ACME | {"owner": 403}, WRITE),
+    ("quota-changes-apply", "post"): (ACTS_IN_ACME, WRITE),
+    ("quota-changes-retry", "post"): (ACTS_IN_ACME | {"owner": 409, "admin": 409}, WRITE),
+    ("quota-changes-rollback", "post"): (ACTS_IN_ACME | {"owner": 409, "admin": 409}, WRITE),
     ("jobs-list", "get"): (LIST, ("quota:read", "quota:write")),
     ("jobs-detail", "get"): (OF_OWNER, ("quota:read", "quota:write")),
     ("jobs-cancel", "post"): (OF_OWNER, ("quota:write",)),
@@ -89,6 +108,8 @@ MATRIX = {
 }
 
 
+LOWER = {"queue/acme-online": {"card_quota": {"NVIDIA-H200": 5}}}
+
 # (route, method) → the body of the request, from the world; the others send a reason.
 BODIES = {
     ("tenants-list", "post"): lambda world: {"slug": "new-tenant"},
@@ -99,6 +120,9 @@ BODIES = {
     ("business-lines-detail", "patch"): lambda world: {"name": "Research"},
     ("members-list", "post"): lambda world: {"tenant": "acme", "user": "rival"},
     ("members-detail", "patch"): lambda world: {"role": "admin"},
+    ("quota-changes-list", "post"): lambda world: {"cluster": "east", "edits": LOWER, "reason": "drill"},
+    ("quota-changes-approve", "post"): lambda world: {},
+    ("quota-changes-retry", "post"): lambda world: {},
     ("tokens-list", "post"): lambda world: {"scopes": ["quota:read"]},
 }
 
@@ -156,6 +180,10 @@ def address(world, name):
     if resource == "audit":
         found = world.client("admin").read("audit/", object_type="project", action="project.create")["results"]
         return next(row["url"] for row in found if row["object_label"] == "acme/acme-chat")
+    if resource == "quota-changes":
+        admin = access_of(world.users["admin"])
+        change = changes.draft(cluster=east, edits=LOWER, access=admin, reason="drill", source="api")
+        return f"/api/v1/quota-changes/{change.pk}/" + ("" if act == "detail" else f"{act}/")
     if resource == "jobs":
         job = enqueue(kind="impact", owner=world.users["owner"], actor="owner", params={}, cluster=east)
         return f"/api/v1/jobs/{job.pk}/" + ("" if act == "detail" else f"{act}/")

@@ -20,6 +20,8 @@ from tidesched_web.workloads.models import Gang
 
 FILE = Path(__file__).parent / "query_budgets.json"
 LIMIT = 6
+# Works out what a change would do: reads the whole tree, in as many queries whatever its size.
+WORKED_OUT = {"quota-changes-plan": 45}
 READS = sorted(name for name, method in MATRIX if method == "get" and not name.startswith("schema"))
 CALLERS = ("session of a member", "token of a member", "session of an admin")
 
@@ -54,7 +56,7 @@ def test_each_read_keeps_its_budget(world):
     if os.environ.get("UPDATE_BUDGETS"):
         FILE.write_text(json.dumps(found, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     assert found == json.loads(FILE.read_text(encoding="utf-8"))
-    assert max(max(row.values()) for row in found.values()) <= LIMIT
+    assert {name: row for name, row in found.items() if max(row.values()) > WORKED_OUT.get(name, LIMIT)} == {}
 
 
 @pytest.mark.parametrize("name", [name for name in READS if name.endswith("-list")])

@@ -4,7 +4,7 @@ from django.urls import include, path
 from rest_framework.routers import SimpleRouter
 
 from tidesched_web.api import index, schema
-from tidesched_web.api.v1 import accounts, audit, clusters, jobs, owners, quota, scheduling, workloads
+from tidesched_web.api.v1 import accounts, audit, changes, clusters, jobs, owners, quota, scheduling, workloads
 
 app_name = "api"
 
@@ -20,6 +20,7 @@ router.register("gangs", workloads.Gangs, "gangs")
 router.register("reclaims", scheduling.Reclaims, "reclaims")
 router.register("sessions", scheduling.Sessions, "sessions")
 router.register("nodes", clusters.Nodes, "nodes")
+router.register("quota-changes", changes.QuotaChanges, "quota-changes")
 router.register("jobs", jobs.Jobs, "jobs")
 router.register("audit", audit.Audit, "audit")
 router.register("members", accounts.Members, "members")

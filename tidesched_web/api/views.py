@@ -16,6 +16,7 @@ from tidesched_web.accounts.models import ApiToken, User
 from tidesched_web.accounts.selectors import access_of
 from tidesched_web.api import pagination
 from tidesched_web.api.filters import ReferenceFilter, StrictBackend, refuse_unknown
+from tidesched_web.api.parsers import MergePatchParser
 from tidesched_web.api.writes import DRY_RUN
 from tidesched_web.common.permissions import Access, require_scope
 
@@ -46,6 +47,12 @@ class ScopedView(APIView):
         writes = request.method not in SAFE_METHODS
         require_scope(self.access, *((writes and self.write_scopes) or self.scopes))
         refuse_unknown(request, {*self.known_parameters(), *((DRY_RUN,) if writes and self.write_scopes else ())})
+
+    def get_parsers(self) -> list[Any]:
+        """JSON; a PATCH may also say that it is a merge patch, which it is either way."""
+        request = getattr(self, "request", None)
+        merges = request is not None and request.method == "PATCH"
+        return [*super().get_parsers(), *((MergePatchParser(),) if merges else ())]
 
     def known_parameters(self) -> set[str]:
         """Names of the query parameters that this request may have."""

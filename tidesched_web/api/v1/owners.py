@@ -15,6 +15,7 @@ from tidesched_web.accounts.models import BusinessLine, Project, Scope, Tenant
 from tidesched_web.accounts.selectors import visible_business_lines, visible_projects, visible_tenants
 from tidesched_web.api.body import checked_body
 from tidesched_web.api.filters import ReferenceFilter, TextFilter
+from tidesched_web.api.v1.change_answers import quota_patch
 from tidesched_web.api.v1.references import referred
 from tidesched_web.api.v1.serializers.accounts import ProjectDocument, TenantDocument
 from tidesched_web.api.v1.serializers.owners import (
@@ -23,6 +24,7 @@ from tidesched_web.api.v1.serializers.owners import (
     DeleteInput,
     NamePatch,
     ProjectInput,
+    ProjectPatch,
     TenantInput,
     TenantPatch,
 )
@@ -78,12 +80,18 @@ class Tenants(ReadView):
         return self.made(services.create_tenant(**wanted, actor=self.access.actor))
 
     @extend_schema(request=TenantPatch, responses=TenantDocument, parameters=CHANGES)
-    @write
     def partial_update(self, request: Request, pk: int) -> Response:
-        """Change what it is called; members left out stay."""
+        """Change what it is called; members left out stay. With `quota` (If-Match and reason needed) it is a change."""
         tenant = self.get_object()
         require_admin_of(self.access, tenant.pk)
         wanted = checked_body(TenantPatch, request)
+        if "quota" in wanted:
+            quota, reason = wanted.pop("quota"), wanted.pop("reason", "")
+            return quota_patch(self, request, tenant, quota=quota, reason=reason, fields=wanted)
+        return self._rename(request, tenant, wanted)
+
+    @write
+    def _rename(self, request: Request, tenant: Tenant, wanted: dict[str, Any]) -> Response:
         services.update_tenant(tenant=tenant, **wanted, version=expected_version(request), actor=self.access.actor)
         return self.changed(tenant)
 
@@ -129,13 +137,19 @@ class Projects(ReadView):
         require_admin_of(self.access, tenant.pk)
         return self.made(services.create_project(tenant=tenant, **wanted, actor=self.access.actor))
 
-    @extend_schema(request=NamePatch, responses=ProjectDocument, parameters=CHANGES)
-    @write
+    @extend_schema(request=ProjectPatch, responses=ProjectDocument, parameters=CHANGES)
     def partial_update(self, request: Request, pk: int) -> Response:
-        """Change what it is called."""
+        """Change what it is called. With `quota` (If-Match and reason needed) it is a change of the cluster's tree."""
         project = self.get_object()
         require_admin_of(self.access, project.tenant_id)
-        wanted = checked_body(NamePatch, request)
+        wanted = checked_body(ProjectPatch, request)
+        if "quota" in wanted:
+            quota, reason = wanted.pop("quota"), wanted.pop("reason", "")
+            return quota_patch(self, request, project, quota=quota, reason=reason, fields=wanted)
+        return self._rename(request, project, wanted)
+
+    @write
+    def _rename(self, request: Request, project: Project, wanted: dict[str, Any]) -> Response:
         services.update_project(project=project, **wanted, version=expected_version(request), actor=self.access.actor)
         return self.changed(project)
 

@@ -5,6 +5,7 @@ from tidesched_web.changes.services.carrying import carry
 from tidesched_web.changes.services.deciding import approve, cancel, reject, retry, roll_back, undoing
 from tidesched_web.changes.services.drafting import draft, edit_draft, plan
 from tidesched_web.changes.services.planning import check
+from tidesched_web.changes.services.reviewing import shown_plan
 from tidesched_web.changes.services.sweeping import sweep
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "reject",
     "retry",
     "roll_back",
+    "shown_plan",
     "sweep",
     "undoing",
 ]

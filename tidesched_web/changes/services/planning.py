@@ -130,7 +130,7 @@ def checked_edits(edits: Any) -> Edits:
         try:
             parts_of(str(key))
         except ValueError as error:
-            raise DomainError.for_field(pointer("edits", str(key)), str(error), code="unknown_object") from None
+            raise DomainError.for_field(pointer("edits", str(key)), str(error)) from None
         if patch is not None and not isinstance(patch, Mapping):
             text = _("A merge patch of a document is a map, or null to delete the object.")
             raise DomainError.for_field(pointer("edits", key), text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from tidesched_web.accounts.models import TenantRole
@@ -30,6 +31,29 @@ class ReasonMixin(serializers.Serializer[Any]):
     )
 
 
+@extend_schema_field(
+    {
+        "description": "What it may hand out in one cluster. As rows like in the document (a service type that is not "
+        "named stays), or `{cluster: {service_type: {card_quota, cpu_milli, memory_bytes}}}` as a merge patch: null "
+        "takes a limit away.",
+        "oneOf": [
+            {"type": "array", "items": {"type": "object", "additionalProperties": True}},
+            {"type": "object", "additionalProperties": {"type": ["object", "null"], "additionalProperties": True}},
+        ],
+    }
+)
+class QuotaField(serializers.Field[Any, Any, Any, Any]):
+    """The quota of a tenant or project."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, list | dict):
+            raise serializers.ValidationError("Rows as in the document, or a map by cluster.")
+        return data
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
 class DeleteInput(ReasonMixin):
     """A deletion; the body may be left out."""
 
@@ -39,6 +63,7 @@ class TenantPatch(ReasonMixin):
 
     name = serializers.CharField(max_length=120, required=False)
     description = serializers.CharField(max_length=2000, required=False, allow_blank=True)
+    quota = QuotaField(required=False)
 
 
 class TenantInput(ReasonMixin):
@@ -53,6 +78,12 @@ class NamePatch(ReasonMixin):
     """What may change in a project or business line; its slug stays."""
 
     name = serializers.CharField(max_length=120, required=False)
+
+
+class ProjectPatch(NamePatch):
+    """What may change in a project; its slug stays."""
+
+    quota = QuotaField(required=False)
 
 
 class ProjectInput(ReasonMixin):

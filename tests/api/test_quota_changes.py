@@ -1,0 +1,150 @@
+"""Quota by REST: a change from draft to roll back, and PATCH of quotas with ETag, dry run, approval."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+
+from tests.api.cast import A100, H200, ApiClient
+from tidesched_web.audit.models import AuditEntry
+from tidesched_web.changes.models import QuotaChange
+from tidesched_web.clusters.models import Cluster
+
+EDITS = {"queue/acme-online": {"card_quota": {H200: 7}}}
+
+
+def drafted(client, edits=EDITS, **more):
+    answer = client.send("quota-changes/", {"cluster": "east", "edits": edits, "reason": "more users", **more})
+    assert answer.status_code == 201, answer.content
+    return answer.json()
+
+
+def test_a_change_from_draft_to_roll_back(world):
+    owner, pk = world.client("owner"), world.queues["acme-online"].pk
+    body = {"cluster": "east", "edits": EDITS, "reason": "more users"}
+    made, again = (owner.send("quota-changes/", body, Idempotency_Key="c") for _ in range(2))
+    change = made.json()
+    assert (again.json(), QuotaChange.objects.count()) == (change, 1)
+    assert (made.headers["Location"], change["state"], change["created_by"]) == (change["url"], "draft", "owner")
+    plan = owner.read(f"quota-changes/{change['id']}/plan/", impact="false")
+    assert [(found["field"], found["before"], found["after"], found["in_use"]) for found in plan["fields"]] == [
+        (f"/card_quota/{H200}", 6, 7, 1.5)
+    ]
+    assert (plan["errors"], plan["approval"], plan["base_version"]) == (
+        [], {"due": False, "why": []}, change["base_version"]
+    )  # fmt: skip
+    dry = owner.send(f"quota-changes/{change['id']}/apply/?dry_run=true", {})
+    assert (dry.status_code, dry.json()["plan"]["fields"]) == (200, plan["fields"])
+    applied = owner.send(
+        f"quota-changes/{change['id']}/apply/", {"base_version": change["base_version"]}, X_REQUEST_ID="request-78"
+    )
+    assert (applied.status_code, applied.json()["state"]) == (202, "applied")
+    assert [row["state"] for row in applied.json()["objects"]] == ["skipped"]
+    assert owner.read(f"queues/{pk}/")["card_quota"] == {H200: 7, A100: 1}
+    entries = AuditEntry.objects.filter(request_id="request-78").order_by("seq")
+    assert [(entry.action, entry.actor) for entry in entries] == [
+        ("queue.update", "owner"), ("quota_change.apply", "owner")
+    ]  # fmt: skip
+    assert owner.send(f"quota-changes/{change['id']}/apply/", {}).status_code == 202  # harmless
+    back = owner.send(f"quota-changes/{change['id']}/rollback/", {"reason": "too many"})
+    assert (back.status_code, back.json()["state"], back.json()["rolls_back"]) == (202, "draft", change["id"])
+    done = owner.send(f"quota-changes/{back.json()['id']}/apply/", {})
+    assert done.json()["state"] == "applied"
+    assert owner.read(f"queues/{pk}/")["card_quota"] == {H200: 6, A100: 1}
+    listed = owner.read("quota-changes/", cluster="east", state="rolled_back")["results"]
+    assert [row["id"] for row in listed] == [change["id"]]
+
+
+def test_a_moved_base_is_409_with_what_changed(world):
+    owner = world.client("owner")
+    first = drafted(owner)
+    second = drafted(owner, {"queue/acme-online": {"card_quota": {H200: 5}}})
+    assert owner.send(f"quota-changes/{second['id']}/apply/", {}).status_code == 202
+    refused = owner.send(f"quota-changes/{first['id']}/apply/", {})
+    assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
+    assert refused.json()["changed_since"] == [
+        {"object": "queue/acme-online", "field": f"/card_quota/{H200}", "before": 6, "after": 5}
+    ]
+    rebased = owner.change("PATCH", f"quota-changes/{first['id']}/", {"rebase": True}, If_Match='"1"')
+    assert (rebased.status_code, rebased.headers["ETag"]) == (200, '"2"')
+    assert owner.change("PATCH", f"quota-changes/{first['id']}/", {"reason": "x"}, If_Match='"1"').status_code == 412
+    assert owner.send(f"quota-changes/{first['id']}/apply/", {}).status_code == 202
+
+
+def test_a_breach_is_422_with_its_figures(world):
+    owner = world.client("owner")
+    change = drafted(owner, {"queue/acme-online": {"card_quota": {H200: 9}}})
+    refused = owner.send(f"quota-changes/{change['id']}/apply/", {})
+    assert (refused.status_code, refused.headers["Content-Type"]) == (422, "application/problem+json")
+    error = refused.json()["errors"][0]
+    assert error["pointer"] == f"/edits/queue~1acme-online/card_quota/{H200}"
+    assert (error["code"], error["requested"], error["limit"], error["in_use"]) == ("exceeds_tenant", 9, 8, 1.5)
+
+
+@pytest.mark.parametrize(
+    ("edits", "pointer"),
+    [
+        ([], "/edits"),
+        ({"nonsense": {}}, "/edits/nonsense"),
+        ({"queue/acme-online": 5}, "/edits/queue~1acme-online"),
+    ],
+)
+def test_malformed_edits_are_400_with_their_place(world, edits, pointer):
+    answer = world.client("owner").send("quota-changes/", {"cluster": "east", "edits": edits})
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, pointer)
+
+
+def test_the_second_person_is_another_account_whatever_the_token(world):
+    Cluster.objects.update(approval_required=True)
+    owner = world.client("owner")
+    change = drafted(ApiClient(token=world.token("owner", "quota:write")))
+    asked = owner.send(f"quota-changes/{change['id']}/apply/", {})
+    assert (asked.status_code, asked.json()["state"]) == (202, "waiting")
+    token = ApiClient(token=world.token("owner", "quota:write", tenant="acme"))
+    for caller in (owner, token):
+        assert caller.send(f"quota-changes/{change['id']}/approve/").status_code == 403
+    assert world.client("rival").send(f"quota-changes/{change['id']}/approve/").status_code == 404
+    agreed = world.client("admin").send(f"quota-changes/{change['id']}/approve/")
+    assert (agreed.status_code, agreed.json()["state"], agreed.json()["approved_by"]) == (202, "applied", "admin")
+
+
+def patch(client, url, body, **headers):
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return client.generic("PATCH", f"/api/v1/{url}", orjson.dumps(body), "application/merge-patch+json", headers=named)
+
+
+def test_patch_of_a_tenants_quota(world):
+    admin, acme = world.client("admin"), world.tenants["acme"]
+    url, body = f"tenants/{acme.pk}/", {"quota": {"east": {"inference": {"card_quota": {H200: 7}}}}, "reason": "less"}
+    etag = admin.get(f"/api/v1/{url}").headers["ETag"]
+    assert patch(admin, url, body).status_code == 428
+    assert patch(admin, url, body, If_Match='"99"').status_code == 412
+    assert patch(admin, url, {**body, "reason": " "}, If_Match=etag).json()["code"] == "reason_required"
+    dry = patch(admin, f"{url}?dry_run=true", body)
+    assert (dry.status_code, dry.json()["plan"]["fields"][0]["after"]) == (200, 7)
+    low = {**body, "quota": {"east": {"inference": {"card_quota": {H200: 5}}}}}
+    refused = patch(admin, url, low, If_Match=etag)
+    error = refused.json()["errors"][0]
+    assert (refused.status_code, error["code"], error["sibling"]) == (422, "below_children", "acme-online")
+    assert error["pointer"] == f"/quota/inference/card_quota/{H200}"
+    done = patch(admin, url, body, If_Match=etag)
+    assert done.status_code == 200, done.content
+    rows = done.json()["quota"]
+    assert [row["cards"] for row in rows if row["service_type"] == "inference"] == [{A100: 2, H200: 7}]
+    assert done.headers["ETag"] != etag
+    row = {"cluster": "east", "service_type": "inference", "cards": None}
+    gone = patch(admin, url, {"quota": [row], "reason": "no ceiling"}, If_Match=done.headers["ETag"])
+    assert gone.json()["quota"] == []
+    assert patch(world.client("owner"), url, body, If_Match="*").status_code == 403
+    assert patch(world.client("stranger"), url, body, If_Match="*").status_code == 404
+
+
+def test_where_approval_is_due_a_patch_is_accepted_with_the_address_of_its_change(world):
+    Cluster.objects.update(approval_required=True)
+    owner, acme = world.client("owner"), world.tenants["acme"]
+    url = f"projects/{acme.projects.get().pk}/"
+    body = {"quota": {"east": {"inference": {"card_quota": {H200: 8, A100: 1}}}}, "reason": "a ceiling"}
+    answer = patch(owner, url, body, If_Match="*")
+    assert (answer.status_code, answer.json()["state"]) == (202, "waiting")
+    assert answer.headers["Location"] == answer.json()["url"]
+    assert owner.read(url)["quota"] == []

@@ -1,0 +1,184 @@
+"""`quota-changes`: drafts, their plans, and what becomes of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import django_filters
+from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import BaseSerializer
+
+from tidesched_web.accounts.models import Scope
+from tidesched_web.api.body import checked_body
+from tidesched_web.api.filters import ReferenceFilter, TextFilter
+from tidesched_web.api.idempotency import idempotent
+from tidesched_web.api.v1.change_answers import accepted, preview
+from tidesched_web.api.v1.references import referred
+from tidesched_web.api.v1.serializers.changes import (
+    PLAN_SCHEMA,
+    ApplyInput,
+    ChangeDocument,
+    ChangeInput,
+    ChangePatch,
+    ChangeSummary,
+    RollBackInput,
+    SayWhy,
+)
+from tidesched_web.api.views import ReadView
+from tidesched_web.api.writes import DRY_RUN_PARAMETER, IDEMPOTENCY, IF_MATCH, expected_version, is_dry_run
+from tidesched_web.changes import services
+from tidesched_web.changes.models import ChangeState, QuotaChange
+from tidesched_web.changes.selectors import visible_changes
+from tidesched_web.clusters.selectors import visible_clusters
+from tidesched_web.common.errors import DomainError
+
+IMPACT = OpenApiParameter("impact", bool, description="Also say what the next session would do otherwise (default).")
+_ACCEPTED = {202: ChangeDocument}
+
+
+class ChangeFilters(django_filters.FilterSet):
+    """Filters of `quota-changes`."""
+
+    cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
+    state = django_filters.ChoiceFilter(choices=ChangeState.choices)
+    source = TextFilter()
+    created_by = TextFilter()
+    since = django_filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="gte")
+    until = django_filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="lt")
+
+
+class QuotaChanges(ReadView):
+    """Changes that touch nothing but tenants of the caller's, or are the caller's own; the newest first."""
+
+    scopes = (Scope.QUOTA_READ, Scope.QUOTA_WRITE)
+    write_scopes = (Scope.QUOTA_WRITE,)
+    model = QuotaChange
+    filterset_class = ChangeFilters
+    newest_first = True
+    etag = True
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        if self.action not in ("create", "apply", "list", "retrieve", "plan") and is_dry_run(request):
+            raise DomainError("unknown_parameter", "This act has no dry run: the plan says what the change would do.")
+
+    def visible(self) -> QuerySet[QuotaChange]:
+        changes = visible_changes(self.access)
+        if self.action == "list":
+            return changes.defer("edits", "base", "plan", "failure")
+        return changes.prefetch_related("objects_carried")
+
+    def get_serializer_class(self) -> type[BaseSerializer[QuotaChange]]:
+        return ChangeSummary if self.action == "list" else ChangeDocument
+
+    def known_parameters(self) -> set[str]:
+        return {"impact"} if self.action == "plan" else super().known_parameters()
+
+    @extend_schema(request=ChangeInput, responses={201: ChangeDocument}, parameters=[IDEMPOTENCY, DRY_RUN_PARAMETER])
+    def create(self, request: Request) -> Response:
+        """Keep edits as a draft; with `dry_run` only their plan."""
+        if not is_dry_run(request):
+            return self._create(request)
+        wanted = checked_body(ChangeInput, request)
+        return preview(self, self._cluster(wanted), wanted["edits"], whole=True)
+
+    @idempotent
+    def _create(self, request: Request) -> Response:
+        wanted = checked_body(ChangeInput, request)
+        change = services.draft(
+            cluster=self._cluster(wanted),
+            edits=wanted["edits"],
+            access=self.access,
+            reason=wanted["reason"],
+            source="api",
+            apply_at=wanted["apply_at"],
+        )
+        return self.made(change)
+
+    def _cluster(self, wanted: dict[str, Any]) -> Any:
+        return referred(visible_clusters(self.access), wanted["cluster"], "/cluster", by="slug")
+
+    @extend_schema(request=ChangePatch, responses=ChangeDocument, parameters=[IF_MATCH])
+    def partial_update(self, request: Request, pk: int) -> Response:
+        """Edit a draft of one's own; new edits take back an approval."""
+        change = self.get_object()
+        wanted = checked_body(ChangePatch, request)
+        change = services.edit_draft(change=change, access=self.access, version=expected_version(request), **wanted)
+        return self.changed(change)
+
+    @extend_schema(responses=PLAN_SCHEMA, parameters=[IMPACT])
+    @action(detail=True, methods=["get"])
+    def plan(self, request: Request, pk: int) -> Response:
+        """What it would do to the tree of now, or did."""
+        change = self.get_object()
+        text = request.query_params.get("impact", "true").lower()
+        if text not in ("true", "false", "1", "0"):
+            raise DomainError.for_field("/impact", f"{text!r}: true or false is meant.")
+        with_impact = text in ("true", "1") and change.state in QuotaChange.OPEN
+        return Response(services.shown_plan(change=change, access=self.access, impact=with_impact))
+
+    @extend_schema(request=None, responses=_ACCEPTED, parameters=[IDEMPOTENCY])
+    @action(detail=True, methods=["post"])
+    @idempotent
+    def approve(self, request: Request, pk: int) -> Response:
+        """Agree as a second person; one that was to be applied is applied."""
+        return accepted(self, services.approve(change=self.get_object(), access=self.access))
+
+    @extend_schema(request=SayWhy, responses=_ACCEPTED, parameters=[IDEMPOTENCY])
+    @action(detail=True, methods=["post"])
+    @idempotent
+    def reject(self, request: Request, pk: int) -> Response:
+        """Refuse it for good."""
+        change, wanted = self.get_object(), checked_body(SayWhy, request)
+        return accepted(self, services.reject(change=change, access=self.access, reason=wanted["reason"]))
+
+    @extend_schema(request=SayWhy, responses=_ACCEPTED, parameters=[IDEMPOTENCY])
+    @action(detail=True, methods=["post"])
+    @idempotent
+    def cancel(self, request: Request, pk: int) -> Response:
+        """Give it up before it is written."""
+        change, wanted = self.get_object(), checked_body(SayWhy, request)
+        return accepted(self, services.cancel(change=change, access=self.access, reason=wanted["reason"]))
+
+    @extend_schema(request=ApplyInput, responses=_ACCEPTED, parameters=[IDEMPOTENCY, DRY_RUN_PARAMETER])
+    @action(detail=True, methods=["post"])
+    def apply(self, request: Request, pk: int) -> Response:
+        """Apply it now or at a set time; 409 with what changed since where its base moved. Dry run: 200, its plan."""
+        if is_dry_run(request):
+            plan = services.shown_plan(change=self.get_object(), access=self.access)
+            return Response({"dry_run": True, "plan": plan})
+        return self._apply(request)
+
+    @idempotent
+    def _apply(self, request: Request) -> Response:
+        change, wanted = self.get_object(), checked_body(ApplyInput, request)
+        done = services.apply(
+            change=change,
+            access=self.access,
+            at=wanted["apply_at"],
+            reason=wanted.get("reason"),
+            base_version=wanted["base_version"],
+        )
+        return accepted(self, done)
+
+    @extend_schema(request=None, responses=_ACCEPTED, parameters=[IDEMPOTENCY])
+    @action(detail=True, methods=["post"])
+    @idempotent
+    def retry(self, request: Request, pk: int) -> Response:
+        """Send again what the cluster refused."""
+        return accepted(self, services.retry(change=self.get_object(), access=self.access))
+
+    @extend_schema(request=RollBackInput, responses=_ACCEPTED, parameters=[IDEMPOTENCY])
+    @action(detail=True, methods=["post"])
+    @idempotent
+    def rollback(self, request: Request, pk: int) -> Response:
+        """A new draft that undoes it, to be reviewed and applied like any other (at once with `apply`)."""
+        change, wanted = self.get_object(), checked_body(RollBackInput, request)
+        back = services.roll_back(change=change, access=self.access, reason=wanted["reason"])
+        if wanted["apply"]:
+            back = services.apply(change=back, access=self.access)
+        return accepted(self, back)

@@ -1,0 +1,142 @@
+"""Changes of quota as the API shows and takes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from tidesched_web.api.v1.serializers.briefs import AddressField, BriefCluster
+from tidesched_web.api.v1.serializers.owners import ReferenceField
+from tidesched_web.changes.models import CarryAct, CarryState, ChangeState
+
+_EDITS = {
+    "type": "object",
+    "additionalProperties": {"type": ["object", "null"], "additionalProperties": True},
+    "description": "Object (`queue/chat`, `tenant/acme`, `project/acme/web`, `grant/namespace/queue` …) → merge patch "
+    "(RFC 7386) of its document; null deletes it, a new key makes it.",
+    "example": {"queue/chat": {"card_quota": {"NVIDIA-H200": 8}}},
+}
+
+
+@extend_schema_field(_EDITS)
+class EditsField(serializers.Field[Any, Any, Any, Any]):
+    """Edits of a tree."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, dict):
+            raise serializers.ValidationError("Edits are a map: object → merge patch of its document.")
+        return data
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+@extend_schema_field({"type": ["object", "null"], "additionalProperties": True})
+class FailureField(serializers.Field[Any, Any, Any, Any]):
+    """Why nothing was written, or which objects the cluster refused."""
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+class CarriedDocument(serializers.Serializer[Any]):
+    """One object on its way to the cluster."""
+
+    kind = serializers.CharField()
+    name = serializers.CharField()
+    act = serializers.ChoiceField(choices=CarryAct.choices)
+    state = serializers.ChoiceField(choices=CarryState.choices)
+    reason = serializers.CharField()
+    changed_at = serializers.DateTimeField()
+
+
+class ChangeSummary(serializers.Serializer[Any]):
+    """A change of a cluster's quota: ``committed_at`` its intent was written, ``applied_at`` the cluster had it."""
+
+    id = serializers.IntegerField()
+    url = AddressField("quota-changes")
+    display = serializers.CharField(source="__str__")
+    cluster = BriefCluster()
+    state = serializers.ChoiceField(choices=ChangeState.choices)
+    reason = serializers.CharField()
+    source = serializers.CharField()
+    created_by = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    approved_by = serializers.CharField()
+    approved_at = serializers.DateTimeField(allow_null=True)
+    closed_by = serializers.CharField(help_text="Who rejected or cancelled it.")
+    closed_reason = serializers.CharField()
+    apply_at = serializers.DateTimeField(allow_null=True)
+    committed_at = serializers.DateTimeField(allow_null=True)
+    applied_at = serializers.DateTimeField(allow_null=True)
+    base_version = serializers.IntegerField()
+    tree_version = serializers.IntegerField(allow_null=True, help_text="Of the tree after it.")
+    error = serializers.CharField()
+    rolls_back = serializers.IntegerField(source="rolls_back_id", allow_null=True)
+    request_id = serializers.CharField()
+    version = serializers.IntegerField()
+
+
+class ChangeDocument(ChangeSummary):
+    """A change with its edits and how far each object has come."""
+
+    edits = EditsField()
+    failure = FailureField(allow_null=True)
+    objects = CarriedDocument(many=True, source="objects_carried.all")
+
+
+_LISTS = ("fields", "objects", "errors", "warnings", "stale")
+PLAN_SCHEMA = {
+    "type": "object",
+    "description": "What a change does: figures, objects of the cluster, errors, warnings, what moved since its base, "
+    "who has to approve it, and its impact.",
+    "required": ["base_version", "tree_version", *_LISTS, "approval", "impact"],
+    "properties": {
+        "base_version": {"type": "integer"},
+        "tree_version": {"type": "integer"},
+        **{name: {"type": "array", "items": {"type": "object", "additionalProperties": True}} for name in _LISTS},
+        "approval": {"type": "object", "additionalProperties": True},
+        "impact": {"type": ["object", "null"], "additionalProperties": True},
+    },
+    "additionalProperties": True,
+}
+
+
+class ChangeInput(serializers.Serializer[Any]):
+    """A change to draft."""
+
+    cluster = ReferenceField()
+    edits = EditsField()
+    reason = serializers.CharField(max_length=1000, required=False, allow_blank=True, default="")
+    apply_at = serializers.DateTimeField(required=False, allow_null=True, default=None)
+
+
+class ChangePatch(serializers.Serializer[Any]):
+    """What may change in a draft. ``rebase``: accept what was changed since it was made."""
+
+    edits = EditsField(required=False)
+    reason = serializers.CharField(max_length=1000, required=False, allow_blank=True)
+    apply_at = serializers.DateTimeField(required=False, allow_null=True)
+    rebase = serializers.BooleanField(required=False, default=False)
+
+
+class ApplyInput(serializers.Serializer[Any]):
+    """When to apply it (now by default), and on which plan that was decided."""
+
+    apply_at = serializers.DateTimeField(required=False, allow_null=True, default=None)
+    reason = serializers.CharField(max_length=1000, required=False, allow_blank=True)
+    base_version = serializers.IntegerField(required=False, allow_null=True, default=None)
+
+
+class SayWhy(serializers.Serializer[Any]):
+    """Why."""
+
+    reason = serializers.CharField(max_length=1000, required=False, allow_blank=True, default="")
+
+
+class RollBackInput(SayWhy):
+    """Why, and whether the change that undoes it is applied at once instead of waiting for a review."""
+
+    apply = serializers.BooleanField(required=False, default=False)
