@@ -6,14 +6,17 @@ nothing else, so that an object out of sight is not there: a 404, never a 403.
 
 from __future__ import annotations
 
+from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import QuerySet
+from django.db.models import Count, Exists, OuterRef, QuerySet
+from django.db.models.functions import Now
 
 from tidesched_web.accounts.models import (
     AccessLink,
     ApiToken,
     BusinessLine,
     Membership,
+    PlatformRole,
     Project,
     Tenant,
     TenantRole,
@@ -75,6 +78,25 @@ def visible_users(access: Access) -> QuerySet[User]:
     if access.everything:
         return users
     return users.filter(memberships__tenant_id__in=access.admin_of).distinct()
+
+
+def users_listed(access: Access) -> QuerySet[User]:
+    """Visible accounts with ``tenants_count`` and ``invited``: whether a link of theirs can still be used."""
+    links = AccessLink.objects.filter(AccessLink.LIVE, user=OuterRef("pk"), expires_at__gt=Now())
+    return visible_users(access).annotate(tenants_count=Count("memberships"), invited=Exists(links))
+
+
+def memberships_of(user: User) -> list[Membership]:
+    """The tenants of an account, for whoever may see that account."""
+    return list(Membership.objects.filter(user=user).select_related("tenant").order_by("tenant__slug")[:200])
+
+
+def only_admin_who_signs_in(user: User) -> bool:
+    """Whether the platform would be left without an admin who can sign in."""
+    if not user.is_platform_admin:
+        return False
+    others = User.objects.filter(is_active=True, platform_role=PlatformRole.ADMIN).exclude(pk=user.pk)
+    return not others.exclude(password__startswith=UNUSABLE_PASSWORD_PREFIX).exists()
 
 
 def known_users(access: Access) -> QuerySet[User]:

@@ -48,6 +48,11 @@ def ruling_policy(cluster: Cluster) -> PolicyRevision | None:
     return PolicyRevision.objects.filter(cluster=cluster, valid=True).order_by("-number").first()
 
 
+def newest_policy(cluster: Cluster) -> PolicyRevision | None:
+    """The revision of the highest number, also one that no session can run under."""
+    return PolicyRevision.objects.filter(cluster=cluster).order_by("-number").first()
+
+
 def foreign_key_ids() -> list[str]:
     """Ids of keys that made stored credentials and that this process does not have."""
     used = set(Cluster.objects.exclude(credentials_key_id="").values_list("credentials_key_id", flat=True))

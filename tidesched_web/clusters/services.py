@@ -134,20 +134,38 @@ def set_mode(*, cluster: Cluster, mode: str, actor: str, reason: str) -> Cluster
 
 
 @transaction.atomic
-def set_policy(*, cluster: Cluster, text: str, actor: str, reason: str = "", released: bool = False) -> PolicyRevision:
+def set_policy(
+    *,
+    cluster: Cluster,
+    text: str,
+    actor: str,
+    reason: str = "",
+    released: bool = False,
+    version: int | None = None,
+) -> PolicyRevision:
     """Store a policy text as the next revision; the same text as the newest one changes nothing.
 
-    ``released`` says that nobody needs to see a dry run first: right for the first policy of a new cluster only.
+    A text that no session could run under is refused and the last good one goes on ruling. ``version`` is the number
+    of the newest revision that the author looked at. ``released`` says that nobody needs to see a dry run first: right
+    for the first policy of a new cluster only.
     """
     from tidesched_web.engine.bridge import policy_problem  # the engine is heavy: only this service needs it here
 
     lock_row(Cluster, cluster.pk)
     newest = PolicyRevision.objects.filter(cluster=cluster).order_by("-number").first()
+    number = newest.number if newest else 0
+    if version is not None and version != number:
+        said = _("Somebody changed the policy meanwhile: you looked at revision %(seen)s, the newest is %(now)s.")
+        raise DomainError("stale", said % {"seen": version, "now": number}, {"etag": f'"{number}"', "version": number})
     if newest is not None and newest.text == text:
         return newest
     problem = policy_problem(text)
     if problem is not None:
-        raise DomainError("invalid_policy", str(problem["message"]), {"policy_error": problem})
+        place = {"pointer": "/text", "code": "invalid_policy", "detail": str(problem["message"])}
+        figures = {"line": problem.get("line"), "hint": problem.get("hint")}
+        raise DomainError(
+            "invalid_policy", place["detail"], {"policy_error": problem, "errors": [{**place, **figures}]}
+        )
     revision = PolicyRevision.objects.create(
         cluster=cluster,
         number=newest.number + 1 if newest else 1,

@@ -17,13 +17,16 @@ FILES = {
     "@tabler/core/dist/js/tabler.min.js": "tabler.min.js",
 }
 ICONS = (
-    "activity", "alert-circle", "alert-triangle", "arrow-back-up", "arrow-right", "arrows-exchange", "arrows-split-2",
-    "ban", "barbell", "bell", "bolt", "box", "calendar-time", "check", "chevron-right", "circle-check", "circle-dashed",
-    "circle-x", "clock", "copy", "cpu", "device-desktop", "door-enter", "download", "file-text", "filter",
-    "help-circle", "history", "hourglass", "info-circle", "key", "keyboard", "language", "layout-dashboard", "link",
-    "lock", "lock-open", "lock-pause", "logout", "menu-2", "minus", "moon", "packages", "player-pause", "player-play",
-    "player-stop", "question-mark", "refresh", "ripple", "search", "send", "server-2", "shield-check", "sitemap",
-    "stack-2", "sun", "table", "trash", "user-circle", "users", "world", "x",
+    "activity", "adjustments", "alert-circle", "alert-triangle", "arrow-back-up", "arrow-bar-to-down",
+    "arrow-bar-to-right", "arrow-forward-up", "arrow-right", "arrows-exchange", "arrows-split-2", "ban", "barbell",
+    "bell", "bolt", "box", "briefcase", "calendar-event", "calendar-time", "chart-treemap", "check", "chevron-right",
+    "chevrons-down", "chevrons-up", "circle-check", "circle-dashed", "circle-plus", "circle-x", "clipboard", "clock",
+    "copy", "cpu", "device-desktop", "door-enter", "download", "edit", "eye", "file-diff", "file-text", "filter",
+    "folder", "git-compare", "help-circle", "history", "hourglass", "info-circle", "key", "keyboard", "language",
+    "layout-dashboard", "link", "list-tree", "lock", "lock-open", "lock-pause", "logout", "menu-2", "minus", "moon",
+    "packages", "player-pause", "player-play", "player-stop", "question-mark", "refresh", "ripple", "rotate", "search",
+    "send", "server-2", "shield-check", "sitemap", "stack-2", "sun", "table", "tag", "trash", "upload", "user-check",
+    "user-circle", "user-off", "user-plus", "users", "users-group", "world", "x",
 )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from tidesched_web.console.figures import base
 from tidesched_web.console.figures import usage as usage_figure
 from tidesched_web.console.forms.filters import QueueFilter
 from tidesched_web.console.page import Page, page
+from tidesched_web.console.queue_edit import acts_on
 from tidesched_web.quota.models import Queue
 from tidesched_web.quota.selectors import card_quota_of
 from tidesched_web.scheduling.selectors import queues_with_usage, usage_points, waiting_cards_of
@@ -96,7 +97,8 @@ def queues(this: Page) -> HttpResponse:
         line += "; " + ngettext(
             "%(n)s waits although it is below its quota", "%(n)s wait although they are below their quota", starved
         ) % {"n": amounts.number(starved)}
-    return this.render("queues/queues.html", {"rows": rows, "form": form, "line": f"{line}."})
+    makes = this.access.administers or bool(this.access.admin_of)
+    return this.render("queues/queues.html", {"rows": rows, "form": form, "line": f"{line}.", "makes": makes})
 
 
 @page(section="queues", topics="sessions queues usage")
@@ -115,6 +117,7 @@ def queue(this: Page, name: str) -> HttpResponse:
             "running": [gang for gang in gangs if not gang.needs],
             "chart": _usage_chart(this, found, cards) if cards else None,
             "manifests": manifests.for_queue(found, cards),
+            **acts_on(this, found),
         },
     )
 

@@ -8,6 +8,7 @@ from tidesched_web.console import (
     clusters,
     gangs,
     help_page,
+    manage_urls,
     nodes,
     overview,
     queues,
@@ -46,4 +47,5 @@ urlpatterns = [
     path("clusters/<slug:slug>/nodes/", nodes.nodes, name="nodes"),
     path("clusters/<slug:slug>/alerts/", alerts.alerts, name="alerts"),
     path("clusters/<slug:slug>/alerts/<int:pk>/resolve/", alerts.resolve, name="resolve_alert"),
+    *manage_urls.urlpatterns,
 ]

@@ -40,7 +40,8 @@ def _quotas(owner: Model, column: str) -> Dependents:
     rows = [
         f"{card}: {count}" for card, count in cards.order_by("card_type__name").values_list("card_type__name", "cards")
     ]
-    compute = ComputeQuota.objects.filter(**{column: owner}).count()
+    # A queue's cpu and memory are fields of its own.
+    compute = 0 if isinstance(owner, Queue) else ComputeQuota.objects.filter(**{column: owner}).count()
     return Dependents("quota", len(rows) + compute, tuple(rows[:SHOWN]), blocks=False)
 
 

@@ -1,0 +1,105 @@
+"""Card types of a cluster: found on its nodes, or declared ahead of them."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from tidesched_web.clusters.models import CardType
+from tidesched_web.clusters.selectors import card_names, visible_card_types
+from tidesched_web.console.edit_pages import delete_page, edit_page
+from tidesched_web.console.forms.catalogue import CardTypeEditForm, CardTypeFilter, CardTypeForm
+from tidesched_web.console.forms.edit import ReasonForm
+from tidesched_web.console.intent import carried
+from tidesched_web.console.page import Page, page
+from tidesched_web.console.paging import paged
+from tidesched_web.console.rights import need_administrator
+from tidesched_web.quota.dependent_selectors import dependents_of
+from tidesched_web.quota.selectors import with_promised
+
+
+@page(section="card_types")
+def card_types(this: Page) -> HttpResponse:
+    """What kinds of cards there are, how many, and how many are promised."""
+    form = CardTypeFilter(this.request.GET)
+    rows = form.apply(with_promised(visible_card_types(this.access).filter(cluster=this.cluster)))
+    part = paged(rows, ("name", "id"), this.request.GET.get("cursor", ""))
+    return this.render("card_types/card_types.html", {"page": part, "form": form})
+
+
+def _trail(this: Page) -> list[tuple[str, str]]:
+    slug = this.cluster.slug
+    return [
+        (this.cluster.name, reverse("console:cluster_overview", args=[slug])),
+        (_("Card types"), reverse("console:card_types", args=[slug])),
+    ]
+
+
+def _card(this: Page, pk: int) -> CardType:
+    found = visible_card_types(this.access).filter(cluster=this.cluster, pk=pk).first()
+    if found is None:
+        raise Http404
+    need_administrator(this)
+    return found
+
+
+@page(section="card_types")
+def card_type_new(this: Page) -> HttpResponse:
+    """Declare a card type before a node carries it, so that quota can be given for it."""
+    need_administrator(this)
+    form = CardTypeForm(this.request.POST or None, parents=card_names(this.cluster))
+    if this.request.method == "POST" and form.is_valid():
+        name = form.cleaned_data["name"]
+        document = {field: value for field, value in form.document().items() if value is not None}
+        done = _("Card type %(name)s is declared.") % {"name": name}
+        reason = form.cleaned_data["reason"] or _("Declared ahead.")
+        if carried(this, form, {f"card-type/{name}": document}, done=done, reason=reason):
+            return redirect("console:card_types", this.cluster.slug)
+    return edit_page(
+        this,
+        "card_types/edit.html",
+        form,
+        title=_("Declare a card type"),
+        submit=_("Declare it"),
+        trail=_trail(this),
+    )
+
+
+@page(section="card_types")
+def card_type_edit(this: Page, pk: int) -> HttpResponse:
+    """Change a declared card type; what nodes say of a found one is not for editing."""
+    found = _card(this, pk)
+    if found.discovered:
+        raise Http404
+    start = {"resource": found.resource, "kind": found.kind, "parent": found.parent.name if found.parent else ""}
+    parents = [name for name in card_names(this.cluster) if name != found.name]
+    form = CardTypeEditForm(this.request.POST or None, initial=start, parents=parents)
+    if this.request.method == "POST" and form.is_valid():
+        reason = form.cleaned_data["reason"] or _("Corrected.")
+        if carried(this, form, {f"card-type/{found.name}": form.document()}, reason=reason):
+            return redirect("console:card_types", this.cluster.slug)
+    title = _("Edit %(name)s") % {"name": found.name}
+    return edit_page(this, "card_types/edit.html", form, title=title, submit=_("Save"), trail=_trail(this))
+
+
+@page(section="card_types")
+def card_type_delete(this: Page, pk: int) -> HttpResponse:
+    """Take a declared card type back."""
+    found = _card(this, pk)
+    protected = [_("Nodes carry it: it goes when they are gone.")] if found.discovered or found.hardware else []
+    form = ReasonForm(this.request.POST or None)
+    if this.request.method == "POST" and form.is_valid() and not protected:
+        done = _("Card type %(name)s is deleted.") % {"name": found.name}
+        if carried(this, form, {f"card-type/{found.name}": None}, done=done):
+            return redirect("console:card_types", this.cluster.slug)
+    return delete_page(
+        this,
+        form,
+        title=_("Delete card type %(name)s?") % {"name": found.name},
+        submit=_("Delete the card type"),
+        trail=_trail(this),
+        dependents=dependents_of(found),
+        protected=protected,
+    )

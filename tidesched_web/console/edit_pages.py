@@ -1,0 +1,54 @@
+"""Pages with one form: edit or make something, and ask once more before it is deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.http import HttpResponse
+
+from tidesched_web.console.forms.edit import EditForm
+from tidesched_web.console.page import Page
+from tidesched_web.quota.dependent_selectors import Dependents
+
+
+def edit_page(
+    this: Page,
+    template: str,
+    form: EditForm,
+    *,
+    title: str,
+    submit: str,
+    trail: list[tuple[str, str]],
+    **more: object,
+) -> HttpResponse:
+    """A page with one form; "cancel" leads to the last step of the trail."""
+    context = {"form": form, "title": title, "submit": submit, "trail": trail, "back": trail[-1][1], **more}
+    return this.render(template, context, status=400 if form.errors else 200)
+
+
+def delete_page(
+    this: Page,
+    form: EditForm,
+    *,
+    title: str,
+    submit: str,
+    trail: list[tuple[str, str]],
+    dependents: Sequence[Dependents],
+    protected: Sequence[str] = (),
+    template: str = "components/delete_page.html",
+    **more: object,
+) -> HttpResponse:
+    """A page that asks once more, with what depends on the object and what stands in the way."""
+    blocked = bool(protected) or any(group.blocks for group in dependents)
+    context = {
+        "form": form,
+        "title": title,
+        "submit": submit,
+        "trail": trail,
+        "back": trail[-1][1],
+        "dependents": sorted(dependents, key=lambda group: not group.blocks),
+        "protected": protected,
+        "blocked": blocked,
+        **more,
+    }
+    return this.render(template, context, status=400 if form.errors else 200)

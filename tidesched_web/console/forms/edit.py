@@ -1,0 +1,93 @@
+"""What the forms that change something share: their look, the reason, and the service's refusals at their fields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from django import forms
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from tidesched_web.common.errors import DomainError
+
+# The service's words are exact and English; these are the reader's, where one sentence fits every case.
+WORDS: Mapping[str, str | Promise] = {
+    "already_exists": _("There is one of this name already."),
+    "permission_denied": _("You may not do this."),
+    "conflict": _("Somebody was faster: look at the present state, then try again."),
+}
+
+
+def reason_field(*, required: bool = True) -> forms.CharField:
+    """Why: asked for where an intent changes."""
+    return forms.CharField(
+        label=_("Reason"),
+        max_length=1000,
+        required=required,
+        help_text=_("It is kept in the audit log with your name."),
+        widget=forms.Textarea(attrs={"rows": 2}),
+        error_messages={"required": _("Say why: the reason goes into the audit log.")},
+    )
+
+
+class EditForm(forms.Form):
+    """A form whose values a service writes. ``pointers`` maps the service's names of fields to the form's."""
+
+    pointers: ClassVar[Mapping[str, str]] = {}
+
+    version = forms.IntegerField(required=False, widget=forms.HiddenInput)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            kind = "form-control"
+            if isinstance(field.widget, forms.Select):
+                kind = "form-select"
+            elif isinstance(field.widget, forms.CheckboxInput | forms.RadioSelect):
+                kind = "form-check-input"
+            field.widget.attrs.setdefault("class", kind)
+
+    def values(self) -> dict[str, Any]:
+        """What the reader sent, as keywords of a service; the hidden version where the page showed one."""
+        found = dict(self.cleaned_data)
+        if found.get("version") is None:
+            found.pop("version", None)
+        return found
+
+    def saved(self, act: Callable[..., object], **arguments: Any) -> bool:
+        """Run the service; what it refuses is said at the fields, and everything that was typed stays."""
+        try:
+            act(**arguments)
+        except DomainError as error:
+            self.refuse(error)
+            return False
+        return True
+
+    def refuse(self, error: DomainError) -> None:
+        """Say a refusal at the fields that it names, the rest above the form."""
+        entries = error.extra.get("errors") or [{"pointer": "", "code": error.code, "detail": error.message}]
+        for entry in entries:
+            name = self._field_of(entry)
+            own = WORDS.get(entry["code"]) if name else None
+            self.add_error(name, own or entry["detail"])
+
+    def _field_of(self, entry: Mapping[str, Any]) -> str | None:
+        """The form's field that an error is about; None where it is about something that is not shown here."""
+        pointer = entry.get("field") or entry["pointer"]
+        steps = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/") if step]
+        for step in reversed(steps):
+            name = self.pointers.get(step, step)
+            if name in self.fields and not isinstance(self.fields[name].widget, forms.HiddenInput):
+                return name
+        return None
+
+    def visible(self) -> list[forms.BoundField]:
+        """The fields that a reader sees."""
+        return self.visible_fields()
+
+
+class ReasonForm(EditForm):
+    """Only a reason."""
+
+    reason = reason_field()

@@ -1,0 +1,123 @@
+"""Forms and filters of tenants, projects and business lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django import forms
+from django.db.models import Q, QuerySet
+from django.utils.translation import gettext_lazy as _
+
+from tidesched_web.accounts.models import Tenant
+from tidesched_web.console.forms.edit import EditForm
+from tidesched_web.console.forms.filters import FilterForm
+
+SLUG_HELP = _(
+    "Letters, digits and “-”, at most 63. It stands in addresses, labels and files, and cannot be changed later."
+)
+PLATFORM = "-"
+
+
+def slug_field() -> forms.SlugField:
+    """The name that stays."""
+    return forms.SlugField(
+        label=_("Short name"),
+        max_length=63,
+        help_text=SLUG_HELP,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+        error_messages={"invalid": _("Only letters, digits, “-” and “_”.")},
+    )
+
+
+def name_field(*, required: bool = True) -> forms.CharField:
+    """The name that people read."""
+    return forms.CharField(label=_("Name"), max_length=120, required=required)
+
+
+class TenantEditForm(EditForm):
+    """What may change in a tenant."""
+
+    name = name_field()
+    description = forms.CharField(
+        label=_("Description"), max_length=2000, required=False, widget=forms.Textarea(attrs={"rows": 3})
+    )
+
+
+class TenantForm(TenantEditForm):
+    """A new tenant."""
+
+    slug = slug_field()
+    field_order = ("slug", "name", "description")
+
+
+class NameForm(EditForm):
+    """What may change in a project or business line."""
+
+    name = name_field()
+
+
+class TenantChoice(EditForm):
+    """A form with the tenants that the reader may choose from."""
+
+    tenant = forms.ChoiceField(label=_("Tenant"))
+
+    def __init__(self, *args: Any, tenants: Iterable[Tenant], platform: bool = False, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.tenants = {tenant.slug: tenant for tenant in tenants}
+        first = [("", _("choose one"))] if len(self.tenants) + platform != 1 else []
+        whole = [(PLATFORM, _("the platform itself"))] if platform else []
+        listed = [(slug, f"{tenant.name} ({slug})") for slug, tenant in self.tenants.items()]
+        self.fields["tenant"].choices = [*first, *whole, *listed]  # type: ignore[attr-defined]
+
+    def values(self) -> dict[str, Any]:
+        """With the tenant itself in place of its short name."""
+        found = super().values()
+        return found | {"tenant": self.tenants.get(found["tenant"])}
+
+
+class ProjectForm(TenantChoice):
+    """A new project."""
+
+    slug = slug_field()
+    name = name_field(required=False)
+    field_order = ("tenant", "slug", "name")
+
+
+class BusinessLineForm(ProjectForm):
+    """A new business line."""
+
+
+class SearchFilter(FilterForm):
+    """A list that is searched by name."""
+
+    q = forms.CharField(label=_("Name"), max_length=63)
+
+    def apply(self, rows: QuerySet[Any]) -> QuerySet[Any]:
+        """Narrow the list."""
+        text = self.value("q").replace("\0", "")
+        return rows.filter(Q(name__icontains=text) | Q(slug__icontains=text)) if text else rows
+
+
+class OfTenantFilter(SearchFilter):
+    """A list of what belongs to tenants."""
+
+    tenant = forms.ChoiceField(label=_("Tenant"))
+
+    def __init__(self, data: Any, tenants: Iterable[Tenant], *, platform: bool = False) -> None:
+        self.listed = [(tenant.slug, tenant.name) for tenant in tenants]
+        self.whole = [(PLATFORM, _("the platform itself"))] if platform else []
+        super().__init__(data)
+
+    def is_valid(self) -> bool:
+        """Give the select its choices first."""
+        self.fields["tenant"].choices = [("", _("any")), *self.whole, *self.listed]  # type: ignore[attr-defined]
+        return super().is_valid()
+
+    def apply(self, rows: QuerySet[Any]) -> QuerySet[Any]:
+        """Narrow the list."""
+        rows = super().apply(rows)
+        slug = self.value("tenant")
+        if slug == PLATFORM:
+            return rows.filter(tenant__isnull=True)
+        return rows.filter(tenant__slug=slug) if slug else rows

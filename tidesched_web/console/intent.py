@@ -1,0 +1,46 @@
+"""Pages that write one object of a cluster's tree: a change of its own, with reason, approval and roll back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib import messages
+from django.utils.translation import gettext as _
+
+from tidesched_web.changes import services
+from tidesched_web.changes.models import ChangeState, QuotaChange
+from tidesched_web.common.errors import DomainError
+from tidesched_web.console.forms.edit import EditForm
+from tidesched_web.console.page import Page
+
+
+def carried(
+    this: Page, form: EditForm, edits: Mapping[str, Any], *, key: str = "", done: str = "", reason: str | None = None
+) -> QuotaChange | None:
+    """Carry ``edits`` out and say what came of it; None where it was refused (the form says why).
+
+    ``key`` names the object whose version the form looked at.
+    """
+    values = form.cleaned_data
+    versions = {key: values["version"]} if key and values.get("version") is not None else {}
+    try:
+        change = services.carry_out(
+            cluster=this.cluster,
+            edits=edits,
+            access=this.access,
+            reason=values["reason"] if reason is None else reason,
+            source="console",
+            versions=versions,
+        )
+    except DomainError as error:
+        form.refuse(error)
+        return None
+    if change.pk is None:
+        messages.info(this.request, _("Nothing was changed: it is so already."))
+    elif change.state == ChangeState.WAITING:
+        text = _("Change %(number)s waits for somebody else's approval; nothing is changed until then.")
+        messages.warning(this.request, text % {"number": change.pk})
+    else:
+        messages.success(this.request, done or _("The changes are saved and go to the cluster."))
+    return change

@@ -1,0 +1,185 @@
+"""A cluster's policy: the scheduler's conf with lint, difference and impact, its revisions, roll back and release."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from tidesched_web.changes import impact
+from tidesched_web.clusters import services
+from tidesched_web.clusters.models import PolicyRevision
+from tidesched_web.clusters.selectors import visible_policies
+from tidesched_web.console.edit_pages import edit_page
+from tidesched_web.console.forms.edit import ReasonForm
+from tidesched_web.console.forms.policy import APPLY, PolicyForm
+from tidesched_web.console.page import Page, page
+from tidesched_web.console.paging import paged
+from tidesched_web.console.rights import need_administrator
+from tidesched_web.console.text_differences import text_lines
+from tidesched_web.engine.policy_check import policy_findings
+
+
+def _revisions(this: Page) -> list[PolicyRevision]:
+    """The newest revisions with their texts; what rules is among them."""
+    return list(visible_policies(this.access).filter(cluster=this.cluster).order_by("-number")[:20])
+
+
+def _ruling(revisions: list[PolicyRevision]) -> PolicyRevision | None:
+    return next((revision for revision in revisions if revision.valid), None)
+
+
+@page(section="policy")
+def policy(this: Page) -> HttpResponse:
+    """The text that rules; a POST checks another one, or applies it."""
+    cluster, revisions = this.cluster, _revisions(this)
+    ruling = _ruling(revisions)
+    newest = revisions[0].number if revisions else 0
+    start = {"text": ruling.text if ruling else "", "version": newest}
+    form = PolicyForm(this.request.POST or None, initial=start)
+    checked: dict[str, Any] = {}
+    if this.request.method == "POST":
+        need_administrator(this)
+        if form.is_valid():
+            values = dict(form.cleaned_data)  # a refusal takes its field out of the form's own
+            if values["act"] == APPLY and _applied(this, form, newest):
+                return redirect("console:policy", cluster.slug)
+            checked = _checked(this, values["text"], ruling)
+    elif this.access.administers:
+        impact.warm(cluster.pk)
+    findings = checked.get("findings", policy_findings(ruling.text) if ruling else [])
+    return this.render(
+        "policy/policy.html",
+        {
+            "form": form,
+            "ruling": ruling,
+            "revisions": revisions,
+            "checked": checked,
+            "findings": findings,
+            "errors": sum(finding["severity"] == "error" for finding in findings),
+            "history": len(revisions) == 20,
+        },
+        status=400 if form.errors else 200,
+    )
+
+
+def _applied(this: Page, form: PolicyForm, newest: int) -> bool:
+    values = form.cleaned_data
+    done = form.saved(
+        services.set_policy,
+        cluster=this.cluster,
+        text=values["text"],
+        reason=values["reason"].strip(),
+        version=newest if values["version"] is None else values["version"],
+        actor=this.access.actor,
+    )
+    if done:
+        text = _("The policy is stored. Sessions run under it now, but send nothing until you release it.")
+        messages.success(this.request, text)
+    return done
+
+
+def _checked(this: Page, text: str, ruling: PolicyRevision | None) -> dict[str, Any]:
+    """What the text is worth: findings, difference to what rules, and what the next session would do otherwise."""
+    findings = policy_findings(text)
+    broken = any(finding["severity"] == "error" for finding in findings)
+    lines = text_lines(ruling.text if ruling else "", text)
+    found: dict[str, Any] = {"findings": findings, "lines": lines, "broken": broken, "same": not lines}
+    if lines and not broken:
+        found["impact"] = impact.impact_of_policy(
+            this.cluster, text, access=this.access, subject=f"policy:{this.cluster.pk}:{this.user.pk}"
+        )
+    return found
+
+
+def _revision(this: Page, number: int) -> PolicyRevision:
+    found = visible_policies(this.access).filter(cluster=this.cluster, number=number).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+def _trail(this: Page) -> list[tuple[str, str]]:
+    slug = this.cluster.slug
+    return [
+        (this.cluster.name, reverse("console:cluster_overview", args=[slug])),
+        (_("Policy"), reverse("console:policy", args=[slug])),
+    ]
+
+
+@page(section="policy")
+def policies(this: Page) -> HttpResponse:
+    """Every revision, the newest first."""
+    rows = visible_policies(this.access).filter(cluster=this.cluster)
+    part = paged(rows, ("-number",), this.request.GET.get("cursor", ""))
+    return this.render("policy/policies.html", {"page": part, "trail": _trail(this)})
+
+
+@page(section="policy")
+def policy_revision(this: Page, number: int) -> HttpResponse:
+    """One revision: its text, what it changed, who and why."""
+    found = _revision(this, number)
+    rows = visible_policies(this.access).filter(cluster=this.cluster)
+    before = rows.filter(number__lt=number).order_by("-number").first()
+    ruling = rows.filter(valid=True).order_by("-number").first()
+    return this.render(
+        "policy/revision.html",
+        {
+            "revision": found,
+            "before": before,
+            "lines": text_lines(before.text if before else "", found.text),
+            "rules": ruling is not None and ruling.pk == found.pk,
+            "trail": _trail(this),
+        },
+    )
+
+
+@page(section="policy")
+def policy_roll_back(this: Page, number: int) -> HttpResponse:
+    """Go back to the text of an earlier revision: as a new one, with its own reason and its own dry run."""
+    found = _revision(this, number)
+    need_administrator(this)
+    revisions = _revisions(this)
+    newest = revisions[0]
+    form = ReasonForm(this.request.POST or None, initial={"version": newest.number})
+    if this.request.method == "POST" and form.is_valid():
+        values = form.cleaned_data
+        if form.saved(
+            services.set_policy,
+            cluster=this.cluster,
+            text=found.text,
+            reason=values["reason"],
+            version=values["version"],
+            actor=this.access.actor,
+        ):
+            messages.success(this.request, _("Revision %(number)s is back.") % {"number": found.number})
+            return redirect("console:policy", this.cluster.slug)
+    ruling = _ruling(revisions)
+    return edit_page(
+        this,
+        "policy/roll_back.html",
+        form,
+        title=_("Go back to revision %(number)s?") % {"number": found.number},
+        submit=_("Go back"),
+        trail=_trail(this),
+        lines=text_lines(ruling.text if ruling else "", found.text),
+    )
+
+
+@require_POST
+@page(section="policy")
+def policy_release(this: Page, number: int) -> HttpResponse:
+    """Let sessions send what they decide under a revision, after somebody has seen what they would do."""
+    found = _revision(this, number)
+    need_administrator(this)
+    if services.release_policy(revision=found, actor=this.access.actor):
+        text = _("The policy is released: from the next session on, what it decides is sent.")
+        messages.success(this.request, text)
+    else:
+        messages.info(this.request, _("It was released already."))
+    return redirect("console:policy", this.cluster.slug)

@@ -1,0 +1,152 @@
+"""Priority classes of a cluster: four levels by default, and the explicit act of replacing a live value."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from tidesched_web.console.edit_pages import delete_page, edit_page
+from tidesched_web.console.forms.catalogue import (
+    NameFilter,
+    PriorityClassEditForm,
+    PriorityClassForm,
+    ReplaceClassForm,
+)
+from tidesched_web.console.forms.edit import ReasonForm
+from tidesched_web.console.intent import carried
+from tidesched_web.console.page import Page, page
+from tidesched_web.console.paging import paged
+from tidesched_web.console.rights import need_administrator
+from tidesched_web.quota.models import PriorityClass
+from tidesched_web.quota.selectors import visible_priority_classes
+from tidesched_web.quota.services import DEFAULT_PRIORITY_CLASSES
+
+
+@page(section="priority_classes")
+def priority_classes(this: Page) -> HttpResponse:
+    """The classes, the highest first, and which of the four defaults are missing."""
+    form = NameFilter(this.request.GET)
+    rows = visible_priority_classes(this.access).filter(cluster=this.cluster)
+    missing = sorted(set(DEFAULT_PRIORITY_CLASSES).difference(rows.values_list("name", flat=True)))
+    part = paged(form.apply(rows), ("-value", "name", "id"), this.request.GET.get("cursor", ""))
+    context = {"page": part, "form": form, "missing": missing}
+    return this.render("priority_classes/priority_classes.html", context)
+
+
+def _trail(this: Page) -> list[tuple[str, str]]:
+    slug = this.cluster.slug
+    return [
+        (this.cluster.name, reverse("console:cluster_overview", args=[slug])),
+        (_("Priority classes"), reverse("console:priority_classes", args=[slug])),
+    ]
+
+
+def _class(this: Page, name: str) -> PriorityClass:
+    found = visible_priority_classes(this.access).filter(cluster=this.cluster, name=name).first()
+    if found is None:
+        raise Http404
+    need_administrator(this)
+    return found
+
+
+@require_POST
+@page(section="priority_classes")
+def priority_class_defaults(this: Page) -> HttpResponse:
+    """Make those of the four default levels that are missing."""
+    need_administrator(this)
+    had = set(visible_priority_classes(this.access).filter(cluster=this.cluster).values_list("name", flat=True))
+    edits = {
+        f"priority-class/{name}": {"value": value}
+        for name, value in DEFAULT_PRIORITY_CLASSES.items()
+        if name not in had
+    }
+    form = ReasonForm({"reason": _("The four default levels.")})
+    if form.is_valid() and edits:
+        carried(this, form, edits, done=_("The missing default classes are made and go to the cluster."))
+    return redirect("console:priority_classes", this.cluster.slug)
+
+
+@page(section="priority_classes")
+def priority_class_new(this: Page) -> HttpResponse:
+    """Make a class."""
+    need_administrator(this)
+    form = PriorityClassForm(this.request.POST or None)
+    if this.request.method == "POST" and form.is_valid():
+        name = form.cleaned_data["name"]
+        document = {field: value for field, value in form.document().items() if value is not None}
+        done = _("Priority class %(name)s is made and goes to the cluster.") % {"name": name}
+        if carried(this, form, {f"priority-class/{name}": document}, done=done):
+            return redirect("console:priority_classes", this.cluster.slug)
+    return edit_page(
+        this,
+        "priority_classes/edit.html",
+        form,
+        title=_("New priority class"),
+        submit=_("Make the class"),
+        trail=_trail(this),
+    )
+
+
+@page(section="priority_classes")
+def priority_class_edit(this: Page, name: str) -> HttpResponse:
+    """Change the fields that Kubernetes lets one change."""
+    found = _class(this, name)
+    start = {
+        "description": found.description,
+        "global_default": found.global_default,
+        "version": found.version,
+    }
+    form = PriorityClassEditForm(this.request.POST or None, initial=start)
+    key = f"priority-class/{found.name}"
+    if this.request.method == "POST" and form.is_valid() and carried(this, form, {key: form.document()}, key=key):
+        return redirect("console:priority_classes", this.cluster.slug)
+    title = _("Edit %(name)s") % {"name": found.name}
+    return edit_page(
+        this, "priority_classes/edit.html", form, title=title, submit=_("Save"), trail=_trail(this), live=found
+    )
+
+
+@page(section="priority_classes")
+def priority_class_replace(this: Page, name: str) -> HttpResponse:
+    """Give a live class another value: it is deleted and made anew."""
+    found = _class(this, name)
+    start = {"value": found.value, "preemption_policy": found.preemption_policy, "version": found.version}
+    form = ReplaceClassForm(this.request.POST or None, initial=start)
+    key = f"priority-class/{found.name}"
+    if this.request.method == "POST" and form.is_valid():
+        done = _("Priority class %(name)s is being replaced.") % {"name": found.name}
+        if carried(this, form, {key: form.document()}, key=key, done=done):
+            return redirect("console:priority_classes", this.cluster.slug)
+    return edit_page(
+        this,
+        "priority_classes/replace.html",
+        form,
+        title=_("Replace %(name)s") % {"name": found.name},
+        submit=_("Replace the class"),
+        trail=_trail(this),
+        live=found,
+    )
+
+
+@page(section="priority_classes")
+def priority_class_delete(this: Page, name: str) -> HttpResponse:
+    """Delete a class; pods that have it keep their number."""
+    found = _class(this, name)
+    form = ReasonForm(this.request.POST or None, initial={"version": found.version})
+    key = f"priority-class/{found.name}"
+    if this.request.method == "POST" and form.is_valid():
+        done = _("Priority class %(name)s is deleted.") % {"name": found.name}
+        if carried(this, form, {key: None}, key=key, done=done):
+            return redirect("console:priority_classes", this.cluster.slug)
+    return delete_page(
+        this,
+        form,
+        title=_("Delete priority class %(name)s?") % {"name": found.name},
+        submit=_("Delete the class"),
+        trail=_trail(this),
+        dependents=[],
+        template="priority_classes/delete.html",
+    )

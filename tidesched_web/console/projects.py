@@ -1,0 +1,133 @@
+"""Projects: spaces inside a tenant that inference queues belong to."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from tidesched_web.accounts.models import Project
+from tidesched_web.accounts.selectors import visible_tenants
+from tidesched_web.console.edit_pages import delete_page, edit_page
+from tidesched_web.console.forms.edit import ReasonForm
+from tidesched_web.console.forms.owners import NameForm, OfTenantFilter, ProjectForm
+from tidesched_web.console.page import Page, page
+from tidesched_web.console.paging import paged
+from tidesched_web.console.rights import manages, need_admin_of
+from tidesched_web.quota import services
+from tidesched_web.quota.dependent_selectors import dependents_of
+from tidesched_web.quota.owner_selectors import projects_listed, tenants_managed
+from tidesched_web.quota.selectors import limits_of, visible_queues, with_limits
+
+
+@page(section="projects")
+def projects(this: Page) -> HttpResponse:
+    """The projects of the tenants that the reader belongs to."""
+    tenants = list(visible_tenants(this.access).order_by("slug")[:500])
+    form = OfTenantFilter(this.request.GET, tenants)
+    rows = form.apply(projects_listed(this.access))
+    part = paged(rows, ("tenant_id", "slug", "id"), this.request.GET.get("cursor", ""))
+    makes = any(manages(this.access, tenant.pk) for tenant in tenants)
+    return this.render("projects/projects.html", {"page": part, "form": form, "tenants": tenants, "makes": makes})
+
+
+def project_of(this: Page, tenant: str, slug: str) -> Project:
+    """The project of an address, or 404."""
+    found = with_limits(projects_listed(this.access), "project").filter(tenant__slug=tenant, slug=slug).first()
+    if found is None:
+        raise Http404
+    project: Project = found
+    return project
+
+
+def _trail(found: Project | None = None, *, itself: bool = False) -> list[tuple[str, str]]:
+    trail = [(_("Projects"), reverse("console:projects"))]
+    if found is not None:
+        trail.append((found.tenant.name, reverse("console:tenant", args=[found.tenant.slug])))
+    if found is not None and itself:
+        trail.append((found.name, reverse("console:project", args=[found.tenant.slug, found.slug])))
+    return trail
+
+
+@page(section="projects")
+def project(this: Page, tenant: str, project: str) -> HttpResponse:
+    """One project: its quota in each cluster and its queues."""
+    found = project_of(this, tenant, project)
+    clusters = {cluster.pk: cluster for cluster in this.clusters}
+    limits = [row | {"cluster": clusters[row["cluster"]]} for row in limits_of(found) if row["cluster"] in clusters]
+    queues = visible_queues(this.access).filter(project=found).order_by("cluster__name", "name")
+    return this.render(
+        "projects/project.html",
+        {
+            "project": found,
+            "limits": limits,
+            "queues": list(queues[:200]),
+            "trail": _trail(found),
+            "manages": manages(this.access, found.tenant_id),
+        },
+    )
+
+
+@page(section="projects")
+def project_new(this: Page) -> HttpResponse:
+    """Make a project in a tenant that one administers."""
+    tenants = list(tenants_managed(this.access))
+    start = {"tenant": this.request.GET.get("tenant", tenants[0].slug if len(tenants) == 1 else "")}
+    form = ProjectForm(this.request.POST or None, tenants=tenants, initial=start)
+    if this.request.method == "POST" and form.is_valid():
+        values = form.values()
+        need_admin_of(this, values["tenant"].pk)
+        if form.saved(services.create_project, **values, actor=this.access.actor):
+            messages.success(this.request, _("Project %(name)s is made.") % {"name": values["name"] or values["slug"]})
+            return redirect("console:project", values["tenant"].slug, values["slug"])
+    return edit_page(
+        this,
+        "projects/edit.html",
+        form,
+        title=_("New project"),
+        submit=_("Make the project"),
+        trail=_trail(),
+        missing=not tenants,
+    )
+
+
+@page(section="projects")
+def project_edit(this: Page, tenant: str, project: str) -> HttpResponse:
+    """Change what a project is called."""
+    found = project_of(this, tenant, project)
+    need_admin_of(this, found.tenant_id)
+    form = NameForm(this.request.POST or None, initial={"name": found.name, "version": found.version})
+    if (
+        this.request.method == "POST"
+        and form.is_valid()
+        and form.saved(services.update_project, project=found, **form.values(), actor=this.access.actor)
+    ):
+        messages.success(this.request, _("The changes are saved."))
+        return redirect("console:project", found.tenant.slug, found.slug)
+    title = _("Edit %(name)s") % {"name": found.name}
+    return edit_page(this, "projects/edit.html", form, title=title, submit=_("Save"), trail=_trail(found, itself=True))
+
+
+@page(section="projects")
+def project_delete(this: Page, tenant: str, project: str) -> HttpResponse:
+    """Delete a project, after a look at what depends on it."""
+    found = project_of(this, tenant, project)
+    need_admin_of(this, found.tenant_id)
+    form = ReasonForm(this.request.POST or None, initial={"version": found.version})
+    if (
+        this.request.method == "POST"
+        and form.is_valid()
+        and form.saved(services.delete_project, project=found, **form.values(), actor=this.access.actor)
+    ):
+        messages.success(this.request, _("Project %(name)s is deleted.") % {"name": found.name})
+        return redirect("console:tenant", found.tenant.slug)
+    return delete_page(
+        this,
+        form,
+        title=_("Delete project %(name)s?") % {"name": found.name},
+        submit=_("Delete the project"),
+        trail=_trail(found, itself=True),
+        dependents=dependents_of(found),
+    )

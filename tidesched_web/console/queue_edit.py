@@ -1,0 +1,180 @@
+"""Make, edit, close and delete a queue. A queue closes, drains, and only then goes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from tidesched_web.clusters.selectors import card_names
+from tidesched_web.console import amounts
+from tidesched_web.console.edit_pages import delete_page, edit_page
+from tidesched_web.console.forms.edit import ReasonForm
+from tidesched_web.console.forms.queue import QueueEditForm, QueueForm
+from tidesched_web.console.intent import carried
+from tidesched_web.console.page import Page, page
+from tidesched_web.console.rights import manages, need_admin_of
+from tidesched_web.quota.dependent_selectors import dependents_of
+from tidesched_web.quota.models import Queue, QueueState
+from tidesched_web.quota.owner_selectors import lines_managed, projects_managed
+from tidesched_web.quota.selectors import card_quota_of
+from tidesched_web.scheduling.selectors import queues_with_usage
+
+
+def _queue(this: Page, name: str) -> Queue:
+    found = queues_with_usage(this.access, this.cluster).filter(name=name).first()
+    if found is None:
+        raise Http404
+    need_admin_of(this, found.tenant_id)
+    return found
+
+
+def _trail(this: Page, found: Queue | None = None) -> list[tuple[str, str]]:
+    trail = [
+        (this.cluster.name, reverse("console:cluster_overview", args=[this.cluster.slug])),
+        (_("Queues"), reverse("console:queues", args=[this.cluster.slug])),
+    ]
+    if found is not None:
+        trail.append((found.name, reverse("console:queue", args=[this.cluster.slug, found.name])))
+    return trail
+
+
+@page(section="queues")
+def queue_new(this: Page) -> HttpResponse:
+    """Make a queue with its card quota."""
+    projects, lines = list(projects_managed(this.access)), list(lines_managed(this.access))
+    asked = this.request.GET.get("owner", "")
+    start: dict[str, Any] = {
+        "service_type": this.request.GET.get("service_type", "inference"),
+        "owner": f"project-{asked}" if asked.isdigit() else "",
+    }
+    form = QueueForm(
+        this.request.POST or None,
+        initial=start,
+        projects=projects,
+        lines=lines,
+        cards=card_names(this.cluster),
+        decides=this.access.administers,
+    )
+    if this.request.method == "POST" and form.is_valid():
+        name = form.cleaned_data["name"]
+        edits = {f"queue/{name}": form.document()}
+        done = _("Queue %(name)s is made and goes to the cluster.") % {"name": name}
+        if change := carried(this, form, edits, done=done):
+            there = change.pk is None or change.state != "waiting"
+            return redirect("console:queue", this.cluster.slug, name) if there else redirect(_trail(this)[-1][1])
+    return edit_page(
+        this,
+        "queues/edit.html",
+        form,
+        title=_("New queue"),
+        submit=_("Make the queue"),
+        trail=_trail(this),
+        missing=not projects and not lines,
+    )
+
+
+@page(section="queues")
+def queue_edit(this: Page, name: str) -> HttpResponse:
+    """Change a queue's settings and quotas."""
+    found = _queue(this, name)
+    start = {
+        "version": found.version,
+        "weight": found.weight,
+        "priority": found.priority,
+        "reclaimable": found.reclaimable,
+        "cores": None if found.cpu_milli is None else found.cpu_milli / 1000,
+        "memory": None if found.memory_mib is None else found.memory_mib / 1024,
+    }
+    in_use = {row["card"]: row["allocated"] / 1000 for row in found.usage_rows}  # type: ignore[attr-defined]
+    form = QueueEditForm(
+        this.request.POST or None,
+        initial=start,
+        cards=card_names(this.cluster),
+        quota=card_quota_of(found),
+        in_use=in_use,
+    )
+    key = f"queue/{found.name}"
+    if this.request.method == "POST" and form.is_valid() and carried(this, form, {key: form.document()}, key=key):
+        return redirect("console:queue", this.cluster.slug, found.name)
+    title = _("Edit %(name)s") % {"name": found.name}
+    return edit_page(
+        this, "queues/edit.html", form, title=title, submit=_("Save"), trail=_trail(this, found), queue=found
+    )
+
+
+def living(found: Queue) -> int:
+    """Gangs that are still there: waiting or running."""
+    return int(found.waiting_gangs + found.running_gangs)  # type: ignore[attr-defined]  # annotated by the selector
+
+
+def why_not_deleted(found: Queue) -> list[str]:
+    """What stands in the way of deleting a queue, in words."""
+    why = []
+    if found.name == "default":
+        why.append(_("Every cluster of Volcano has a queue “default”."))
+    if found.state != QueueState.CLOSED:
+        why.append(_("Close it first: then it takes no new gangs and drains."))
+    if alive := living(found):
+        text = ngettext("%(n)s gang is still in it.", "%(n)s gangs are still in it.", alive)
+        why.append(text % {"n": amounts.number(alive)})
+    return why
+
+
+@page(section="queues")
+def queue_close(this: Page, name: str) -> HttpResponse:
+    """Close a queue, or open it again."""
+    found = _queue(this, name)
+    closes = found.state == QueueState.OPEN
+    form = ReasonForm(this.request.POST or None, initial={"version": found.version})
+    key = f"queue/{found.name}"
+    if this.request.method == "POST" and form.is_valid():
+        state = QueueState.CLOSED if closes else QueueState.OPEN
+        done = _("The queue is closing: it drains now.") if closes else _("The queue is open again.")
+        if carried(this, form, {key: {"state": state.value}}, key=key, done=done):
+            return redirect("console:queue", this.cluster.slug, found.name)
+    title = _("Close queue %(name)s?") if closes else _("Open queue %(name)s again?")
+    return edit_page(
+        this,
+        "queues/close.html",
+        form,
+        title=title % {"name": found.name},
+        submit=_("Close the queue") if closes else _("Open the queue"),
+        trail=_trail(this, found),
+        closes=closes,
+        alive=living(found),
+    )
+
+
+@page(section="queues")
+def queue_delete(this: Page, name: str) -> HttpResponse:
+    """Delete a queue that is closed and drained."""
+    found = _queue(this, name)
+    form = ReasonForm(this.request.POST or None, initial={"version": found.version})
+    key = f"queue/{found.name}"
+    if this.request.method == "POST" and form.is_valid():
+        done = _("Queue %(name)s is deleted.") % {"name": found.name}
+        if carried(this, form, {key: None}, key=key, done=done):
+            return redirect("console:queues", this.cluster.slug)
+    return delete_page(
+        this,
+        form,
+        title=_("Delete queue %(name)s?") % {"name": found.name},
+        submit=_("Delete the queue"),
+        trail=_trail(this, found),
+        dependents=dependents_of(found),
+        protected=why_not_deleted(found),
+    )
+
+
+def acts_on(this: Page, found: Queue) -> dict[str, Any]:
+    """What the page of a queue offers to this reader."""
+    return {
+        "manages": manages(this.access, found.tenant_id),
+        "stays": " ".join(why_not_deleted(found)),
+        "alive": living(found),
+    }

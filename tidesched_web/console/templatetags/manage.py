@@ -1,0 +1,83 @@
+"""What the management pages say in one word: who depends on what, and what an account is."""
+
+from __future__ import annotations
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from tidesched_web.accounts.models import PlatformRole, TenantRole
+from tidesched_web.console import amounts
+from tidesched_web.console.templatetags.console import gib, icon
+from tidesched_web.quota.dependent_selectors import Dependents
+
+register = template.Library()
+
+
+@register.simple_tag
+def dependents(group: Dependents) -> str:
+    """A group of dependents, counted in words."""
+    n = group.count
+    words = {
+        "queue": ngettext("%(n)s queue", "%(n)s queues", n),
+        "project": ngettext("%(n)s project", "%(n)s projects", n),
+        "business_line": ngettext("%(n)s business line", "%(n)s business lines", n),
+        "member": ngettext("%(n)s member", "%(n)s members", n),
+        "token": ngettext("%(n)s token", "%(n)s tokens", n),
+        "quota": ngettext("%(n)s quota figure", "%(n)s quota figures", n),
+        "grant": ngettext("%(n)s namespace grant", "%(n)s namespace grants", n),
+        "slice": ngettext("%(n)s slice of it", "%(n)s slices of it", n),
+        "tenant": ngettext("quota of %(n)s tenant", "quota of %(n)s tenants", n),
+        "gang": ngettext("%(n)s gang", "%(n)s gangs", n),
+    }
+    return words[group.kind] % {"n": amounts.number(n)}
+
+
+@register.filter
+def in_gib(value: int | None) -> str | SafeString:
+    """Bytes as GiB."""
+    return gib(None if value is None else value // 2**20)
+
+
+_ROLES = {
+    TenantRole.ADMIN: ("shield-check", "admitted"),
+    TenantRole.MEMBER: ("users", "quiet"),
+}
+_PLATFORM = {
+    PlatformRole.ADMIN: ("shield-check", "admitted"),
+    PlatformRole.AUDITOR: ("eye", "quiet"),
+}
+
+
+def _badge(tone: str, symbol: str, word: object) -> SafeString:
+    return format_html('<span class="state tone-{}">{}{}</span>', tone, icon(symbol), word)
+
+
+@register.simple_tag
+def tenant_role(value: str) -> SafeString:
+    """A role in a tenant."""
+    symbol, tone = _ROLES[TenantRole(value)]
+    return _badge(tone, symbol, TenantRole(value).label)
+
+
+@register.simple_tag
+def platform_role(value: str) -> SafeString | str:
+    """A role on the platform; most accounts have none."""
+    if not value:
+        return format_html('<span class="text-secondary">{}</span>', _("none"))
+    symbol, tone = _PLATFORM[PlatformRole(value)]
+    return _badge(tone, symbol, PlatformRole(value).label)
+
+
+@register.simple_tag
+def account_state(user: object) -> SafeString:
+    """Whether an account can be used, and by whom."""
+    if not getattr(user, "is_active", False):
+        return _badge("failed", "ban", _("Switched off"))
+    if getattr(user, "has_usable_password", bool)():
+        return _badge("good", "check", _("Active"))
+    if getattr(user, "invited", False):
+        return _badge("waiting", "clock", _("Invited"))
+    return _badge("quiet", "key", _("Tokens only"))

@@ -1,0 +1,126 @@
+"""Tenants: who the cards are for."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from tidesched_web.accounts.models import Tenant
+from tidesched_web.console import amounts
+from tidesched_web.console.edit_pages import delete_page, edit_page
+from tidesched_web.console.forms.edit import ReasonForm
+from tidesched_web.console.forms.owners import SearchFilter, TenantEditForm, TenantForm
+from tidesched_web.console.page import Page, page
+from tidesched_web.console.paging import paged
+from tidesched_web.console.rights import manages, need_admin_of, need_administrator
+from tidesched_web.quota import services
+from tidesched_web.quota.dependent_selectors import dependents_of
+from tidesched_web.quota.owner_selectors import business_lines_listed, projects_listed, tenants_listed
+from tidesched_web.quota.selectors import limits_of, with_limits
+
+
+@page(section="tenants")
+def tenants(this: Page) -> HttpResponse:
+    """The tenants that the reader belongs to, or all."""
+    form = SearchFilter(this.request.GET)
+    part = paged(form.apply(tenants_listed(this.access)), ("slug", "id"), this.request.GET.get("cursor", ""))
+    return this.render("tenants/tenants.html", {"page": part, "form": form})
+
+
+def tenant_of(this: Page, slug: str) -> Tenant:
+    """The tenant of an address, or 404; with its counts and limits, in one query."""
+    found = with_limits(tenants_listed(this.access), "tenant").filter(slug=slug).first()
+    if found is None:
+        raise Http404
+    tenant: Tenant = found
+    return tenant
+
+
+@page(section="tenants")
+def tenant(this: Page, tenant: str) -> HttpResponse:
+    """One tenant: what it may use in each cluster, its projects and business lines."""
+    found = tenant_of(this, tenant)
+    names = {cluster.pk: cluster for cluster in this.clusters}
+    limits = [{**limit, "cluster": names[limit["cluster"]]} for limit in limits_of(found) if limit["cluster"] in names]
+    counts = found.queues_count, found.members_count  # type: ignore[attr-defined]  # annotated by the selector
+    line = _("%(queues)s and %(members)s.") % {
+        "queues": ngettext("%(n)s queue", "%(n)s queues", counts[0]) % {"n": amounts.number(counts[0])},
+        "members": ngettext("%(n)s member", "%(n)s members", counts[1]) % {"n": amounts.number(counts[1])},
+    }
+    return this.render(
+        "tenants/tenant.html",
+        {
+            "tenant": found,
+            "line": line,
+            "limits": limits,
+            "projects": list(projects_listed(this.access).filter(tenant=found).order_by("slug")[:200]),
+            "lines": list(business_lines_listed(this.access).filter(tenant=found).order_by("slug")[:200]),
+            "manages": manages(this.access, found.pk),
+        },
+    )
+
+
+def _trail(*more: tuple[str, str]) -> list[tuple[str, str]]:
+    return [(_("Tenants"), reverse("console:tenants")), *more]
+
+
+@page(section="tenants")
+def tenant_new(this: Page) -> HttpResponse:
+    """Make a tenant."""
+    need_administrator(this)
+    form = TenantForm(this.request.POST or None)
+    if this.request.method == "POST" and form.is_valid():
+        values = form.values()
+        if form.saved(services.create_tenant, **values, actor=this.access.actor):
+            messages.success(this.request, _("Tenant %(name)s is made.") % {"name": values["name"]})
+            return redirect("console:tenant", values["slug"])
+    return edit_page(
+        this, "tenants/edit.html", form, title=_("New tenant"), submit=_("Make the tenant"), trail=_trail()
+    )
+
+
+@page(section="tenants")
+def tenant_edit(this: Page, tenant: str) -> HttpResponse:
+    """Change what a tenant is called."""
+    found = tenant_of(this, tenant)
+    need_admin_of(this, found.pk)
+    start = {"name": found.name, "description": found.description, "version": found.version}
+    form = TenantEditForm(this.request.POST or None, initial=start)
+    if (
+        this.request.method == "POST"
+        and form.is_valid()
+        and form.saved(services.update_tenant, tenant=found, **form.values(), actor=this.access.actor)
+    ):
+        messages.success(this.request, _("The changes are saved."))
+        return redirect("console:tenant", found.slug)
+    back = (found.name, reverse("console:tenant", args=[found.slug]))
+    title = _("Edit %(name)s") % {"name": found.name}
+    return edit_page(this, "tenants/edit.html", form, title=title, submit=_("Save"), trail=_trail(back))
+
+
+@page(section="tenants")
+def tenant_delete(this: Page, tenant: str) -> HttpResponse:
+    """Delete a tenant, after a look at what depends on it."""
+    found = tenant_of(this, tenant)
+    need_administrator(this)
+    form = ReasonForm(this.request.POST or None, initial={"version": found.version})
+    if (
+        this.request.method == "POST"
+        and form.is_valid()
+        and form.saved(services.delete_tenant, tenant=found, **form.values(), actor=this.access.actor)
+    ):
+        messages.success(this.request, _("Tenant %(name)s is deleted.") % {"name": found.name})
+        return redirect("console:tenants")
+    back = (found.name, reverse("console:tenant", args=[found.slug]))
+    return delete_page(
+        this,
+        form,
+        title=_("Delete tenant %(name)s?") % {"name": found.name},
+        submit=_("Delete the tenant"),
+        trail=_trail(back),
+        dependents=dependents_of(found),
+    )

@@ -1,0 +1,175 @@
+"""Accounts: who there is, invitations and new passwords, the role on the platform, switching off and on."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import login
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.cache import patch_cache_control
+from django.utils.translation import gettext as _
+from django.views.decorators.debug import sensitive_post_parameters
+
+from tidesched_web.accounts import services
+from tidesched_web.accounts.models import AccessLink, LinkKind, User
+from tidesched_web.accounts.selectors import (
+    live_link,
+    memberships_of,
+    only_admin_who_signs_in,
+    users_listed,
+    visible_tenants,
+)
+from tidesched_web.common.errors import DomainError
+from tidesched_web.console.edit_pages import delete_page, edit_page
+from tidesched_web.console.forms.edit import ReasonForm
+from tidesched_web.console.forms.people import InviteForm, NewPasswordForm, UserFilter, UserForm
+from tidesched_web.console.page import Page, page
+from tidesched_web.console.paging import paged
+from tidesched_web.console.rights import need_administrator, need_whole_sight
+
+_BACKEND = "django.contrib.auth.backends.ModelBackend"
+
+
+@page(section="users")
+def users(this: Page) -> HttpResponse:
+    """All accounts, for who sees everything."""
+    need_whole_sight(this)
+    form = UserFilter(this.request.GET)
+    part = paged(form.apply(users_listed(this.access)), ("username", "id"), this.request.GET.get("cursor", ""))
+    return this.render("users/users.html", {"page": part, "form": form})
+
+
+def _user(this: Page, pk: int) -> User:
+    need_whole_sight(this)
+    found = users_listed(this.access).filter(pk=pk).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+def _trail(found: User | None = None) -> list[tuple[str, str]]:
+    trail = [(_("Users"), reverse("console:users"))]
+    return trail if found is None else [*trail, (found.username, reverse("console:user", args=[found.pk]))]
+
+
+def _shown(this: Page, found: User, link: AccessLink | None = None, secret: str = "") -> HttpResponse:
+    """The page of an account, once with the link that was just made."""
+    address = this.request.build_absolute_uri(reverse("console:invite", args=[secret])) if secret else ""
+    return this.render(
+        "users/user.html",
+        {
+            "person": found,
+            "memberships": memberships_of(found),
+            "link": link,
+            "address": address,
+            "keeps": only_admin_who_signs_in(found),
+            "trail": _trail(),
+        },
+    )
+
+
+@page(section="users")
+def user(this: Page, pk: int) -> HttpResponse:
+    """One account; a POST makes the link by which its person sets a password, and shows it this once."""
+    found = _user(this, pk)
+    if this.request.method != "POST":
+        return _shown(this, found)
+    need_administrator(this)
+    kind = LinkKind.RESET if found.has_usable_password() else LinkKind.INVITE
+    try:
+        link, secret = services.make_link(user=found, kind=kind, actor=this.access.actor)
+    except DomainError as error:
+        messages.error(this.request, error.message)
+        return redirect("console:user", found.pk)
+    return _shown(this, found, link, secret)
+
+
+@page(section="users")
+def user_new(this: Page) -> HttpResponse:
+    """Invite a person: the account is made without a password, and the link is shown once."""
+    need_administrator(this)
+    form = InviteForm(this.request.POST or None, tenants=visible_tenants(this.access).order_by("slug"))
+    if this.request.method == "POST" and form.is_valid():
+        try:
+            found, link, secret = services.invite_user(**form.values(), actor=this.access.actor)
+        except DomainError as error:
+            form.refuse(error)
+        else:
+            messages.success(this.request, _("The account of %(user)s is made.") % {"user": found.username})
+            return _shown(this, found, link, secret)
+    return edit_page(this, "users/edit.html", form, title=_("Invite a person"), submit=_("Invite"), trail=_trail())
+
+
+@page(section="users")
+def user_edit(this: Page, pk: int) -> HttpResponse:
+    """Change name, address and the role on the platform."""
+    found = _user(this, pk)
+    need_administrator(this)
+    names = ("first_name", "last_name", "email", "platform_role")
+    form = UserForm(this.request.POST or None, initial={name: getattr(found, name) for name in names})
+    if (
+        this.request.method == "POST"
+        and form.is_valid()
+        and form.saved(services.update_user, user=found, **form.values(), actor=this.access.actor)
+    ):
+        messages.success(this.request, _("The changes are saved."))
+        return redirect("console:user", found.pk)
+    title = _("Edit %(name)s") % {"name": found.username}
+    return edit_page(this, "users/edit.html", form, title=title, submit=_("Save"), trail=_trail(found))
+
+
+@page(section="users")
+def user_switch(this: Page, pk: int) -> HttpResponse:
+    """Switch an account off, or on again."""
+    found = _user(this, pk)
+    need_administrator(this)
+    form = ReasonForm(this.request.POST or None)
+    act = services.deactivate_user if found.is_active else services.activate_user
+    reason = {"reason": form.cleaned_data["reason"]} if form.is_valid() else {}
+    if (
+        this.request.method == "POST"
+        and form.is_valid()
+        and form.saved(act, user=found, **reason, actor=this.access.actor)
+    ):
+        text = _("%(user)s is switched off.") if found.is_active else _("%(user)s is switched on again.")
+        messages.success(this.request, text % {"user": found.username})
+        return redirect("console:user", found.pk)
+    keeps = found.is_active and only_admin_who_signs_in(found)
+    protected = [_("This is the last active platform admin. Make somebody else one first.")] if keeps else []
+    title = _("Switch %(user)s off?") if found.is_active else _("Switch %(user)s on again?")
+    return delete_page(
+        this,
+        form,
+        title=title % {"user": found.username},
+        submit=_("Switch off") if found.is_active else _("Switch on"),
+        trail=_trail(found),
+        dependents=[],
+        protected=protected,
+        template="users/switch.html",
+        person=found,
+    )
+
+
+@sensitive_post_parameters()
+def invite(request: HttpRequest, secret: str) -> HttpResponse:
+    """The door that a link opens: its person sets a password and is signed in. No account is needed to come here."""
+    link = live_link(secret)
+    form = NewPasswordForm(request.POST or None)
+    if link is not None and request.method == "POST" and form.is_valid():
+        try:
+            person = services.use_link(secret=secret, new_password=form.cleaned_data["new_password"])
+        except DomainError as error:
+            if error.code == "link_is_dead":
+                link = None
+            form.refuse(error)
+        else:
+            login(request, person, backend=_BACKEND)
+            messages.success(request, _("Your password is set."))
+            return redirect(settings.LOGIN_REDIRECT_URL)
+    status = 410 if link is None else 400 if form.errors else 200
+    response = render(request, "users/invite.html", {"link": link, "form": form}, status=status)
+    patch_cache_control(response, private=True, no_store=True)
+    response.headers["Referrer-Policy"] = "no-referrer"  # the address is the key
+    return response

@@ -1,0 +1,70 @@
+"""Tenants, projects and business lines as the management pages list them: with their counts, in one query each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+
+from tidesched_web.accounts.models import BusinessLine, Membership, Project, Tenant
+from tidesched_web.accounts.selectors import visible_business_lines, visible_projects, visible_tenants
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.common.permissions import Access
+from tidesched_web.quota.models import NamespaceGrant, Queue
+from tidesched_web.quota.selectors import visible_queues
+
+
+def _number(rows: QuerySet[Any], column: str) -> Coalesce:
+    """How many of ``rows`` belong to the outer row; a sub-query, so that several counts do not multiply."""
+    of_outer = rows.filter(**{column: OuterRef("pk")}).order_by().values(column)
+    return Coalesce(Subquery(of_outer.annotate(n=Count("pk")).values("n"), output_field=IntegerField()), 0)
+
+
+def tenants_listed(access: Access) -> QuerySet[Tenant]:
+    """Visible tenants with ``projects_count lines_count queues_count members_count``."""
+    return visible_tenants(access).annotate(
+        projects_count=_number(Project.objects.all(), "tenant"),
+        lines_count=_number(BusinessLine.objects.all(), "tenant"),
+        queues_count=_number(Queue.objects.all(), "tenant"),
+        members_count=_number(Membership.objects.all(), "tenant"),
+    )
+
+
+def projects_listed(access: Access) -> QuerySet[Project]:
+    """Visible projects with ``queues_count``."""
+    return visible_projects(access).annotate(queues_count=_number(Queue.objects.all(), "project"))
+
+
+def business_lines_listed(access: Access) -> QuerySet[BusinessLine]:
+    """Visible business lines with ``queues_count``."""
+    return visible_business_lines(access).annotate(queues_count=_number(Queue.objects.all(), "business_line"))
+
+
+def tenants_managed(access: Access) -> QuerySet[Tenant]:
+    """Tenants that the caller may change: all for a platform admin, else those where they are an admin."""
+    tenants = visible_tenants(access).order_by("slug")
+    return tenants if access.administers else tenants.filter(pk__in=access.admin_of)
+
+
+def projects_managed(access: Access) -> QuerySet[Project]:
+    """Projects where the caller may make queues."""
+    projects = visible_projects(access).order_by("tenant__slug", "slug")
+    return projects if access.administers else projects.filter(tenant_id__in=access.admin_of)
+
+
+def lines_managed(access: Access) -> QuerySet[BusinessLine]:
+    """Business lines where the caller may make queues; those of the platform come last."""
+    lines = visible_business_lines(access).order_by("tenant__slug", "slug")
+    return lines if access.administers else lines.filter(tenant_id__in=access.admin_of)
+
+
+def queues_managed(access: Access, cluster: Cluster) -> QuerySet[Queue]:
+    """Queues of a cluster that the caller may change."""
+    queues = visible_queues(access).filter(cluster=cluster).order_by("name")
+    return queues if access.administers else queues.filter(tenant_id__in=access.admin_of)
+
+
+def has_grants(cluster: Cluster) -> bool:
+    """Whether a cluster has any grant: without one every namespace may use every queue."""
+    return NamespaceGrant.objects.filter(cluster=cluster).exists()
