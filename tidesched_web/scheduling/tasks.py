@@ -31,6 +31,8 @@ AUDIT_SECONDS = 60
 # What an edit leaves to push is pushed after so long, even where its own message was lost.
 PUSH_SECONDS = 5
 TICK_SECONDS = 1.0
+# Changes that are due or on their way to a cluster are looked at so often, messages or not.
+CHANGES_SECONDS, CHANGES_TASK = 5, "changes.sweep"
 
 _shards: Shards | None = None
 _hostname = ""
@@ -55,6 +57,8 @@ def tick() -> None:
         keep_audit.apply_async(queue="work", expires=AUDIT_SECONDS, retry=False)
     if cache.add("push_pending", 1, PUSH_SECONDS):
         push_pending.apply_async(queue="work", expires=PUSH_SECONDS, retry=False)
+    if cache.add("sweep_changes", 1, CHANGES_SECONDS):  # by name: the changes stand above this context
+        app.send_task(CHANGES_TASK, queue="work", expires=CHANGES_SECONDS, retry=False)
     if cache.add("follow", 1, pictures.FOLLOW_SECONDS):
         follow.apply_async(queue=WHAT_IF_QUEUE, expires=pictures.FOLLOW_SECONDS, retry=False)
     if cache.add("sweep_jobs", 1, JOBS_SECONDS):
