@@ -16,7 +16,7 @@ import numpy as np
 
 from scheduler_core.framework.forms import Claimants, forms_of
 from scheduler_core.framework.kernels.columns import Bytes
-from scheduler_core.framework.kernels.rehearsal import Needs, Room, Shapes, take, which
+from scheduler_core.framework.kernels.rehearsal import Needs, Room, Shapes, take
 from scheduler_core.framework.session import Session
 from scheduler_core.model.pod import ServiceType
 from scheduler_core.model.resources import MILLI
@@ -47,10 +47,9 @@ class Startable:
         self._shapes: list[Shape] = []
         self._number_of: dict[Hashable, int] = {}
         self._stacked: Shapes | None = None
-        self._first: Ints = np.zeros(len(session.gangs), dtype=np.int64)
-        self._last: Ints = np.zeros(len(session.gangs), dtype=np.int64)
+        self._span: Ints = np.zeros((len(session.gangs), 2), dtype=np.int64)
         self._known: Bools = np.zeros(len(session.gangs), dtype=np.bool_)
-        self._parts: list[tuple[Ints, Ints]] = []
+        self._parts: list[Ints] = [np.zeros((0, 2), dtype=np.int64)]
         self._parted = 0
         self._needs: Needs | None = None
 
@@ -64,27 +63,28 @@ class Startable:
 
     def which(self, gangs: Index) -> Bools:
         """bool (len(gangs),): which of the gangs could start, each as if it were alone."""
+        room, shapes, needs = self.tables(gangs.tolist())
+        known: dict[tuple[int, ...], bool] = {}
         found: Bools = np.zeros(len(gangs), dtype=np.bool_)
-        which(gangs, *self.tables(gangs.tolist()), found)
+        # Equal needs, equal answer: most of those who wait at a full queue ask for the same.
+        for place, (gang, (first, last), back) in enumerate(
+            zip(gangs.tolist(), needs.span[gangs].tolist(), needs.back[gangs].tolist(), strict=True)
+        ):
+            key = (last - first, back, *needs.part[first:last].ravel().tolist())
+            if key not in known:
+                known[key] = bool(take(gang, room, shapes, needs, False))
+            found[place] = known[key]
         return found
 
     def tables(self, gangs: Iterable[int]) -> tuple[Room, Shapes, Needs]:
         """What the compiled dry run reads and uses up, with the needs of at least these gangs."""
         self._learn(gangs)
         shapes = self._stack()
-        if self._needs is None or len(self._needs.shape) != self._parted or len(self._needs.most) != len(self._shapes):
-            shape, count = zip(*self._parts, strict=True) if self._parts else ((), ())
+        if self._needs is None or len(self._needs.part) != self._parted or len(self._needs.most) != len(self._shapes):
             most = np.full((len(self._shapes), 2), -1, dtype=np.int64)
             if self._needs is not None:
                 most[: len(self._needs.most)] = self._needs.most
-            self._needs = Needs(
-                self._first,
-                self._last,
-                np.concatenate([np.zeros(0, dtype=np.int64), *shape]).astype(np.int32),
-                np.concatenate([np.zeros(0, dtype=np.int64), *count]),
-                self._takes_back,
-                most,
-            )
+            self._needs = Needs(self._span, np.concatenate(self._parts), self._takes_back, most)
         return self._room, shapes, self._needs
 
     @cached_property
@@ -103,12 +103,11 @@ class Startable:
     @cached_property
     def _room(self) -> Room:
         """What is free once all that leaves has left, and what could be taken back."""
-        cards = self._session.cards
-        nodes = np.ascontiguousarray(self._session.nodes.future.copy())
-        left: Ints = MILLI - cards.used + cards.releasing - cards.pipelined
-        held, held_cards = self._held(nodes.shape)
-        empty = (np.empty_like(nodes), np.empty_like(nodes), np.empty_like(left), np.empty_like(left))
-        return Room(nodes, held, left, held_cards, cards.start, cards.count, *empty)
+        cards, free = self._session.cards, self._session.nodes.future
+        held, held_cards = self._held(free.shape)
+        nodes = np.stack([free, held])
+        left = np.stack([MILLI - cards.used + cards.releasing - cards.pipelined, held_cards])
+        return Room(nodes, left, np.stack([cards.start, cards.count]), np.empty_like(nodes), np.empty_like(left))
 
     def _held(self, shape: tuple[int, ...]) -> tuple[Ints, Ints]:
         """What training holds in queues that let it go, by node and by single card. O(tasks)."""
@@ -154,20 +153,20 @@ class Startable:
         impossible = self._impossible[cls] & alike
         single = alike & ~impossible
         count = int(single.sum())
-        self._first[at[single]] = self._parted + np.arange(count)
-        self._last[at[single]] = self._parted + np.arange(count) + 1
-        self._parts.append((number[single], needed[single]))
+        place = self._parted + np.arange(count)
+        self._span[at[single]] = np.stack([place, place + 1], axis=1)
+        self._parts.append(np.stack([number[single], needed[single]], axis=1))
         self._parted += count
-        self._first[at[impossible]], self._last[at[impossible]] = 1, 0
+        self._span[at[impossible]] = (1, 0)
         for gang in at[~alike & (needed > 0)].tolist():
             self._note(gang, self._parts_of(gang))
 
     def _note(self, gang: int, parts: Parts) -> None:
         if parts is None:
-            self._first[gang], self._last[gang] = 1, 0
+            self._span[gang] = (1, 0)
             return
-        self._first[gang], self._last[gang] = self._parted, self._parted + len(parts)
-        self._parts.append((np.array([n for n, _ in parts], np.int64), np.array([c for _, c in parts], np.int64)))
+        self._span[gang] = (self._parted, self._parted + len(parts))
+        self._parts.append(np.array(parts, dtype=np.int64).reshape(-1, 2))
         self._parted += len(parts)
 
     @cached_property
@@ -237,7 +236,7 @@ class Startable:
 
     def _stack(self) -> Shapes:
         """All shapes so far as arrays."""
-        if self._stacked is None or len(self._stacked.whole) != len(self._shapes):
+        if self._stacked is None or len(self._stacked.start) - 1 != len(self._shapes):
             session, shapes = self._session, self._shapes
             every: Bools = np.ones(session.nodes.future.shape[1], dtype=np.bool_)
             masks = [every if shape.allowed is None else shape.allowed for shape in shapes]
@@ -245,8 +244,7 @@ class Startable:
             start = np.cumsum([0, *(len(shape.cards) for shape in shapes)], dtype=np.int32)
             self._stacked = Shapes(
                 np.array([shape.request for shape in shapes], dtype=np.int64).reshape(-1, rows),
-                np.array([shape.whole for shape in shapes], dtype=np.int64),
-                np.array([shape.share for shape in shapes], dtype=np.int64),
+                np.array([(shape.whole, shape.share) for shape in shapes], dtype=np.int64).reshape(-1, 2),
                 start,
                 np.array([card for shape in shapes for card in shape.cards], dtype=np.int32),
                 np.array(masks, dtype=np.bool_).reshape(-1, nodes),

@@ -17,57 +17,42 @@ from scheduler_core.state.status import Bools, Index, Ints
 class Room(NamedTuple):
     """What is left, and is used up.
 
-    ``free``, ``held`` int64 (R, N), milli-CPU, MiB, pods, …: free once all that leaves has left, and what could be
-    taken back beside it; ``free_cards``, ``held_cards`` int64 (rows,), milli-cards of single cards. ``first``,
-    ``number`` int32 (C, N), the rows of a card type on a node. The ``kept_…`` are of the same shapes, to come back to.
+    ``nodes`` int64 (2, R, N), milli-CPU, MiB, pods, …, and ``cards`` int64 (2, rows), milli-cards of single cards: free
+    once all that leaves has left, and what could be taken back beside it. ``rows`` int32 (2, C, N), the first row of a
+    card type on a node, and how many there are. ``kept_…`` are of the same shapes, to come back to.
     """
 
-    free: Ints
-    held: Ints
-    free_cards: Ints
-    held_cards: Ints
-    first: Index
-    number: Index
-    kept_free: Ints
-    kept_held: Ints
-    kept_free_cards: Ints
-    kept_held_cards: Ints
+    nodes: Ints
+    cards: Ints
+    rows: Index
+    kept_nodes: Ints
+    kept_cards: Ints
 
 
 class Shapes(NamedTuple):
-    """What equal pods need: ``request`` int64 (S, R); ``whole``, ``share`` int64 (S,), entirely free cards, and
-    milli-cards of one card; ``card`` int32, the card types that will do, those of shape s at ``start[s]:start[s + 1]``;
-    ``allowed`` bool (S, N)."""
+    """What equal pods need: ``request`` int64 (S, R); ``of_card`` int64 (S, 2), entirely free cards, and milli-cards of
+    one card; ``card`` int32, the card types that will do, those of shape s at ``start[s]:start[s + 1]``; ``allowed``
+    bool (S, N)."""
 
     request: Ints
-    whole: Ints
-    share: Ints
+    of_card: Ints
     start: Index
     card: Index
     allowed: Bools
 
 
 class Needs(NamedTuple):
-    """By gang: its minimum as ``count`` int64 pods of ``shape`` int32, those of gang g at ``first[g]:last[g]``, int64
-    (G,); ``last`` below ``first`` = nothing has room for it, ever. ``back`` int8 (G,), it may take back.
+    """By gang: its minimum, the parts ``span[g, 0]:span[g, 1]`` of ``part`` int64 (P, 2), a shape and a number of pods;
+    a span that ends before it begins = nothing has room for it, ever. ``back`` int8 (G,), it may take back.
 
     ``most`` int64 (S, 2), without and with what could be taken back: how many of a shape had room when it was counted,
     -1 = not counted. Room only shrinks, so that later it is never more.
     """
 
-    first: Ints
-    last: Ints
-    shape: Index
-    count: Ints
+    span: Ints
+    part: Ints
     back: Bytes
     most: Ints
-
-
-@compiled_loop
-def which(gangs: Index, room: Room, shapes: Shapes, needs: Needs, found: Bools) -> None:
-    """Note in ``found``, bool (len(gangs),), which of the gangs has room, each as if it were alone."""
-    for place in range(gangs.shape[0]):
-        found[place] = take(gangs[place], room, shapes, needs, False)
 
 
 @compiled_loop
@@ -112,77 +97,79 @@ def rehearse(
 @compiled_apart
 def take(gang: int, room: Room, shapes: Shapes, needs: Needs, keep: bool) -> bool:
     """Whether all of a gang's minimum has room; with ``keep`` the room is used up."""
-    if needs.last[gang] < needs.first[gang]:
+    first, last = needs.span[gang, 0], needs.span[gang, 1]
+    if last < first:
         return False
-    return _fit(gang, room, shapes, needs, False, keep) or (
-        needs.back[gang] > 0 and _fit(gang, room, shapes, needs, True, keep)
-    )
+    # What is free comes first; then, for who may take back, all of it together.
+    for back in range(1 + needs.back[gang]):
+        if _hopeless(first, last, needs, back):
+            continue
+        several = last - first > 1
+        if several:
+            _copy(room.nodes, room.cards, room.kept_nodes, room.kept_cards)
+        fits = True
+        for i in range(first, last):
+            shape, wanted = needs.part[i, 0], needs.part[i, 1]
+            fits = _put(room, shapes, shape, wanted, back, keep or several, needs.most, i == first)
+            if not fits:
+                break
+        if several and not (fits and keep):
+            _copy(room.kept_nodes, room.kept_cards, room.nodes, room.cards)
+        if fits:
+            return True
+    return False
 
 
-@compiled_apart
-def _fit(gang: int, room: Room, shapes: Shapes, needs: Needs, back: bool, keep: bool) -> bool:
-    first, last = needs.first[gang], needs.last[gang]
-    column = 1 if back else 0
+@compiled_loop
+def _hopeless(first: int, last: int, needs: Needs, back: int) -> bool:
+    hopeless = False
     for i in range(first, last):
-        most = needs.most[needs.shape[i], column]
-        if 0 <= most < needs.count[i]:
+        hopeless |= 0 <= needs.most[needs.part[i, 0], back] < needs.part[i, 1]
+    return hopeless
+
+
+@compiled_loop
+def _copy(nodes: Ints, cards: Ints, to_nodes: Ints, to_cards: Ints) -> None:
+    for part in range(2):
+        for row in range(nodes.shape[1]):
+            for node in range(nodes.shape[2]):
+                to_nodes[part, row, node] = nodes[part, row, node]
+        for row in range(cards.shape[1]):
+            to_cards[part, row] = cards[part, row]
+
+
+@compiled_loop
+def _put(room: Room, shapes: Shapes, shape: int, wanted: int, back: int, use: bool, most: Ints, note: bool) -> bool:
+    """Whether so many pods have room, each node's slots counted first; with ``use`` it is used up.
+
+    With ``note`` it is written down how many had room, where those are too few.
+    """
+    for using in range(2 if use else 1):
+        left = wanted
+        for node in range(room.nodes.shape[2]):
+            if left <= 0:
+                break
+            if not shapes.allowed[shape, node]:
+                continue
+            pods = min(left, _slots(room, shapes, shape, node, back))
+            left -= pods
+            if using == 1 and pods > 0:
+                _use(room, shapes, shape, node, pods, back)
+        if left > 0:
+            if note:
+                most[shape, back] = wanted - left
             return False
-    several = last - first > 1
-    if several:
-        _copy(room.free, room.kept_free)
-        _copy(room.held, room.kept_held)
-        _copy_row(room.free_cards, room.kept_free_cards)
-        _copy_row(room.held_cards, room.kept_held_cards)
-    fits = True
-    for i in range(first, last):
-        found = _count(room, shapes, needs.shape[i], needs.count[i], back)
-        if found < needs.count[i]:
-            if i == first:
-                needs.most[needs.shape[i], column] = found
-            fits = False
-            break
-        if keep or several:
-            _use(room, shapes, needs.shape[i], needs.count[i], back)
-    if several and not (fits and keep):
-        _copy(room.kept_free, room.free)
-        _copy(room.kept_held, room.held)
-        _copy_row(room.kept_free_cards, room.free_cards)
-        _copy_row(room.kept_held_cards, room.held_cards)
-    return fits
+    return True
 
 
 @compiled_loop
-def _copy(source: Ints, target: Ints) -> None:
-    for row in range(source.shape[0]):
-        for node in range(source.shape[1]):
-            target[row, node] = source[row, node]
-
-
-@compiled_loop
-def _copy_row(source: Ints, target: Ints) -> None:
-    for row in range(source.shape[0]):
-        target[row] = source[row]
-
-
-@compiled_apart
-def _count(room: Room, shapes: Shapes, shape: int, wanted: int, back: bool) -> int:
-    """How many such pods have room, not counted any further than ``wanted``."""
-    found = 0
-    for node in range(room.free.shape[1]):
-        if shapes.allowed[shape, node]:
-            found += _slots(room, shapes, shape, node, back)
-            if found >= wanted:
-                return wanted
-    return found
-
-
-@compiled_loop
-def _slots(room: Room, shapes: Shapes, shape: int, node: int, back: bool) -> int:
+def _slots(room: Room, shapes: Shapes, shape: int, node: int, back: int) -> int:
+    """How many such pods one node has room for."""
     most = 1 << 40
-    for row in range(room.free.shape[0]):
+    for row in range(room.nodes.shape[1]):
         asked = shapes.request[shape, row]
         if asked > 0:
-            left = room.free[row, node] + (room.held[row, node] if back else 0)
+            left = room.nodes[0, row, node] + back * room.nodes[1, row, node]
             most = min(most, max(0, left) // asked)
             if most == 0:
                 return 0
@@ -195,68 +182,52 @@ def _slots(room: Room, shapes: Shapes, shape: int, node: int, back: bool) -> int
 
 
 @compiled_loop
-def _card_slots(room: Room, shapes: Shapes, shape: int, card: int, node: int, back: bool) -> int:
-    share, found = shapes.share[shape], 0
-    first = room.first[card, node]
-    for row in range(first, first + room.number[card, node]):
-        left = room.free_cards[row] + (room.held_cards[row] if back else 0)
+def _card_slots(room: Room, shapes: Shapes, shape: int, card: int, node: int, back: int) -> int:
+    whole, share, found = shapes.of_card[shape, 0], shapes.of_card[shape, 1], 0
+    first = room.rows[0, card, node]
+    for row in range(first, first + room.rows[1, card, node]):
+        left = room.cards[0, row] + back * room.cards[1, row]
         if share > 0:
             found += max(0, left) // share
         elif left >= MILLI:
             found += 1
-    return found if share > 0 else found // shapes.whole[shape]
-
-
-@compiled_apart
-def _use(room: Room, shapes: Shapes, shape: int, wanted: int, back: bool) -> None:
-    """Use up the room of ``wanted`` pods, which have it."""
-    for node in range(room.free.shape[1]):
-        if wanted == 0:
-            return
-        if not shapes.allowed[shape, node]:
-            continue
-        pods = min(wanted, _slots(room, shapes, shape, node, back))
-        if pods == 0:
-            continue
-        wanted -= pods
-        for row in range(room.free.shape[0]):
-            asked = shapes.request[shape, row]
-            if asked > 0:
-                free = room.free[row, node]
-                room.free[row, node] = free - asked * pods
-                if back:
-                    both = free + room.held[row, node] - asked * pods
-                    room.free[row, node] = min(free, both)
-                    room.held[row, node] = both - room.free[row, node]
-        _use_cards(room, shapes, shape, node, pods, back)
+    return found if share > 0 else found // whole
 
 
 @compiled_loop
-def _use_cards(room: Room, shapes: Shapes, shape: int, node: int, pods: int, back: bool) -> None:
-    """Take the cards of ``pods`` pods on one node, the types in order, the cards of a type from the first on."""
-    share, whole = shapes.share[shape], shapes.whole[shape]
+def _use(room: Room, shapes: Shapes, shape: int, node: int, pods: int, back: int) -> None:
+    """Use up the room of pods on one node: the card types in order, the cards of a type from the first on."""
+    for row in range(room.nodes.shape[1]):
+        taken = shapes.request[shape, row] * pods
+        if taken > 0:
+            free, held = _left(room.nodes[0, row, node], room.nodes[1, row, node], taken, back)
+            room.nodes[0, row, node], room.nodes[1, row, node] = free, held
+    whole, share = shapes.of_card[shape, 0], shapes.of_card[shape, 1]
     for i in range(shapes.start[shape], shapes.start[shape + 1]):
         card = shapes.card[i]
         here = min(pods, _card_slots(room, shapes, shape, card, node, back))
         pods -= here
         entire = here * whole
-        first = room.first[card, node]
-        for row in range(first, first + room.number[card, node]):
-            left = room.free_cards[row] + (room.held_cards[row] if back else 0)
+        first = room.rows[0, card, node]
+        for row in range(first, first + room.rows[1, card, node]):
+            both, taken = room.cards[0, row] + back * room.cards[1, row], 0
             if share > 0:
-                fits = min(here, max(0, left) // share)
+                fits = min(here, max(0, both) // share)
                 here -= fits
-                _take_of(room, row, fits * share, back)
-            elif entire > 0 and left >= MILLI:
+                taken = fits * share
+            elif entire > 0 and both >= MILLI:
                 entire -= 1
-                _take_of(room, row, MILLI, back)
+                taken = MILLI
+            if taken > 0:
+                free, held = _left(room.cards[0, row], room.cards[1, row], taken, back)
+                room.cards[0, row], room.cards[1, row] = free, held
 
 
 @compiled_loop
-def _take_of(room: Room, row: int, amount: int, back: bool) -> None:
-    free = room.free_cards[row]
-    room.free_cards[row] = free - amount
-    if back:
-        both = free + room.held_cards[row] - amount
-        room.free_cards[row] = min(free, both)
-        room.held_cards[row] = both - room.free_cards[row]
+def _left(free: int, held: int, taken: int, back: int) -> tuple[int, int]:
+    """What is left of both: what is held is used first where that counts."""
+    if back == 0:
+        return free - taken, held
+    both = free + held - taken
+    free = min(free, both)
+    return free, both - free
