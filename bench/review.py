@@ -2,8 +2,8 @@
 
 A cluster that runs, whose sessions go on while people ask: every request finds another latest session. A process of the
 queue ``what-if`` (Celery, prefork) answers; it is told to follow as the installation's clock tells it. The time is that
-of the request: the question written down, the message, the session in the other process, the answer read back and cut
-to the reader's sight.
+of ``GET /quota-changes/{id}/plan/``: the plan, the question written down, the message, the session in the other
+process, the answer read back and cut to the reader's sight.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import msgspec
 
 from bench.clock import clock, is_processor_time
 from bench.persist import database
-from bench.snapshots import CARDS, Size
+from bench.snapshots import CARDS, CARDS_A_NODE, QUEUES, RESOURCE, Size
 from bench.steady import Running
 
 # So many questions are asked while one session follows the other.
@@ -40,15 +39,36 @@ class Recorded:
     """Sessions of a running cluster and their inputs in PostgreSQL, as the pipeline leaves them."""
 
     def __init__(self, size: Size) -> None:
+        from django.test import Client
+
+        from tidesched_web.accounts.models import PlatformRole, User
         from tidesched_web.clusters import services as clusters
         from tidesched_web.scheduling.pipeline.inputs import InputWriter
 
         self.running = Running(size)
         self.cluster = clusters.create(name=f"review {size.name}", api_url="https://10.0.0.1", actor="bench")
+        self.client = Client(headers={"Host": "127.0.0.1"})
+        self.client.force_login(User.objects.get_or_create(username="bench", platform_role=PlatformRole.ADMIN)[0])
         policy = clusters.set_policy(cluster=self.cluster, text=_policy(), actor="bench", released=True)
         self.policy, self.writer, self.number = policy, InputWriter(cluster_id=self.cluster.pk), 0
-        self.quota = size.nodes * 8 // len(CARDS) // 20
+        self.quota = size.nodes * CARDS_A_NODE // len(CARDS) // QUEUES
+        self._intent(size)
         self.running.arrive(MOVES)
+
+    def _intent(self, size: Size) -> None:
+        """The cluster's queues as TideSched has them; the first one may use no card."""
+        from tidesched_web.clusters import services as clusters
+        from tidesched_web.quota import services as quota
+
+        line = quota.ensure_business_line(tenant=None, slug="bench", actor="bench")
+        for card in CARDS:
+            clusters.ensure_card_type(cluster=self.cluster, name=card, actor="bench", resource=RESOURCE)
+        self.cluster.card_types.update(hardware=size.nodes * CARDS_A_NODE // len(CARDS))
+        for number in range(QUEUES):
+            quota.create_queue(
+                cluster=self.cluster, name=f"queue-{number:02}", service_type="training", business_line=line,
+                card_quota={} if number == 0 else dict.fromkeys(CARDS, self.quota), actor="bench",
+            )  # fmt: skip
 
     def session(self) -> None:
         """Some gangs end, others come; one queue may use nothing, so that its gangs wait."""
@@ -66,7 +86,7 @@ class Recorded:
         memory = running.memory
         full = running.decide()
         queues = tuple(
-            msgspec.structs.replace(queue, card_quota={}, cpu_milli=1) if queue.name == "queue-00" else queue
+            msgspec.structs.replace(queue, card_quota={}) if queue.name == "queue-00" else queue
             for queue in full.queues
         )
         self.number += 1
@@ -78,30 +98,33 @@ class Recorded:
             )  # fmt: skip
             self.writer.write(session, msgspec.structs.replace(full, queues=queues), memory)
 
-    def objects(self) -> list[dict[str, Any]]:
-        """The queue that may use nothing gets its share."""
-        from tidesched_web.clusters.kubernetes import manifests
-
-        common: dict[str, Any] = {"service_type": "", "weight": 1, "priority": 0, "reclaimable": True}
-        before = manifests.queue("queue-00", card_quota={}, cpu_milli=1, **common)
-        after = manifests.queue("queue-00", card_quota=dict.fromkeys(CARDS, self.quota), **common)
-        return [{"kind": "Queue", "name": "queue-00", "before": before, "after": after}]
+    def draft(self) -> str:
+        """The address of a change that gives the queue that may use nothing its share."""
+        made = self.client.post(
+            "/api/v1/quota-changes/",
+            {
+                "cluster": self.cluster.slug,
+                "edits": {"queue/queue-00": {"card_quota": dict.fromkeys(CARDS, self.quota)}},
+            },
+            content_type="application/json",
+        )
+        assert made.status_code == 201, made.content
+        return str(made.json()["url"])
 
 
 def _prepare(size: Size) -> Callable[[], float]:
     database()
     from tidesched_web.changes import impact
-    from tidesched_web.common.permissions import Access
     from tidesched_web.scheduling.pictures import FOLLOW_SECONDS
 
     recorded = Recorded(size)
     recorded.session()
     _start_worker()
-    access = Access("bench", everything=True)
-    edit, asked, followed_at = recorded.objects(), 0, time.monotonic()
+    address, asked, followed_at = f"{recorded.draft()}plan/", 0, time.monotonic()
     impact.warm(recorded.cluster.pk)
-    first = impact.impact_now(recorded.cluster, edit, access=access, timeout=300, subject="bench")
-    assert first.get("gangs_start"), first
+    deadline = time.monotonic() + 600
+    while "unavailable" in recorded.client.get(address).json()["impact"]:
+        assert time.monotonic() < deadline, "the process of the queue what-if does not answer"
 
     def measure() -> float:
         nonlocal asked, followed_at
@@ -113,8 +136,9 @@ def _prepare(size: Size) -> Callable[[], float]:
             time.sleep(0.5)  # the questions of people do not come just then
         asked += 1
         start = clock()
-        told = impact.impact_now(recorded.cluster, edit, access=access, timeout=60, subject="bench")
+        answer = recorded.client.get(address)
         taken = clock() - start
+        told = answer.json()["impact"]
         assert told.get("counts", {}).get("gangs_start"), told
         if is_processor_time():
             taken += told["elapsed_ms"]["processor"] / 1000
