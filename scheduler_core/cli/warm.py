@@ -25,9 +25,15 @@ def warm() -> None:
 
 
 def _snapshot() -> Snapshot:
-    """One node whose cards training holds but for one; inference asks for one, and for more than are free."""
-    node = Node(name="n", cpu_milli=64_000, memory_mib=1 << 20, pods=110, cards=(NodeCards(_CARD, _RESOURCE, 4),))
-    quota = {_CARD: 4000}
+    """Two nodes whose cards training holds but for one each; inference asks for one, and for more than are free.
+
+    An admitted gang that finds no place fills the quota of training, and one that could start is kept out by it.
+    """
+    nodes = tuple(
+        Node(name=name, cpu_milli=64_000, memory_mib=1 << 20, pods=110, cards=(NodeCards(_CARD, _RESOURCE, 4),))
+        for name in ("n", "o")
+    )
+    quota = {_CARD: 8000}
     queues = (
         Queue(name="inference", priority=2, reclaimable=False, service_type="inference", card_quota=quota),
         Queue(name="training", priority=1, service_type="training", card_quota=quota),
@@ -36,9 +42,12 @@ def _snapshot() -> Snapshot:
         _gang("a", "inference", 1, 1),
         _gang("b", "inference", 1, 2),
         _gang("c", "training", 1, 3, node="n"),
+        _gang("d", "training", 1, 3, node="o"),
+        _gang("e", "training", 1, 2, admitted=True),
+        _gang("f", "training", 1, 1),
     )
     return Snapshot(
-        nodes=(node,),
+        nodes=nodes,
         queues=queues,
         pod_groups=tuple(group for group, _ in gangs),
         pods=tuple(pod for _, pod in gangs),
@@ -46,13 +55,15 @@ def _snapshot() -> Snapshot:
     )
 
 
-def _gang(name: str, queue: str, least: int, cards: int, node: str = "") -> tuple[PodGroup, Pod]:
+def _gang(
+    name: str, queue: str, least: int, cards: int, node: str = "", admitted: bool = False
+) -> tuple[PodGroup, Pod]:
     group = PodGroup(
         namespace="warm",
         name=name,
         queue=queue,
         min_member=least,
-        phase=GangPhase.RUNNING if node else GangPhase.PENDING,
+        phase=GangPhase.RUNNING if node else GangPhase.INQUEUE if admitted else GangPhase.PENDING,
     )
     pod = Pod(
         namespace="warm",
