@@ -137,6 +137,11 @@ class Allocate(Action):
             hold_back(session, gang)
             renew_promise(session, gang)
             return True
+        if session.compat:
+            # Upstream writes the node on the pod and leaves it there: a choice of cards is now the card of that node.
+            for done in statement.operations:
+                if done.after.status == TaskStatus.ALLOCATED and done.after.card >= 0:
+                    session.stale_cards[done.task] = done.after.card
         statement.discard()
         return False
 

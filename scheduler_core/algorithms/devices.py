@@ -127,7 +127,8 @@ class DeviceTable:
         return mask
 
     def choose(self, wish: Wish, node: int, policy: str, when: int = 1) -> tuple[Holding, ...] | None:
-        """The devices that a pod gets on a node: the fullest (``binpack``), the emptiest (``spread``) or the first."""
+        """The devices that a pod gets on a node: the fullest (``binpack``), the emptiest (``spread``), the ``last``, or
+        the first."""
         first, count = self.rows_of.get(node, (0, 0))
         fits, need = self.fits(wish, when), self.need(wish)
         rows = [row for row in range(first, first + count) if fits[row]]
@@ -136,6 +137,8 @@ class DeviceTable:
         used = self.held[when]
         if policy == "binpack":
             rows.sort(key=lambda row: (-int(used[row]), row))
+        elif policy == "last":
+            rows.reverse()
         elif policy == "spread":
             rows.sort(key=lambda row: (int(self.pods[when, row]), int(used[row]), row))
         return tuple(Holding(row, int(need[row]), wish.cores) for row in rows[: wish.count])

@@ -64,6 +64,7 @@ class Candidates:
         plugins = [plugin for tier in tiers for plugin, _ in tier]
         self._voicers = [plugin for plugin in plugins if type(plugin).volatile is not Plugin.volatile]
         self._volatile: dict[int, bool] = {}
+        self._scored: ClassView | None = None
 
     def volatile(self, cls: TaskClass) -> bool:
         """True when some plugin's answers for the class depend on placements beyond the node's own rows."""
@@ -135,6 +136,18 @@ class Candidates:
         if only is not None:
             mask = mask & only
         return mask, view.score.copy() if extra is None else view.score + extra
+
+    def feasible_nodes(self, cls: TaskClass) -> Bools:
+        """bool (N,): where the class whose score is being made fits now, or else once what leaves has left.
+
+        All nodes where no view is being made (preemption looks at every node).
+        """
+        view = self._scored
+        if view is None or view.cls is not cls:
+            return np.ones(len(self._cluster.nodes), dtype=np.bool_)
+        now: Bools = np.logical_or.reduce(view.now)
+        later: Bools = np.logical_or.reduce(view.future)
+        return now if now.any() else later
 
     def allows(self, task: int, node: int) -> bool:
         """Whether every filter lets the task on the node, room aside."""
@@ -245,7 +258,8 @@ class Candidates:
         # A score is only read where the class fits, and where that changes the node is looked at again.
         if not (view.now[:, where].any() or view.future[:, where].any()):
             return
+        self._scored = view
         score: Floats = np.zeros(allowed.shape[0], dtype=np.float64)
         for _, call in self._hooks.flat("node_order"):
             score = score + call(cls, where)
-        view.score[where] = score
+        view.score[where], self._scored = score, None

@@ -108,6 +108,17 @@ class Hooks:
                 return None
         return None
 
+    def overruled(self, point: str, *subject: Any) -> list[str]:
+        """Names of the plugins that had permitted before another one refused; for a vote that is refused."""
+        permitted: list[str] = []
+        for name, call in self._flat[point]:
+            answer = call(*subject)
+            if answer is Ballot.PERMIT:
+                permitted.append(name)
+            elif answer is not Ballot.ABSTAIN:
+                break
+        return permitted
+
     def refusal(self, point: str, *subject: Any) -> Any | None:
         """The first answer that is not None, over all tiers: all must agree by saying None."""
         for _, call in self._flat[point]:

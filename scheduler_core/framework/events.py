@@ -27,7 +27,7 @@ def quota_events(session: Session, reasons: dict[int, Reason]) -> tuple[list[Eve
         said = f"{event.kind} {event.reason} {numbers.resource} {numbers.requested} {numbers.limit}"
         name = session.gangs.names[gang]
         told[name] = said
-        if before.get(name) != said:
+        if session.compat or before.get(name) != said:
             events.append(event)
     return events, told
 

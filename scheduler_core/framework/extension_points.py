@@ -90,6 +90,9 @@ EXTENSION_POINTS: tuple[ExtensionPoint, ...] = (
     _P("reclaimer", _C.ALL, "reclaimable"),
     _P("service_type", _C.FIRST),
     _P("quota_charge", _C.FIRST),
+    # Ours: the sums of the queues are made; what the votes let in is refused by another plugin (compatibility only).
+    _P("sums_made", _C.CALL_ALL),
+    _P("overruled", _C.CALL_ALL),
     # Ours: annotations that go with a bind.
     _P("bind_notes", _C.CALL_ALL),
     # Ours: whether a gang that is pipelined by vote keeps what it found although it cannot start with it.

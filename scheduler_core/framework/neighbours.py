@@ -109,8 +109,8 @@ class Neighbours:
             own = number in cls.matched
             yield places >= 0, within_skew(counts, places, least, own, constraint.max_skew)
 
-    def spread_score(self, cls: TaskClass) -> Floats:
-        """Score of the soft constraints; 0 for nodes that lack one of the labels."""
+    def spread_score(self, cls: TaskClass, among: Bools | None = None) -> Floats:
+        """Score of the soft constraints; 0 for nodes that lack one of the labels. ``among``: scaled over these only."""
         assert cls.relations is not None
         soft = [constraint for constraint in cls.relations.spread if not constraint.hard]
         labelled = self._labelled(soft)
@@ -121,7 +121,7 @@ class Neighbours:
             counts, places = self._counts(self._matching((number,)), constraint.topology_key, COMING, eligible)
             size = len(np.unique(places[eligible])) if constraint.topology_key != _HOSTNAME else int(eligible.sum())
             parts.append(SoftSpread(counts, places, size, constraint.max_skew))
-        return spread_score(parts, labelled)
+        return spread_score(parts, labelled if among is None else labelled & among)
 
     def _labelled(self, constraints: Iterable[SpreadConstraint]) -> Bools:
         mask: Bools = np.ones(len(self._session.nodes), dtype=np.bool_)
@@ -148,8 +148,8 @@ class Neighbours:
             return True
         return any(True for _ in self._meant("preferred", cls))
 
-    def preference_score(self, cls: TaskClass) -> Floats:
-        """0 to 100: what the class prefers of the pods there, and what they prefer of it."""
+    def preference_score(self, cls: TaskClass, among: Bools | None = None) -> Floats:
+        """0 to 100: what the class prefers of the pods there, and what they prefer of it; ``among``: of these alone."""
         raw: Ints = np.zeros(len(self._session.nodes), dtype=np.int64)
         if cls.relations is not None:
             for wish in cls.relations.preferred:
@@ -159,7 +159,7 @@ class Neighbours:
         for key, weight, holders in self._meant("preferred", cls):
             counts, places = self._counts(self._of_classes(holders), key, self._later)
             raw += weight * counts[places]
-        return stretched(raw)
+        return stretched(raw) if among is None else _scaled_among(raw, among, stretched)
 
     # Pods ------------------------------------------------------------------------------------------------------
 
@@ -239,3 +239,10 @@ def _preferred(relations: Relations) -> list[tuple[PodTerm, int]]:
 
 
 _ACTING: dict[str, Callable[[Relations], list[tuple[PodTerm, int]]]] = {"anti": _anti, "preferred": _preferred}
+
+
+def _scaled_among(raw: Ints, among: Bools, scale: Callable[[Ints], Floats]) -> Floats:
+    """A score that is scaled over some of the nodes; 0 for the others."""
+    score: Floats = np.zeros(raw.shape, dtype=np.float64)
+    score[among] = scale(raw[among])
+    return score

@@ -58,6 +58,8 @@ class Session:
         reservations: promises that outlive the session, by pod.
         election: the gang that nodes are kept for, by actions elect and reserve.
         stated: reasons that an action gives itself, by gang.
+        stale_cards: with ``compat`` the card of tasks that were placed and taken back. asked_task: with ``compat`` the
+            task whose quota is asked for at the moment, -1 = any of its class.
         scheduling_queue: pods that wait, where the per-pod cycle runs. pod_cache: those that it has bound and that the
             cluster has not shown yet.
         trace: decisions and refusals, for the result.
@@ -85,6 +87,8 @@ class Session:
         self.reservations: dict[str, Reservation] = {}
         self.election: Election | None = memory.election if "reserve" in policy.actions else None
         self.stated: dict[int, tuple[ReasonCode, str]] = {}
+        self.stale_cards: dict[int, int] = {}
+        self.asked_task = -1
         self.scheduling_queue: SchedulingQueue | None = None
         self.pod_cache = PodCache()
         self._class_demands: dict[tuple[int, int], Demand] = {}
@@ -113,6 +117,7 @@ class Session:
             if charge is not None:
                 self.cluster.charge[0, cls.index], self.cluster.charge[1, cls.index] = charge
         self.cluster.load_ledger()
+        self.hooks.call_all("sums_made")
 
     # Gangs -----------------------------------------------------------------------------------------------------
 

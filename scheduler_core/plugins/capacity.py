@@ -9,8 +9,8 @@ On purpose different from upstream, all against taking back and forth: a queue t
 deserves of everything that it asks for and names (upstream: of one such resource); a victim's queue must be beyond its
 line in something that is asked for and that the victim gives. A broken tree stops the gangs below the broken place,
 with the reason, and is a veto for victims there (upstream: everybody stops, and the next tier hands out victims). A
-gang without minResources is measured by its pods. With ``compatibility: volcano`` as upstream, except that queues
-of equal share below one parent go by creation and name of the branch.
+gang without minResources is measured by its pods; of equal branches the older one goes first (upstream: the one with
+the oldest queue that gangs use). With ``compatibility: volcano`` as upstream.
 """
 
 from __future__ import annotations
@@ -93,8 +93,15 @@ class Capacity(Plugin):
         if known is None:
             spec = self.session.ledger.queues[queue]
             unnamed = all(line is None for line in self.lines.deserved[queue])
-            known = self._levels[queue] = (self.queue_share(queue), unnamed, spec.created, spec.name)
+            born = self._first_leaf(queue) if self.session.compat else (spec.created, spec.name)
+            known = self._levels[queue] = (self.queue_share(queue), unnamed, *born)
         return known
+
+    def _first_leaf(self, queue: int) -> tuple[float, str]:
+        """Upstream does not look at who of two equal branches is older: the oldest of the queues that gangs use is."""
+        queues = self.session.ledger.queues
+        leaves = [q for q in self._below[queue] if self.tree.leaf(q)] or [queue]
+        return min((queues[q].created, queues[q].name) for q in leaves)
 
     def queue_share(self, queue: int) -> float:
         """Largest used part of its line; 1 for a queue without one."""

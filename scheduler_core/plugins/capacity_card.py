@@ -8,8 +8,10 @@ On purpose different from upstream: every card is checked against the type of th
 promised choices count against their cards (d); an admission is noted by the action, after all votes (e); what an
 admitted gang already holds is not counted twice (f); finished tasks need nothing (g); quotas guarantee nothing to
 anybody (k); an unknown card in a choice leaves the others (i); a pod that names no card is misconfigured where its
-queue counts cards (b); absent cpu or memory is no limit; a reclaimer of unknown service type takes from nobody unless
-the argument says so. With ``compatibility: volcano`` as upstream in b, c, d, f, g, i and for absent cpu and memory.
+queue counts cards (b); the flag cardUnlimitedCpuMemory holds from the first sum on (a); a task that was taken back is
+free to take any of its cards (n); absent cpu or memory is no limit; a reclaimer of unknown service type takes from
+nobody unless the argument says so. With ``compatibility: volcano`` as upstream in a to g, i, k, n and for absent cpu
+and memory, see :mod:`scheduler_core.framework.upstream_cards`.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.quota import Book, HardwareUse, beyond_written, queue_book
 from scheduler_core.framework.service_types import SERVICE_TYPES, service_codes
 from scheduler_core.framework.session import Session
+from scheduler_core.framework.upstream_cards import UpstreamCards
 from scheduler_core.model.pod import ServiceType
 from scheduler_core.model.reason import ReasonCode
 from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
@@ -98,8 +101,15 @@ class CapacityCard(Plugin):
         self._most = self._hardware.times(self.values["overCommitFactor"])
         self._owners: dict[str, str] = self.values["podOwnerReferenceToServiceType"]
         self._fixed: dict[int, Floats] = {}
+        self._upstream: UpstreamCards | None = None
         if session.compat:
             self._count_as_upstream()
+            self._upstream = UpstreamCards(session)
+
+    def sums_made(self) -> None:
+        """Upstream reads the flag only now."""
+        if self._upstream is not None and self.values["cardUnlimitedCpuMemory"]:
+            self._upstream.count_before_the_flag()
 
     def _count_as_upstream(self) -> None:
         """No cpu or memory in a queue's capability means none of it; cards without a name count against no quota."""
@@ -152,6 +162,8 @@ class CapacityCard(Plugin):
 
     def share(self, queue: int) -> float:
         """Largest used part of a limit of the queue; 1 where something is used of which nothing is allowed."""
+        if self._upstream is not None:
+            return self._upstream.share(queue)
         ledger = self.session.ledger
         share = 0.0
         used = (ledger.allocated[:, queue] + ledger.pipelined[:, queue]).tolist()
@@ -163,12 +175,12 @@ class CapacityCard(Plugin):
     def compiled_form(self, point: str) -> Sequence[Form] | None:
         """Limits are those of the ledger; what changes in a session is only what is in use."""
         ledger, classes = self.session.ledger, self.session.cluster.classes.classes
-        if self.session.compat and point in ("allocatable", "job_problem", "job_enqueueable"):
+        if self.session.compat and point not in ("reclaimer", "node_order"):
             return None
         if point == "queue_order":
             priorities = np.array([-queue.priority for queue in ledger.queues], dtype=np.int64)
             return [StaticKey(priorities), ShareKey(ledger.capability)]
-        if point == "allocatable":
+        if point in ("allocatable", "preemptive"):
             named = np.array([bool(cls.names) for cls in classes], dtype=np.bool_)
             return [Limits(ledger.capability, named, self._counts_cards())]
         if point == "job_problem":
@@ -212,6 +224,11 @@ class CapacityCard(Plugin):
             return Shortfall(code=ReasonCode.QUEUE_CLOSED, resource="", requested=0)
         return self._over_quota(queue, demand, admission=True) or self._over_committed(gang, demand) or Ballot.PERMIT
 
+    def overruled(self, gang: int, demand: Demand) -> None:
+        """Another plugin refuses a gang that this one has let in."""
+        if self._upstream is not None:
+            self._upstream.keep_promise(gang, demand)
+
     def quota_shortfall(self, gang: int, demand: Demand, empty: bool = False) -> Shortfall | None:
         """What the queue's quota lacks for a demand now, or (``empty``) if nobody used any of it."""
         return self._over_quota(self.session.queue_of(gang), demand, admission=False, empty=empty)
@@ -221,6 +238,8 @@ class CapacityCard(Plugin):
         ledger = self.session.ledger
         # Upstream keeps promised choices under their own name, where they count against no card.
         book = queue_book(ledger, queue, admission=admission, empty=empty, choices=not self.session.compat)
+        if self._upstream is not None and not empty:
+            self._upstream.correct(book, queue, admission=admission)
         short = book.shortfall(demand.cpu_milli, demand.memory_mib, demand.cards)
         return short or beyond_written(ledger.queues[queue], demand)
 
@@ -259,25 +278,25 @@ class CapacityCard(Plugin):
         for row, label in ((CPU, "cpu"), (MEMORY, "memory")):
             asked = int(charge[row, cls.index])
             if asked > 0:
-                short = ledger.in_use(queue, row) + asked - ledger.limit(queue, row)
+                used = ledger.in_use(queue, row) if self._upstream is None else self._upstream.in_use(queue, row)
+                short = used + asked - ledger.limit(queue, row)
                 if short > 0:
                     return self._short(queue, row, label, asked, short)
         if card >= 0 and (cls.names or (ledger.queues[queue].card_quota is not None and not session.compat)):
             row = LEDGER_CARDS + card
-            if session.compat and len(cls.names) > 1 and self._any_has_room(queue, cls):
-                return None
-            short = ledger.in_use(queue, row) + cls.milli - ledger.limit(queue, row)
+            used = ledger.in_use(queue, row)
+            if self._upstream is not None:
+                if len(cls.names) > 1:
+                    if self._upstream.room(queue, cls):
+                        return None
+                    row = LEDGER_CARDS + self._upstream.asked_as(card)
+                used = self._upstream.in_use(queue, row)
+            short = used + cls.milli - ledger.limit(queue, row)
             if short > 0:
                 return self._short(queue, row, session.axes.cards[card], cls.milli, short)
         return None
 
     preemptive = allocatable
-
-    def _any_has_room(self, queue: int, cls: TaskClass) -> bool:
-        """Upstream lets a choice pass where one of its cards has quota, whichever it then takes."""
-        ledger = self.session.ledger
-        rows = (LEDGER_CARDS + card for card in cls.cards)
-        return any(ledger.in_use(queue, row) + cls.milli <= ledger.limit(queue, row) for row in rows)
 
     def _short(self, queue: int, row: int, label: str, asked: int, short: int) -> Shortfall:
         ledger = self.session.ledger

@@ -10,7 +10,8 @@ Score by ``SchedulePolicy``, 0 to 100 x ``ScheduleWeight``: binpack = share of m
 spread = 100 where they are idle.
 Source: volcano-semantics 4.12.
 Departures on purpose: the cards are chosen by the policy too (fullest or emptiest first; without one the first); the
-score is the mean over the cards; a pod's containers count as one. Shares of cards that a card quota counts are written
+score is the mean over the cards (``compatibility: volcano``: the last cards, and the sum); a pod's containers count as
+one. Shares of cards that a card quota counts are written
 with ``tidesched.io/card-milli`` instead and need no plugin.
 """
 
@@ -82,6 +83,7 @@ class DeviceShare(Plugin):
         """Read the cards; who holds which is found when a class first asks."""
         super().open(session)
         self._policy: str = self.values["deviceshare.SchedulePolicy"]
+        self._choice = "last" if session.compat else self._policy
         self._virtual = bool(self.values[_KINDS[2]])
         self._wishes: dict[int, Wish | None] = {}
         self._table: DeviceTable | None = None
@@ -107,9 +109,10 @@ class DeviceShare(Plugin):
         if wish is not None and self._policy and weight:
             table = self._brought_up()
             for node in table.rows_of:
-                chosen = table.choose(wish, node, self._policy)
+                chosen = table.choose(wish, node, self._choice)
                 if chosen:
-                    score[node] = sum(self._worth(table, one) for one in chosen) / len(chosen)
+                    worth = sum(self._worth(table, one) for one in chosen)
+                    score[node] = worth if self.session.compat else worth / len(chosen)
         weighted: Floats = score[where] * float(weight)
         return weighted
 
@@ -165,7 +168,7 @@ class DeviceShare(Plugin):
             wish = self._wish(int(tasks.cls[task]))
             assert wish is not None
             said = assigned(table, node, tasks.pod(task).annotations, wish)
-            self._give(table, task, node, leaving, said or table.choose(wish, node, self._policy) or ())
+            self._give(table, task, node, leaving, said or table.choose(wish, node, self._choice) or ())
         return table
 
     def _give(self, table: DeviceTable, task: int, node: int, leaving: bool, holdings: tuple[Holding, ...]) -> None:

@@ -4,7 +4,7 @@ Extension point: node_order. Score = sum of weight x score (0 to 100).
 Source: volcano-semantics 4.6; Kubernetes' scoring plugins of the same names.
 Departure on purpose: scores that are scaled by their largest value (preferred nodes, soft taints, pod affinity) are
 scaled over all nodes, not over those that happen to be feasible, so that a node's score does not depend on which
-others were looked at.
+others were looked at. With ``compatibility: volcano`` they are scaled over the feasible ones, as upstream does.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.session import Session
 from scheduler_core.model.resources import MILLI
 from scheduler_core.state.axes import CPU, MEMORY
-from scheduler_core.state.status import Floats, Ints
+from scheduler_core.state.status import Bools, Floats, Ints
 from scheduler_core.state.task_class import TaskClass
 
 Where = slice | np.ndarray[tuple[int], np.dtype[np.intp]]
@@ -57,8 +57,13 @@ class NodeOrder(Plugin):
         self._neighbours = Neighbours(session)
 
     def volatile(self, cls: TaskClass) -> bool:
-        """Company and spread change by placements of this very session."""
-        return self._prefers_company(cls) or self._spreads(cls)
+        """Company and spread change by placements of this very session, and so does which nodes are feasible."""
+        return self._prefers_company(cls) or self._spreads(cls) or (self.session.compat and self._is_scaled(cls))
+
+    def _is_scaled(self, cls: TaskClass) -> bool:
+        """Some score of the class is a part of the largest one."""
+        soft = self._index.intolerable(cls.tolerations, preferred=True)
+        return bool(cls.preferred) or bool(soft.any())
 
     def _prefers_company(self, cls: TaskClass) -> bool:
         return self._weights["podaffinity"] > 0 and self._neighbours.has_preferences(cls)
@@ -74,7 +79,8 @@ class NodeOrder(Plugin):
         rows = [CPU, MEMORY]
         allocatable = nodes.allocatable[rows][:, where]
         requested = allocatable - nodes.future[rows][:, where] + cls.request[rows][:, None]
-        score: Floats = self._fixed(cls)[where].copy()
+        among = self.session.candidates.feasible_nodes(cls) if self.session.compat and self.volatile(cls) else None
+        score: Floats = (self._fixed(cls) if among is None else self._made(cls, among))[where].copy()
         if weights["leastrequested"]:
             score += weights["leastrequested"] * least_requested(allocatable, requested)
         if weights["mostrequested"]:
@@ -86,9 +92,9 @@ class NodeOrder(Plugin):
                 np.vstack([allocatable, total]), np.vstack([requested, cards])
             )
         if self._prefers_company(cls):
-            score += weights["podaffinity"] * self._neighbours.preference_score(cls)[where]
+            score += weights["podaffinity"] * self._neighbours.preference_score(cls, among)[where]
         if self._spreads(cls):
-            score += weights["podtopologyspread"] * self._neighbours.spread_score(cls)[where]
+            score += weights["podtopologyspread"] * self._neighbours.spread_score(cls, among)[where]
         return score
 
     def compiled_form(self, point: str) -> Sequence[Form] | None:
@@ -104,18 +110,22 @@ class NodeOrder(Plugin):
         key = (cls.preferred, cls.tolerations, cls.images, cls.containers)
         fixed = self._static.get(key)
         if fixed is None:
-            fixed = np.zeros(len(self.session.nodes), dtype=np.float64)
-            if cls.preferred and self._weights["nodeaffinity"]:
-                raw: Ints = np.zeros(len(fixed), dtype=np.int64)
-                for preference in cls.preferred:
-                    raw += preference.weight * self._index.term(preference.term)
-                fixed += self._weights["nodeaffinity"] * normalised(raw)
-            if self._weights["tainttoleration"]:
-                raw = self._index.intolerable(cls.tolerations, preferred=True)
-                fixed += self._weights["tainttoleration"] * normalised(raw, reverse=True)
-            if cls.images and self._weights["imagelocality"]:
-                fixed += self._weights["imagelocality"] * self._images(cls)
-            self._static[key] = fixed
+            fixed = self._static[key] = self._made(cls, np.ones(len(self.session.nodes), dtype=np.bool_))
+        return fixed
+
+    def _made(self, cls: TaskClass, among: Bools) -> Floats:
+        """That part, scaled over some of the nodes, bool (N,)."""
+        fixed: Floats = np.zeros(len(self.session.nodes), dtype=np.float64)
+        if cls.preferred and self._weights["nodeaffinity"]:
+            raw: Ints = np.zeros(len(fixed), dtype=np.int64)
+            for preference in cls.preferred:
+                raw += preference.weight * self._index.term(preference.term)
+            fixed += self._weights["nodeaffinity"] * normalised(raw * among)
+        if self._weights["tainttoleration"]:
+            raw = self._index.intolerable(cls.tolerations, preferred=True)
+            fixed += self._weights["tainttoleration"] * normalised(raw * among, reverse=True)
+        if cls.images and self._weights["imagelocality"]:
+            fixed += self._weights["imagelocality"] * self._images(cls)
         return fixed
 
     def _images(self, cls: TaskClass) -> Floats:

@@ -60,6 +60,7 @@ def told(result):
         "pipelined": {short(bind.pod): bind.node for bind in result.pipelined},
         "reasons": {short(reason.podgroup): reason.code.value for reason in result.reasons},
         "phases": {short(gang.name): gang.phase.value for gang in result.podgroups},
+        "events": {short(event.name).removesuffix("-0"): event.reason for event in result.events},
         "refused": {short(no.gang): no.rule for reclaim in result.reclaims for no in reclaim.refused},
         "roles": {short(eviction.pod): eviction.role.value for eviction in result.evictions},
         "numbers": {
@@ -89,6 +90,8 @@ def happened(objects, before):
 def check(found, expected, where):
     for part in ("binds", "evictions", "pipelined"):
         assert found[part] == expected.get(part, type(found[part])()), f"{where}: {part}"
+    if "events" in expected:
+        assert found["events"] == expected["events"], f"{where}: events"
     for part in set(expected) - {"binds", "evictions", "pipelined"} - HAPPENS:
         for name, value in expected[part].items():
             assert name in found[part], f"{where}: {part} has no {name}, only {found[part]}"

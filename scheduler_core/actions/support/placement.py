@@ -10,12 +10,13 @@ from scheduler_core.state.task_class import TaskClass
 
 
 def allowed_options(
-    session: Session, queue: int, cls: TaskClass, point: str = "allocatable"
+    session: Session, queue: int, cls: TaskClass, point: str = "allocatable", *, task: int = -1
 ) -> tuple[list[bool], Shortfall | None]:
     """Which card types of the request the queue's quota has room for, and the first refusal.
 
-    One entry for a class that asks for no card.
+    One entry for a class that asks for no card. ``task``: whose request it is, -1 = that of any task of the class.
     """
+    session.asked_task = task
     options, first = [], None
     for card in cls.cards or (-1,):
         refusal = session.hooks.refusal(point, queue, cls, card)
@@ -49,7 +50,7 @@ def place(
     """
     gang = int(session.tasks.gang[task])
     cls = session.cluster.class_of(task)
-    options, _ = allowed_options(session, session.queue_of(gang), cls, point)
+    options, _ = allowed_options(session, session.queue_of(gang), cls, point, task=task)
     if not any(options):
         return None
     spot = session.candidates.best(cls, options, now=now, future=future, task=task)

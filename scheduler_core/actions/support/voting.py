@@ -27,7 +27,13 @@ class Voting:
         """What the vote says of a gang, None = admitted."""
         session = self._session
         if self._back is None:
-            return session.hooks.vote("job_enqueueable", gang, demand)
+            refusal = session.hooks.vote("job_enqueueable", gang, demand)
+            if refusal is not None and session.compat:
+                permitted = session.hooks.overruled("job_enqueueable", gang, demand)
+                for name, call in session.hooks.flat("overruled"):
+                    if name in permitted:
+                        call(gang, demand)
+            return refusal
         parts = (*demand.cards.items(), None, *demand.unnamed.items(), None, *demand.unknown.items())
         key = (session.queue_of(gang), self._back[gang], demand.cpu_milli, demand.memory_mib, *parts)
         if key not in self._known:
