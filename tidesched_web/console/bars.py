@@ -47,8 +47,11 @@ def _lay(parts: list[tuple[str, int, str]], scale: int) -> list[Segment]:
     return segments
 
 
-def queue_bar(service_type: str, quota: int, allocated: int, inqueue: int, *, waiting: int = 0) -> UsageBar:
-    """A queue's use of one card type against its quota: within, beyond (outline), promised (light), the quota tick."""
+def queue_bar(
+    service_type: str, quota: int, allocated: int, inqueue: int, *, waiting: int = 0, borrowed: int = 0
+) -> UsageBar:
+    """A queue's use of one card type against its quota: within (of that borrowed: hatched), beyond (outline), promised
+    (light), the quota tick."""
     if quota <= 0 and allocated <= 0 and inqueue <= 0:
         return UsageBar([], _("No quota"), "", empty=_("No quota"))
     if quota <= 0 and allocated <= 0:
@@ -59,8 +62,10 @@ def queue_bar(service_type: str, quota: int, allocated: int, inqueue: int, *, wa
         )
     scale = max(quota, allocated + inqueue, 1)
     within = min(allocated, quota)
+    lent = min(borrowed, within)
     parts = [
-        (service_type, within, _("in use")),
+        (service_type, within - lent, _("in use")),
+        ("borrowed", lent, _("in use on borrowed cards")),
         (f"{service_type}-over", allocated - within, _("in use beyond the quota")),
         (f"{service_type}-promised", inqueue, _("promised to admitted gangs")),
     ]
@@ -109,6 +114,25 @@ def card_bar(
     label = ", ".join([text, *(segment.label for segment in segments)])
     line = min(100 * total / scale, 99.6) if total else None
     return UsageBar(segments, label, text, hardware=line)
+
+
+def change_bar(service_type: str, before: float, after: float, used: float) -> UsageBar:
+    """A quota that changes, with what is in use of it: the tick is the new quota, the dashed line the old one."""
+    scale = max(before, after, used, 1)
+    kind = service_type or "plain"
+    within = min(used, after)
+    parts = [(kind, round(1000 * within), _("in use"))]
+    beyond = round(1000 * (used - within))
+    parts.append((f"{kind}-over" if service_type else "reclaimed", beyond, _("in use beyond the new quota")))
+    label = _("%(used)s in use, quota %(before)s before and %(after)s after") % {
+        "used": amounts.number(used),
+        "before": amounts.number(before),
+        "after": amounts.number(after),
+    }
+    segments = _lay(parts, round(1000 * scale))
+    return UsageBar(
+        segments, label, label, tick=min(100 * after / scale, 99.6), hardware=min(100 * before / scale, 99.6)
+    )
 
 
 def amount_bar(kind: str, size: float, largest: float, label: str) -> UsageBar:

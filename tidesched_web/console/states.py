@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from tidesched_web.changes.models import CarryState, ChangeState
 from tidesched_web.clusters.models import ClusterMode
 from tidesched_web.common.models import ServiceType
 from tidesched_web.quota.models import QueueState, SyncState
@@ -100,6 +101,24 @@ _MODE: dict[str, Look] = {
     ClusterMode.QUOTA: Look(_("Quota"), "stack-2", "admitted"),
     ClusterMode.SCHEDULE: Look(_("Schedule"), "player-play", "good"),
 }
+_CHANGE = {
+    ChangeState.DRAFT: ("edit", "quiet"),
+    ChangeState.WAITING: ("user-check", "waiting"),
+    ChangeState.APPROVED: ("calendar-time", "admitted"),
+    ChangeState.APPLYING: ("send", "admitted"),
+    ChangeState.APPLIED: ("circle-check", "good"),
+    ChangeState.FAILED: ("circle-x", "failed"),
+    ChangeState.REJECTED: ("ban", "failed"),
+    ChangeState.CANCELLED: ("x", "quiet"),
+    ChangeState.ROLLED_BACK: ("arrow-back-up", "reclaimed"),
+}
+_CARRY = {
+    CarryState.QUEUED: ("clock", "waiting"),
+    CarryState.APPLYING: ("send", "admitted"),
+    CarryState.APPLIED: ("circle-check", "good"),
+    CarryState.FAILED: ("circle-x", "failed"),
+    CarryState.SKIPPED: ("minus", "quiet"),
+}
 _PHASE: dict[str, Look] = {
     "Pending": Look(_("Pending"), "hourglass", "waiting"),
     "Running": Look(_("Running"), "player-play", "running"),
@@ -122,6 +141,8 @@ LOOKS: dict[str, dict[str, Look]] = {
     "alert": _looks(_ALERT),
     "service": _looks(_SERVICE),
     "step": _looks(_STEP),
+    "change": _looks(_CHANGE),
+    "carry": _looks(_CARRY),
     "mode": _MODE,
     "pod": _PHASE,
 }

@@ -12,6 +12,7 @@ from tidesched_web.console import (
     nodes,
     overview,
     queues,
+    quota_urls,
     reclaims,
     search,
     sessions,
@@ -48,4 +49,5 @@ urlpatterns = [
     path("clusters/<slug:slug>/alerts/", alerts.alerts, name="alerts"),
     path("clusters/<slug:slug>/alerts/<int:pk>/resolve/", alerts.resolve, name="resolve_alert"),
     *manage_urls.urlpatterns,
+    *quota_urls.urlpatterns,
 ]

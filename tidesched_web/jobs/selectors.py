@@ -25,6 +25,11 @@ def visible_job(access: Access, user: User, pk: int) -> Job | None:
     return visible_jobs(access, user).defer(None).filter(pk=pk).first()
 
 
+def newest_about(access: Access, user: User, subject: str, kind: str) -> Job | None:
+    """The newest job of a kind about something, if the caller may see it."""
+    return visible_jobs(access, user).defer(None).filter(subject=subject, kind=kind).order_by("-pk").first()
+
+
 def job_by_id(pk: int) -> Job | None:
     """A job as it is now."""
     return Job.objects.filter(pk=pk).first()

@@ -13,6 +13,10 @@ from tidesched_web.accounts.models import User
 PAGES = [
     "clusters/",
     "clusters/demo/",
+    "clusters/demo/quota/",
+    "clusters/demo/quota/?view=map",
+    "clusters/demo/quota/?q=search&card=H200",
+    "clusters/demo/quota/?badge=unused",
     "clusters/demo/queues/",
     "clusters/demo/queues/search-training/",
     "clusters/demo/gangs/",
@@ -30,6 +34,7 @@ PAGES = [
     "help/",
 ]
 DATA = [
+    "clusters/demo/quota/map/?card=NVIDIA-H200",
     "clusters/demo/tide/",
     "clusters/demo/queues/search-training/usage/?card=NVIDIA-H200",
     "clusters/demo/sessions/timings/",

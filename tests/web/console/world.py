@@ -236,6 +236,27 @@ def _queues(world: World, tenants: dict[str, Tenant], types: dict[str, CardType]
             CardQuota.objects.create(
                 cluster=world.cluster, card_type=types[card], service_type=service, queue=queue, cards=number
             )
+    _limits(world.cluster, tenants, types)
+
+
+def _limits(cluster: Cluster, tenants: dict[str, Tenant], types: dict[str, CardType]) -> None:
+    """What some tenants may hand on; Research has handed on more since a node was taken from it."""
+    limits = {
+        ("search", "inference"): {H200: 20, L40S: 18, MPS: 4},
+        ("search", "training"): {H200: 24, A100: 32, L40S: 20},
+        ("shop", "inference"): {H200: 12, A100: 16},
+        ("research", "training"): {H200: 32, A100: 48},
+    }
+    for (tenant, service), cards in limits.items():
+        for card, number in cards.items():
+            CardQuota.objects.create(
+                cluster=cluster, card_type=types[card], service_type=service, tenant=tenants[tenant], cards=number
+            )
+    rank = Project.objects.get(slug="search-rank-inference")
+    for card, number in {H200: 16, L40S: 8}.items():
+        CardQuota.objects.create(
+            cluster=cluster, card_type=types[card], service_type="inference", project=rank, cards=number
+        )
 
 
 def bare() -> None:

@@ -20,6 +20,8 @@ class Palette:
     text: str
     grid: str
     surface: str
+    inference_soft: str
+    training_soft: str
     # Steps of one thing that mean no service type: told apart by lightness and pattern.
     steps: tuple[str, ...]
 
@@ -36,6 +38,8 @@ LIGHT = Palette(
     text="#46505e",
     grid="#e3e7ec",
     surface="#ffffff",
+    inference_soft="#dcecf7",
+    training_soft="#d9f1e9",
     steps=("#1f2a38", "#8895a7", "#46566b", "#b3bdca", "#64748b", "#d3dae2"),
 )
 DARK = Palette(
@@ -50,6 +54,8 @@ DARK = Palette(
     text="#c3cbd7",
     grid="#2b3848",
     surface="#182433",
+    inference_soft="#12344b",
+    training_soft="#0e3b2f",
     steps=("#e2e8f0", "#64748b", "#b3bfce", "#46566b", "#8c9bb0", "#33425a"),
 )
 

@@ -1,0 +1,558 @@
+// A spreadsheet over rows × columns: window.TideGrid. It knows cells, selection, keys, clipboard and undo, and nothing of
+// quotas: a model says what a cell shows and what a text means. Only the rows in sight are in the document.
+//
+//   new TideGrid(element, {
+//     columns: [{ key, label, title, width }],          the first column is the name of the row and stays in place
+//     count(), name(row), rowClass(row), level(row),
+//     cell(row, column) -> { text, note, before, state, title, readonly },
+//     raw(row, column) -> text to copy or edit,
+//     parse(row, column, text) -> { value } | { error },
+//     get(row, column), set(changes: [{ row, column, value }])   rows are the model's own keys: rowKey(index)
+//   })
+(() => {
+  "use strict";
+  const HEIGHT = 36;
+  const AROUND = 6;
+
+  const element = (tag, className, role) => {
+    const el = document.createElement(tag);
+    if (className) el.className = className;
+    if (role) el.setAttribute("role", role);
+    return el;
+  };
+  const setText = (el, text) => { if (el.firstChild ? el.firstChild.data !== text : text !== "") el.textContent = text; };
+  const setAttribute = (el, name, value) => {
+    if (value === null || value === undefined || value === "") { if (el.hasAttribute(name)) el.removeAttribute(name); }
+    else if (el.getAttribute(name) !== String(value)) el.setAttribute(name, value);
+  };
+
+  // Tab-separated text as spreadsheets write it, with quoted cells.
+  const parseTable = (text) => {
+    const rows = [[]];
+    let cell = "", quoted = false;
+    const body = text.replace(/\r\n?/g, "\n").replace(/\n$/, "");
+    for (let i = 0; i < body.length; i += 1) {
+      const c = body[i];
+      if (quoted) {
+        if (c !== '"') cell += c;
+        else if (body[i + 1] === '"') { cell += '"'; i += 1; } else quoted = false;
+      } else if (c === '"' && cell === "") quoted = true;
+      else if (c === "\t") { rows.at(-1).push(cell); cell = ""; }
+      else if (c === "\n") { rows.at(-1).push(cell); cell = ""; rows.push([]); }
+      else cell += c;
+    }
+    rows.at(-1).push(cell);
+    return rows;
+  };
+
+  class TideGrid {
+    constructor(el, model) {
+      this.el = el;
+      this.model = model;
+      this.pool = new Map();
+      this.free = [];
+      this.undone = [];
+      this.done = [];
+      this.active = { row: 0, column: 0 };
+      this.ranges = [{ r0: 0, c0: 0, r1: 0, c1: 0 }];
+      this.editor = null;
+      this.template = ["var(--sheet-name)", ...model.columns.map((column) => column.width)].join(" ");
+      this.build();
+      this.listen();
+      this.refresh();
+    }
+
+    get columns() { return this.model.columns; }
+
+    build() {
+      const { el } = this;
+      el.replaceChildren();
+      el.setAttribute("role", "grid");
+      el.setAttribute("aria-multiselectable", "true");
+      el.setAttribute("aria-colcount", String(this.columns.length + 1));
+      el.tabIndex = 0;
+      const head = element("div", "sheet-head", "rowgroup");
+      const row = element("div", "sheet-row", "row");
+      row.setAttribute("aria-rowindex", "1");
+      row.style.gridTemplateColumns = this.template;
+      const first = element("div", "sheet-name", "columnheader");
+      first.setAttribute("aria-colindex", "1");
+      first.textContent = this.model.corner;
+      row.append(first);
+      this.columns.forEach((column, index) => {
+        const cell = element("div", "sheet-cell", "columnheader");
+        cell.setAttribute("aria-colindex", String(index + 2));
+        cell.dataset.column = index;
+        cell.title = column.title;
+        cell.textContent = column.label;
+        row.append(cell);
+      });
+      head.append(row);
+      this.body = element("div", "sheet-body", "rowgroup");
+      el.append(head, this.body);
+      this.headRow = row;
+    }
+
+    // The list of rows has changed: draw anew.
+    refresh() {
+      this.commit();
+      const count = this.model.count();
+      this.el.setAttribute("aria-rowcount", String(count + 1));
+      this.body.style.height = `${count * HEIGHT}px`;
+      for (const [index, row] of this.pool) { this.free.push(row); row.el.remove(); this.pool.delete(index); }
+      this.active.row = Math.max(0, Math.min(this.active.row, count - 1));
+      this.select(this.active.row, this.active.column, { keep: false, quiet: true });
+      this.paint();
+    }
+
+    inSight() {
+      const top = this.el.scrollTop, seen = this.el.clientHeight || 600;
+      return [Math.max(0, Math.floor(top / HEIGHT) - AROUND), Math.min(this.model.count() - 1, Math.ceil((top + seen) / HEIGHT) + AROUND)];
+    }
+
+    paint() {
+      const [from, to] = this.inSight();
+      for (const [index, row] of this.pool) {
+        if (index >= from && index <= to) continue;
+        if (this.editor && this.editor.row === index) this.commit();
+        this.pool.delete(index);
+        row.el.remove();
+        this.free.push(row);
+      }
+      const fresh = document.createDocumentFragment();
+      for (let index = from; index <= to; index += 1) {
+        if (this.pool.has(index)) continue;
+        const row = this.free.pop() || this.makeRow();
+        this.pool.set(index, row);
+        row.index = index;
+        row.el.style.transform = `translateY(${index * HEIGHT}px)`;
+        row.el.setAttribute("aria-rowindex", String(index + 2));
+        this.paintRow(row);
+        fresh.append(row.el);
+      }
+      this.body.append(fresh);
+      this.paintSelection();
+    }
+
+    makeRow() {
+      const el = element("div", "sheet-row", "row");
+      el.style.gridTemplateColumns = this.template;
+      const name = element("div", "sheet-name", "rowheader");
+      name.setAttribute("aria-colindex", "1");
+      el.append(name);
+      const cells = this.columns.map((_column, index) => {
+        const cell = element("div", "sheet-cell", "gridcell");
+        cell.setAttribute("aria-colindex", String(index + 2));
+        cell.dataset.column = index;
+        const note = element("span", "note"), before = element("span", "before"), value = element("span", "value");
+        cell.append(note, before, value);
+        el.append(cell);
+        return { el: cell, note, before, value, state: "" };
+      });
+      return { el, name, cells, index: -1 };
+    }
+
+    paintRow(row) {
+      const { model } = this;
+      row.el.className = `sheet-row ${model.rowClass(row.index)}`;
+      model.nameCell(row.index, row.name);
+      for (let column = 0; column < this.columns.length; column += 1) this.paintCell(row, column);
+    }
+
+    paintCell(row, column) {
+      const cell = row.cells[column];
+      const seen = this.model.cell(row.index, column);
+      setText(cell.note, seen.note);
+      setText(cell.before, seen.before);
+      setText(cell.value, seen.text);
+      if (cell.state !== seen.state) {
+        cell.el.className = `sheet-cell ${seen.state}${cell.el.classList.contains("selected") ? " selected" : ""}${cell.el.classList.contains("active") ? " active" : ""}`;
+        cell.state = seen.state;
+      }
+      setAttribute(cell.el, "title", seen.title);
+      setAttribute(cell.el, "aria-readonly", seen.readonly ? "true" : null);
+      setAttribute(cell.el, "aria-invalid", seen.invalid ? "true" : null);
+    }
+
+    // Some columns have changed (all without an argument): only what is in sight is drawn.
+    repaint(columns) {
+      for (const row of this.pool.values()) {
+        this.model.nameCell(row.index, row.name);
+        if (columns) for (const column of columns) this.paintCell(row, column);
+        else this.paintRow(row);
+      }
+      if (!columns) this.paintSelection();
+    }
+
+    inRanges(row, column) {
+      return this.ranges.some((range) => row >= range.r0 && row <= range.r1 && column >= range.c0 && column <= range.c1);
+    }
+
+    paintSelection() {
+      let shown = null;
+      for (const row of this.pool.values()) {
+        for (let column = 0; column < this.columns.length; column += 1) {
+          const { el } = row.cells[column];
+          const isActive = row.index === this.active.row && column === this.active.column;
+          const isSelected = this.inRanges(row.index, column);
+          if (el.classList.contains("selected") !== isSelected) { el.classList.toggle("selected", isSelected); }
+          setAttribute(el, "aria-selected", isSelected ? "true" : "false");
+          if (el.classList.contains("active") !== isActive) el.classList.toggle("active", isActive);
+          if (isActive) { el.id = `${this.el.id}-active`; shown = el; } else if (el.id) el.removeAttribute("id");
+        }
+      }
+      setAttribute(this.el, "aria-activedescendant", shown ? shown.id : null);
+      for (const cell of this.headRow.children) {
+        if (cell.dataset.column !== undefined) cell.classList.toggle("on", Number(cell.dataset.column) === this.active.column);
+      }
+    }
+
+    // --- selection ---------------------------------------------------------------------------------------------------
+
+    select(row, column, { extend = false, add = false, quiet = false, scroll = true } = {}) {
+      const last = this.model.count() - 1;
+      if (last < 0) return;
+      const to = { row: Math.max(0, Math.min(row, last)), column: Math.max(0, Math.min(column, this.columns.length - 1)) };
+      if (extend) {
+        const from = this.anchor || this.active;
+        this.anchor = from;
+        this.head = to;
+        this.ranges[this.ranges.length - 1] = {
+          r0: Math.min(from.row, to.row), r1: Math.max(from.row, to.row), c0: Math.min(from.column, to.column), c1: Math.max(from.column, to.column),
+        };
+      } else {
+        this.anchor = null;
+        this.head = null;
+        this.active = to;
+        const one = { r0: to.row, r1: to.row, c0: to.column, c1: to.column };
+        if (add) this.ranges.push(one); else this.ranges = [one];
+      }
+      if (scroll && !quiet) this.reveal(to.row, to.column);
+      this.paintSelection();
+      this.model.selected?.(this);
+    }
+
+    selectRange(range) {
+      this.active = { row: range.r0, column: range.c0 };
+      this.anchor = null;
+      this.ranges = [range];
+      this.paintSelection();
+      this.model.selected?.(this);
+    }
+
+    reveal(row, column) {
+      const { el } = this;
+      const top = row * HEIGHT, head = this.headRow.offsetHeight;
+      if (top < el.scrollTop) el.scrollTop = top;
+      else if (top + HEIGHT > el.scrollTop + el.clientHeight - head) el.scrollTop = top + HEIGHT - el.clientHeight + head;
+      const cell = this.headRow.children[column + 1], name = this.headRow.children[0].offsetWidth;
+      if (cell.offsetLeft - name < el.scrollLeft) el.scrollLeft = cell.offsetLeft - name;
+      else if (cell.offsetLeft + cell.offsetWidth > el.scrollLeft + el.clientWidth) el.scrollLeft = cell.offsetLeft + cell.offsetWidth - el.clientWidth;
+      const [from, to] = this.inSight();
+      if (!this.pool.has(row) || !this.pool.has(from) || !this.pool.has(to)) this.paint();
+    }
+
+    // Each selected cell once, in reading order.
+    *cells() {
+      const seen = new Set();
+      for (const range of this.ranges) {
+        for (let row = range.r0; row <= range.r1; row += 1) {
+          for (let column = range.c0; column <= range.c1; column += 1) {
+            const key = row * this.columns.length + column;
+            if (this.ranges.length > 1) { if (seen.has(key)) continue; seen.add(key); }
+            yield { row, column };
+          }
+        }
+      }
+    }
+
+    // --- changes -----------------------------------------------------------------------------------------------------
+
+    // One step that can be undone. Texts that mean nothing and cells that are fixed are counted, not written.
+    write(wanted) {
+      const step = [];
+      let skipped = 0, fault = "";
+      for (const { row, column, text, value } of wanted) {
+        if (this.model.cell(row, column).readonly) { skipped += 1; continue; }
+        const parsed = text === undefined ? { value } : this.model.parse(row, column, text);
+        if (parsed.error) { skipped += 1; fault = parsed.error; continue; }
+        const before = this.model.get(row, column);
+        if (before !== parsed.value) step.push({ row: this.model.rowKey(row), column, before, after: parsed.value });
+      }
+      if (step.length) {
+        this.done.push(step);
+        this.undone = [];
+        this.model.set(step.map(({ row, column, after }) => ({ row, column, value: after })));
+      }
+      this.model.written?.({ changed: step.length, skipped, fault });
+      return step.length > 0;
+    }
+
+    undo() { this.turn(this.done, this.undone, "before"); }
+
+    redo() { this.turn(this.undone, this.done, "after"); }
+
+    turn(from, to, side) {
+      this.commit();
+      const step = from.pop();
+      if (!step) return;
+      to.push(step);
+      this.model.set(step.map((change) => ({ row: change.row, column: change.column, value: change[side] })));
+      const index = this.model.indexOf(step[0].row);
+      if (index >= 0) this.select(index, step[0].column);
+      this.model.written?.({ changed: step.length, skipped: 0, fault: "" });
+    }
+
+    setSelected(text) { return this.write([...this.cells()].map((place) => ({ ...place, text }))); }
+
+    fill(down) {
+      const wanted = [];
+      for (const range of this.ranges) {
+        // A single cell takes what stands before it.
+        const r0 = down && range.r0 === range.r1 ? Math.max(0, range.r0 - 1) : range.r0;
+        const c0 = !down && range.c0 === range.c1 ? Math.max(0, range.c0 - 1) : range.c0;
+        for (let row = r0; row <= range.r1; row += 1) {
+          for (let column = c0; column <= range.c1; column += 1) {
+            if (down ? row === r0 : column === c0) continue;
+            wanted.push({ row, column, text: this.model.raw(down ? r0 : row, down ? column : c0) });
+          }
+        }
+      }
+      this.write(wanted);
+    }
+
+    // --- the editor of a cell ----------------------------------------------------------------------------------------
+
+    edit(text) {
+      const { row, column } = this.active;
+      if (!this.model.count() || this.editor) return;
+      if (this.model.cell(row, column).readonly) { this.model.refused?.(row, column); return; }
+      this.reveal(row, column);
+      const holder = this.pool.get(row).cells[column].el;
+      const input = element("input", "sheet-input");
+      input.type = "text";
+      input.inputMode = "decimal";
+      input.autocomplete = "off";
+      input.setAttribute("aria-label", `${this.model.name(row)}, ${this.columns[column].title}`);
+      input.value = text === undefined ? this.model.raw(row, column) : text;
+      this.editor = { input, row, column };
+      holder.append(input);
+      input.focus({ preventScroll: true });
+      if (text === undefined) input.select(); else input.setSelectionRange(text.length, text.length);
+      input.addEventListener("input", () => this.look());
+      input.addEventListener("blur", () => { if (this.editor?.input === input) this.commit(); });
+      this.look();
+    }
+
+    // What is being typed, as one types: the model may say what is wrong with it.
+    look() {
+      const { input, row, column } = this.editor;
+      const parsed = this.model.parse(row, column, input.value);
+      const seen = parsed.error ? { error: parsed.error } : this.model.typed(row, column, parsed.value);
+      input.classList.toggle("invalid", Boolean(seen?.error));
+      input.classList.toggle("doubtful", Boolean(!seen?.error && seen?.warning));
+      setAttribute(input, "aria-invalid", seen?.error ? "true" : null);
+      this.model.told?.(seen);
+    }
+
+    close() {
+      const { editor } = this;
+      if (!editor) return null;
+      this.editor = null;
+      const focused = document.activeElement === editor.input;
+      editor.input.remove();
+      if (focused) this.el.focus({ preventScroll: true });
+      return editor;
+    }
+
+    commit({ all = false } = {}) {
+      const editor = this.close();
+      if (!editor) return true;
+      const text = editor.input.value;
+      const places = all ? [...this.cells()] : [{ row: editor.row, column: editor.column }];
+      return this.write(places.map((place) => ({ ...place, text })));
+    }
+
+    cancel() { this.close(); this.model.told?.(null); this.model.selected?.(this); }
+
+    // --- listening ---------------------------------------------------------------------------------------------------
+
+    listen() {
+      const { el } = this;
+      let due = false;
+      el.addEventListener("scroll", () => {
+        if (due) return;
+        due = true;
+        requestAnimationFrame(() => { due = false; this.paint(); });
+      }, { passive: true });
+      new ResizeObserver(() => this.paint()).observe(el);
+      el.addEventListener("keydown", (event) => this.key(event));
+      el.addEventListener("copy", (event) => this.copy(event, false));
+      el.addEventListener("cut", (event) => this.copy(event, true));
+      el.addEventListener("paste", (event) => this.paste(event));
+      el.addEventListener("mousedown", (event) => this.press(event));
+      el.addEventListener("dblclick", (event) => { if (this.placeOf(event)?.cell && !this.editor) this.edit(); });
+    }
+
+    placeOf(event) {
+      const cell = event.target.closest(".sheet-cell");
+      const row = event.target.closest(".sheet-body .sheet-row");
+      const column = cell ? Number(cell.dataset.column) : -1;
+      if (!row) return cell ? { header: true, column } : null;
+      return { row: Number(row.getAttribute("aria-rowindex")) - 2, column, cell: Boolean(cell) };
+    }
+
+    press(event) {
+      if (event.button !== 0 || event.target === this.editor?.input || event.target.closest("a")) return;
+      const place = this.placeOf(event);
+      if (!place) return;
+      event.preventDefault();
+      this.commit();
+      this.el.focus({ preventScroll: true });
+      const last = this.model.count() - 1;
+      if (place.header) { this.selectRange({ r0: 0, r1: last, c0: place.column, c1: place.column }); return; }
+      if (!place.cell) { this.selectRange({ r0: place.row, r1: place.row, c0: 0, c1: this.columns.length - 1 }); return; }
+      const again = event.pointerType !== "mouse" && place.row === this.active.row && place.column === this.active.column && matchMedia("(pointer: coarse)").matches;
+      this.select(place.row, place.column, { extend: event.shiftKey, add: event.ctrlKey || event.metaKey, scroll: false });
+      if (again) { this.edit(); return; }
+      this.drag(event);
+    }
+
+    drag(start) {
+      let point = start;
+      const step = () => {
+        const box = this.el.getBoundingClientRect(), head = this.headRow.offsetHeight, name = this.headRow.children[0].offsetWidth;
+        if (point.clientY > box.bottom - 12) this.el.scrollTop += 18;
+        else if (point.clientY < box.top + head) this.el.scrollTop -= 18;
+        if (point.clientX > box.right - 12) this.el.scrollLeft += 24;
+        else if (point.clientX < box.left + name) this.el.scrollLeft -= 24;
+      };
+      const timer = setInterval(step, 50);
+      const move = (event) => {
+        point = event;
+        const under = document.elementFromPoint(event.clientX, event.clientY);
+        const place = under && this.el.contains(under) ? this.placeOf({ target: under }) : null;
+        if (place?.cell && (place.row !== (this.head || this.active).row || place.column !== (this.head || this.active).column)) {
+          this.select(place.row, place.column, { extend: true, scroll: false });
+        }
+      };
+      const stop = () => { clearInterval(timer); removeEventListener("mousemove", move); removeEventListener("mouseup", stop); };
+      addEventListener("mousemove", move);
+      addEventListener("mouseup", stop);
+    }
+
+    move(rows, columns, extend) {
+      const from = extend ? this.head || this.active : this.active;
+      this.select(from.row + rows, from.column + columns, { extend });
+    }
+
+    // To the right (or left) and on to the next line; false at the end, where the key leaves the grid.
+    step(back) {
+      const width = this.columns.length, last = this.model.count() * width - 1;
+      const next = this.active.row * width + this.active.column + (back ? -1 : 1);
+      if (next < 0 || next > last) return false;
+      this.select(Math.floor(next / width), next % width);
+      return true;
+    }
+
+    key(event) {
+      const mod = event.ctrlKey || event.metaKey;
+      if (this.editor) { this.keyInEditor(event, mod); return; }
+      const page = Math.max(1, Math.floor(this.el.clientHeight / HEIGHT) - 2);
+      const last = this.model.count() - 1, width = this.columns.length - 1;
+      const { shiftKey: shift } = event;
+      const from = shift ? this.head || this.active : this.active;
+      const actions = {
+        ArrowUp: () => (mod ? this.select(0, from.column, { extend: shift }) : this.move(-1, 0, shift)),
+        ArrowDown: () => (mod ? this.select(last, from.column, { extend: shift }) : this.move(1, 0, shift)),
+        ArrowLeft: () => (mod ? this.select(from.row, 0, { extend: shift }) : this.move(0, -1, shift)),
+        ArrowRight: () => (mod ? this.select(from.row, width, { extend: shift }) : this.move(0, 1, shift)),
+        PageUp: () => this.move(-page, 0, shift),
+        PageDown: () => this.move(page, 0, shift),
+        Home: () => this.select(mod ? 0 : from.row, 0, { extend: shift }),
+        End: () => this.select(mod ? last : from.row, width, { extend: shift }),
+        Enter: () => (shift ? this.move(-1, 0, false) : this.edit()),
+        F2: () => this.edit(),
+        Delete: () => this.setSelected(""),
+        Backspace: () => this.setSelected(""),
+      };
+      const chords = {
+        z: () => (shift ? this.redo() : this.undo()),
+        y: () => this.redo(),
+        d: () => this.fill(true),
+        r: () => this.fill(false),
+        a: () => this.selectRange({ r0: 0, r1: last, c0: 0, c1: width }),
+      };
+      if (event.key === "Tab") { if (!this.step(shift)) return; }
+      else if (event.key === "Escape") {
+        if (this.ranges.length === 1 && this.ranges[0].r0 === this.ranges[0].r1 && this.ranges[0].c0 === this.ranges[0].c1) this.model.leave?.();
+        else this.select(this.active.row, this.active.column);
+      } else if (mod && !event.altKey && chords[event.key.toLowerCase()]) chords[event.key.toLowerCase()]();
+      else if (actions[event.key] && !event.altKey) actions[event.key]();
+      else if (!mod && !event.altKey && event.key === "Process") { this.edit(""); return; }
+      else if (!mod && !event.altKey && event.key.length === 1) this.edit(event.key);
+      else return;
+      event.preventDefault();
+      event.stopPropagation();
+    }
+
+    keyInEditor(event, mod) {
+      event.stopPropagation();
+      if (event.isComposing) return;
+      if (event.key === "Enter") { this.commit({ all: mod }); if (!mod) this.move(event.shiftKey ? -1 : 1, 0, false); }
+      else if (event.key === "Tab") { this.commit(); if (!this.step(event.shiftKey)) return; }
+      else if (event.key === "Escape") this.cancel();
+      else if (event.key === "ArrowUp" || event.key === "ArrowDown") { this.commit(); this.move(event.key === "ArrowUp" ? -1 : 1, 0, false); }
+      else return;
+      event.preventDefault();
+    }
+
+    // --- clipboard ---------------------------------------------------------------------------------------------------
+
+    copy(event, cut) {
+      if (this.editor) return;
+      const range = this.ranges.at(-1);
+      const lines = [];
+      for (let row = range.r0; row <= range.r1; row += 1) {
+        const line = [];
+        for (let column = range.c0; column <= range.c1; column += 1) line.push(this.model.raw(row, column));
+        lines.push(line.join("\t"));
+      }
+      event.clipboardData.setData("text/plain", lines.join("\n"));
+      event.preventDefault();
+      if (cut) this.setSelected("");
+      this.model.copied?.(lines.length * (range.c1 - range.c0 + 1));
+    }
+
+    paste(event) {
+      if (this.editor) return;
+      event.preventDefault();
+      this.pasteText(event.clipboardData.getData("text/plain"));
+    }
+
+    pasteText(text) {
+      const table = parseTable(text);
+      const named = this.model.named?.(table);
+      if (named) { this.write(named); return; }
+      if (table.length === 1 && table[0].length === 1) { this.setSelected(table[0][0].trim()); return; }
+      const range = this.ranges.at(-1);
+      // A block that fits the selection several times is repeated, as spreadsheets do.
+      const rows = Math.max(table.length, (range.r1 - range.r0 + 1) % table.length ? 0 : range.r1 - range.r0 + 1);
+      const wide = Math.max(...table.map((line) => line.length));
+      const columns = Math.max(wide, (range.c1 - range.c0 + 1) % wide ? 0 : range.c1 - range.c0 + 1);
+      const wanted = [];
+      for (let r = 0; r < rows && range.r0 + r < this.model.count(); r += 1) {
+        for (let c = 0; c < columns && range.c0 + c < this.columns.length; c += 1) {
+          const cell = table[r % table.length][c % wide];
+          if (cell !== undefined) wanted.push({ row: range.r0 + r, column: range.c0 + c, text: cell.trim() });
+        }
+      }
+      this.write(wanted);
+      this.selectRange({
+        r0: range.r0, r1: Math.min(range.r0 + rows, this.model.count()) - 1, c0: range.c0, c1: Math.min(range.c0 + columns, this.columns.length) - 1,
+      });
+    }
+  }
+
+  window.TideGrid = TideGrid;
+})();

@@ -1,0 +1,307 @@
+"""From the editor's edits to a change that is applied, approved, refused and rolled back; and who may do what."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from tests.web.console import world as story
+from tests.web.console.cast import H200
+from tests.web.console.test_pages import client_of
+from tidesched_web.accounts.models import Membership, PlatformRole, Tenant, TenantRole, User
+from tidesched_web.audit.models import AuditEntry
+from tidesched_web.changes.models import ChangeState, QuotaChange
+from tidesched_web.console import change_words, impact_view, quota_urls
+from tidesched_web.quota.models import CardQuota
+
+pytestmark = pytest.mark.django_db
+BASE = "/clusters/demo/"
+EDIT = f"{BASE}quota/edit/"
+LOWER = {"queue/search-training": {"card_quota": {H200: 16}}}
+TOO_MUCH = {"queue/search-rank-inference": {"card_quota": {H200: 24}}}
+# Every address of these pages, and what it answers to a GET of each: by its name, so that a new one fails.
+EXPECTED = {
+    "quota_tree": ("quota/", 200, 200, 200, 200, 404),
+    "quota_branch": ("quota/branch/?service_type=inference&tenant={search}", 200, 200, 200, 200, 404),
+    "quota_map": ("quota/map/", 200, 200, 200, 200, 404),
+    "quota_editor": ("quota/edit/", 200, 403, 200, 403, 404),
+    "quota_editor_data": ("quota/edit/data/", 200, 403, 200, 403, 404),
+    "quota_check": ("quota/edit/check/", 405, 405, 405, 405, 405),
+    "quota_review": ("quota/edit/review/", 405, 405, 405, 405, 405),
+    "changes": ("changes/", 200, 200, 200, 200, 404),
+    "change": ("changes/{change}/", 200, 200, 200, 200, 404),
+    "change_impact": ("changes/{change}/impact/", 200, 200, 200, 200, 404),
+    "change_day": ("changes/{change}/day/", 200, 200, 200, 200, 404),
+    "change_act": ("changes/{change}/apply/", 405, 405, 405, 405, 405),
+}
+
+
+@pytest.fixture
+def world() -> story.World:
+    found = story.full()
+    User.objects.filter(pk=found.stranger.pk).update(username="stranger")
+    return found
+
+
+@pytest.fixture
+def lead(world) -> User:
+    """The tenant admin of Search."""
+    user = User.objects.create(username="lead", password="!")
+    Membership.objects.create(user=user, tenant=Tenant.objects.get(slug="search"), role=TenantRole.ADMIN)
+    return user
+
+
+def drafted(client: Client, edits: dict, **more: str) -> QuotaChange:
+    answer = client.post(f"{EDIT}review/", {"edits": json.dumps(edits), **more})
+    assert answer.status_code == 302, answer.content
+    return QuotaChange.objects.get(pk=int(re.search(r"changes/(\d+)/", answer["Location"])[1]))
+
+
+def act(client: Client, change: QuotaChange, verb: str, **body: str) -> QuotaChange:
+    answer = client.post(f"{BASE}changes/{change.pk}/{verb}/", body)
+    assert answer.status_code == 302, answer.content.decode()
+    change.refresh_from_db()
+    return change
+
+
+def quota(queue: str) -> int | None:
+    return CardQuota.objects.filter(queue__name=queue, card_type__name=H200).values_list("cards", flat=True).first()
+
+
+def test_every_address_has_its_row(world, lead, subtests) -> None:
+    assert {pattern.name for pattern in quota_urls.urlpatterns} == set(EXPECTED)
+    change = drafted(client_of(lead), LOWER)
+    tenant = world.queues["search-training"].tenant_id
+    cast = (world.admin, world.auditor, lead, world.member, world.newcomer)
+    for name, (path, *wanted) in EXPECTED.items():
+        address = BASE + path.format(search=tenant, change=change.pk)
+        with subtests.test(name, who="nobody"):
+            answer = Client().post(address) if 405 in wanted else Client().get(address)
+            assert answer.status_code == 302
+        for who, status in zip(cast, wanted, strict=True):
+            with subtests.test(name, who=who.username):
+                assert client_of(who).get(address).status_code == status
+
+
+def test_what_is_not_ones_own_cannot_be_edited_seen_or_decided(world, lead) -> None:
+    theirs = drafted(client_of(world.admin), {"queue/research-training": {"card_quota": {H200: 32}}})
+    for who in (lead, world.member):
+        client = client_of(who)
+        assert client.get(f"{BASE}changes/{theirs.pk}/").status_code == 404
+        assert client.post(f"{BASE}changes/{theirs.pk}/apply/", {"reason": "x", "when": "now"}).status_code == 404
+        assert str(theirs.pk) not in re.findall(r"Change (\d+)", client.get(f"{BASE}changes/").content.decode())
+    mine = drafted(client_of(lead), LOWER)
+    for who in (world.auditor, world.member):
+        client = client_of(who)
+        assert client.post(f"{BASE}changes/{mine.pk}/apply/", {"reason": "x", "when": "now"}).status_code == 403
+        assert client.post(f"{BASE}changes/{mine.pk}/day/").status_code == 403
+        assert client.post(f"{EDIT}review/", {"edits": json.dumps(LOWER)}).status_code == 403
+        assert client.post(f"{EDIT}check/", json.dumps(LOWER), content_type="application/json").status_code == 403
+    mine.refresh_from_db()
+    assert mine.state == ChangeState.DRAFT
+    refused = client_of(lead).post(
+        f"{EDIT}review/", {"edits": json.dumps({"queue/research-training": {"weight": 1}})}, follow=True
+    )
+    assert "You see no object" in refused.content.decode()
+    rows = client_of(lead).get(f"{EDIT}data/").json()["rows"]
+    assert {row["name"] for row in rows if row["kind"] == "queue"} == {
+        "search-rank-inference", "search-suggest-inference", "search-training",
+    }  # fmt: skip
+    assert {row["may"] for row in rows if row["kind"] == "tenant"} == {0}, "the ceiling is the platform's"
+    assert {row["may"] for row in rows if row["kind"] == "queue"} == {1}
+
+
+def test_rows_say_what_is_there_what_is_in_use_and_who_may_edit(world) -> None:
+    client = client_of(world.admin)
+    client.get("/clusters/")
+    with CaptureQueriesContext(connection) as queries:
+        data = client.get(f"{EDIT}data/").json()
+    assert len(queries) <= 20
+    place = next(index for index, column in enumerate(data["columns"]) if column["key"] == f"card:{H200}")
+    rows = {(row["key"], row["service"]): row for row in data["rows"]}
+    queue = rows["queue/search-rank-inference", "inference"]
+    assert (queue["values"][str(place)], queue["use"][str(place)], queue["may"]) == (16, 12, 2)
+    tenant = rows["tenant/search", "inference"]
+    assert (tenant["values"][str(place)], tenant["use"][str(place)], tenant["path"]) == (20, 12, ["quota", "inference"])
+    root = rows["inference", "inference"]
+    assert root["limits"][str(place)] == 48
+    for index, row in enumerate(data["rows"]):
+        assert row["parent"] < index, "a parent comes before its children"
+
+
+def test_typing_is_checked_by_the_rules(world) -> None:
+    client = client_of(world.admin)
+    answer = client.post(f"{EDIT}check/", json.dumps(TOO_MUCH), content_type="application/json").json()
+    assert answer["errors"][0]["object"] == "queue/search-rank-inference"
+    assert (answer["errors"][0]["requested"], answer["errors"][0]["limit"]) == (24, 16)
+    assert QuotaChange.objects.count() == 0
+    fine = client.post(f"{EDIT}check/", json.dumps(LOWER), content_type="application/json").json()
+    assert fine["errors"] == []
+    nothing = client.post(f"{EDIT}check/", "[", content_type="application/json").json()
+    assert nothing["errors"][0]["detail"] == "Nothing has been edited."
+
+
+def test_a_change_is_reviewed_applied_and_rolled_back(world) -> None:
+    client = client_of(world.admin)
+    change = drafted(client, LOWER)
+    page = client.get(f"{BASE}changes/{change.pk}/").content.decode()
+    assert "−8" in page
+    assert "NVIDIA-H200: 24" in page
+    assert "NVIDIA-H200: 16" in page
+    assert quota("search-training") == 24, "nothing is sent before it is applied"
+    silent = client.post(f"{BASE}changes/{change.pk}/apply/", {"reason": " ", "when": "now"})
+    assert silent.status_code == 400
+    assert "Say why" in silent.content.decode()
+    past = client.post(f"{BASE}changes/{change.pk}/apply/", {"reason": "x", "when": "at", "at": "2020-01-01T10:00"})
+    assert "Choose a time that lies ahead" in past.content.decode()
+    change = act(client, change, "apply", reason="Less is used.", when="now")
+    assert change.state == ChangeState.APPLYING
+    assert quota("search-training") == 16
+    assert AuditEntry.objects.filter(reason="Less is used.").exists()
+    page = client.get(f"{BASE}changes/{change.pk}/").content.decode()
+    assert "Queue search-training" in page
+    assert "Queued" in page
+    answer = client.post(f"{BASE}changes/{change.pk}/rollback/", {"rollback-reason": "It was too little."})
+    back = QuotaChange.objects.get(rolls_back=change)
+    assert answer["Location"].endswith(f"/changes/{back.pk}/")
+    assert "+8" in client.get(answer["Location"]).content.decode()
+    act(client, back, "apply", reason="It was too little.", when="now")
+    assert quota("search-training") == 24
+
+
+def test_errors_stop_a_change_at_its_review(world) -> None:
+    client = client_of(world.admin)
+    change = drafted(client, TOO_MUCH)
+    page = client.get(f"{BASE}changes/{change.pk}/").content.decode()
+    assert "What does not fit" in page
+    assert "Mend what does not fit first." in page
+    refused = client.post(f"{BASE}changes/{change.pk}/apply/", {"reason": "x", "when": "now"}, follow=True)
+    assert 'class="banner tone-failed" role="status"' in refused.content.decode()
+    assert quota("search-rank-inference") == 16
+    # The same draft is gone on with in the grid.
+    data = client.get(f"{EDIT}data/?change={change.pk}").json()
+    assert data["edits"] == TOO_MUCH
+    again = drafted(client, LOWER, change=str(change.pk))
+    assert (again.pk, again.edits) == (change.pk, LOWER)
+
+
+def test_a_second_person_approves_where_the_tenant_demands_it(world) -> None:
+    Tenant.objects.filter(slug="search").update(approval_required=True)
+    second = User.objects.create(username="second", password="!", platform_role=PlatformRole.ADMIN)
+    client, other = client_of(world.admin), client_of(second)
+    change = drafted(client, LOWER)
+    assert "Request approval" in client.get(f"{BASE}changes/{change.pk}/").content.decode()
+    change = act(client, change, "apply", reason="Less is used.", when="now")
+    assert change.state == ChangeState.WAITING
+    assert "It waits for another person" in client.get(f"{BASE}changes/{change.pk}/").content.decode()
+    act(client, change, "approve")
+    assert change.state == ChangeState.WAITING, "nobody approves their own"
+    assert "asks you for approval" in other.get(f"{BASE}changes/{change.pk}/").content.decode()
+    assert act(other, change, "approve").state == ChangeState.APPLYING
+    assert quota("search-training") == 16
+    refused = drafted(client, {"queue/search-training": {"card_quota": {H200: 8}}})
+    act(client, refused, "apply", reason="Even less.", when="now")
+    assert other.post(f"{BASE}changes/{refused.pk}/reject/", {"reject-reason": ""}).status_code == 400
+    assert act(other, refused, "reject", **{"reject-reason": "Too little."}).state == ChangeState.REJECTED
+    assert "Too little." in client.get(f"{BASE}changes/{refused.pk}/").content.decode()
+
+
+def test_a_draft_on_a_base_that_moved_says_what_moved(world) -> None:
+    client = client_of(world.admin)
+    first, second = drafted(client, LOWER), drafted(client, {"queue/search-training": {"card_quota": {H200: 20}}})
+    act(client, first, "apply", reason="First.", when="now")
+    page = client.get(f"{BASE}changes/{second.pk}/").content.decode()
+    assert "What was changed since this draft was made" in page
+    act(client, second, "apply", reason="Second.", when="now")
+    assert quota("search-training") == 16
+    act(client, second, "rebase")
+    assert "What was changed since" not in client.get(f"{BASE}changes/{second.pk}/").content.decode()
+    act(client, second, "apply", reason="Second.", when="now")
+    assert quota("search-training") == 20
+
+
+def test_the_list_is_filtered_and_exported(world) -> None:
+    client = client_of(world.admin)
+    kept, given_up = drafted(client, LOWER), drafted(client, TOO_MUCH)
+    act(client, given_up, "cancel")
+    page = client.get(f"{BASE}changes/?state=cancelled").content.decode()
+    assert re.findall(r"Change (\d+)</a>", page) == [str(given_up.pk)]
+    assert "queue search-rank-inference" in page
+    csv = client.get(f"{BASE}changes/?open=yes&format=csv").content.decode("utf-8-sig").splitlines()
+    assert [line.partition(",")[0] for line in csv] == ["change", str(kept.pk)]
+    assert "No change matches" in client.get(f"{BASE}changes/?q=nobody").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("pointer", "words"),
+    [
+        ("/card_quota/NVIDIA-H200", "H200"),
+        ("/card_quota/NVIDIA-H200~1mig-1g.18gb-mixed", "H200 MIG 1g.18gb"),
+        ("/quota/inference/card_quota/NVIDIA-H200", "Inference: H200"),
+        ("/quota/training/cpu_milli", "Training: CPU cores"),
+        ("/weight", "weight"),
+        ("/layers", "layers"),
+        ("/something/new", "something › new"),
+        ("", ""),
+    ],
+)
+def test_pointers_are_told_in_words(pointer: str, words: str) -> None:
+    assert change_words.field_name(pointer) == words
+
+
+def test_texts_stand_side_by_side_with_signs() -> None:
+    before = [f"line {n}" for n in range(20)]
+    after = [*before[:9], "new", *before[10:], "more"]
+    lines = change_words.side_by_side(before, after)
+    assert [line.sign for line in lines if line.sign != " "] == ["…", "~", "…", "+"]
+    assert next(line for line in lines if line.sign == "~") == change_words.DiffLine("~", "line 9", "new")
+    assert {line.sign for line in change_words.side_by_side([], ["a"])} == {"+"}
+
+
+def test_an_impact_is_told_by_what_becomes_of_gangs() -> None:
+    gang = {"queue": "q", "service_type": "training", "priority": 1, "cards": {H200: 8}}
+    view = impact_view.view_of(
+        {
+            "counts": {"gangs_start": 1, "gangs_lose": 0, "queues_over": 1, "reclaimed_next": 3},
+            "hidden": {"reclaimed_next": 2},
+            "gangs_start": [{**gang, "gang": "a/waits", "becomes": "running", "reason_before": None}],
+            "gangs_lose": [],
+            "queues_over": [
+                {
+                    "queue": "q",
+                    "service_type": "training",
+                    "resource": H200,
+                    "quota_before": 8,
+                    "quota": 4,
+                    "in_use": 6,
+                    "over": 2,
+                }
+            ],
+            "reclaimed_next": [
+                {
+                    "gang": "b/falls",
+                    "queue": "q",
+                    "cards": {H200: 8},
+                    "pods": 1,
+                    "reclaimer": "a/waits",
+                    "work_lost_card_seconds": 7200,
+                }
+            ],
+            "card_hours": {
+                H200: {"q": {"gained": 4.5, "lost": 0, "over": 0}, "idle": {"gained": 0, "lost": 0, "over": 0}}
+            },
+        }
+    )
+    assert view.line == "1 gang would start; 3 would be reclaimed; 1 queue is above its new quota."
+    by_key = {section.key: section for section in view.sections}
+    assert by_key["gangs_start"].entries[0].note == "runs"
+    assert by_key["queues_over"].entries[0].note == "H200: 6 in use, quota 8 → 4"
+    assert by_key["reclaimed_next"].entries[0].note == "for a/waits · 2 card-hours lost"
+    assert by_key["reclaimed_next"].hidden == 2
+    assert [row.queue for row in view.hours] == ["q"]
+    assert impact_view.view_of({"counts": {}}).line == "The next session would decide the same as today."

@@ -1,0 +1,143 @@
+"""The quota tree: sums, badges, folding levels, filters, and what a reader may not see."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from tests.web.console import world as story
+from tests.web.console.cast import H200
+from tests.web.console.test_pages import MAX_QUERIES, client_of
+from tidesched_web.accounts.models import Project
+from tidesched_web.console import quota_tree
+from tidesched_web.quota.models import CardQuota, Queue
+
+pytestmark = pytest.mark.django_db
+TREE = "/clusters/demo/quota/"
+
+
+@pytest.fixture
+def world() -> story.World:
+    return story.full()
+
+
+def keys(page: str) -> list[str]:
+    return re.findall(r'data-key="([^"]+)"', page)
+
+
+def rows(client: Client, query: str = "") -> list[dict[str, str]]:
+    text = client.get(f"{TREE}?format=csv{query}").content.decode("utf-8-sig")
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_a_place_without_a_limit_claims_what_stands_below_it(world) -> None:
+    found = {
+        (row["name"], row["level"], row["card"]): row for row in rows(client_of(world.admin), "&service_type=inference")
+    }
+    root = found["inference", "service", H200]
+    # Search has 20 of its own although its queues hold 16; Shop has 12.
+    assert (root["quota"], root["handed_on"]) == ("48", "32")
+    search = found["search", "tenant", H200]
+    assert (search["quota"], search["handed_on"], search["allocated"]) == ("20", "16", "12.0")
+    assert found["maps", "tenant", "NVIDIA-L40S"]["quota"] == "", "no limit of its own"
+    assert found["search-rank-inference", "project", H200]["quota"] == "16"
+
+
+def test_badges_say_where_more_is_handed_on_than_there_is(world) -> None:
+    page = client_of(world.admin).get(TREE).content.decode()
+    assert "3 places hand on more than they have" in page
+    assert "40 of 32 handed on" in page
+    over = keys(client_of(world.admin).get(f"{TREE}?badge=over").content.decode())
+    assert [key for key in over if "-t" in key] == [f"training-t{world.queues['research-training'].tenant_id}"]
+
+
+def test_starved_queues_are_found_with_all_that_they_hang_from(world) -> None:
+    page = client_of(world.admin).get(f"{TREE}?badge=starved").content.decode()
+    queue = world.queues["search-rank-inference"]
+    assert {f"inference-q{queue.pk}", f"inference-p{queue.project_id}", f"inference-t{queue.tenant_id}"} <= set(
+        keys(page)
+    )
+    assert "maps-route-inference" not in page
+
+
+def test_filters_narrow_by_name_card_and_service_type(world) -> None:
+    client = client_of(world.admin)
+    named = client.get(f"{TREE}?q=ads").content.decode()
+    assert "shop-ads-inference" in named
+    assert "vision-ocr-inference" not in named
+    cards = {row["card"] for row in rows(client, "&card=H200")}
+    assert cards == {H200}
+    assert "Nothing matches" in client.get(f"{TREE}?q=nobody-is-called-so").content.decode()
+
+
+def test_a_member_sees_their_tenant_and_no_sum_of_others(world) -> None:
+    client = client_of(world.member)
+    page = client.get(TREE).content.decode()
+    assert "search-training" in page
+    assert "research-training" not in page
+    root = next(row for row in rows(client) if row["level"] == "service" and row["card"] == H200)
+    assert root["quota"] == "", "the sum over all tenants is not theirs to see"
+    other = world.queues["research-training"].tenant_id
+    assert client.get(f"{TREE}branch/?service_type=training&tenant={other}").status_code == 404
+    assert client.get(f"{TREE}branch/?service_type=training&tenant=0").status_code == 404
+    figure = json.loads(client.get(f"{TREE}map/?card={H200}").content)
+    assert "research-training" not in json.dumps(figure)
+    assert "search-training" in json.dumps(figure)
+
+
+@pytest.fixture
+def large(world: story.World) -> story.World:
+    """Search has many queues in one project."""
+    project = Project.objects.get(slug="search-rank-inference")
+    made = Queue.objects.bulk_create(
+        Queue(
+            cluster=world.cluster, name=f"rank-{n:04}", service_type="inference", tenant=project.tenant, project=project
+        )
+        for n in range(450)
+    )
+    card = CardQuota.objects.filter(card_type__name=H200).first().card_type
+    CardQuota.objects.bulk_create(
+        CardQuota(cluster=world.cluster, card_type=card, service_type="inference", queue=queue, cards=1)
+        for queue in made
+    )
+    return world
+
+
+def test_a_large_tree_is_fetched_level_by_level(large, subtests) -> None:
+    client = client_of(large.admin)
+    client.get("/clusters/")
+    queue = large.queues["search-rank-inference"]
+    tenant = f"service_type=inference&tenant={queue.tenant_id}"
+    steps = {
+        "tenants": ("", 0),
+        "places": (f"branch/?{tenant}", 0),
+        "first queues": (f"branch/?{tenant}&project={queue.project_id}", quota_tree.STEP),
+        "last queues": (f"branch/?{tenant}&project={queue.project_id}&after=400", 51),
+        "one by name": ("?q=rank-0449", 1),
+        "unused ones": ("?badge=unused", 450),
+    }
+    for name, (path, count) in steps.items():
+        with subtests.test(name), CaptureQueriesContext(connection) as queries:
+            page = client.get(TREE + path).content.decode()
+            assert len([key for key in keys(page) if "-q" in key]) == count
+            assert len(queries) <= MAX_QUERIES
+    first = client.get(TREE).content.decode()
+    assert "data-branch" in first
+    assert "data-live" not in first, "an update would fold what was opened"
+    assert "Show more queues" in client.get(TREE + steps["first queues"][0]).content.decode()
+
+
+def test_the_map_has_the_same_sums(world) -> None:
+    client = client_of(world.admin)
+    (trace,) = json.loads(client.get(f"{TREE}map/?card={H200}").content)["data"]
+    values = dict(zip(trace["ids"], trace["values"], strict=True))
+    assert values["inference"] == 28, "what queues have, whatever their tenant could hand on"
+    table = client.get(f"{TREE}map/?card={H200}&format=csv").content.decode("utf-8-sig")
+    assert "Inference › Shop › Ads › shop-ads-inference,12,10.0,0.0" in table.replace('"', "")

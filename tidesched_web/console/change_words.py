@@ -1,0 +1,263 @@
+"""How a change is told: its objects, fields and figures in words instead of pointers."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from tidesched_web.changes.tree_document import KINDS, kind_of, parts_of
+from tidesched_web.common.models import ServiceType
+from tidesched_web.console import amounts, bars
+from tidesched_web.console.card_names import card_label
+
+KIND_NAMES = {
+    "card-type": gettext_lazy("card type"),
+    "tenant": gettext_lazy("tenant"),
+    "project": gettext_lazy("project"),
+    "business-line": gettext_lazy("business line"),
+    "priority-class": gettext_lazy("priority class"),
+    "queue": gettext_lazy("queue"),
+    "grant": gettext_lazy("grant"),
+    "tide-plan": gettext_lazy("tide plan"),
+}
+_FIELDS = {
+    "cpu_milli": gettext_lazy("CPU cores"),
+    "memory_bytes": gettext_lazy("memory"),
+    "weight": gettext_lazy("weight"),
+    "priority": gettext_lazy("priority"),
+    "reclaimable": gettext_lazy("reclaimable"),
+    "state": gettext_lazy("state"),
+    "name": gettext_lazy("name"),
+    "description": gettext_lazy("description"),
+    "service_type": gettext_lazy("service type"),
+    "tenant": gettext_lazy("tenant"),
+    "project": gettext_lazy("project"),
+    "business_line": gettext_lazy("business line"),
+    "value": gettext_lazy("value"),
+    "approval_required": gettext_lazy("approval required"),
+    "enabled": gettext_lazy("enabled"),
+    "layers": gettext_lazy("layers"),
+    "time_zone": gettext_lazy("time zone"),
+    "parent": gettext_lazy("parent"),
+    "global_default": gettext_lazy("global default"),
+    "preemption_policy": gettext_lazy("preemption policy"),
+}
+# Who demands an approval.
+WHOSE = {"cluster": gettext_lazy("the cluster"), "tenant": gettext_lazy("tenant")}
+# Lines around a difference that are shown with it.
+CONTEXT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class FieldLine:
+    """One figure that differs."""
+
+    field: str
+    before: str
+    after: str
+    by: str
+    in_use: str
+    sign: str
+    bar: bars.UsageBar | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectFields:
+    """What differs in one object of the intent."""
+
+    key: str
+    kind: str
+    name: str
+    act: str
+    fields: list[FieldLine]
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine:
+    """One line of two texts side by side; ``sign`` is " ", "-", "+", "~" or "…" (lines left out)."""
+
+    sign: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectDiff:
+    """One object of the cluster, before and after."""
+
+    kind: str
+    name: str
+    act: str
+    lines: list[DiffLine]
+
+
+def object_name(key: str) -> tuple[str, str]:
+    """("queue", "chat") of ``queue/chat``; a key that names nothing is its own name."""
+    try:
+        kind, parts = kind_of(key), parts_of(key)
+    except ValueError:
+        return "", key
+    if kind not in KINDS:
+        return "", key
+    return str(KIND_NAMES[kind]), " › ".join(part for part in parts if part != "-")
+
+
+def field_name(pointer: str) -> str:
+    """ "H200", "inference: H200", "CPU cores": a JSON pointer into a document, in words."""
+    steps = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
+    if not steps:
+        return ""
+    before = ""
+    if steps[0] == "quota" and len(steps) > 1:
+        before = f"{ServiceType(steps[1]).label}: " if steps[1] in ServiceType.values else f"{steps[1]}: "
+        steps = steps[2:]
+    if not steps:
+        return before.rstrip(": ")
+    if steps[0] == "card_quota" and len(steps) > 1:
+        return before + card_label(steps[1])
+    return before + " › ".join([str(_FIELDS.get(steps[0], steps[0])), *steps[1:]])
+
+
+def figure(pointer: str, value: Any, *, unset: str = "") -> str:
+    """A figure as a person writes it."""
+    if value is None:
+        return unset or "–"
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
+    last = pointer.rpartition("/")[2]
+    if isinstance(value, int | float):
+        if last == "cpu_milli":
+            return amounts.number(value / 1000)
+        if last == "memory_bytes":
+            return f"{amounts.number(value / 2**30)} GiB"
+        return amounts.number(value)
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def fields_of_plan(plan: Mapping[str, Any]) -> list[ObjectFields]:
+    """The differences of a plan by object, in the plan's order."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for difference in plan.get("fields", ()):
+        found.setdefault(difference["object"], []).append(difference)
+    result = []
+    for key, differences in found.items():
+        kind, name = object_name(key)
+        act = "changed"
+        if all(entry["before"] is None for entry in differences) and any(
+            "name" in e["field"] or "service_type" in e["field"] or e["field"] == "" for e in differences
+        ):
+            act = "new"
+        elif all(entry["after"] is None for entry in differences) and any(
+            "service_type" in e["field"] or e["field"] in ("", "/name") for e in differences
+        ):
+            act = "gone"
+        result.append(ObjectFields(key, kind, name, act, [_field(entry) for entry in differences]))
+    return result
+
+
+def _field(entry: Mapping[str, Any]) -> FieldLine:
+    pointer, before, after = entry["field"], entry["before"], entry["after"]
+    is_card = "/card_quota/" in pointer
+    unset = (
+        "0"
+        if is_card and entry["object"].startswith("queue/")
+        else _("no limit")
+        if is_card or "cpu" in pointer or "memory" in pointer
+        else ""
+    )
+    numbers = all(
+        value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in (before, after)
+    )
+    by, sign = "", "~"
+    if numbers and (is_card or (before is not None and after is not None)):
+        difference = (after or 0) - (before or 0)
+        sign = "+" if difference > 0 else "-"
+        by = f"{'+' if difference > 0 else '−'}{figure(pointer, abs(difference))}"
+    used = entry.get("in_use")
+    bar = None
+    if is_card:
+        bar = bars.change_bar(_service_of(pointer), before or 0, after or 0, used or 0)
+    return FieldLine(
+        field_name(pointer), figure(pointer, before, unset=unset), figure(pointer, after, unset=unset), by,
+        amounts.number(used) if used is not None else "", sign, bar,
+    )  # fmt: skip
+
+
+def _service_of(pointer: str) -> str:
+    return pointer.split("/")[2] if pointer.startswith("/quota/") else ""
+
+
+def objects_of_plan(plan: Mapping[str, Any]) -> list[ObjectDiff]:
+    """The Kubernetes objects of a plan as two texts side by side."""
+    found = []
+    for entry in plan.get("objects", ()):
+        before, after = entry.get("before"), entry.get("after")
+        act = (
+            "new" if before is None else "gone" if after is None else "replaced" if entry.get("replaced") else "changed"
+        )
+        found.append(ObjectDiff(entry["kind"], entry["name"], act, side_by_side(_text(before), _text(after))))
+    return found
+
+
+def _text(manifest: Mapping[str, Any] | None) -> list[str]:
+    """A manifest as lines of YAML, the JSON inside annotations spread out so that one figure is one line."""
+    if manifest is None:
+        return []
+    return list(_yaml(manifest))
+
+
+def _yaml(value: Any, indent: int = 0) -> Sequence[str]:
+    space = "  " * indent
+    lines: list[str] = []
+    for name, entry in value.items():
+        if isinstance(entry, str) and entry.startswith("{") and entry.endswith("}"):
+            try:
+                inside = json.loads(entry)
+            except ValueError:
+                inside = None
+            if isinstance(inside, dict):
+                lines += [
+                    f"{space}{name}: |",
+                    *(f"{space}  {key}: {json.dumps(item)}" for key, item in sorted(inside.items())),
+                ]
+                continue
+        if isinstance(entry, Mapping):
+            lines += [f"{space}{name}:" if entry else f"{space}{name}: {{}}", *_yaml(entry, indent + 1)]
+        elif isinstance(entry, list):
+            lines.append(f"{space}{name}: {json.dumps(entry, ensure_ascii=False)}")
+        else:
+            lines.append(f"{space}{name}: {entry if isinstance(entry, str) else json.dumps(entry)}")
+    return lines
+
+
+def side_by_side(before: Sequence[str], after: Sequence[str]) -> list[DiffLine]:
+    """Both texts line by line; equal lines far from a difference are left out."""
+    lines: list[DiffLine] = []
+    matcher = difflib.SequenceMatcher(a=before, b=after, autojunk=False)
+    groups = matcher.get_grouped_opcodes(CONTEXT) if before and after else [matcher.get_opcodes()]
+    end = 0
+    for group in groups:
+        if group and group[0][1] > end:
+            lines.append(DiffLine("…", "", ""))
+        for tag, a0, a1, b0, b1 in group:
+            old, new = list(before[a0:a1]), list(after[b0:b1])
+            if tag == "equal":
+                lines += [DiffLine(" ", text, text) for text in old]
+                continue
+            for number in range(max(len(old), len(new))):
+                was = old[number] if number < len(old) else ""
+                now = new[number] if number < len(new) else ""
+                sign = "~" if number < len(old) and number < len(new) else "-" if number < len(old) else "+"
+                lines.append(DiffLine(sign, was, now))
+        end = group[-1][2] if group else end
+    if before and after and end < len(before):
+        lines.append(DiffLine("…", "", ""))
+    return lines

@@ -1,0 +1,278 @@
+"""Changes of quota: the list, the review of one, and what people do with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST
+
+from tidesched_web.changes import services
+from tidesched_web.changes.impact import answer_of, impact_now, start_day_impact, within_sight
+from tidesched_web.changes.models import ChangeState, QuotaChange
+from tidesched_web.changes.selectors import objects_of, visible_changes
+from tidesched_web.common.errors import DomainError
+from tidesched_web.console import amounts, change_words, impact_view
+from tidesched_web.console.export import csv_list, csv_response
+from tidesched_web.console.forms.change import ApplyForm, ChangeFilter, ReasonForm
+from tidesched_web.console.page import Page, page
+from tidesched_web.console.paging import paged
+from tidesched_web.console.quota_editor import may_edit
+from tidesched_web.jobs.models import Job, JobKind
+from tidesched_web.jobs.selectors import newest_about, visible_job
+
+OPEN = (ChangeState.DRAFT, ChangeState.WAITING, ChangeState.APPROVED)
+
+
+@page(section="changes", topics="changes")
+def changes(this: Page) -> HttpResponse:
+    """All changes of the cluster that the reader sees, the newest first."""
+    form = ChangeFilter(this.request.GET)
+    rows = form.apply(visible_changes(this.access).filter(cluster=this.cluster))
+    if this.request.GET.get("format") == "csv":
+        return csv_list(
+            f"changes-{this.cluster.slug}",
+            {
+                "change": lambda row: row.pk,
+                "state": lambda row: row.state,
+                "objects": lambda row: len(row.edits),
+                "source": lambda row: row.source,
+                "created_by": lambda row: row.created_by,
+                "created_at": lambda row: row.created_at.isoformat(),
+                "approved_by": lambda row: row.approved_by,
+                "applied_at": lambda row: row.applied_at.isoformat() if row.applied_at else "",
+                "reason": lambda row: row.reason,
+            },
+            rows,
+        )
+    listed = paged(rows, ["-id"], this.request.GET.get("cursor", ""))
+    for row in listed.rows:
+        row.told = told_objects(row)
+    return this.render(
+        "changes/changes.html", {"page": listed, "rows": listed.rows, "form": form, "may_edit": may_edit(this.access)}
+    )
+
+
+def told_objects(change: QuotaChange) -> str:
+    """What a change touches, in a few words."""
+    names = [" ".join(change_words.object_name(key)) for key in sorted(change.edits)]
+    more = len(names) - 3
+    said = ", ".join(names[:3])
+    if more > 0:
+        said += " " + ngettext("and %(n)s more", "and %(n)s more", more) % {"n": amounts.number(more)}
+    return said
+
+
+def _change(this: Page, pk: int) -> QuotaChange:
+    found = visible_changes(this.access).filter(cluster=this.cluster, pk=pk).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+def _plan(this: Page, change: QuotaChange) -> dict[str, Any]:
+    """What it would do now, for those who may do it; others see the plan as it was kept."""
+    if change.state in OPEN and may_edit(this.access):
+        return services.plan(change=change, access=this.access)
+    return change.plan or {}
+
+
+@page(section="changes", topics="changes")
+def change(this: Page, pk: int) -> HttpResponse:
+    """One change: what differs, what it would do, where it stands, and what can be done with it."""
+    return _page(this, _change(this, pk))
+
+
+def _page(
+    this: Page, found: QuotaChange, *, apply_form: ApplyForm | None = None, reasons: dict[str, ReasonForm] | None = None
+) -> HttpResponse:
+    plan = _plan(this, found)
+    forms = {verb: ReasonForm(prefix=verb) for verb in ("reject", "rollback")} | (reasons or {})
+    if apply_form is None:
+        apply_form = ApplyForm(
+            initial={"reason": found.reason, "when": "at" if found.apply_at else "now", "at": found.apply_at}
+        )
+    author = found.author_id == this.user.pk
+    writer = may_edit(this.access)
+    errors = [_error(error) for error in plan.get("errors", ())] if found.state in OPEN else []
+    stale = [_stale(entry) for entry in plan.get("stale", ())] if found.state in OPEN else []
+    due = bool(plan.get("approval", {}).get("due"))
+    carried = list(objects_of(found)) if found.committed_at else []
+    bad = bool(
+        (apply_form.is_bound and apply_form.errors) or any(form.is_bound and form.errors for form in forms.values())
+    )
+    return this.render(
+        "changes/change.html",
+        {
+            "change": found,
+            "plan": plan,
+            "fields": change_words.fields_of_plan(plan),
+            "objects": change_words.objects_of_plan(plan),
+            "errors": errors,
+            "warnings": [_error(warning) for warning in plan.get("warnings", ())] if found.state in OPEN else [],
+            "stale": stale,
+            "due": due and found.state == ChangeState.DRAFT,
+            "why_due": [
+                " ".join(filter(None, (str(change_words.WHOSE.get(why["kind"], why["kind"])), why["name"])))
+                for why in plan.get("approval", {}).get("why", ())
+            ],
+            "carried": carried,
+            "arrived": sum(row.state in ("applied", "skipped") for row in carried),
+            "apply_form": apply_form,
+            "reject_form": forms["reject"],
+            "rollback_form": forms["rollback"],
+            "author": author,
+            "may_apply": writer and found.state == ChangeState.DRAFT,
+            "may_edit": writer and author and found.state == ChangeState.DRAFT,
+            "may_approve": writer and not author and found.state == ChangeState.WAITING,
+            "may_cancel": found.state in OPEN and writer and (author or this.access.administers),
+            "may_retry": writer and found.state == ChangeState.FAILED,
+            "may_roll_back": writer and found.committed_at is not None and found.state != ChangeState.ROLLED_BACK,
+            "asks_impact": found.state in OPEN and bool(plan.get("objects")) and not errors,
+            "undone_by": found.rolled_back_by.order_by("-id").first(),
+        },
+        status=400 if bad else 200,
+    )
+
+
+def _error(error: dict[str, Any]) -> dict[str, Any]:
+    kind, name = change_words.object_name(error["object"]) if error.get("object") else ("", "")
+    return {
+        "kind": kind,
+        "name": name,
+        "field": change_words.field_name(error.get("field", "")),
+        "detail": error["detail"],
+        "sibling": error.get("sibling"),
+    }
+
+
+def _stale(entry: dict[str, Any]) -> dict[str, str]:
+    kind, name = change_words.object_name(entry["object"])
+    return {
+        "kind": kind,
+        "name": name,
+        "field": change_words.field_name(entry["field"]),
+        "before": change_words.figure(entry["field"], entry["before"]),
+        "after": change_words.figure(entry["field"], entry["after"]),
+    }
+
+
+# --- what people do with it -------------------------------------------------------------------------------------------
+
+
+@require_POST
+@page(section="changes")
+def change_act(this: Page, pk: int, verb: str) -> HttpResponse:
+    """Apply, approve, reject, cancel, retry, accept what moved, or roll back."""
+    found = _change(this, pk)
+    if not may_edit(this.access):
+        raise PermissionDenied
+    try:
+        return _act(this, found, verb)
+    except DomainError as error:
+        if error.code == "not_found":
+            raise Http404 from None
+        messages.error(this.request, error.message)
+        return redirect("console:change", this.cluster.slug, found.pk)
+
+
+def _act(this: Page, found: QuotaChange, verb: str) -> HttpResponse:
+    access, back = this.access, redirect("console:change", this.cluster.slug, found.pk)
+    match verb:
+        case "apply":
+            form = ApplyForm(this.request.POST)
+            if not form.is_valid():
+                return _page(this, found, apply_form=form)
+            at = form.cleaned_data["at"] if form.cleaned_data["when"] == "at" else None
+            services.apply(change=found, access=access, at=at, reason=form.cleaned_data["reason"])
+        case "approve":
+            services.approve(change=found, access=access)
+        case "cancel":
+            services.cancel(change=found, access=access)
+            messages.success(this.request, _("Change %(n)s was given up.") % {"n": found.pk})
+        case "retry":
+            services.retry(change=found, access=access)
+        case "rebase":
+            services.edit_draft(change=found, access=access, rebase=True)
+        case "reject" | "rollback":
+            reason = ReasonForm(this.request.POST, prefix=verb)
+            if not reason.is_valid():
+                return _page(this, found, reasons={verb: reason})
+            if verb == "reject":
+                services.reject(change=found, access=access, reason=reason.cleaned_data["reason"])
+            else:
+                made = services.roll_back(change=found, access=access, reason=reason.cleaned_data["reason"])
+                return redirect("console:change", this.cluster.slug, made.pk)
+        case _:
+            raise Http404
+    return back
+
+
+# --- impact -----------------------------------------------------------------------------------------------------------
+
+
+@page()
+def change_impact(this: Page, pk: int) -> HttpResponse:
+    """What the next session would do otherwise; asked again while the answer is on its way."""
+    found = _change(this, pk)
+    number = this.request.GET.get("job", "")
+    job = (
+        visible_job(this.access, this.user, int(number))
+        if number.isascii() and number.isdigit() and len(number) < 15
+        else None
+    )
+    if job is not None and job.subject == _subject(found):
+        impact = within_sight(answer_of(job), this.access, this.cluster.pk)
+    else:
+        impact = impact_now(
+            this.cluster, _plan(this, found).get("objects", ()), access=this.access, subject=_subject(found)
+        )
+    waits = impact.get("unavailable") in ("timeout", "no_worker") or bool(impact.get("pending"))
+    return this.render(
+        "changes/impact.html",
+        {
+            "change": found,
+            "impact": impact,
+            "view": None if impact.get("unavailable") else impact_view.view_of(impact),
+            "again": f"{reverse('console:change_impact', args=[this.cluster.slug, pk])}?job={impact.get('job') or 0}"
+            if waits
+            else "",
+        },
+    )
+
+
+def _subject(found: QuotaChange) -> str:
+    return f"change:{found.pk}"
+
+
+@page()
+def change_day(this: Page, pk: int) -> HttpResponse:
+    """The same over the recorded sessions of the last day: a job that is started here, and how far it is."""
+    found = _change(this, pk)
+    job = newest_about(this.access, this.user, _subject(found), JobKind.IMPACT_DAY)
+    if this.request.method == "POST":
+        if not may_edit(this.access):
+            raise PermissionDenied
+        job = start_day_impact(
+            this.cluster, _plan(this, found).get("objects", ()), access=this.access, subject=_subject(found)
+        )
+    view = _day_view(this, job)
+    if this.request.GET.get("format") == "csv":
+        rows = [(row.card, row.queue, row.gained, row.lost, row.over) for row in view.hours] if view else []
+        return csv_response(f"change-{pk}-card-hours", ["card", "queue", "gained", "lost", "over_quota"], rows)
+    return this.render(
+        "changes/day.html",
+        {"change": found, "job": job, "view": view, "percent": round(100 * job.progress) if job else 0},
+    )
+
+
+def _day_view(this: Page, job: Job | None) -> impact_view.ImpactView | None:
+    if job is None or job.result is None or job.result.get("unavailable"):
+        return None
+    return impact_view.view_of(within_sight(job.result, this.access, this.cluster.pk))

@@ -1,0 +1,76 @@
+"""The forms of a change: how it is applied, and a reason for what is done to it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+from django import forms
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from tidesched_web.changes.models import ChangeState
+from tidesched_web.console.forms.filters import FilterForm
+
+
+class ApplyForm(forms.Form):
+    """A reason, and now or a set time."""
+
+    reason = forms.CharField(
+        label=_("Reason"),
+        max_length=1000,
+        help_text=_("It is kept in the audit log with your name."),
+        widget=forms.Textarea(attrs={"rows": 2, "class": "form-control"}),
+        error_messages={"required": _("Say why: the reason goes into the audit log.")},
+    )
+    when = forms.ChoiceField(
+        label=_("When"),
+        choices=[("now", _("Now")), ("at", _("At a set time"))],
+        initial="now",
+        widget=forms.RadioSelect(attrs={"class": "form-check-input"}),
+    )
+    at = forms.DateTimeField(
+        label=_("Date and time"),
+        required=False,
+        input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"],
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local", "class": "form-control"}, format="%Y-%m-%dT%H:%M"),
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """A set time lies ahead."""
+        cleaned = super().clean() or {}
+        if cleaned.get("when") == "at" and "at" not in self.errors:
+            moment: dt.datetime | None = cleaned.get("at")
+            if moment is None or moment <= timezone.now():
+                self.add_error("at", _("Choose a time that lies ahead."))
+        return cleaned
+
+
+class ReasonForm(forms.Form):
+    """A reason for what is done to a change."""
+
+    reason = forms.CharField(
+        label=_("Reason"),
+        max_length=1000,
+        widget=forms.Textarea(attrs={"rows": 2, "class": "form-control"}),
+        error_messages={"required": _("Say why: the reason goes into the audit log.")},
+    )
+
+
+class ChangeFilter(FilterForm):
+    """Filters of the list of changes."""
+
+    q = forms.CharField(label=_("Who or why"), max_length=120)
+    state = forms.ChoiceField(label=_("State"), choices=[("", _("any")), *ChangeState.choices])
+    open = forms.ChoiceField(label=_("Open"), choices=[("", _("any")), ("yes", _("not written yet"))])
+
+    def apply(self, changes: QuerySet) -> QuerySet:
+        """Narrow the list."""
+        if text := self.value("q"):
+            changes = changes.filter(Q(created_by__icontains=text) | Q(reason__icontains=text))
+        if state := self.value("state"):
+            changes = changes.filter(state=state)
+        if self.value("open"):
+            changes = changes.filter(state__in=[ChangeState.DRAFT, ChangeState.WAITING, ChangeState.APPROVED])
+        return changes

@@ -1,0 +1,211 @@
+"""An impact as its page shows it: lists of gangs with what becomes of them, queues over their quota, card-hours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from tidesched_web.console import amounts, bars
+from tidesched_web.console.card_names import card_label
+from tidesched_web.console.change_words import field_name, figure
+from tidesched_web.console.wording import reason_sentence
+
+Row = Mapping[str, Any]
+ROWS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One gang or queue of a list."""
+
+    gang: str
+    queue: str
+    cards: str
+    note: str
+    service_type: str = ""
+    often: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One list; ``hidden`` rows are somebody else's."""
+
+    key: str
+    title: str
+    icon: str
+    tone: str
+    entries: list[Entry]
+    more: list[Entry]
+    count: int
+    hidden: int
+    empty: str
+
+
+@dataclass(frozen=True, slots=True)
+class HoursRow:
+    """Card-hours that one queue would have gained and lost."""
+
+    card: str
+    queue: str
+    gained: float
+    lost: float
+    over: float
+    gained_bar: bars.UsageBar
+    lost_bar: bars.UsageBar
+
+
+@dataclass(frozen=True, slots=True)
+class ImpactView:
+    """All of it."""
+
+    line: str
+    sections: list[Section]
+    pending: bool
+    stale: bool
+    hours: list[HoursRow] = field(default_factory=list)
+
+
+_TITLES: dict[str, tuple[str | Promise, str, str, str | Promise]] = {
+    "gangs_start": (gettext_lazy("Would start"), "player-play", "good", gettext_lazy("No waiting gang would start.")),
+    "gangs_lose": (
+        gettext_lazy("Would lose their place"),
+        "alert-triangle",
+        "reclaimed",
+        gettext_lazy("No gang would lose its place."),
+    ),
+    "queues_over": (
+        gettext_lazy("Queues above their new quota"),
+        "stack-2",
+        "waiting",
+        gettext_lazy("No queue uses more than its new quota."),
+    ),
+    "reclaimed_next": (
+        gettext_lazy("Reclaimed at the next session"),
+        "arrow-back-up",
+        "reclaimed",
+        gettext_lazy("No running gang would be reclaimed now."),
+    ),
+    "reclaimed_at_flood": (
+        gettext_lazy("Reclaimed at the next flood"),
+        "ripple",
+        "reclaimed",
+        gettext_lazy("A full flood would reclaim no other gang than today."),
+    ),
+    "spared_next": (gettext_lazy("No longer reclaimed now"), "shield-check", "good", ""),
+    "spared_at_flood": (gettext_lazy("No longer reclaimed at a flood"), "shield-check", "good", ""),
+}
+_BECOMES = {
+    "running": gettext_lazy("runs"),
+    "promised": gettext_lazy("gets a promise of cards that come free"),
+    "admitted": gettext_lazy("is admitted and waits for cards"),
+}
+_WAS = {
+    "running": gettext_lazy("would have run"),
+    "promised": gettext_lazy("had a promise of cards"),
+    "admitted": gettext_lazy("was admitted"),
+}
+
+
+def view_of(impact: Row) -> ImpactView:
+    """What the template draws; lists that only say what gets better are left out where they are empty."""
+    counts, hidden = impact.get("counts", {}), impact.get("hidden", {})
+    pending = set(impact.get("pending", ()))
+    sections = []
+    for key, (title, icon, tone, empty) in _TITLES.items():
+        rows = impact.get(key) or []
+        count = counts.get(key, len(rows))
+        if (not count and not empty) or (key == "reclaimed_at_flood" and ("flood" in pending or "sessions" in impact)):
+            continue
+        entries = [_entry(key, row) for row in rows]
+        sections.append(
+            Section(key, str(title), icon, tone, entries[:ROWS], entries[ROWS:], count, hidden.get(key, 0), str(empty))
+        )
+    return ImpactView(_line(counts, impact), sections, bool(pending), bool(impact.get("stale")), _hours(impact))
+
+
+def _line(counts: Mapping[str, int], impact: Row) -> str:
+    parts = []
+    if starts := counts.get("gangs_start", 0):
+        parts.append(
+            ngettext("%(n)s gang would start", "%(n)s gangs would start", starts) % {"n": amounts.number(starts)}
+        )
+    if loses := counts.get("gangs_lose", 0):
+        text = ngettext("%(n)s gang would lose its place", "%(n)s gangs would lose their place", loses)
+        parts.append(text % {"n": amounts.number(loses)})
+    if taken := counts.get("reclaimed_next", 0):
+        parts.append(
+            ngettext("%(n)s would be reclaimed", "%(n)s would be reclaimed", taken) % {"n": amounts.number(taken)}
+        )
+    if over := counts.get("queues_over", 0):
+        text = ngettext("%(n)s queue is above its new quota", "%(n)s queues are above their new quota", over)
+        parts.append(text % {"n": amounts.number(over)})
+    said = "; ".join(parts) if parts else _("The next session would decide the same as today")
+    if sessions := impact.get("sessions"):
+        told = ngettext("%(n)s recorded session was tried", "%(n)s recorded sessions were tried", sessions["tried"])
+        said += ". " + told % {"n": amounts.number(sessions["tried"])}
+        said += ", " + _("%(n)s would have gone otherwise") % {"n": amounts.number(sessions["changed"])}
+    return f"{said}."
+
+
+def _entry(key: str, row: Row) -> Entry:
+    cards = amounts.cards_text(row["cards"]) if row.get("cards") else ""
+    often = row.get("sessions", 0)
+    if key == "queues_over":
+        pointer = f"/{row['resource']}" if row["resource"] in ("cpu_milli", "memory_bytes") else ""
+        name = field_name(pointer) if pointer else card_label(row["resource"])
+        note = _("%(name)s: %(used)s in use, quota %(before)s → %(after)s") % {
+            "name": name,
+            "used": figure(pointer, row["in_use"]),
+            "before": figure(pointer, row["quota_before"]),
+            "after": figure(pointer, row["quota"]),
+        }
+        return Entry("", row["queue"] or "", "", note, row.get("service_type", ""), often)
+    note = ""
+    if key == "gangs_start":
+        note = str(_BECOMES.get(row["becomes"], row["becomes"]))
+        if before := row.get("reason_before"):
+            note += " · " + _("waits now: %(reason)s") % {"reason": reason_sentence(before["code"], before["numbers"])}
+    elif key == "gangs_lose":
+        note = str(_WAS.get(row["was"], row["was"]))
+        if reason := row.get("reason"):
+            note += " · " + reason_sentence(reason["code"], reason["numbers"])
+    elif row.get("reclaimer"):
+        note = _("for %(gang)s") % {"gang": row["reclaimer"]}
+        if row.get("work_lost_card_seconds"):
+            note += " · " + _("%(work)s lost") % {"work": amounts.work(row["work_lost_card_seconds"])}
+    return Entry(row["gang"], row.get("queue") or "", cards, note, row.get("service_type", ""), often)
+
+
+def _hours(impact: Row) -> list[HoursRow]:
+    rows = [
+        (card, queue, told)
+        for card, by_queue in sorted((impact.get("card_hours") or {}).items())
+        for queue, told in by_queue.items()
+        if told["gained"] or told["lost"] or told["over"]
+    ]
+    largest = max((max(told["gained"], told["lost"]) for _card, _queue, told in rows), default=0)
+    rows.sort(key=lambda row: (row[0], -max(row[2]["gained"], row[2]["lost"]), row[1]))
+    return [
+        HoursRow(
+            card,
+            queue,
+            told["gained"],
+            told["lost"],
+            told["over"],
+            bars.amount_bar(
+                "inference",
+                told["gained"],
+                largest,
+                _("%(n)s card-hours gained") % {"n": amounts.number(told["gained"])},
+            ),
+            bars.amount_bar(
+                "reclaimed", told["lost"], largest, _("%(n)s card-hours lost") % {"n": amounts.number(told["lost"])}
+            ),
+        )
+        for card, queue, told in rows
+    ]

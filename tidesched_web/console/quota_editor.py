@@ -1,0 +1,132 @@
+"""The quota editor: a grid like a spreadsheet. Nothing is written here; what is sent becomes a draft to be reviewed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpResponse, JsonResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from tidesched_web.changes import services
+from tidesched_web.changes.impact import warm
+from tidesched_web.changes.models import ChangeState, QuotaChange
+from tidesched_web.changes.selectors import (
+    reading_of,
+    surroundings_of,
+    tree_version,
+    visible_changes,
+    within_sight,
+)
+from tidesched_web.common.errors import DomainError
+from tidesched_web.common.permissions import Access
+from tidesched_web.console import quota_grid
+from tidesched_web.console.page import Page, page
+from tidesched_web.console.quota_editor_words import words
+
+MAX_EDITS = 4 * 2**20
+
+
+def may_edit(access: Access) -> bool:
+    """Whether the reader may change any quota at all."""
+    return access.administers or bool(access.admin_of)
+
+
+def _writer(this: Page) -> None:
+    if not may_edit(this.access):
+        raise PermissionDenied
+
+
+def draft_of(this: Page, text: str | None) -> QuotaChange | None:
+    """The draft that the address names; one that cannot be edited is not there."""
+    if not text:
+        return None
+    if not text.isascii() or not text.isdigit() or len(text) > 15:
+        raise Http404
+    found = visible_changes(this.access).filter(cluster=this.cluster, pk=int(text), state=ChangeState.DRAFT).first()
+    if found is None:
+        raise Http404
+    return found
+
+
+@page(section="quota")
+def editor(this: Page) -> HttpResponse:
+    """The page; its cells come with `editor_data`."""
+    _writer(this)
+    draft = draft_of(this, this.request.GET.get("change"))
+    warm(this.cluster.pk)
+    return this.render("quota/editor.html", {"draft": draft, "user": this.user})
+
+
+@page()
+def editor_data(this: Page) -> HttpResponse:
+    """Rows, columns, words, and the edits of the draft that is gone on with."""
+    _writer(this)
+    draft = draft_of(this, this.request.GET.get("change"))
+    cluster, access = this.cluster, this.access
+    reading = reading_of(cluster)
+    documents = within_sight(reading, access)
+    around = surroundings_of(cluster)
+    found = quota_grid.columns(documents, around)
+    own = None if access.administers else {slug for slug, pk in reading.tenant_ids.items() if pk in access.admin_of}
+    response = JsonResponse(
+        {
+            "version": tree_version(cluster),
+            "columns": [column.as_json() for column in found],
+            "rows": quota_grid.rows(documents, around, found, own=own, whole=access.everything),
+            "words": words(),
+            "edits": draft.edits if draft else {},
+        }
+    )
+    response.headers["Cache-Control"] = "private, no-store"
+    return response
+
+
+def _edits(text: str | bytes) -> dict[str, Any]:
+    if len(text) > MAX_EDITS:
+        raise DomainError("invalid", _("These are too many edits for one change."))
+    try:
+        edits = json.loads(text)
+    except ValueError:
+        edits = None
+    if not isinstance(edits, dict) or not edits:
+        raise DomainError("invalid", _("Nothing has been edited."))
+    return edits
+
+
+@require_POST
+@page()
+def check(this: Page) -> HttpResponse:
+    """What the rules say to the edits so far; nothing is kept."""
+    _writer(this)
+    try:
+        plan = services.check(cluster=this.cluster, edits=_edits(this.request.body), access=this.access)
+    except DomainError as error:
+        errors = error.extra.get("errors") or [{"object": "", "field": "", "code": error.code, "detail": error.message}]
+        return JsonResponse({"errors": errors, "warnings": []})
+    return JsonResponse(
+        {"errors": plan["errors"], "warnings": plan["warnings"], "version": plan["tree_version"]},
+        json_dumps_params={"default": str},
+    )
+
+
+@require_POST
+@page(section="quota")
+def review(this: Page) -> HttpResponse:
+    """Keep the edits as a draft and go to its review."""
+    _writer(this)
+    draft = draft_of(this, this.request.POST.get("change"))
+    try:
+        edits = _edits(this.request.POST.get("edits", ""))
+        if draft is None:
+            draft = services.draft(cluster=this.cluster, edits=edits, access=this.access, source="console")
+        else:
+            draft = services.edit_draft(change=draft, edits=edits, access=this.access, rebase=True)
+    except DomainError as error:
+        messages.error(this.request, error.message)
+        return redirect("console:quota_editor", this.cluster.slug)
+    return redirect("console:change", this.cluster.slug, draft.pk)

@@ -1,0 +1,190 @@
+"""The rows and columns of the quota editor, out of the documents of a cluster's tree. Pure.
+
+Cards are counts, cpu is in milli-cores, memory in MiB; the page's script knows how each column is written. A row's
+``path`` leads to its figures inside its document, so that an edited cell is a place in a merge patch.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from tidesched_web.changes.selectors import Surroundings, tenant_of
+from tidesched_web.changes.tree_document import Documents, key_of, kind_of, parts_of
+from tidesched_web.common.models import ServiceType
+from tidesched_web.console.card_names import card_label
+from tidesched_web.quota.tree_rules import CPU, MEMORY
+
+MIB = 2**20
+# What of a row may be edited.
+NOTHING, FIGURES, RANKING = 0, 1, 2
+Row = dict[str, Any]
+# Field of a document, its column, and what one unit of the column is.
+_FIGURES = (
+    ("cpu_milli", "cpu", 1),
+    ("memory_bytes", "memory", MIB),
+    ("weight", "weight", 1),
+    ("priority", "priority", 1),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: ``kind`` says how its figures are written, ``path`` where they stand in a document."""
+
+    key: str
+    label: str
+    title: str
+    kind: str
+    path: tuple[str, ...]
+
+    def as_json(self) -> Row:
+        return {"key": self.key, "label": self.label, "title": self.title, "kind": self.kind, "path": self.path}
+
+
+def columns(documents: Documents, around: Surroundings) -> list[Column]:
+    """One column for each card type that is known or promised, slices after their cards; then the others."""
+    cards = set(around.card_names)
+    for key, document in documents.items():
+        for limits in _card_maps(key, document):
+            cards.update(limits)
+    ordered = sorted(cards, key=lambda name: (name.partition("/")[0], name))
+    return [
+        *(Column(f"card:{name}", card_label(name), name, "cards", ("card_quota", name)) for name in ordered),
+        Column("cpu", _("CPU"), _("CPU cores"), "cpu", ("cpu_milli",)),
+        Column("memory", _("Memory"), _("Memory in GiB"), "memory", ("memory_bytes",)),
+        Column("weight", _("Weight"), _("Weight"), "weight", ("weight",)),
+        Column("priority", _("Priority"), _("Priority"), "priority", ("priority",)),
+    ]
+
+
+def _card_maps(key: str, document: Mapping[str, Any]) -> list[Mapping[str, int]]:
+    if kind_of(key) == "queue":
+        return [document.get("card_quota", {})]
+    return [limits.get("card_quota", {}) for limits in document.get("quota", {}).values()]
+
+
+def rows(
+    documents: Documents,
+    around: Surroundings,
+    found: list[Column],
+    *,
+    own: Collection[str] | None,
+    whole: bool,
+) -> list[Row]:
+    """All rows, a parent before its children. ``own``: the tenants that the reader administers (None = everything);
+    ``whole``: the sums over all tenants may be seen, so they stand above."""
+    place = {column.key: index for index, column in enumerate(found)}
+    tree = _Tree(documents, around, place, own)
+    result: list[Row] = []
+    for service in ServiceType:
+        result += tree.service(service, len(result), whole=whole)
+    _use_below(result)
+    return result
+
+
+class _Tree:
+    """What the rows are made of."""
+
+    def __init__(
+        self, documents: Documents, around: Surroundings, place: Mapping[str, int], own: Collection[str] | None
+    ) -> None:
+        self.documents, self.around, self.place, self.own = documents, around, place, own
+        self.queues: dict[tuple[str, str | None, str | None], list[str]] = defaultdict(list)
+        self.projects: dict[str, list[str]] = defaultdict(list)
+        for key, document in documents.items():
+            if kind_of(key) == "queue":
+                self.queues[document["service_type"], document.get("tenant"), document.get("project")].append(key)
+            elif kind_of(key) == "project":
+                self.projects[parts_of(key)[0]].append(key)
+
+    def service(self, service: ServiceType, start: int, *, whole: bool) -> list[Row]:
+        """The rows of one service type; ``start`` is how many stand before them."""
+        result: list[Row] = []
+        parent = -1
+        if whole:
+            ratio = self.around.ratios.get(service.value, 1.0)
+            limits = {
+                str(self.place[key]): int(number * ratio + 1e-9)
+                for name, number in self.around.hardware.items()
+                if (key := name if name in (CPU, MEMORY) else f"card:{name}") in self.place
+            }
+            root = self._row("", "service", service.value, str(service.label), service, -1, 1, NOTHING)
+            result.append(root | {"limits": limits})
+            parent = start
+        tenants = [parts_of(key)[0] for key in self.documents if kind_of(key) == "tenant"]
+        for slug in sorted(tenants):
+            result += self._tenant(service, slug, start + len(result), parent)
+        for key in self.queues.get((service.value, None, None), ()):
+            result.append(self._queue(key, service, parent, 2))
+        return result
+
+    def _tenant(self, service: ServiceType, slug: str, at: int, parent: int) -> list[Row]:
+        key = key_of("tenant", slug)
+        document = self.documents[key]
+        may = FIGURES if self.own is None else NOTHING
+        row = self._row(key, "tenant", slug, document.get("name", slug), service, parent, 2, may)
+        result = [row]
+        for project in self.projects.get(slug, ()):
+            name = parts_of(project)[1]
+            queues = self.queues.get((service.value, slug, name), [])
+            limited = service.value in self.documents[project].get("quota", {})
+            if not queues and not limited and service == ServiceType.TRAINING:
+                continue
+            edits = FIGURES if self._administers(slug) else NOTHING
+            title = self.documents[project].get("name", name)
+            below = at + len(result)
+            result.append(self._row(project, "project", name, title, service, at, 3, edits))
+            result += [self._queue(queue, service, below, 4) for queue in queues]
+        result += [self._queue(queue, service, at, 3) for queue in self.queues.get((service.value, slug, None), ())]
+        used = len(result) > 1 or service.value in document.get("quota", {})
+        return result if used or self.own is None else []
+
+    def _administers(self, slug: str | None) -> bool:
+        return self.own is None or slug in self.own
+
+    def _queue(self, key: str, service: ServiceType, parent: int, level: int) -> Row:
+        name = parts_of(key)[0]
+        document = self.documents[key]
+        may = NOTHING
+        if self._administers(tenant_of(key, self.documents)):
+            may = RANKING if self.own is None else FIGURES
+        row = self._row(key, "queue", name, name, service, parent, level, may)
+        row["line"] = document.get("business_line", "")
+        row["use"] = {
+            str(self.place[f"card:{card}"]): number
+            for card, number in self.around.in_use.get(name, {}).items()
+            if f"card:{card}" in self.place
+        }
+        return row
+
+    def _row(
+        self, key: str, kind: str, name: str, title: str, service: ServiceType, parent: int, level: int, may: int
+    ) -> Row:
+        path = [] if kind == "queue" else ["quota", service.value]
+        figures = self.documents.get(key, {})
+        for step in path:
+            figures = figures.get(step, {})
+        values: dict[str, int] = {
+            str(self.place[f"card:{card}"]): number for card, number in figures.get("card_quota", {}).items()
+        }
+        for field, column, unit in _FIGURES:
+            if figures.get(field) is not None:
+                values[str(self.place[column])] = figures[field] // unit
+        return {
+            "key": key or service.value, "kind": kind, "name": name, "title": title, "service": service.value,
+            "parent": parent, "level": level, "may": may, "path": path, "values": values, "use": {},
+        }  # fmt: skip
+
+
+def _use_below(result: list[Row]) -> None:
+    """What is in use below a row, added up from the queues: children stand after their parents."""
+    for row in reversed(result):
+        if row["parent"] >= 0:
+            above = result[row["parent"]]["use"]
+            for column, number in row["use"].items():
+                above[column] = above.get(column, 0) + number

@@ -1,0 +1,296 @@
+"""The rows of the quota tree: service type › tenant › project or business line › queue, each with one bar a card type.
+
+Pure: from the sums that `scheduling.tree_selectors` reads to what the template draws. Sums follow the rules of
+`quota.tree_rules`: who has no quota of their own claims what stands below them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from django.utils.translation import gettext as _
+
+from tidesched_web.common.models import ServiceType
+from tidesched_web.console import bars
+from tidesched_web.quota.models import Queue
+from tidesched_web.quota.selectors import card_quota_of
+from tidesched_web.scheduling.borrowing import CardTotals, borrowed
+from tidesched_web.scheduling.selectors import waiting_cards_of
+from tidesched_web.scheduling.tree_selectors import Place, TreeSums
+
+CardMap = dict[str, int]
+
+
+@dataclass(slots=True)
+class CardLine:
+    """One card type of one row; cards as counts, use in milli-cards. ``limit`` None = no limit of its own."""
+
+    card: str
+    limit: int | None
+    given: int | None
+    allocated: int
+    inqueue: int
+    waiting: int
+    borrowed: int
+    bar: bars.UsageBar
+
+    @property
+    def over(self) -> bool:
+        """What is handed on is more than there is to hand on."""
+        return self.given is not None and self.limit is not None and self.given > self.limit
+
+    @property
+    def idle(self) -> bool:
+        return bool(self.limit) and not (self.allocated or self.inqueue or self.waiting)
+
+
+@dataclass(slots=True)
+class Row:
+    """One row; ``key`` names it in the page, ``branch`` is the query that fetches what stands below it."""
+
+    key: str
+    parent: str
+    level: int
+    kind: str
+    service_type: str
+    name: str
+    title: str
+    lines: list[CardLine] = field(default_factory=list)
+    queues: int = 0
+    starved: int = 0
+    branch: str = ""
+    opened: bool = False
+    queue: Queue | None = None
+
+    @property
+    def over(self) -> list[CardLine]:
+        return [line for line in self.lines if line.over]
+
+    @property
+    def unused(self) -> bool:
+        """It has a quota and uses none of it."""
+        return any(line.limit for line in self.lines) and not any(
+            line.allocated or line.inqueue or line.waiting for line in self.lines
+        )
+
+
+@dataclass(slots=True)
+class _Sums:
+    """What stands below a row, added up."""
+
+    queues: int = 0
+    starved: int = 0
+    quota: CardMap = field(default_factory=lambda: defaultdict(int))
+    allocated: CardMap = field(default_factory=lambda: defaultdict(int))
+    inqueue: CardMap = field(default_factory=lambda: defaultdict(int))
+    waiting: CardMap = field(default_factory=lambda: defaultdict(int))
+
+    def add(self, other: _Sums) -> None:
+        self.queues += other.queues
+        self.starved += other.starved
+        for name in ("quota", "allocated", "inqueue", "waiting"):
+            own = getattr(self, name)
+            for card, figure in getattr(other, name).items():
+                own[card] += figure
+
+
+def place_of(queue: Queue) -> Place:
+    """Where a queue hangs."""
+    project = queue.project_id or 0
+    return Place(queue.service_type, queue.tenant_id or 0, project, 0 if project else queue.business_line_id or 0)
+
+
+def key_of(place: Place) -> str:
+    """The name of a place's row in the page."""
+    return f"{place.service_type}-p{place.project}" if place.project else f"{place.service_type}-l{place.line}"
+
+
+def is_starved(queue: Queue) -> bool:
+    """It waits although it is below its own quota."""
+    quota = card_quota_of(queue)
+    used = {row["card"]: row["allocated"] for row in queue.usage_rows}  # type: ignore[attr-defined]
+    return any(used.get(card, 0) < quota.get(card, 0) * 1000 for card in waiting_cards_of(queue))
+
+
+def queue_row(queue: Queue, totals: Mapping[str, CardTotals], card: str = "") -> Row:
+    """The row of one queue."""
+    place = place_of(queue)
+    usage = {row["card"]: row for row in queue.usage_rows}  # type: ignore[attr-defined]
+    quota, waits = card_quota_of(queue), waiting_cards_of(queue)
+    row = Row(
+        key=f"{place.service_type}-q{queue.pk}",
+        parent=key_of(place),
+        level=4,
+        kind="queue",
+        service_type=queue.service_type,
+        name=queue.name,
+        title=queue.name,
+        queues=1,
+        starved=int(is_starved(queue)),
+        queue=queue,
+    )
+    for name in sorted({*usage, *quota, *waits}):
+        used = usage.get(name, {"allocated": 0, "inqueue": 0})
+        figures = (quota.get(name, 0), used["allocated"], used["inqueue"], round(1000 * waits.get(name, 0)))
+        if any(figures) and card in ("", name):
+            row.lines.append(_line(queue.service_type, name, figures[0], None, *figures[1:], totals=totals))
+    return row
+
+
+def _line(
+    service_type: str,
+    card: str,
+    limit: int | None,
+    given: int | None,
+    allocated: int,
+    inqueue: int,
+    waiting: int,
+    *,
+    totals: Mapping[str, CardTotals],
+    line: int | None = None,
+) -> CardLine:
+    total = totals.get(card)
+    lent = borrowed(allocated, total) if total and service_type == ServiceType.TRAINING else 0
+    shown = (limit if limit is not None else given or 0) if line is None else line
+    bar = bars.queue_bar(service_type, shown * 1000, allocated, inqueue, waiting=waiting, borrowed=lent)
+    return CardLine(card, limit, given, allocated, inqueue, waiting, lent, bar)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Which part of the tree a page shows."""
+
+    card: str = ""
+    service_type: str = ""
+    ratios: Mapping[str, float] = field(default_factory=dict)
+    # Whose hardware the roots are measured against: only who sees every tenant may see that sum.
+    whole: bool = True
+
+
+def tree_rows(sums: TreeSums, queues: Iterable[Queue], shown: Shown, *, with_queues: bool) -> list[Row]:
+    """All rows down to the places and, ``with_queues``, of each place the ``queues`` that were read.
+
+    Without, they only say who is starved and what waits.
+
+    O(places × cards + queues).
+    """
+    below: dict[str, list[Queue]] = defaultdict(list)
+    own: dict[Place, _Sums] = {}
+    for place, totals in sums.places.items():
+        own[place] = _Sums(
+            totals.queues, 0, defaultdict(int, totals.quota), defaultdict(int, totals.allocated),
+            defaultdict(int, totals.inqueue),
+        )  # fmt: skip
+    for queue in queues:
+        place = place_of(queue)
+        below[key_of(place)].append(queue)
+        place_sums = own.setdefault(place, _Sums())
+        place_sums.starved += is_starved(queue)
+        for card, number in waiting_cards_of(queue).items():
+            place_sums.waiting[card] += round(1000 * number)
+    rows: list[Row] = []
+    for service in ServiceType.values:
+        if shown.service_type in ("", service):
+            rows += _service_rows(service, sums, own, below, shown, with_queues=with_queues)
+    return rows
+
+
+def _service_rows(
+    service: str,
+    sums: TreeSums,
+    own: Mapping[Place, _Sums],
+    below: Mapping[str, list[Queue]],
+    shown: Shown,
+    *,
+    with_queues: bool,
+) -> list[Row]:
+    places: dict[int, list[Place]] = defaultdict(list)
+    for place in own:
+        if place.service_type == service:
+            places[place.tenant].append(place)
+    for kind, pk in [key[1:] for key in sums.limits if key[0] == service]:
+        tenant = pk if kind == "tenant" else sums.projects[pk][2]
+        places.setdefault(tenant, [])
+        if kind == "project" and all(place.project != pk for place in places[tenant]):
+            places[tenant].append(Place(service, tenant, project=pk))
+    root_sums, root_claims = _Sums(), defaultdict(int)
+    children: list[Row] = []
+    for tenant in sorted(places, key=lambda pk: (pk == 0, sums.tenants.get(pk, ("", ""))[0])):
+        rows, tenant_sums, claims = _tenant_rows(
+            service, tenant, places[tenant], sums, own, below, shown, with_queues=with_queues
+        )
+        children += rows
+        root_sums.add(tenant_sums)
+        for card, figure in claims.items():
+            root_claims[card] += figure
+    ratio = shown.ratios.get(service, 1.0)
+    # A hair above, so that 1.1 × 10 is 11 in binary too.
+    limits = {card: int(number * ratio + 1e-9) for card, number in sums.hardware.items()} if shown.whole else None
+    root = Row(service, "", 1, "service", service, service, str(ServiceType(service).label), opened=True)
+    _fill(root, root_sums, limits, root_claims, sums, shown)
+    return [root, *children] if children or root.lines else []
+
+
+def _tenant_rows(
+    service: str,
+    tenant: int,
+    places: list[Place],
+    sums: TreeSums,
+    own: Mapping[Place, _Sums],
+    below: Mapping[str, list[Queue]],
+    shown: Shown,
+    *,
+    with_queues: bool,
+) -> tuple[list[Row], _Sums, CardMap]:
+    slug, name = sums.tenants.get(tenant, ("", _("the platform")))
+    row = Row(f"{service}-t{tenant}", service, 2, "tenant", service, slug, name, opened=with_queues)
+    row.branch = f"service_type={service}&tenant={tenant}"
+    total, claims = _Sums(), defaultdict(int)
+    rows = []
+    for place in sorted(places, key=lambda place: _names(place, sums)):
+        place_sums = own.get(place, _Sums())
+        total.add(place_sums)
+        slug, name = _names(place, sums)
+        kind = "project" if place.project else "line"
+        child = Row(key_of(place), row.key, 3, kind, service, slug, name, opened=with_queues)
+        child.branch = f"{row.branch}&{kind}={place.project or place.line}"
+        limits = sums.limits.get((service, "project", place.project)) if place.project else None
+        _fill(child, place_sums, limits, place_sums.quota, sums, shown)
+        # A project without a limit, and every business line, claims what its queues have.
+        for card, figure in (place_sums.quota if limits is None else limits).items():
+            claims[card] += figure
+        rows.append(child)
+        if with_queues:
+            rows += [queue_row(queue, sums.totals, shown.card) for queue in below.get(child.key, ())]
+    limits = sums.limits.get((service, "tenant", tenant)) if tenant else None
+    _fill(row, total, limits, claims, sums, shown)
+    return [row, *rows], total, claims if limits is None else limits
+
+
+def _names(place: Place, sums: TreeSums) -> tuple[str, str]:
+    if place.project:
+        return sums.projects[place.project][:2]
+    return sums.lines.get(place.line, ("", ""))
+
+
+def _fill(
+    row: Row, found: _Sums, limits: Mapping[str, int] | None, claims: Mapping[str, int], sums: TreeSums, shown: Shown
+) -> None:
+    row.queues, row.starved = found.queues, found.starved
+    for card in sorted({*(limits or ()), *claims, *found.allocated, *found.waiting}):
+        limit = None if limits is None else limits.get(card, 0 if row.level > 1 else None)
+        figures = (found.allocated.get(card, 0), found.inqueue.get(card, 0), found.waiting.get(card, 0))
+        given = claims.get(card, 0)
+        if (limit or given or any(figures)) and shown.card in ("", card):
+            row.lines.append(_line(row.service_type, card, limit, given, *figures, totals=sums.totals))
+
+
+def pruned(rows: list[Row], wanted: Callable[[Row], bool]) -> list[Row]:
+    """The rows that are wanted, with all that they hang from. Parents stand before their children."""
+    kept: set[str] = set()
+    for row in reversed(rows):
+        if row.key in kept or wanted(row):
+            kept |= {row.key, row.parent}
+    return [row for row in rows if row.key in kept]
