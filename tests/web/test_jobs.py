@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -189,3 +190,20 @@ def test_many_workers_claim_a_job_once() -> None:
     for thread in threads:
         thread.join()
     assert sum(one is not None for one in claimed) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_attempt_that_computes_for_long_is_not_taken_for_lost(settings, monkeypatch) -> None:
+    monkeypatch.setattr(services, "LOST_SECONDS", 0.4)
+    settings.JOB_HANDLERS = {"export": f"{__name__}.think"}
+    job = made()
+    assert running.run(job.pk) == JobState.DONE
+    assert seen == [None] * 4
+
+
+def think(job: Running):
+    """Reports nothing for several times as long as a job may be silent; others try to get hold of it meanwhile."""
+    for _ in range(4):
+        time.sleep(0.4)
+        seen.append(services.claim(job.job.pk))
+    return {}

@@ -72,7 +72,8 @@ def applications(options: Options, environment: Mapping[str, str]) -> list[Proce
         "what-if": [
             *worker,
             *("--hostname", "what-if@%h", "--queues", "what-if", "--pool", "prefork", "--concurrency", "1"),
-            *("--prefetch-multiplier", "1", "--time-limit", "120", "--max-memory-per-child", "4000000"),
+            *("--prefetch-multiplier", "1", "--max-memory-per-child", "4000000"),
+            *("--soft-time-limit", "60", "--time-limit", "120"),
         ],
         "beat": [*celery, "beat", "--loglevel", "WARNING", "--scheduler", "celery.beat:Scheduler"],
     }

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from typing import Any
 
 from django.db import Error as DatabaseError
+from django.db import connection
 from django.utils import timezone
 
 from tidesched_web.common import live
@@ -76,11 +78,40 @@ class Running:
             raise Stopped
 
 
+class _Alive(threading.Thread):
+    """Says that the attempt lives while its handler computes and reports nothing."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(name=f"job-{job.pk}", daemon=True)
+        self._job = job
+        self._over = threading.Event()
+
+    def __enter__(self) -> None:
+        self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+
+    def run(self) -> None:
+        while not self._over.wait(services.LOST_SECONDS / 4):
+            try:
+                services.carry_on(self._job)
+            except DatabaseError as error:
+                _log.warning("job %s: no sign of life: %s", self._job.pk, str(error).strip().split("\n")[0])
+            finally:
+                connection.close()
+
+
 def run(job_id: int) -> JobState | None:
     """Claim a job and do it; what came of it, or None where it was not to be had."""
     job = services.claim(job_id)
     if job is None:
         return None
+    with _Alive(job):
+        return _do(job)
+
+
+def _do(job: Job) -> JobState | None:
     handler = handler_of(job.kind)
     try:
         if handler is None:
