@@ -22,11 +22,13 @@ up: ## run TideSched in the foreground; Ctrl-C stops it
 down: ## stop what runs on DATA_DIR
 	@exec $(BIN)/python -m tidesched_web.embedded down
 
+# Each worker has servers of its own; the order of the files matters (tests/conftest.py).
+WORKERS ?= auto
 # The servers that tests start find the engine's compiled code there, instead of making it again in each data folder.
 test: export NUMBA_CACHE_DIR := $(CURDIR)/.cache/kernels
 test: check ## everything that must hold: the checks and all suites
 	$(BIN)/python manage.py prepare --build-only
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 check: ## formatting, lint, imports, types, migrations, generated files
 	@$(BOOTSTRAP) dev

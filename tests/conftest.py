@@ -47,5 +47,6 @@ django.setup()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The browser suites go last: Playwright keeps an event loop running, which no other test could bear."""
-    items.sort(key=lambda item: "browser" in item.path.parts)
+    """Whole installations first, since they take longest and rewrite what pages are served from; the browser suites
+    last: Playwright keeps an event loop running, which no other test could bear."""
+    items.sort(key=lambda item: ("browser" in item.path.parts, item.path.stem != "test_embedded_up"))
