@@ -108,9 +108,9 @@ def _claims(snapshot: Snapshot) -> Iterator[Claim]:
         if pod.node:
             used[group.queue, card] += pod.card.milli
         shape = (pod.card.milli, pod.cpu_milli, pod.memory_mib)
-        for queue in (group.queue, ""):
-            shapes.setdefault((queue, card), Counter())[shape] += 1
-            likes.setdefault((queue, card, shape), pod)
+        for of in (group.queue, ""):
+            shapes.setdefault((of, card), Counter())[shape] += 1
+            likes.setdefault((of, card, shape), pod)
     resources = {card.name: card.resource for card in snapshot.card_types}
     for name, queue in sorted(queues.items()):
         if queue.state.value != "Open":

@@ -114,9 +114,7 @@ def cancel(*, job: Job) -> Job:
 
 def cancel_earlier(job: Job) -> int:
     """Cancel what the same person asked before about the same subject: nobody waits for its answer any more."""
-    same = Job.objects.filter(
-        kind=job.kind, subject=job.subject, owner_id=job.owner_id, cluster_id=job.cluster_id, pk__lt=job.pk
-    )
+    same = Job.objects.filter(kind=job.kind, subject=job.subject, owner=job.owner, cluster=job.cluster, pk__lt=job.pk)
     now = timezone.now()
     gone = same.filter(state=JobState.QUEUED).update(state=JobState.CANCELLED, finished_at=now)
     return gone + same.filter(state=JobState.RUNNING).update(cancel_asked_at=now)

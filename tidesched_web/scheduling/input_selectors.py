@@ -59,6 +59,8 @@ def input_bytes(input_id: int) -> tuple[str, bytes, bytes] | None:
 
 def policy_text(policy_id: int | None) -> str | None:
     """The text of a policy revision."""
+    if policy_id is None:
+        return None
     return PolicyRevision.objects.filter(pk=policy_id).values_list("text", flat=True).first()
 
 
