@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from tidesched_web.changes.models import CarryState, ChangeState
 from tidesched_web.clusters.models import ClusterMode
 from tidesched_web.common.models import ServiceType
+from tidesched_web.jobs.models import JobState
 from tidesched_web.quota.models import QueueState, SyncState
 from tidesched_web.scheduling.models import AlertSeverity, DecisionState, ReclaimState, SessionState
 from tidesched_web.workloads.models import GangEventKind, GangState
@@ -119,6 +120,13 @@ _CARRY = {
     CarryState.FAILED: ("circle-x", "failed"),
     CarryState.SKIPPED: ("minus", "quiet"),
 }
+_JOB = {
+    JobState.QUEUED: ("clock", "waiting"),
+    JobState.RUNNING: ("player-play", "admitted"),
+    JobState.DONE: ("circle-check", "good"),
+    JobState.FAILED: ("circle-x", "failed"),
+    JobState.CANCELLED: ("x", "quiet"),
+}
 _PHASE: dict[str, Look] = {
     "Pending": Look(_("Pending"), "hourglass", "waiting"),
     "Running": Look(_("Running"), "player-play", "running"),
@@ -143,6 +151,7 @@ LOOKS: dict[str, dict[str, Look]] = {
     "step": _looks(_STEP),
     "change": _looks(_CHANGE),
     "carry": _looks(_CARRY),
+    "job": _looks(_JOB),
     "mode": _MODE,
     "pod": _PHASE,
 }

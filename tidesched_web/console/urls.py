@@ -8,6 +8,7 @@ from tidesched_web.console import (
     clusters,
     gangs,
     help_page,
+    job_urls,
     manage_urls,
     nodes,
     overview,
@@ -48,6 +49,7 @@ urlpatterns = [
     path("clusters/<slug:slug>/nodes/", nodes.nodes, name="nodes"),
     path("clusters/<slug:slug>/alerts/", alerts.alerts, name="alerts"),
     path("clusters/<slug:slug>/alerts/<int:pk>/resolve/", alerts.resolve, name="resolve_alert"),
+    *job_urls.urlpatterns,
     *manage_urls.urlpatterns,
     *quota_urls.urlpatterns,
 ]

@@ -22,6 +22,8 @@ pytestmark = pytest.mark.django_db
 
 OPEN = {"sign_in"}
 NO_PAGE = {"sign_out", "stream"}
+# Whose they are is tested in test_jobs.py: they belong to people, not to a cluster.
+JOBS = {"jobs", "job", "job_cancel"}
 SAMPLES = {
     "overview": "",
     "password": "password/",
@@ -67,7 +69,7 @@ def sample(name: str, world: story.World) -> str:
 
 def test_every_address_has_its_sample() -> None:
     names = {pattern.name for pattern in urls.urlpatterns}
-    assert names == set(SAMPLES) | set(MANAGED) | set(QUOTA) | OPEN | NO_PAGE
+    assert names == set(SAMPLES) | set(MANAGED) | set(QUOTA) | JOBS | OPEN | NO_PAGE
     assert any(isinstance(entry, URLPattern | URLResolver) for entry in get_resolver().url_patterns)
 
 

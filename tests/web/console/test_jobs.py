@@ -1,0 +1,86 @@
+"""The pages of jobs: whose they are, what they show, how one is stopped."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from tests.web.console import world as story
+from tests.web.console.test_pages import client_of
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.jobs import services
+from tidesched_web.jobs.models import Job, JobKind, JobState
+
+pytestmark = pytest.mark.django_db
+
+GANG = {"service_type": "training", "priority": 1, "cards": {"NVIDIA-H200": 8}, "becomes": "running"}
+IMPACT = {
+    "session": 7,
+    "pods": 100,
+    "counts": {"gangs_start": 2},
+    "gangs_start": [
+        {"gang": "search/rank-v7", "queue": "search-training", "reason_before": None, "pods_more": 8, **GANG},
+        {"gang": "research/llm-pretrain", "queue": "research-training", "reason_before": None, "pods_more": 8, **GANG},
+    ],
+    "flood": None,
+    "card_hours": None,
+    "pending": [],
+    "stale": False,
+}
+
+
+@pytest.fixture
+def world() -> story.World:
+    return story.full()
+
+
+@pytest.fixture
+def job(world) -> Job:
+    cluster = Cluster.objects.get(slug="demo")
+    made = services.enqueue(
+        kind=JobKind.IMPACT, owner=world.member, actor="member", params={}, cluster=cluster, subject="change:3"
+    )
+    line = {"at": "2026-03-01T12:00:00Z", "text": "%(tried)s of %(recorded)s recorded sessions are tried."}
+    Job.objects.filter(pk=made.pk).update(
+        progress=0.4, result=IMPACT, log=[line | {"values": {"tried": 240, "recorded": 600}}]
+    )
+    return made
+
+
+def test_the_owner_sees_how_far_it_is_and_what_is_theirs(world, job) -> None:
+    client = client_of(world.member)
+    listed = client.get("/jobs/").content.decode()
+    assert f"/jobs/{job.pk}/" in listed
+    assert "40 %" in listed
+    assert "/clusters/demo/changes/3/" in listed
+    shown = client.get(f"/jobs/{job.pk}/").content.decode()
+    assert "240 of 600 recorded sessions are tried." in shown
+    assert "search/rank-v7" in shown
+    assert "research/llm-pretrain" not in shown
+    assert "research/llm-pretrain" in client_of(world.admin).get(f"/jobs/{job.pk}/").content.decode()
+
+
+def test_it_is_stopped_from_its_page(world, job) -> None:
+    client = client_of(world.member)
+    assert client.post(f"/jobs/{job.pk}/cancel/").status_code == 302
+    job.refresh_from_db()
+    assert job.state == JobState.CANCELLED
+    again = client.post(f"/jobs/{job.pk}/cancel/", follow=True).content.decode()
+    assert "over already" in again
+
+
+def test_others_do_not_find_it(world, job) -> None:
+    for caller in (world.auditor, world.stranger, world.newcomer):
+        client = client_of(caller)
+        assert client.get("/jobs/").status_code == 200
+        assert f"/jobs/{job.pk}/" not in client.get("/jobs/").content.decode()
+        assert client.get(f"/jobs/{job.pk}/").status_code == 404
+        assert client.post(f"/jobs/{job.pk}/cancel/").status_code == 404
+    assert Client().get("/jobs/").status_code == 302
+    assert Client().post(f"/jobs/{job.pk}/cancel/").status_code == 302
+    job.refresh_from_db()
+    assert job.state == JobState.QUEUED
+
+
+def test_nothing_yet(world) -> None:
+    assert "Nothing has taken long yet" in client_of(world.newcomer).get("/jobs/").content.decode()
