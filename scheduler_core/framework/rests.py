@@ -8,7 +8,7 @@ from scheduler_core.framework.session import Session
 from scheduler_core.model.memory import Memory, Rest
 from scheduler_core.model.rests import in_force, ordered
 from scheduler_core.model.snapshot import Snapshot
-from scheduler_core.state.gang_rows import lasting_name
+from scheduler_core.state.names import lasting_name
 
 
 def lay_over(snapshot: Snapshot, memory: Memory | None, now: float) -> Snapshot:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import numpy.typing as npt
 
 from scheduler_core.framework.session import Session
 from scheduler_core.model.pod import ServiceType
+from scheduler_core.state.gang_table import GangTable
 from scheduler_core.state.status import Index, Ints
 
 Codes = npt.NDArray[np.int8]
@@ -23,6 +26,9 @@ class Kept:
         self.version: Ints = np.zeros(0, dtype=np.int64)
         self.queue: Index = np.zeros(0, dtype=np.int32)
         self.codes: Codes = np.zeros(0, dtype=np.int8)
+        # The gangs that were last asked about, and the answer.
+        self.asked: weakref.ref[GangTable] | None = None
+        self.answer: Codes = self.codes
 
     def make_room(self, size: int) -> None:
         """Have rows for numbers below ``size``."""
@@ -44,15 +50,18 @@ def service_codes(session: Session, by_owner: dict[str, str]) -> Codes:
     kept = workspace.masks.get("service types")
     if not isinstance(kept, Kept) or kept.bounds != bounds or kept.by_owner != by_owner:
         kept = workspace.masks["service types"] = Kept(bounds, by_owner)
+    if kept.asked is not None and kept.asked() is gangs:
+        return kept.answer
     numbers, version = gangs.numbers, workspace.gangs.versions
     kept.make_room(len(version))
     stale = np.flatnonzero((kept.version[numbers] != version[numbers]) | (kept.queue[numbers] != gangs.queue))
     known = dict[tuple[str, str, int], int]()
     for gang, number in zip(stale.tolist(), numbers[stale].tolist(), strict=True):
-        key = (gangs.groups[gang].service_type, gangs.owner_kind(gang), gangs.queue_list[gang])
+        key = (gangs.groups[gang].service_type, gangs.owner_kind(gang), int(gangs.queue[gang]))
         code = known.get(key)
         if code is None:
             code = known[key] = SERVICE_CODE[session.base_service_type(gang, by_owner)]
         kept.codes[number] = code
     kept.version[numbers], kept.queue[numbers] = version[numbers], gangs.queue
-    return kept.codes[numbers]
+    kept.asked, kept.answer = weakref.ref(gangs), kept.codes[numbers]
+    return kept.answer

@@ -20,9 +20,11 @@ Changes = tuple[Mapping[str, Value | None], Mapping[str, Any]]
 # With more changes than this share of a list it is written anew, and no way leads back to the edition before.
 _REWRITE_SHARE = 4
 # Entries of a block; twice as many at most.
-_BLOCK = 64
+_BLOCK = 256
+# Entries that are looked up one by one before all of them are put side by side.
+_LOOKS = 1000
 # Changes that a journal writes down together.
-_BATCH = 128
+_BATCH = 64
 
 
 class Step(msgspec.Struct, frozen=True, gc=False):
@@ -44,12 +46,14 @@ class Edition(Sequence[Value]):
         series: who made it. number: which edition it is.
     """
 
-    __slots__ = ("_blocks", "_size", "_values", "number", "series")
+    __slots__ = ("_blocks", "_looks", "_size", "_starts", "_values", "number", "series")
 
     def __init__(self, series: Series[Value], number: int, blocks: tuple[tuple[Value, ...], ...], size: int) -> None:
         self.series, self.number = series, number
         self._blocks, self._size = blocks, size
         self._values: tuple[Value, ...] | None = None
+        self._starts: list[int] = []
+        self._looks = 0
 
     @property
     def values(self) -> tuple[Value, ...]:
@@ -71,6 +75,12 @@ class Edition(Sequence[Value]):
     def __getitem__(self, index: slice) -> tuple[Value, ...]: ...
 
     def __getitem__(self, index: int | slice) -> Value | tuple[Value, ...]:
+        if self._values is None and isinstance(index, int) and self._looks < _LOOKS and 0 <= index < self._size:
+            # Whoever looks at a few needs no list of all.
+            self._looks += 1
+            self._starts = self._starts or list(accumulate(map(len, self._blocks), initial=0))
+            block = bisect_right(self._starts, index) - 1
+            return self._blocks[block][index - self._starts[block]]
         return self.values[index]
 
     def __eq__(self, other: object) -> bool:
@@ -112,6 +122,7 @@ class Series(Generic[Value]):
     def __init__(self) -> None:
         self._keys: list[tuple[str, ...]] = []
         self._values: list[tuple[Value, ...]] = []
+        self._firsts: list[str] = []
         self._count = self._number = self._size = 0
         self._steps: deque[tuple[int, Step]] = deque()
         self._edition = self._publish()
@@ -183,47 +194,53 @@ class Series(Generic[Value]):
         cuts = range(0, len(pairs), _BLOCK)
         self._keys = [tuple(key for key, _ in pairs[at : at + _BLOCK]) for at in cuts]
         self._values = [tuple(value for _, value in pairs[at : at + _BLOCK]) for at in cuts]
+        self._firsts = [pairs[at][0] for at in cuts]
         return any(known.get(key) is not value for key, value in changes.items())
 
     def _merge(self, changes: Mapping[str, Value | None]) -> Step:
         """Write the blocks anew that hold changed keys."""
-        firsts = [keys[0] for keys in self._keys]
-        starts = [0, *accumulate(map(len, self._keys))]
+        firsts = self._firsts
+        starts = list(accumulate(map(len, self._keys), initial=0))
         by_block: dict[int, list[str]] = {}
         for key in sorted(changes):
             by_block.setdefault(max(0, bisect_right(firsts, key) - 1), []).append(key)
         step = Step([], [], [])
-        all_keys, all_values = list[tuple[str, ...]](), list[tuple[Value, ...]]()
+        all_keys, all_values, all_firsts = list[tuple[str, ...]](), list[tuple[Value, ...]](), list[str]()
         done = shift = 0
         for block, keys in by_block.items():
             all_keys += self._keys[done:block]
             all_values += self._values[done:block]
+            all_firsts += firsts[done:block]
             done = block + 1
-            pairs = self._merge_block(block, keys, changes, starts[block], starts[block] + shift, step)
-            shift += len(pairs) - len(self._keys[block])
-            half = len(pairs) if len(pairs) <= 2 * _BLOCK else _BLOCK
-            for at in range(0, len(pairs), half or 1):
-                all_keys.append(tuple(key for key, _ in pairs[at : at + half]))
-                all_values.append(tuple(value for _, value in pairs[at : at + half]))
+            new_keys, new_values = self._merge_block(block, keys, changes, starts[block], starts[block] + shift, step)
+            shift += len(new_keys) - len(self._keys[block])
+            half = len(new_keys) if len(new_keys) <= 2 * _BLOCK else _BLOCK
+            for at in range(0, len(new_keys), half or 1):
+                all_keys.append(tuple(new_keys[at : at + half]))
+                all_values.append(tuple(new_values[at : at + half]))
+                all_firsts.append(new_keys[at])
         self._keys, self._values = all_keys + self._keys[done:], all_values + self._values[done:]
+        self._firsts = all_firsts + firsts[done:]
         self._count += shift
         return step
 
     def _merge_block(
         self, block: int, changed: list[str], changes: Mapping[str, Value | None], old: int, new: int, step: Step
-    ) -> list[tuple[str, Value]]:
-        """The entries of a block with the changes, which are noted in ``step``.
+    ) -> tuple[list[str], list[Value]]:
+        """Keys and values of a block with the changes, which are noted in ``step``.
 
         Args:
             old, new: position of the block's first entry, before and after.
         """
         keys, values = self._keys[block], self._values[block]
-        pairs: list[tuple[str, Value]] = []
+        new_keys, new_values = list[str](), list[Value]()
         at = 0
         for key in changed:
             place = bisect_left(keys, key, at)
-            pairs += zip(keys[at:place], values[at:place], strict=True)
-            at = place
+            if place > at:
+                new_keys += keys[at:place]
+                new_values += values[at:place]
+                at = place
             known = at < len(keys) and keys[at] == key
             value = changes[key]
             if value is None:
@@ -231,13 +248,15 @@ class Series(Generic[Value]):
                     step.removed.append((old + at, key))
             else:
                 if not known:
-                    step.added.append((new + len(pairs), key, value))
+                    step.added.append((new + len(new_keys), key, value))
                 elif values[at] is not value:
-                    step.changed.append((new + len(pairs), key, value))
-                pairs.append((key, value))
+                    step.changed.append((new + len(new_keys), key, value))
+                new_keys.append(key)
+                new_values.append(value)
             at += known
-        pairs += zip(keys[at:], values[at:], strict=True)
-        return pairs
+        new_keys += keys[at:]
+        new_values += values[at:]
+        return new_keys, new_values
 
 
 class Journal(Series[Value]):

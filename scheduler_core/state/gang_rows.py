@@ -7,17 +7,18 @@ the names of the snapshot's PodGroups and moves as others come and go.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from scheduler_core.model.edition import Step
+from scheduler_core.model.edition import Edition, Step
 from scheduler_core.model.pod_notes import PodNotes
 from scheduler_core.model.podgroup import PodGroup
 from scheduler_core.state.group_facts import GroupFacts
+from scheduler_core.state.names import Names, lasting_name, name_of
 from scheduler_core.state.status import Index, Ints
 
-_Value = TypeVar("_Value")
+Kinds = npt.NDArray[np.object_]
 
 
 class GangRows:
@@ -38,16 +39,12 @@ class GangRows:
     """
 
     def __init__(self) -> None:
-        self.names: list[str] = []
-        self.lasting: list[str] = []
         self.numbers: Ints = np.zeros(0, dtype=np.int64)
         self.queue_names: list[str] = []
-        self._kinds: list[str] = []
+        self._kinds: Kinds = np.zeros(0, dtype=np.object_)
         self._queue_id: dict[str, int] = {}
         self._number: dict[str, int] = {}
         self._names: list[str] = []
-        # Whether positions follow the order of names, as they do but for lists that somebody made by hand.
-        self._in_order = True
         self._has_group: list[bool] = []
         self._members: list[list[int]] = []
         self._free: list[int] = []
@@ -56,7 +53,7 @@ class GangRows:
         self.versions: Ints = np.zeros(0, dtype=np.int64)
         self.changed: dict[int, list[int]] = {}
         self._stale = True
-        self.arrange()
+        self.arrange(())
 
     @property
     def size(self) -> int:
@@ -64,8 +61,8 @@ class GangRows:
         return len(self._names)
 
     @property
-    def kinds(self) -> list[str]:
-        """By number, the kind of who owns the members, the first by name where they differ."""
+    def kinds(self) -> Kinds:
+        """str by number, the kind of who owns the members, the first by name where they differ."""
         return self._kinds
 
     def fork(self) -> GangRows:
@@ -87,37 +84,25 @@ class GangRows:
         if not (step.removed or step.added or step.changed):
             return
         self._stale = True
-        names, lasting, numbers = self.names, self.lasting, self.numbers
-        in_order = self._in_order
+        numbers = self.numbers
         if step.removed:
-            gone = [at for at, _ in step.removed]
             for _, name in step.removed:
                 self._has_group[self._number[name]] = False
                 self._release(self._number[name])
-            names, lasting, numbers = _without(names, gone), _without(lasting, gone), np.delete(numbers, gone)
+            numbers = np.delete(numbers, [at for at, _ in step.removed])
         if step.added:
             at = [place for place, _, _ in step.added]
             come = [self.number_of(name) for _, name, _ in step.added]
             for number, (_, _, group) in zip(come, step.added, strict=True):
                 self._has_group[number] = True
                 self._write(number, group)
-            names = _with(names, at, [name for _, name, _ in step.added])
-            in_order = in_order and all(
-                (place == 0 or names[place - 1] < names[place])
-                and (place + 1 == len(names) or names[place] < names[place + 1])
-                for place in at
-            )
-            lasting = _with(lasting, at, [lasting_name(group) for _, _, group in step.added])
             numbers = np.insert(numbers, np.array(at) - np.arange(len(at)), come)
-        if step.changed:
-            lasting = list(lasting)
-            for place, name, group in step.changed:
-                self._write(self._number[name], group)
-                lasting[place] = lasting_name(group)
-        self.names, self.lasting, self.numbers, self._in_order = names, lasting, numbers, in_order
+        for _, name, group in step.changed:
+            self._write(self._number[name], group)
+        self.numbers = numbers
 
-    def arrange(self) -> bool:
-        """Bring what is told by position up to date; False when nothing has changed. O(gangs)."""
+    def arrange(self, groups: Sequence[PodGroup]) -> bool:
+        """Bring what is told by position up to these PodGroups; False when nothing has changed. O(gangs)."""
         if not self._stale:
             return False
         self._stale = False
@@ -125,9 +110,12 @@ class GangRows:
         self.position[self.numbers] = np.arange(len(self.numbers), dtype=np.int32)
         self.facts = self._facts.at(self.numbers)
         self.queue_ids: Index = self._queue_ids[self.numbers]
-        self.name_rank: Ints = np.arange(len(self.names), dtype=np.int64)
-        if not self._in_order:
-            self.name_rank[sorted(range(len(self.names)), key=self.names.__getitem__)] = np.arange(len(self.names))
+        self.names, self.lasting = Names(groups, name_of), Names(groups, lasting_name)
+        self.name_rank: Ints = np.arange(len(groups), dtype=np.int64)
+        # An edition lies in the order of names; a list that somebody made by hand may not.
+        if not isinstance(groups, Edition):
+            names = [name_of(group) for group in groups]
+            self.name_rank[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
         return True
 
     def _write(self, number: int, group: PodGroup) -> None:
@@ -153,12 +141,12 @@ class GangRows:
             self._names.append(name)
             self._has_group.append(False)
             self._members.append([])
-            self._kinds.append("")
             if number >= len(self._queue_ids):
                 self._facts = self._facts.grown(2 * number + 64)
                 grown: Index = np.zeros(2 * number + 64, dtype=np.int32)
                 grown[: len(self._queue_ids)] = self._queue_ids
                 self._queue_ids = grown
+                self._kinds = np.concatenate([self._kinds, np.full(len(grown) - len(self._kinds), "", np.object_)])
                 self.versions = np.concatenate(
                     [self.versions, np.zeros(len(grown) - len(self.versions), dtype=np.int64)]
                 )
@@ -185,7 +173,7 @@ class GangRows:
         slots: list[int] = []
         places: list[int] = []
         if gone or come:
-            self._kinds = list(self._kinds)
+            self._kinds = self._kinds.copy()
         for number in {**gone, **come}:
             members = self._members[number]
             if number in gone:
@@ -204,31 +192,3 @@ class GangRows:
             if not members:
                 self._release(number)
         return np.array([slots, places], dtype=np.int64)
-
-
-def _without(values: list[_Value], at: Sequence[int]) -> list[_Value]:
-    """The list without what stands at these positions (ascending), copied in stretches."""
-    kept: list[_Value] = []
-    start = 0
-    for place in at:
-        kept += values[start:place]
-        start = place + 1
-    return kept + values[start:]
-
-
-def _with(values: list[_Value], at: Sequence[int], more: Sequence[_Value]) -> list[_Value]:
-    """The list with ``more``, which stand at these positions of the result (ascending)."""
-    kept: list[_Value] = []
-    start = 0
-    for count, (place, value) in enumerate(zip(at, more, strict=True)):
-        kept += values[start : place - count]
-        start = place - count
-        kept.append(value)
-    return kept + values[start:]
-
-
-def lasting_name(group: PodGroup) -> str:
-    """Name that stays the same when a controller makes the PodGroup anew: its owner's, else its own."""
-    if group.owner_kind and group.owner_name:
-        return f"{group.namespace}/{group.owner_kind}/{group.owner_name}"
-    return f"{group.namespace}/{group.name}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Mapping
 from operator import itemgetter
 
@@ -56,7 +57,7 @@ class PodRows:
         self._free = list(range(capacity - 1, -1, -1))
         self._notes: list[PodNotes] = [_NOTHING] * capacity
         self._likenesses = Likenesses()
-        self._on_node: list[dict[int, None]] = [{} for _ in nodes]
+        self._on_node: list[list[int]] = [[] for _ in nodes]
 
     def fork(self, classes: ClassTable, gangs: GangRows) -> PodRows:
         """The same rows, independent. O(slots)."""
@@ -67,7 +68,7 @@ class PodRows:
         other.slot_of, other.dirty = dict(self.slot_of), dict(self.dirty)
         other.gang_number, other._free, other._notes = self.gang_number.copy(), list(self._free), list(self._notes)
         other._likenesses = Likenesses()
-        other._on_node = [dict(slots) for slots in self._on_node]
+        other._on_node = [slots.copy() for slots in self._on_node]
         return other
 
     def change(self, pods: Mapping[str, Pod | None], noted: Mapping[str, PodNotes]) -> None:
@@ -98,7 +99,7 @@ class PodRows:
 
     def slots_on(self, node: int) -> list[int]:
         """Slots of the pods that hold something of a node, by name."""
-        return sorted(self._on_node[node], key=self.tasks.keys.__getitem__)
+        return self._on_node[node]
 
     def _learn(self, gone: list[int], fresh: list[tuple[str, Pod]]) -> None:
         """Take in what new pods say of others; if that is news, everybody is matched with it again."""
@@ -121,7 +122,7 @@ class PodRows:
         slots = np.array(gone, dtype=np.int64)
         for slot, node, number in zip(gone, tasks.node[slots].tolist(), self.gang_number[slots].tolist(), strict=True):
             if node >= 0:
-                del self._on_node[node][slot]
+                self._on_node[node].remove(slot)
                 self.dirty[node] = None
             if number >= 0:
                 left.setdefault(number, []).append(slot)
@@ -174,7 +175,7 @@ class PodRows:
         """Node and card type of a pod that holds something."""
         node = self._nodes.get(pod.node, -1)
         if node >= 0:
-            self._on_node[node][slot] = None
+            insort(self._on_node[node], slot, key=self.tasks.keys.__getitem__)
             self.dirty[node] = None
             if pod.card_indices:
                 self._want(slot, pod.card_indices)

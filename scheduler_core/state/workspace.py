@@ -23,6 +23,7 @@ from scheduler_core.state.card_table import CardTable
 from scheduler_core.state.gang_rows import GangRows
 from scheduler_core.state.group_facts import GroupFacts
 from scheduler_core.state.member_rows import MemberRows
+from scheduler_core.state.names import Names, name_of
 from scheduler_core.state.node_rows import recount
 from scheduler_core.state.node_table import NodeTable
 from scheduler_core.state.pod_rows import PodRows
@@ -62,12 +63,12 @@ class Workspace:
         return self._pods.slot_of
 
     @property
-    def group_names(self) -> list[str]:
+    def group_names(self) -> Names:
         """Namespace/name of each PodGroup of the snapshot."""
         return self.gangs.names
 
     @property
-    def lasting_names(self) -> list[str]:
+    def lasting_names(self) -> Names:
         """The name that each PodGroup would have too if it were made anew."""
         return self.gangs.lasting
 
@@ -93,7 +94,7 @@ class Workspace:
         rows.dirty.clear()
         slots = [rows.slots_on(node) for node in dirty]
         recount(self.nodes, self.cards, rows.tasks, rows.wanted.words, self.classes.columns, dirty, slots)
-        if self.gangs.arrange() or self.gangs.changed:
+        if self.gangs.arrange(snapshot.pod_groups) or self.gangs.changed:
             self._arrange_members()
         # A pod that does not say which cards it holds may have got others by what happened to its neighbours.
         again: Bools = np.zeros(self.gangs.size + 1, dtype=np.bool_)
@@ -147,7 +148,7 @@ class Workspace:
             or before.namespaces != snapshot.namespaces
         ):
             return False
-        steps = _steps(before.pod_groups, snapshot.pod_groups, self.gangs.names)
+        steps = _steps(before.pod_groups, snapshot.pod_groups)
         if steps is None or not self._change_nodes(before.nodes, snapshot.nodes):
             return False
         for step in steps:
@@ -188,11 +189,11 @@ class Workspace:
         )
 
 
-def _steps(before: Sequence[PodGroup], after: Sequence[PodGroup], names: list[str]) -> list[Step] | None:
+def _steps(before: Sequence[PodGroup], after: Sequence[PodGroup]) -> list[Step] | None:
     """From the PodGroups of one snapshot to those of the next; None when they changed places."""
     steps = after.steps_since(before) if isinstance(after, Edition) else None
     if steps is None:
-        step = step_between(before, after, names)
+        step = step_between(before, after, Names(before, name_of))
         steps = None if step is None else [step]
     return steps
 
