@@ -1,14 +1,24 @@
 """The authority matrix: every route of the API × everybody of the cast. A route that is not listed here fails."""
 
+import datetime as dt
+from unittest.mock import patch
+
 import orjson
 import pytest
 from django.db import transaction
 from django.urls import get_resolver
 from django.urls.resolvers import URLPattern, URLResolver
+from django.utils import timezone
 
 from tidesched_web.accounts.selectors import access_of
+from tidesched_web.audit import segment_services
 from tidesched_web.changes import services as changes
 from tidesched_web.jobs.services import enqueue
+from tidesched_web.quota.services.tide_plans import write_tide_plan
+
+NIGHT = {
+    "days": ["mon"], "start": "22:00", "end": "07:00", "quota": {"acme-online": {"NVIDIA-H200": {"add": -1}}},
+}  # fmt: skip
 
 CAST = ("anonymous", "owner", "teammate", "stranger", "rival", "auditor", "admin")
 TOKENS = (
@@ -32,6 +42,8 @@ WRITE = ("quota:write",)
 OF_ADMINS = LIST | {"owner": 404, "teammate": 404, "stranger": 404, "rival": 404}
 CHANGES = ("quota:read", "quota:write")
 ACTS_IN_ACME = OF_ACME | {"owner": 202, "teammate": 403, "auditor": 403, "admin": 202}
+
+FOR_AUDITORS = LIST | dict.fromkeys(("owner", "teammate", "stranger", "rival"), 403)
 
 # (route, method) → (who may, scopes of which one lets a token of the owner do what the owner may)
 MATRIX = {
@@ -67,6 +79,18 @@ MATRIX = {
     ("usage", "get"): (OF_ACME, ("metrics:read", "quota:read")),
     ("audit-list", "get"): (LIST, ("audit:read",)),
     ("audit-detail", "get"): (OF_ACME, ("audit:read",)),
+    ("audit-chains", "get"): (FOR_AUDITORS, ("audit:read",)),
+    ("audit-heads", "get"): (FOR_AUDITORS, ("audit:read",)),
+    ("audit-segments", "get"): (FOR_AUDITORS, ("audit:read",)),
+    ("audit-segment-file", "get"): (FOR_AUDITORS, ("audit:read",)),
+    ("tide-plans-list", "get"): (LIST, ("quota:read",)),
+    ("tide-plans-detail", "get"): (OF_ACME, ("quota:read",)),
+    ("tide-plans-list", "post"): (BY_ADMINS, WRITE),
+    ("tide-plans-detail", "patch"): (OF_ACME | dict.fromkeys(("owner", "teammate", "auditor"), 403), WRITE),
+    ("tide-plans-detail", "delete"): (
+        OF_ACME | dict.fromkeys(("owner", "teammate", "auditor"), 403) | {"admin": 204},
+        WRITE,
+    ),
     ("tenants-list", "post"): (BY_ADMINS, WRITE),
     ("tenants-detail", "patch"): (IN_ACME, WRITE),
     ("tenants-detail", "delete"): (OF_ACME | {"owner": 403, "teammate": 403, "auditor": 403, "admin": 409}, WRITE),
@@ -113,6 +137,13 @@ LOWER = {"queue/acme-online": {"card_quota": {"NVIDIA-H200": 5}}}
 # (route, method) → the body of the request, from the world; the others send a reason.
 BODIES = {
     ("tenants-list", "post"): lambda world: {"slug": "new-tenant"},
+    ("tide-plans-list", "post"): lambda world: {
+        "cluster": "east",
+        "name": "days",
+        "layers": [NIGHT],
+        "reason": "drill",
+    },
+    ("tide-plans-detail", "patch"): lambda world: {"position": 4, "reason": "drill"},
     ("tenants-detail", "patch"): lambda world: {"name": "Acme & Sons"},
     ("projects-list", "post"): lambda world: {"tenant": world.tenants["acme"].pk, "slug": "new-project"},
     ("projects-detail", "patch"): lambda world: {"name": "Chat"},
@@ -177,6 +208,12 @@ def address(world, name):
     resource, _, act = name.rpartition("-")
     if act == "list":
         return f"/api/v1/{resource}/"
+    if name == "audit-segment-file":
+        with patch.object(segment_services, "YOUNGEST", dt.timedelta(0)):
+            made = segment_services.seal(before=timezone.now(), actor="tests")
+        return f"/api/v1/audit/segments/{made[0].pk}/file/"
+    if resource == "audit" and act in ("chains", "heads", "segments"):
+        return f"/api/v1/audit/{act}/"
     if resource == "audit":
         found = world.client("admin").read("audit/", object_type="project", action="project.create")["results"]
         return next(row["url"] for row in found if row["object_label"] == "acme/acme-chat")
@@ -184,6 +221,9 @@ def address(world, name):
         admin = access_of(world.users["admin"])
         change = changes.draft(cluster=east, edits=LOWER, access=admin, reason="drill", source="api")
         return f"/api/v1/quota-changes/{change.pk}/" + ("" if act == "detail" else f"{act}/")
+    if resource == "tide-plans":
+        plan = write_tide_plan(cluster=east, name="nights", document={"layers": [NIGHT]}, actor="tests")
+        return f"/api/v1/tide-plans/{plan.pk}/"
     if resource == "jobs":
         job = enqueue(kind="impact", owner=world.users["owner"], actor="owner", params={}, cluster=east)
         return f"/api/v1/jobs/{job.pk}/" + ("" if act == "detail" else f"{act}/")

@@ -4,7 +4,18 @@ from django.urls import include, path
 from rest_framework.routers import SimpleRouter
 
 from tidesched_web.api import index, schema
-from tidesched_web.api.v1 import accounts, audit, changes, clusters, jobs, owners, quota, scheduling, workloads
+from tidesched_web.api.v1 import (
+    accounts,
+    audit,
+    changes,
+    clusters,
+    jobs,
+    owners,
+    quota,
+    scheduling,
+    tide_plans,
+    workloads,
+)
 
 app_name = "api"
 
@@ -16,6 +27,7 @@ router.register("business-lines", owners.BusinessLines, "business-lines")
 router.register("queues", quota.Queues, "queues")
 router.register("card-types", clusters.CardTypes, "card-types")
 router.register("priority-classes", quota.PriorityClasses, "priority-classes")
+router.register("tide-plans", tide_plans.TidePlans, "tide-plans")
 router.register("gangs", workloads.Gangs, "gangs")
 router.register("reclaims", scheduling.Reclaims, "reclaims")
 router.register("sessions", scheduling.Sessions, "sessions")

@@ -138,6 +138,10 @@ class Segment(models.Model):
     def entries(self) -> int:
         return self.last_seq - self.first_seq + 1
 
+    @property
+    def state(self) -> str:
+        return "dropped" if self.dropped_at else "exported" if self.exported_at else "sealed"
+
 
 class ChainCheck(models.Model):
     """The newest verification of a chain: what was asked for, and what came of it."""

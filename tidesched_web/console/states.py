@@ -127,6 +127,31 @@ _JOB = {
     JobState.FAILED: ("circle-x", "failed"),
     JobState.CANCELLED: ("x", "quiet"),
 }
+_CHAIN: dict[str, Look] = {
+    "intact": Look(_("Intact"), "shield-check", "good"),
+    "broken": Look(_("Broken"), "alert-circle", "failed"),
+    "unknown": UNKNOWN,
+}
+_SEGMENT: dict[str, Look] = {
+    "sealed": Look(_("Sealed"), "lock", "admitted"),
+    "exported": Look(_("Exported"), "download", "good"),
+    "dropped": Look(_("Dropped"), "trash", "quiet"),
+}
+_ADOPTION: dict[str, Look] = {
+    "written": Look(_("Written"), "edit", "waiting"),
+    "stays": Look(_("Stays"), "lock", "good"),
+    "same": Look(_("Same"), "minus", "quiet"),
+}
+_PLAN: dict[str, Look] = {
+    "on": Look(_("On"), "player-play", "good"),
+    "off": Look(_("Off"), "player-pause", "quiet"),
+}
+_DIFFERENCE: dict[str, Look] = {
+    "added": Look(_("Added"), "circle-plus", "good"),
+    "removed": Look(_("Removed"), "trash", "reclaimed"),
+    "changed": Look(_("Changed"), "edit", "waiting"),
+    "same": Look(_("Same"), "minus", "quiet"),
+}
 _PHASE: dict[str, Look] = {
     "Pending": Look(_("Pending"), "hourglass", "waiting"),
     "Running": Look(_("Running"), "player-play", "running"),
@@ -154,6 +179,11 @@ LOOKS: dict[str, dict[str, Look]] = {
     "job": _looks(_JOB),
     "mode": _MODE,
     "pod": _PHASE,
+    "chain": _CHAIN,
+    "segment": _SEGMENT,
+    "difference": _DIFFERENCE,
+    "plan": _PLAN,
+    "adoption": _ADOPTION,
 }
 
 

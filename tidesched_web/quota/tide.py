@@ -18,6 +18,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
@@ -188,6 +189,27 @@ def effective_quota(
             if queue in quota and quota[queue].get(card, 0) < min(own, count):
                 quota[queue][card] = min(own, count)
     return quota
+
+
+@dataclass(frozen=True)
+class Step:
+    """What holds from ``start`` to ``end``."""
+
+    start: dt.datetime
+    end: dt.datetime
+    quota: Mapping[str, Mapping[str, int]]
+    open: Open
+
+
+def steps(base: Quota, plans: Sequence[Plan], start: dt.datetime, end: dt.datetime) -> list[Step]:
+    """The quota between two moments as a step function; the floors of inference are not in it: they are of a moment."""
+    days = (end - start).days + 1
+    edges = sorted({edge for edge, _opens, _layer in _edges(plans, start, days) if start < edge < end})
+    found = []
+    for left, right in pairwise([start, *edges, end]):
+        open_then = open_layers(plans, left)
+        found.append(Step(left, right, with_layers(base, plans, open_then), open_then))
+    return found
 
 
 def touched(plans: Iterable[Plan]) -> set[str]:

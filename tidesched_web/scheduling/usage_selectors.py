@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
+from django.db import connection
 from django.db.models import OuterRef, Subquery, Sum
 from django.db.models.functions import Coalesce, JSONObject
 
@@ -87,3 +89,37 @@ def usage_changes(
         rows = rows.filter(card=card)
     found = rows.order_by("at", "id").values_list("queue_id", "card", "at", "quota", "allocated", "inqueue", "elastic")
     return [UsageRow((row[0], row[1]), *row[2:]) for row in found[:limit]]
+
+
+_DEMAND = """
+SELECT (extract(isodow FROM at AT TIME ZONE %(zone)s)::int - 1) * 24 + extract(hour FROM at AT TIME ZONE %(zone)s)::int,
+       percentile_cont(0.5) WITHIN GROUP (ORDER BY used), percentile_cont(0.9) WITHIN GROUP (ORDER BY used),
+       max(most), count(*)
+FROM (SELECT at, sum(allocated_mean) AS used, sum(allocated_max) AS most FROM scheduling_usagerollup
+      WHERE queue_id = ANY(%(queues)s) AND card = %(card)s AND step_seconds = 3600
+        AND at > (SELECT max(at) FROM scheduling_usagerollup WHERE queue_id = ANY(%(queues)s) AND step_seconds = 3600)
+                 - make_interval(weeks => %(weeks)s)
+      GROUP BY at) hours
+GROUP BY 1
+"""
+
+
+class HourOfWeek(NamedTuple):
+    """What was in use at one hour of the week in the past, in cards: half of the time at most ``p50``, and so on."""
+
+    p50: float
+    p90: float
+    most: float
+    weeks: int
+
+
+def demand_by_hour_of_week(
+    queue_ids: Collection[int], card: str, zone: str, *, weeks: int = 8
+) -> dict[int, HourOfWeek]:
+    """Hour of the week in ``zone`` (0 = Monday 00:00) → use in the newest ``weeks``; gaps of the record are absent."""
+    with connection.cursor() as cursor:
+        cursor.execute(_DEMAND, {"queues": sorted(queue_ids), "card": card, "zone": zone, "weeks": weeks})
+        return {
+            hour: HourOfWeek(p50 / 1000, p90 / 1000, float(most) / 1000, count)
+            for hour, p50, p90, most, count in cursor.fetchall()
+        }

@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Iterator
+from itertools import islice
+from typing import Any, TypeVar
 
 import django_filters
 import orjson
 from asgiref.sync import sync_to_async
-from django.db.models import QuerySet
-from django.http import HttpResponseBase, StreamingHttpResponse
+from django.db.models import Q, QuerySet
+from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tidesched_web.accounts.models import Scope
+from tidesched_web.api import pagination
 from tidesched_web.api.filters import TextFilter
-from tidesched_web.api.v1.serializers.audit import AuditEntryDocument
+from tidesched_web.api.v1.serializers.audit import (
+    AuditEntryDocument,
+    ChainDocument,
+    SegmentDocument,
+    SignedHeadDocument,
+)
 from tidesched_web.api.views import Documents, ReadView
-from tidesched_web.audit.models import AuditEntry
-from tidesched_web.audit.selectors import visible_entries
+from tidesched_web.audit.models import AuditEntry, Segment
+from tidesched_web.audit.segment_services import mark_exported, segment_lines
+from tidesched_web.audit.selectors import chains_now, public_keys, segments, signed_heads, touching, visible_entries
 from tidesched_web.common.errors import DomainError
 
 EXPORT_PAGE = 500
@@ -38,7 +47,19 @@ class AuditFilters(django_filters.FilterSet):
     action = TextFilter()
     object_type = TextFilter()
     object_id = TextFilter()
+    q = django_filters.CharFilter(method="about", label="Part of the object's label, or its id.")
+    tenant = django_filters.NumberFilter(method="touching", label="A tenant that it touches.")
     request_id = TextFilter()
+
+    def about(self, entries: QuerySet[AuditEntry], name: str, value: str) -> QuerySet[AuditEntry]:
+        """Entries about objects of this label or id."""
+        if "\x00" in value:
+            return entries.none()
+        return entries.filter(Q(object_label__icontains=value) | Q(object_id=value))
+
+    def touching(self, entries: QuerySet[AuditEntry], name: str, value: Any) -> QuerySet[AuditEntry]:
+        """Entries that touch a tenant."""
+        return touching(entries, int(value))
 
 
 AuditFilters.base_filters["from"] = django_filters.IsoDateTimeFilter(field_name="at", lookup_expr="gte")
@@ -58,6 +79,8 @@ class Audit(ReadView):
         return visible_entries(self.access)
 
     def known_parameters(self) -> set[str]:
+        if self.action in ("heads", "segments"):
+            return {*pagination.PARAMETERS, "format"} if self.action == "heads" else set(pagination.PARAMETERS)
         return super().known_parameters() | ({"format"} if self.action == "list" else set())
 
     @extend_schema(
@@ -83,9 +106,68 @@ class Audit(ReadView):
             raise DomainError.for_field("/format", f"{wanted!r}: known are json, {', '.join(_TYPES)}.")
         entries = self.filter_queryset(self.get_queryset())
         lines = self._ndjson if wanted == "ndjson" else self._csv
-        response = StreamingHttpResponse(lines(entries), content_type=_TYPES[wanted])
-        response.headers["Content-Disposition"] = f'attachment; filename="audit.{wanted}"'
-        return response
+        return _attached(StreamingHttpResponse(lines(entries), content_type=_TYPES[wanted]), f"audit.{wanted}")
+
+    @extend_schema(
+        parameters=[OpenApiParameter("format", str, enum=["json", "ndjson"])],
+        responses={(200, "application/json"): SignedHeadDocument(many=True), (200, _TYPES["ndjson"]): OpenApiTypes.STR},
+    )
+    @action(detail=False, methods=["get"])
+    def heads(self, request: Request) -> Response | HttpResponseBase:
+        """Signed ends of the chains, the newest first; with ``format=ndjson`` all of them, the oldest first."""
+        self._for_auditors()
+        rows = signed_heads()
+        if request.query_params.get("format", "json") == "json":
+            return self._page(rows, SignedHeadDocument)
+        keys = public_keys()
+        lines = [
+            orjson.dumps(
+                SignedHeadDocument(row).data | {"public_key": keys.get(row.key_id)}, option=orjson.OPT_APPEND_NEWLINE
+            )
+            for row in rows.order_by("id")
+        ]
+        return _attached(HttpResponse(b"".join(lines), content_type=_TYPES["ndjson"]), "audit-heads.ndjson")
+
+    @extend_schema(responses=ChainDocument(many=True))
+    @action(detail=False, methods=["get"], pagination_class=None)
+    def chains(self, request: Request) -> Response:
+        """Each chain with its end, its newest signature and what its newest verification has found."""
+        self._for_auditors()
+        return Response({"results": ChainDocument(chains_now(), many=True).data})
+
+    @extend_schema(responses=SegmentDocument(many=True))
+    @action(detail=False, methods=["get"])
+    def segments(self, request: Request) -> Response:
+        """Sealed segments, the newest first."""
+        self._for_auditors()
+        return self._page(segments(), SegmentDocument)
+
+    @extend_schema(responses={(200, _TYPES["ndjson"]): OpenApiTypes.STR})
+    @action(detail=False, methods=["get"], url_path="segments/<int:segment>/file", url_name="segment-file")
+    def segment_file(self, request: Request, segment: int) -> HttpResponseBase:
+        """The file of a segment: the canonical bytes of its entries, a line each. Sent whole, it counts as exported."""
+        self._for_auditors()
+        found = segments().filter(pk=segment).first()
+        if found is None:
+            raise DomainError("not_found", f"There is no segment {segment}.")
+        lines = segment_lines(found)
+        name = f"audit-{found.chain.replace(':', '-')}-{found.first_seq}-{found.last_seq}.ndjson"
+        return _attached(StreamingHttpResponse(self._segment(found, lines), content_type=_TYPES["ndjson"]), name)
+
+    async def _segment(self, segment: Segment, lines: Iterator[bytes]) -> AsyncIterator[bytes]:
+        def some() -> bytes:
+            return b"".join(islice(lines, EXPORT_PAGE))
+
+        while text := await sync_to_async(some)():
+            yield text
+        await sync_to_async(mark_exported)(segment=segment, actor=self.access.actor)
+
+    def _page(self, rows: QuerySet[Any], serializer: type[Any]) -> Response:
+        return self.get_paginated_response(serializer(self.paginate_queryset(rows) or [], many=True).data)
+
+    def _for_auditors(self) -> None:
+        if not self.access.everything:
+            raise DomainError("permission_denied", "The chains as a whole are for platform admins and auditors.")
 
     async def _pages(self, entries: QuerySet[AuditEntry]) -> AsyncIterator[Documents]:
         """The export page by page, so that a long log is never in memory as a whole."""
@@ -110,6 +192,14 @@ class Audit(ReadView):
         yield _csv_line(columns)
         async for documents in self._pages(entries):
             yield b"".join(_csv_line([_cell(document[name]) for name in columns]) for document in documents)
+
+
+_R = TypeVar("_R", bound=HttpResponseBase)
+
+
+def _attached(response: _R, name: str) -> _R:
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
 
 
 def _cell(value: Any) -> str:

@@ -16,6 +16,7 @@ from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.common.models import ServiceType
 from tidesched_web.quota.models import PriorityClass, Queue, QueueState
 from tidesched_web.quota.selectors import visible_priority_classes, visible_queues, with_card_quota
+from tidesched_web.quota.tide_selectors import effective_of
 from tidesched_web.scheduling.usage_selectors import usage_now
 
 
@@ -44,7 +45,7 @@ class Queues(ReadView):
         return with_card_quota(visible_queues(self.access))
 
     def rows_context(self, rows: Rows) -> dict[str, Any]:
-        return {"usage": usage_now(rows)}
+        return {"usage": usage_now(rows), "effective": effective_of(rows)}
 
 
 class PriorityClassFilters(django_filters.FilterSet):

@@ -18,6 +18,7 @@ from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.permissions import Access
 from tidesched_web.console import amounts
 from tidesched_web.console.alert_words import alert_sentence
+from tidesched_web.console.audit_words import act_words, object_word
 from tidesched_web.console.card_names import card_label
 from tidesched_web.console.states import look
 from tidesched_web.console.wording import own_numbers, reason_sentence, reason_title, remedy_sentence, rule_text
@@ -26,6 +27,8 @@ from tidesched_web.workloads.models import Gang
 
 register = template.Library()
 register.filter("rule_text", rule_text)
+register.filter("act_words", act_words)
+register.filter("object_word", object_word)
 
 
 @register.simple_tag
@@ -66,6 +69,18 @@ def count(value: float | None) -> str | SafeString:
     if value is None:
         return format_html('<span title="{}">–</span>', _("not known"))
     return amounts.number(value)
+
+
+@register.filter
+def plain(value: float) -> str:
+    """A number for an attribute of SVG, the same in every language."""
+    return f"{value:g}"
+
+
+@register.filter
+def absolute(value: float) -> float:
+    """Without its sign."""
+    return abs(value)
 
 
 @register.filter

@@ -59,3 +59,66 @@ class AuditEntryDocument(serializers.Serializer[Any]):
         if content_hidden(instance, access):
             document |= {"before": None, "after": None}
         return document
+
+
+class SignedHeadDocument(serializers.Serializer[Any]):
+    """The end of a chain at a moment: ``signature`` is Ed25519 over the bytes of ``statement`` (docs/audit.md)."""
+
+    id = serializers.IntegerField()
+    chain = serializers.CharField()
+    seq = serializers.IntegerField()
+    hash = serializers.CharField()
+    at = serializers.DateTimeField()
+    key_id = serializers.CharField()
+    statement = serializers.SerializerMethodField()
+    signature = serializers.CharField()
+
+    @extend_schema_field(str)
+    def get_statement(self, row: Any) -> str:
+        return bytes(row.statement).decode()
+
+
+class SegmentDocument(serializers.Serializer[Any]):
+    """A closed stretch of a chain; ``sha256`` is that of its file."""
+
+    id = serializers.IntegerField()
+    chain = serializers.CharField()
+    state = serializers.ChoiceField(choices=["sealed", "exported", "dropped"])
+    first_seq = serializers.IntegerField()
+    last_seq = serializers.IntegerField()
+    prev_hash = serializers.CharField()
+    last_hash = serializers.CharField()
+    entries = serializers.IntegerField()
+    size = serializers.IntegerField()
+    sha256 = serializers.CharField()
+    key_id = serializers.CharField()
+    statement = serializers.SerializerMethodField()
+    signature = serializers.CharField()
+    sealed_at = serializers.DateTimeField()
+    sealed_by = serializers.CharField()
+    exported_at = serializers.DateTimeField(allow_null=True)
+    dropped_at = serializers.DateTimeField(allow_null=True)
+
+    @extend_schema_field(str)
+    def get_statement(self, row: Any) -> str:
+        return bytes(row.statement).decode()
+
+
+class ChainDocument(serializers.Serializer[Any]):
+    """One chain: its end, and what its newest verification has found (null: none yet)."""
+
+    chain = serializers.CharField()
+    seq = serializers.IntegerField(source="head.seq")
+    hash = serializers.CharField(source="head.hash")
+    kept = serializers.IntegerField()
+    anchor = serializers.IntegerField(help_text="The last entry that was dropped; 0 = none.")
+    signed_seq = serializers.IntegerField(source="signed.seq", default=None, allow_null=True)
+    verified_at = serializers.DateTimeField(source="check.finished_at", default=None, allow_null=True)
+    intact = serializers.SerializerMethodField(allow_null=True)
+    broken_seq = serializers.IntegerField(source="check.broken_seq", default=None, allow_null=True)
+    problem = serializers.CharField(source="check.problem", default="")
+
+    @extend_schema_field({"type": ["boolean", "null"]})
+    def get_intact(self, chain: Any) -> bool | None:
+        check = chain["check"]
+        return None if check is None or check.finished_at is None else check.broken_seq is None

@@ -32,7 +32,10 @@ class QueueUsageDocument(serializers.Serializer[Any]):
 
 
 class QueueDocument(serializers.Serializer[Any]):
-    """A queue. In ``card_quota`` an absent card is 0; null cpu or memory is no limit."""
+    """A queue. In ``card_quota`` an absent card is 0; null cpu or memory is no limit.
+
+    ``effective_quota`` is what tide plans make of ``card_quota`` at this moment, and what the cluster is told.
+    """
 
     id = serializers.IntegerField()
     url = AddressField("queues")
@@ -50,12 +53,18 @@ class QueueDocument(serializers.Serializer[Any]):
     memory_bytes = MemoryField(source="memory_mib", allow_null=True)
     state = serializers.ChoiceField(choices=QueueState.choices)
     card_quota = serializers.SerializerMethodField()
+    effective_quota = serializers.SerializerMethodField()
     usage = serializers.SerializerMethodField()
     version = serializers.IntegerField()
 
     @extend_schema_field(WholeCountsField)
     def get_card_quota(self, queue: Queue) -> dict[str, int]:
         return card_quota_of(queue)
+
+    @extend_schema_field(WholeCountsField)
+    def get_effective_quota(self, queue: Queue) -> dict[str, int]:
+        effective: dict[int, dict[str, int]] = self.context["effective"]
+        return effective[queue.pk]
 
     @extend_schema_field(serializers.DictField(child=QueueUsageDocument()))
     def get_usage(self, queue: Queue) -> Any:

@@ -95,5 +95,5 @@ class Command(BaseCommand):
         return found
 
     def _tell(self, segment: Segment) -> None:
-        state = "dropped" if segment.dropped_at else "exported" if segment.exported_at else "sealed"
-        self.stdout.write(f"{segment.pk}: {segment}, {segment.entries} entries, {state}, sha256 {segment.sha256}")
+        said = f"{segment}, {segment.entries} entries, {segment.state}, sha256 {segment.sha256}"
+        self.stdout.write(f"{segment.pk}: {said}")

@@ -1,0 +1,199 @@
+"""The page of the audit log: filters, an entry with its difference, what a request did, exports, chains, segments."""
+
+import datetime as dt
+import json
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.test import AsyncClient
+from django.utils import timezone
+
+from tests.web.console import world as story
+from tests.web.console.test_pages import client_of
+from tidesched_web.accounts.models import Tenant
+from tidesched_web.audit import segment_services, signing_services
+from tidesched_web.audit import services as audit
+from tidesched_web.audit.models import AuditEntry, ChainCheck, Segment
+from tidesched_web.common import request_context
+from tidesched_web.console import differences
+from tidesched_web.console.audit_words import act_words
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def world(monkeypatch) -> story.World:
+    monkeypatch.setattr(segment_services, "YOUNGEST", dt.timedelta(0))
+    made = story.full()
+    search, research = (Tenant.objects.get(slug=slug) for slug in ("search", "research"))
+    cluster = made.cluster.pk
+
+    def write(label, tenants, request_id="", **more):
+        with request_context.carried(request_context.RequestContext(request_id, "192.0.2.7")):
+            return audit.append(
+                chain=audit.cluster_chain(cluster), actor=more.pop("actor", "admin"), object_type="queue",
+                action=more.pop("action", "queue.update"), object_id=label, object_label=label, cluster_id=cluster,
+                tenant_ids=[tenant.pk for tenant in tenants], **more,
+            )  # fmt: skip
+
+    own = write(
+        "search-training", [search], "request-1", reason="more night", before={"weight": 1, "card_quota": {"H": 8}},
+        after={"weight": 2, "card_quota": {"H": 12, "A": 4}},
+    )  # fmt: skip
+    write("search-rank-inference", [search], "request-1", action="queue.create", after={"weight": 1})
+    write("both", [search, research], actor="root", after={"secret": "of both"})
+    write("research-training", [research], after={"secret": "foreign"})
+    made.own = own
+    return made
+
+
+def test_the_log_is_listed_with_its_filters_as_chips(world):
+    client = client_of(world.admin)
+    page = client.get("/audit/").content.decode()
+    assert "Queue: changed" in page
+    assert "more night" in page
+    narrowed = client.get("/audit/?actor=root&object_type=queue&from=2020-01-01T00:00&to=2030-01-01T00:00")
+    text = narrowed.content.decode()
+    assert text.count('<li class="chip">') == 4
+    assert ">both<" in text
+    assert "research-training" not in text
+    assert "from=2020-01-01T00%3A00%3A00%2B00%3A00" in text, "the export has the same filter"
+    tenant = Tenant.objects.get(slug="research").pk
+    for query, found in (
+        (f"tenant={tenant}", {"both", "research-training"}),
+        ("q=rank", {"search-rank-inference"}),
+        ("action=queue.create", {"search-rank-inference"}),
+        ("request_id=request-1", {"search-training", "search-rank-inference"}),
+        ("object_id=both", {"both"}),
+        ("cluster=999", {"search-training", "search-rank-inference", "both", "research-training"}),
+        ("actor=%00", {"search-training", "search-rank-inference", "both", "research-training"}),
+        ("q=nothing-of-that-name", set()),
+    ):
+        rows = client.get(f"/audit/?{query}").context["page"].rows
+        assert {row.object_label for row in rows} == found, query
+
+
+def test_an_entry_shows_before_after_and_difference(world):
+    page = client_of(world.admin).get(f"/audit/{world.own.pk}/").content.decode()
+    for word in ("card_quota › H", "+4", "Added", "Its bytes give its hash", "192.0.2.7", "request-1", world.own.hash):
+        assert word in page
+    assert "Queue: made" in page, "all of this request"
+    assert '"recipe":1' in page.replace("&quot;", '"')
+
+
+def test_a_changed_entry_says_so(world):
+    AuditEntry.objects.filter(pk=world.own.pk).update(hash="0" * 64)
+    assert "somebody has changed it" in client_of(world.admin).get(f"/audit/{world.own.pk}/").content.decode()
+
+
+def test_earlier_and_later_keep_the_filter(world):
+    page = client_of(world.admin).get(f"/audit/{world.own.pk}/?request_id=request-1")
+    assert page.context["earlier"] is None
+    assert page.context["later"].object_label == "search-rank-inference"
+    assert f"/audit/{page.context['later'].pk}/?request_id=request-1" in page.content.decode()
+
+
+def test_a_member_reads_what_touches_their_tenants(world):
+    client = client_of(world.member)
+    rows = client.get("/audit/").context["page"].rows
+    assert {row.object_label for row in rows} == {"search-training", "search-rank-inference", "both"}
+    shared = client.get(f"/audit/{AuditEntry.objects.get(object_label='both').pk}/").content.decode()
+    assert "of both" not in shared
+    assert "also touches another tenant" in shared
+    assert "Research" not in shared
+    own = client.get(f"/audit/{world.own.pk}/").content.decode()
+    assert "+4" in own
+    assert "192.0.2.7" not in own
+    assert "RFC 8785" not in own
+    foreign = AuditEntry.objects.get(object_label="research-training").pk
+    assert client.get(f"/audit/{foreign}/").status_code == 404
+    for path in ("integrity/", "segments/1/drop/"):
+        assert client.get(f"/audit/{path}").status_code == 403
+    for path in ("integrity/verify/", "integrity/seal/"):
+        assert client.post(f"/audit/{path}").status_code == 403
+    nothing = client_of(world.newcomer).get("/audit/").content.decode()
+    assert "Nothing has been done yet" in nothing
+
+
+def test_an_auditor_verifies_and_reads_and_does_not_seal(world):
+    client = client_of(world.auditor)
+    assert "not been verified yet" in client.get("/audit/integrity/").content.decode()
+    said = client.post("/audit/integrity/verify/", follow=True).content.decode()
+    assert "Every chain holds." in said
+    assert "All chains hold: 4 entries were verified." in said
+    assert client.post("/audit/integrity/seal/", {"days": 0, "reason": "x"}).status_code == 403
+    AuditEntry.objects.filter(pk=world.own.pk).update(reason="another")
+    said = client.post("/audit/integrity/verify/", follow=True).content.decode()
+    assert "demo is broken at entry 1: column reason says something else than the bytes." in said
+    assert ChainCheck.objects.get().broken_seq == 1
+    assert "1 chain of the log is broken" in client.get("/audit/").content.decode()
+
+
+def test_an_admin_seals_exports_and_drops(world):
+    client = client_of(world.admin)
+    signing_services.sign_heads()
+    assert client.post("/audit/integrity/seal/", {"days": 0, "reason": ""}).status_code == 400
+    said = client.post("/audit/integrity/seal/", {"days": 0, "reason": "yearly"}, follow=True).content.decode()
+    assert "1 segment is sealed." in said
+    segment = Segment.objects.get()
+    drop = f"/audit/segments/{segment.pk}/drop/"
+    assert "never exported" in client.post(drop, {"reason": "kept", "confirm": "on"}).content.decode()
+    text = download(world.admin, f"/api/v1/audit/segments/{segment.pk}/file/")
+    assert [json.loads(line)["seq"] for line in text.splitlines()] == [1, 2, 3, 4]
+    assert Segment.objects.get().exported_by == "admin"
+    assert client.post(drop, {"reason": "kept"}).status_code == 400
+    assert "is dropped" in client.post(drop, {"reason": "kept", "confirm": "on"}, follow=True).content.decode()
+    segment_services.purge()
+    assert "search-training" not in client.get("/audit/").content.decode()
+    assert "All chains hold" in client.post("/audit/integrity/verify/", follow=True).content.decode()
+    assert client.get("/audit/segments/999/drop/").status_code == 404
+
+
+def download(user, path):
+    async def fetch():
+        client = AsyncClient()
+        await client.aforce_login(user)
+        response = await client.get(path)
+        assert response.status_code == 200
+        return b"".join([chunk async for chunk in response.streaming_content]).decode()
+
+    return async_to_sync(fetch)()
+
+
+def test_the_export_of_the_page_is_what_its_filter_leaves(world):
+    page = client_of(world.member).get("/audit/?request_id=request-1")
+    lines = download(world.member, page.context["export"] + "format=ndjson").splitlines()
+    assert [json.loads(line)["object_label"] for line in lines] == ["search-training", "search-rank-inference"]
+    table = download(world.member, page.context["export"] + "format=csv").splitlines()
+    assert len(table) == 3
+
+
+def test_chains_heads_and_segments_by_rest(world):
+    signing_services.sign_heads()
+    segment_services.seal(before=timezone.now(), actor="ann")
+    auditor, member = client_of(world.auditor), client_of(world.member)
+    (chain, _platform) = auditor.get("/api/v1/audit/chains/").json()["results"]
+    assert (chain["seq"], chain["signed_seq"], chain["intact"]) == (4, 4, None)
+    (head,) = auditor.get("/api/v1/audit/heads/").json()["results"]
+    assert json.loads(head["statement"])["hash"] == chain["hash"]
+    lines = auditor.get("/api/v1/audit/heads/?format=ndjson").content.splitlines()
+    assert len(json.loads(lines[0])["public_key"]) == 64
+    (segment,) = auditor.get("/api/v1/audit/segments/").json()["results"]
+    assert (segment["state"], segment["entries"]) == ("sealed", 4)
+    assert auditor.get("/api/v1/audit/segments/999/file/").status_code == 404
+    for path in ("chains", "heads", "segments", f"segments/{segment['id']}/file"):
+        assert member.get(f"/api/v1/audit/{path}/").status_code == 403
+
+
+def test_lines_of_a_difference():
+    found = differences.lines({"a": 1, "b": {"c": True}, "gone": "x"}, {"a": 3.5, "b": {"c": True}, "l": [{"n": 1}]})
+    assert [(line.path, line.before, line.after, line.kind, line.by) for line in found] == [
+        ("a", "1", "3.5", "changed", "+2.5"),
+        ("gone", "x", "", "removed", ""),
+        ("l › 1 › n", "", "1", "added", ""),
+        ("b › c", "true", "true", "same", ""),
+    ]
+    assert differences.lines(None, None) == []
+    assert act_words("queue.create") == "Queue: made"
+    assert act_words("gangreclaim.decide") == "Reclaim of gangs: decided"
+    assert act_words("own.act") == "own: act"

@@ -1,0 +1,224 @@
+"""The pages of tide plans: list, week, editor, switch, preview; written as changes, read within sight."""
+
+import datetime as dt
+
+import pytest
+from django.http import QueryDict
+
+from tests.web.console import world as story
+from tests.web.console.cast import L40S, RTX
+from tests.web.console.test_pages import client_of
+from tidesched_web.audit.models import AuditEntry
+from tidesched_web.console.forms.tide_plan import PlanForm
+from tidesched_web.console.tide_week import week_of
+from tidesched_web.quota import tide
+from tidesched_web.quota.models import Queue, TidePlan
+from tidesched_web.quota.services.tide_plans import write_tide_plan
+from tidesched_web.scheduling.models import UsageRollup
+
+pytestmark = pytest.mark.django_db
+NIGHT = {
+    "name": "night", "days": list(tide.WEEKDAYS), "start": "18:00", "end": "06:00",
+    "quota": {"search-suggest-inference": {L40S: {"add": -4}}, "maps-route-inference": {L40S: {"add": 6}}},
+}  # fmt: skip
+LIST = "/clusters/demo/tide-plans/"
+
+
+@pytest.fixture
+def world() -> story.World:
+    made = story.full()
+    document = {"enabled": True, "layers": [NIGHT], "exceptions": {"2026-03-05": "none"}}
+    write_tide_plan(cluster=made.cluster, name="nights", document=document, actor="tests")
+    return made
+
+
+def sent(**more):
+    """What a browser sends of a plan with one layer of one line."""
+    return {
+        "name": "days", "position": "3", "time_zone": "Asia/Shanghai", "exceptions": "2026-10-01 sun\n2026-10-02",
+        "reason": "less by day", "layer": "7", "l7-name": "day", "l7-days": ["mon", "tue"], "l7-start": "08:00",
+        "l7-end": "00:00", "l7-line": "0", "l7-x0-queue": "voice-asr-inference", "l7-x0-card": RTX,
+        "l7-x0-act": "take", "l7-x0-cards": "2", **more,
+    }  # fmt: skip
+
+
+def test_the_list_says_what_holds_now(world):
+    page = client_of(world.admin).get(LIST).content.decode()  # the cluster's clock says 20:15 of a Wednesday
+    for words in (
+        "nights",
+        "1 plan is on; 2 figures are another than the base now.",
+        "maps-route-inference",
+        "New plan",
+    ):
+        assert words in page
+    write_tide_plan(cluster=world.cluster, name="nights", document=None, actor="tests")
+    empty = client_of(world.admin).get(LIST).content.decode()
+    assert "No tide plan yet" in empty
+
+
+def test_a_plan_shows_its_week_as_bands_and_as_a_table(world):
+    response = client_of(world.admin).get(f"{LIST}nights/")
+    page = response.content.decode()
+    week = response.context["week"]
+    assert (week.key, week.zone, week.days[3].exception) == ("2026-W10", "UTC", "none")
+    (maps, suggest) = week.rows
+    assert [band.cards for band in maps.bands][:4] == [20, 14, 20, 14], "the night of Sunday goes on into Monday"
+    assert (maps.base, suggest.base, min(band.cards for band in suggest.bands)) == (14, 10, 6)
+    assert sum(band.width for band in maps.bands) == pytest.approx(100, abs=0.1)
+    thursday = [band for band in maps.bands if band.start.day == 5 and band.start.hour == 6]
+    assert thursday[0].end == dt.datetime(2026, 3, 6, 18, tzinfo=dt.UTC), "no night begins on the fifth"
+    assert "Open now: nights: night." in page
+    assert "style=" not in page
+    other = client_of(world.admin).get(f"{LIST}nights/?week=2026-W44").context["week"]
+    assert other.days[0].date == dt.date(2026, 10, 26)
+    assert client_of(world.admin).get(f"{LIST}nights/?week=nonsense").context["week"].key == "2026-W10"
+    assert client_of(world.admin).get(f"{LIST}nothing/").status_code == 404
+
+
+def test_a_member_sees_their_part_and_changes_nothing(world):
+    client = client_of(world.member)
+    page = client.get(f"{LIST}nights/").content.decode()
+    assert "search-suggest-inference" in page
+    assert "maps-route-inference" not in page
+    assert "1 queue of another tenant" in page
+    assert "Switch off" not in page
+    for path in ("nights/edit/", "nights/switch/", "nights/delete/", "../new/tide-plan/"):
+        assert client.get(f"/clusters/demo/tide-plans/{path}").status_code in (403, 404)
+    assert client.get("/clusters/demo/new/tide-plan/").status_code == 403
+    assert client.post("/clusters/demo/new/tide-plan/week/", sent()).status_code == 403
+    assert client_of(world.stranger).get(f"{LIST}nights/").status_code == 404
+
+
+def test_a_plan_is_made_by_the_form(world):
+    client = client_of(world.admin)
+    assert 'name="l0-start"' in client.get("/clusters/demo/new/tide-plan/").content.decode()
+    done = client.post("/clusters/demo/new/tide-plan/", sent(), follow=True)
+    assert "Done. The cluster is told within seconds." in done.content.decode()
+    plan = TidePlan.objects.get(name="days")
+    assert plan.exceptions == {"2026-10-01": "sun", "2026-10-02": "none"}
+    assert plan.layers == [
+        {
+            "name": "day", "days": ["mon", "tue"], "start": "08:00", "end": "24:00",
+            "quota": {"voice-asr-inference": {RTX: {"add": -2}}},
+        }
+    ]  # fmt: skip
+    assert (plan.position, plan.time_zone, plan.enabled) == (3, "Asia/Shanghai", False)
+    entry = AuditEntry.objects.get(action="tide_plan.create", object_label="days")
+    assert entry.reason == "less by day"
+    again = client.post("/clusters/demo/new/tide-plan/", sent())
+    assert "There is a plan of this name already." in again.content.decode()
+
+
+def test_an_edit_may_drop_exceptions_and_is_refused_when_somebody_was_faster(world):
+    client = client_of(world.admin)
+    client.post("/clusters/demo/new/tide-plan/", sent())
+    plan = TidePlan.objects.get(name="days")
+    edit = sent(exceptions="2026-10-01 mon", version=str(plan.version), **{"l7-x0-act": "set"})
+    assert client.post(f"{LIST}days/edit/", edit).status_code == 302
+    plan.refresh_from_db()
+    assert plan.exceptions == {"2026-10-01": "mon"}
+    assert plan.layers[0]["quota"] == {"voice-asr-inference": {RTX: {"set": 2}}}
+    stale = client.post(f"{LIST}days/edit/", edit | {"position": "9"})
+    assert stale.status_code == 400
+    assert "was changed since you looked at it" in stale.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"reason": " "}, "the reason goes into the audit log"),
+        ({"name": "a/b"}, "Give it a name without a slash."),
+        ({"l7-x0-cards": "many"}, "is no whole number"),
+        ({"l7-x0-queue": "gone"}, "There is no queue"),
+        ({"l7-start": ""}, "is no time of day"),
+        ({"l7-days": []}, "Choose at least one day."),
+        ({"time_zone": "Asia/Shangai"}, "Did you mean"),
+        ({"l7-x0-cards": "70", "l7-x0-act": "set", "enabled": "on"}, "the hardware of the cluster has 24"),
+        (
+            {"l7-line": ["0", "1"], "l7-x1-queue": "voice-asr-inference", "l7-x1-card": RTX, "l7-x1-cards": "1"},
+            "has two lines for one card type",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_in_the_form(world, change, words):
+    response = client_of(world.admin).post("/clusters/demo/new/tide-plan/", sent(**change))
+    assert response.status_code == 400
+    assert words in response.content.decode()
+    assert not TidePlan.objects.filter(name="days").exists()
+
+
+def test_without_scripts_layers_and_lines_come_and_go(world):
+    client = client_of(world.admin)
+
+    def after(act):
+        response = client.post("/clusters/demo/new/tide-plan/", sent(act=act))
+        return [(layer.number, [line.number for line in layer.lines]) for layer in response.context["form"].layers]
+
+    assert after("add_layer") == [("7", ["0"]), ("8", ["0"])]
+    assert after("add_line:7") == [("7", ["0", "1"])]
+    assert after("drop_line:7.0") == [("7", [])]
+    assert after("drop_layer:7") == []
+
+
+def test_while_somebody_types_the_week_and_the_errors_follow(world):
+    client = client_of(world.admin)
+    page = client.post("/clusters/demo/new/tide-plan/week/", sent()).content.decode()
+    assert "voice-asr-inference" in page
+    assert "band-lowered" in page
+    assert "banner" not in page
+    wrong = client.post("/clusters/demo/new/tide-plan/week/", sent(**{"l7-x0-cards": "70", "l7-x0-act": "set"}))
+    assert "the hardware of the cluster has 24" in wrong.content.decode()
+    assert client.get("/clusters/demo/new/tide-plan/week/").status_code == 405
+    assert not TidePlan.objects.filter(name="days").exists()
+
+
+def test_switching_off_and_deleting_say_first_what_they_do(world):
+    client = client_of(world.admin)
+    asked = client.get(f"{LIST}nights/switch/").content.decode()
+    assert "maps-route-inference" in asked
+    assert client.post(f"{LIST}nights/switch/", {"reason": ""}).status_code == 400
+    assert client.post(f"{LIST}nights/switch/", {"reason": "quiet"}).status_code == 302
+    assert not TidePlan.objects.get().enabled
+    assert "It is off" in client.get(f"{LIST}nights/").content.decode()
+    assert client.post(f"{LIST}nights/delete/", {"reason": "over"}, follow=True).status_code == 200
+    assert not TidePlan.objects.exists()
+    assert AuditEntry.objects.filter(action="tide_plan.delete", reason="over").count() == 1
+
+
+def test_the_preview_sets_the_plan_against_the_past(world):
+    queue = Queue.objects.get(name="maps-route-inference")
+    UsageRollup.objects.filter(queue=queue).delete()
+    monday = dt.datetime(2026, 2, 16, 20, tzinfo=dt.UTC)
+    for week, used in enumerate((4000, 8000, 12000)):
+        UsageRollup.objects.create(
+            queue=queue, card=L40S, step_seconds=3600, at=monday + dt.timedelta(weeks=week), quota=14000,
+            allocated_mean=used, allocated_max=used + 500,
+        )  # fmt: skip
+    client = client_of(world.admin)
+    address = f"{LIST}nights/preview/?card=maps-route-inference|{L40S}"
+    rows = client.get(f"{address}&format=csv").content.decode().splitlines()
+    assert len(rows) == 169
+    assert rows[21] == "Monday 20:00,14,20,8.0,11.2,12.5"
+    assert rows[1].startswith("Monday 00:00,14,20,,,") or rows[1].startswith("Monday 00:00,14,14,,,")
+    figure = client.get(address).json()
+    assert len(figure["data"]) == 5
+    assert client_of(world.member).get(address).json()["data"], "a member gets the first of their own"
+    assert "<table" in client.get(f"{address}&format=table").content.decode()
+
+
+def test_a_week_with_a_change_of_clocks_is_laid_out_by_the_moments_that_pass():
+    document = {"time_zone": "Europe/Berlin", "layers": [NIGHT | {"quota": {"q": {"c": {"add": 1}}}}]}
+    plan = tide.plan_of("p", document)
+    now = dt.datetime(2026, 3, 25, 12, tzinfo=dt.UTC)
+    week = week_of([plan], plan, {"q": {"c": 1}}, {}, text="2026-W13", now=now)
+    assert [day.x for day in week.days][:2] == [0, pytest.approx(24 / 167 * 100, abs=0.01)]
+    assert sum(band.width for band in week.rows[0].bands) == pytest.approx(100, abs=0.1)
+
+
+def test_a_plan_and_its_form_are_the_same():
+    document = {
+        "enabled": True, "position": 2, "time_zone": "UTC", "exceptions": {"2026-10-01": "none"},
+        "layers": [NIGHT | {"end": "24:00"}],
+    }  # fmt: skip
+    assert PlanForm.of("p", document, 1).document() == document
+    assert PlanForm.read(QueryDict("name=x&version=junk")).version == 0

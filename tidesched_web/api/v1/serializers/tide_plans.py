@@ -1,0 +1,98 @@
+"""Tide plans as the API shows and takes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from tidesched_web.api.v1.serializers.briefs import AddressField, BriefCluster
+
+_LAYERS = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "required": ["days", "start", "end", "quota"],
+        "properties": {
+            "name": {"type": "string"},
+            "days": {"type": "array", "items": {"enum": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]}},
+            "start": {"type": "string", "example": "22:00"},
+            "end": {"type": "string", "example": "07:00", "description": "Not after start: on the next day."},
+            "quota": {
+                "type": "object",
+                "description": 'queue → card → {"set": n} or {"add": ±n}',
+                "additionalProperties": {"type": "object", "additionalProperties": {"type": "object"}},
+            },
+        },
+    },
+}
+_EXCEPTIONS = {
+    "type": "object",
+    "description": "date → the weekday that it counts as, or none",
+    "additionalProperties": {"enum": ["none", "mon", "tue", "wed", "thu", "fri", "sat", "sun"]},
+}
+
+
+@extend_schema_field(_LAYERS)
+class LayersField(serializers.JSONField):
+    """The layers of a plan; the services look at them."""
+
+
+@extend_schema_field(_EXCEPTIONS)
+class ExceptionsField(serializers.JSONField):
+    """Dates that count as another day; the services look at them."""
+
+
+class TidePlanDocument(serializers.Serializer[Any]):
+    """Layers over the base quota by the clock. ``hidden_queues``: how many queues out of sight it is about too."""
+
+    id = serializers.IntegerField()
+    url = AddressField("tide-plans")
+    display = serializers.CharField(source="name")
+    name = serializers.CharField()
+    cluster = BriefCluster()
+    enabled = serializers.BooleanField()
+    position = serializers.IntegerField()
+    time_zone = serializers.CharField()
+    exceptions = ExceptionsField()
+    layers = serializers.SerializerMethodField()
+    hidden_queues = serializers.SerializerMethodField()
+    open_layers = serializers.SerializerMethodField()
+    next_change = serializers.SerializerMethodField(allow_null=True)
+    version = serializers.IntegerField()
+
+    @extend_schema_field(_LAYERS)
+    def get_layers(self, plan: Any) -> Any:
+        return self.context["plans"][plan.pk].layers
+
+    @extend_schema_field(int)
+    def get_hidden_queues(self, plan: Any) -> int:
+        return int(self.context["plans"][plan.pk].hidden)
+
+    @extend_schema_field({"type": "array", "items": {"type": "string"}})
+    def get_open_layers(self, plan: Any) -> list[str]:
+        return list(self.context["plans"][plan.pk].open)
+
+    @extend_schema_field({"type": ["string", "null"], "format": "date-time"})
+    def get_next_change(self, plan: Any) -> str | None:
+        moment = self.context["plans"][plan.pk].next_change
+        return moment.isoformat() if moment else None
+
+
+class TidePlanPatch(serializers.Serializer[Any]):
+    """Fields of a plan and the reason; what is left out stays, an exception that is null goes."""
+
+    reason = serializers.CharField(required=False, allow_blank=True, default="")
+    enabled = serializers.JSONField(required=False)
+    position = serializers.JSONField(required=False)
+    time_zone = serializers.JSONField(required=False)
+    exceptions = ExceptionsField(required=False)
+    layers = LayersField(required=False)
+
+
+class TidePlanInput(TidePlanPatch):
+    """A new plan."""
+
+    cluster = serializers.JSONField(help_text="Id or slug.")
+    name = serializers.CharField(max_length=120)

@@ -1,0 +1,150 @@
+"""Queues of a cluster that nobody here decides on yet: found, read as documents, and taken over by a change.
+
+The push writes by server-side apply and owns only what it writes, so whatever else stands in such an object stays.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tidesched_web.changes.object_differences import object_differences
+from tidesched_web.changes.tree_document import Document, key_of, kind_of, parts_of
+from tidesched_web.clusters.kubernetes.client import ApiFailure, KubernetesClient, Unreachable
+from tidesched_web.clusters.kubernetes.manifests import CARD_QUOTA, SERVICE_TYPE
+from tidesched_web.clusters.kubernetes.paths import QUEUE
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.common.errors import DomainError
+from tidesched_web.engine.quantities import cpu_milli, memory_mib
+
+# Volcano makes these by itself, and they are nobody's.
+OWN_OF_VOLCANO: Final = frozenset({"root", "default"})
+MIB: Final = 2**20
+
+
+@dataclass(frozen=True)
+class Found:
+    """A queue of the cluster as it stands, what of it becomes intent, and what could not be read."""
+
+    name: str
+    manifest: Mapping[str, Any]
+    document: Document
+    service_type: str = ""
+    unread: list[str] = field(default_factory=list)
+    gangs: int = 0
+
+
+def unmanaged(cluster: Cluster, known: Iterable[str]) -> list[Found]:
+    """The queues that the cluster has and the tree has not. Asks the cluster.
+
+    Raises:
+        DomainError: ``unavailable`` where the cluster does not answer.
+    """
+    client = KubernetesClient.for_cluster(cluster)
+    try:
+        items = client.get(QUEUE.path()).get("items") or []
+    except (ApiFailure, Unreachable) as error:
+        raise DomainError("unavailable", f"{cluster.name} does not say which queues it has: {error}") from None
+    finally:
+        client.close()
+    managed = {*known, *OWN_OF_VOLCANO}
+    found = [read(item) for item in items if (item.get("metadata") or {}).get("name") not in managed]
+    return sorted(found, key=lambda queue: queue.name)
+
+
+def known_queues(documents: Mapping[str, Document]) -> set[str]:
+    """The names of the queues in a tree."""
+    return {parts_of(key)[0] for key in documents if kind_of(key) == "queue"}
+
+
+def read(manifest: Mapping[str, Any]) -> Found:
+    """What a live Queue says, as a document without an owner."""
+    metadata, spec = manifest.get("metadata") or {}, manifest.get("spec") or {}
+    annotations, status = metadata.get("annotations") or {}, manifest.get("status") or {}
+    unread: list[str] = []
+    document: Document = {"card_quota": _cards(annotations.get(CARD_QUOTA), unread), "state": "Open"}
+    if str(status.get("state") or "Open") in ("Closed", "Closing"):
+        document["state"] = "Closed"
+    document["weight"] = spec.get("weight") or 1
+    if spec.get("priority") is not None:
+        document["priority"] = spec["priority"]
+    if spec.get("reclaimable") is not None:
+        document["reclaimable"] = spec["reclaimable"]
+    capability = spec.get("capability") or {}
+    for name, target, reader, scale in (
+        ("cpu", "cpu_milli", cpu_milli, 1),
+        ("memory", "memory_bytes", memory_mib, MIB),
+    ):
+        if name in capability:
+            try:
+                document[target] = reader(capability[name]) * scale
+            except (ValueError, ArithmeticError):
+                unread.append(f"spec.capability.{name}")
+    if spec.get("parent") not in (None, "", "root"):
+        document["parent"] = spec["parent"]
+    deserved, guarantee = spec.get("deserved"), (spec.get("guarantee") or {}).get("resource")
+    for name, amounts in (("deserved", deserved), ("guarantee", guarantee)):
+        if amounts:
+            document[name] = {key: str(value) for key, value in amounts.items()}
+    service_type = annotations.get(SERVICE_TYPE, "")
+    if service_type not in ("inference", "training"):
+        service_type = "training" if spec.get("reclaimable", True) else "inference"
+    gangs = sum(int(status.get(count) or 0) for count in ("pending", "inqueue", "running", "unknown"))
+    return Found(str(metadata.get("name")), manifest, document, service_type, unread, gangs)
+
+
+def _cards(text: str | None, unread: list[str]) -> dict[str, int]:
+    if not text:
+        return {}
+    try:
+        cards = json.loads(text)
+        return {str(name): int(count) for name, count in cards.items()}
+    except (ValueError, TypeError, AttributeError):
+        unread.append(f"metadata.annotations[{CARD_QUOTA}]")
+        return {}
+
+
+def adopted(found: Found, *, tenant: str | None, project: str | None, business_line: str | None) -> Document:
+    """The document of a queue under its new owner: a project makes it inference, a business line training."""
+    owner = {"tenant": tenant, "project": project, "business_line": business_line}
+    service_type = "inference" if project and not business_line else "training"
+    return found.document | {name: value for name, value in owner.items() if value} | {"service_type": service_type}
+
+
+@dataclass(frozen=True)
+class KeyLine:
+    """One key of the object: what it says, what it will say, and whether it is ours to say."""
+
+    key: str
+    before: str
+    after: str
+    act: str  # stays | same | written
+
+
+def dry_view(found: Found, document: Document, documents: Mapping[str, Document], now: dt.datetime) -> list[KeyLine]:
+    """What the first push makes of the object, key by key. Nothing is removed: what is not written stays."""
+    key = key_of("queue", found.name)
+    (difference,) = object_differences(documents, {**documents, key: document}, [key], now)
+    manifest = difference.after or {}
+    written = dict(_leaves({part: manifest[part] for part in ("metadata", "spec")}))
+    live = dict(_leaves({key: found.manifest.get(key) or {} for key in ("metadata", "spec")}))
+    hidden = ("metadata.managedFields", "metadata.uid", "metadata.resourceVersion", "metadata.generation")
+    lines = []
+    for path in sorted({*written, *live}):
+        if path.startswith(hidden) or path in ("metadata.name", "metadata.creationTimestamp"):
+            continue
+        before, after = live.get(path, ""), written.get(path, live.get(path, ""))
+        act = "stays" if path not in written else "same" if before == after else "written"
+        lines.append(KeyLine(path, before, after, act))
+    return sorted(lines, key=lambda line: (("written", "stays", "same").index(line.act), line.key))
+
+
+def _leaves(value: Any, at: str = "") -> Iterable[tuple[str, str]]:
+    if isinstance(value, Mapping) and value:
+        for name in value:
+            yield from _leaves(value[name], f"{at}.{name}" if at else str(name))
+    elif at:
+        yield at, value if isinstance(value, str) else json.dumps(value, sort_keys=True)

@@ -1,0 +1,130 @@
+"""The queues of a tree as a table for spreadsheets, and back: a row for each queue, a column for each card type.
+
+Going in, a row edits the queue that it names, and a column that is not there is left alone. An empty cell is what is
+not set: no limit of cpu or memory, no cards of that type.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import io
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from django.utils.translation import gettext as _
+
+from tidesched_web.changes.tree_document import Document, Edits, key_of, kind_of, parts_of, patch_between
+from tidesched_web.common.errors import DomainError
+
+OWNERS: Final = ("service_type", "tenant", "project", "business_line")
+NUMBERS: Final = ("weight", "priority", "cpu_milli", "memory_bytes")
+UNSET_WHEN_EMPTY: Final = frozenset({"cpu_milli", "memory_bytes"})
+
+
+def queues_of(documents: Mapping[str, Document]) -> dict[str, Document]:
+    """The queues of a tree by name."""
+    return {parts_of(key)[0]: document for key, document in sorted(documents.items()) if kind_of(key) == "queue"}
+
+
+def columns(cards: Iterable[str]) -> list[str]:
+    """The head of the table."""
+    return ["queue", *OWNERS, *NUMBERS, *sorted(cards)]
+
+
+def rows(documents: Mapping[str, Document], cards: Iterable[str]) -> list[list[str]]:
+    """One row for each queue, by name."""
+    names = sorted(cards)
+    found = []
+    for name, queue in queues_of(documents).items():
+        fields = [str(queue.get(field, "")) for field in (*OWNERS, *NUMBERS)]
+        found.append([name, *fields, *(str(queue["card_quota"].get(card, "")) for card in names)])
+    return found
+
+
+def dumps(documents: Mapping[str, Document], cards: Iterable[str]) -> str:
+    """The table, with a byte-order mark so that spreadsheets read it as UTF-8."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
+    names = list(cards)
+    writer.writerow(columns(names))
+    writer.writerows(rows(documents, names))
+    return "\ufeff" + text.getvalue()
+
+
+def loads(text: str, documents: Mapping[str, Document], cards: Iterable[str]) -> Edits:
+    """The edits that make the named queues say what the table says.
+
+    Raises:
+        DomainError: a column or queue that is not known (with the nearest one), a cell that is no number.
+    """
+    plain = text.removeprefix("\ufeff")
+    try:
+        delimiter = csv.Sniffer().sniff(plain.partition("\n")[0], delimiters=",;\t").delimiter
+    except csv.Error:
+        delimiter = ","
+    try:
+        table = list(csv.reader(io.StringIO(plain), delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        raise DomainError.for_field("", _("This is no table: %(problem)s.") % {"problem": error}) from None
+    known = set(cards)
+    head = [cell.strip() for cell in table[0]] if table else []
+    _check_head(head, known)
+    queues = queues_of(documents)
+    wanted: dict[str, Document] = {}
+    for number, cells in enumerate(table[1:], 2):
+        if not any(cell.strip() for cell in cells):
+            continue
+        row = dict(zip(head, (cell.strip() for cell in cells), strict=False))
+        name = row.pop("queue", "")
+        if name not in queues:
+            said = _("Line %(line)d: there is no queue %(name)r.") % {"line": number, "name": name}
+            raise DomainError.for_field(f"/{name}", said + _near(name, queues), code="unknown_object")
+        key = key_of("queue", name)
+        if key in wanted:
+            said = _("Line %(line)d: %(name)r stands there twice.") % {"line": number, "name": name}
+            raise DomainError.for_field(f"/{name}", said)
+        wanted[key] = _edited(queues[name], row, known, number)
+    return patch_between({key: documents[key] for key in wanted}, wanted)
+
+
+def _check_head(head: list[str], cards: set[str]) -> None:
+    if "queue" not in head:
+        raise DomainError.for_field("/queue", _("The table needs a column named queue."))
+    for name in head:
+        if name not in {"queue", *OWNERS, *NUMBERS, *cards}:
+            said = _("There is no column %(name)r.") % {"name": name}
+            raise DomainError.for_field(
+                f"/{name}", said + _near(name, ["queue", *OWNERS, *NUMBERS, *cards]), code="unknown_field"
+            )
+        if head.count(name) > 1:
+            raise DomainError.for_field(f"/{name}", _("The column %(name)r stands there twice.") % {"name": name})
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return " " + _("Did you mean %(near)r?") % {"near": near[0]} if near else ""
+
+
+def _edited(queue: Document, row: Mapping[str, str], cards: set[str], line: int) -> Document:
+    document: dict[str, Any] = {**queue, "card_quota": dict(queue["card_quota"])}
+    for name, cell in row.items():
+        if name in cards:
+            document["card_quota"].pop(name, None)
+            if cell:
+                document["card_quota"][name] = _number(cell, name, line)
+        elif name in NUMBERS and (cell or name in UNSET_WHEN_EMPTY):
+            document[name] = _number(cell, name, line) if cell else None
+        elif name in OWNERS and cell != str(queue.get(name, "")):
+            document[name] = cell or None
+    return {name: value for name, value in document.items() if value is not None}
+
+
+def _number(cell: str, name: str, line: int) -> int:
+    # Spreadsheets group thousands and add a fraction of nothing.
+    plain = cell.replace(",", "").replace("\u00a0", "").replace(" ", "").removesuffix(".0")
+    try:
+        return int(plain)
+    except ValueError:
+        said = _("Line %(line)d, %(column)s: %(cell)r is no whole number.")
+        raise DomainError.for_field(f"/{name}", said % {"line": line, "column": name, "cell": cell}) from None

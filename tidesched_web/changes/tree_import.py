@@ -1,0 +1,21 @@
+"""From a file to a change: what has to be edited so that the tree says what the file says. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tidesched_web.changes.documents import REPLACE
+from tidesched_web.changes.tree_document import Document, Edits, patch_between
+
+
+def edits_to(before: Mapping[str, Document], wanted: Mapping[str, Document], *, keep: bool = False) -> Edits:
+    """The edits from ``before`` to ``wanted``. ``keep``: what ``wanted`` does not name stays; else it is deleted."""
+    plain = {key: {name: wanted[key][name] for name in wanted[key] if name != REPLACE} for key in wanted}
+    edits: Edits = patch_between(before, plain)
+    if keep:
+        edits = {key: patch for key, patch in edits.items() if patch is not None}
+    for key, document in wanted.items():
+        # Another value of a live class is an act that the file has to name.
+        if document.get(REPLACE) and "value" in (edits.get(key) or {}):
+            edits[key] = {**edits[key], REPLACE: True}
+    return edits

@@ -1,0 +1,107 @@
+"""Adoption: queues that the cluster has and nobody here decides on; shown first, then taken over by a change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from tidesched_web.changes import adoption as adopting
+from tidesched_web.changes import services as changes
+from tidesched_web.changes.selectors import read_tree
+from tidesched_web.changes.tree_document import PLATFORM, Document, Documents, key_of, kind_of, parts_of
+from tidesched_web.common.errors import DomainError
+from tidesched_web.console import amounts
+from tidesched_web.console.page import Page, page
+
+
+def owners_of(documents: Documents) -> list[tuple[str, str]]:
+    """Who a queue can go to: projects make it inference, business lines training."""
+    found = []
+    for key in sorted(documents):
+        kind, parts = kind_of(key), parts_of(key)
+        if kind == "project":
+            found.append((key, _("Inference: %(tenant)s › %(name)s") % {"tenant": parts[0], "name": parts[1]}))
+        elif kind == "business-line":
+            tenant = _("the platform") if parts[0] == PLATFORM else parts[0]
+            found.append((key, _("Training: %(tenant)s › %(name)s") % {"tenant": tenant, "name": parts[1]}))
+    return found
+
+
+def _under(found: adopting.Found, owner: str) -> Document:
+    parts = parts_of(owner)
+    tenant = None if parts[0] == PLATFORM else parts[0]
+    if kind_of(owner) == "project":
+        return adopting.adopted(found, tenant=tenant, project=parts[1], business_line=None)
+    return adopting.adopted(found, tenant=tenant, project=None, business_line=parts[1])
+
+
+@page(section="adoption")
+def adoption(this: Page) -> HttpResponse:
+    """The unmanaged queues of the cluster, what each would become, and the change that takes them over."""
+    if not this.access.everything:
+        raise PermissionDenied
+    documents = read_tree(this.cluster)
+    context: dict[str, Any] = {"owners": owners_of(documents), "rows": [], "reason": "", "errors": []}
+    try:
+        found = adopting.unmanaged(this.cluster, adopting.known_queues(documents))
+    except DomainError as error:
+        return this.render("adoption/adoption.html", context | {"unavailable": error.message}, status=503)
+    chosen = _chosen(this, found, dict(context["owners"]))
+    context["rows"] = [
+        {
+            "queue": queue,
+            "owner": chosen.get(queue.name, ""),
+            "lines": adopting.dry_view(queue, _under(queue, chosen[queue.name]), documents, this.cluster.clock())
+            if queue.name in chosen
+            else [],
+        }
+        for queue in found
+    ]
+    context["line"] = _line(len(found))
+    if this.request.method == "POST":
+        if not this.access.administers:
+            raise PermissionDenied
+        return _take_over(this, found, chosen, context)
+    return this.render("adoption/adoption.html", context)
+
+
+def _chosen(this: Page, found: list[adopting.Found], owners: dict[str, str]) -> dict[str, str]:
+    sent = this.request.POST
+    return {queue.name: owner for queue in found if (owner := sent.get(f"owner-{queue.name}", "")) in owners}
+
+
+def _take_over(
+    this: Page, found: list[adopting.Found], chosen: dict[str, str], context: dict[str, Any]
+) -> HttpResponse:
+    context["reason"] = this.request.POST.get("reason", "").strip()
+    edits = {key_of("queue", queue.name): _under(queue, chosen[queue.name]) for queue in found if queue.name in chosen}
+    try:
+        if not edits:
+            raise DomainError("invalid", _("Choose an owner for at least one queue."))
+        if this.request.POST.get("act") == "adopt":
+            if not context["reason"]:
+                raise DomainError("reason_required", _("Say why: the reason goes into the audit log."))
+            change = changes.draft(
+                cluster=this.cluster, edits=edits, access=this.access, reason=context["reason"], source="import"
+            )
+            return redirect("console:change", this.cluster.slug, change.pk)
+        plan = changes.check(cluster=this.cluster, edits=edits, access=this.access)
+    except DomainError as error:
+        errors = error.extra.get("errors") or [{"detail": error.message}]
+        return this.render("adoption/adoption.html", context | {"errors": errors}, status=400)
+    return this.render("adoption/adoption.html", context | {"errors": plan["errors"], "looked": True})
+
+
+def _line(count: int) -> str:
+    if not count:
+        return _("Every queue of the cluster is decided on here.")
+    return ngettext(
+        "%(n)s queue of the cluster is decided on elsewhere.",
+        "%(n)s queues of the cluster are decided on elsewhere.",
+        count,
+    ) % {"n": amounts.number(count)}

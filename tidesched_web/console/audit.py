@@ -1,0 +1,245 @@
+"""The audit log: who did what to what, an entry with what it changed, and whether the chains hold."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST
+
+from tidesched_web.accounts.selectors import visible_tenants
+from tidesched_web.audit import check_services, segment_services, selectors
+from tidesched_web.audit.canonical import digest
+from tidesched_web.audit.models import AuditEntry
+from tidesched_web.audit.sight import content_hidden, hide
+from tidesched_web.common.errors import DomainError
+from tidesched_web.console import amounts, differences
+from tidesched_web.console.forms.audit import AuditFilter, DropForm, SealForm
+from tidesched_web.console.page import Page, page
+from tidesched_web.console.paging import paged
+
+# An entry shows at most so many others of its request.
+OF_REQUEST = 50
+HEADS_SHOWN = 20
+
+
+def _form(this: Page) -> AuditFilter:
+    return AuditFilter(this.request.GET, this.clusters, visible_tenants(this.access))
+
+
+def _named(this: Page, entries: Sequence[AuditEntry], form: AuditFilter) -> None:
+    """Give each entry the names of its cluster and tenants, and leave out what the reader may not know."""
+    clusters, tenants = dict(form.clusters), dict(form.tenants)
+    for entry in entries:
+        hide(entry, this.access)
+        entry.cluster_name = clusters.get(str(entry.cluster_id), "")  # type: ignore[attr-defined]
+        entry.tenant_names = [  # type: ignore[attr-defined]
+            tenants[str(pk)] for pk in entry.tenant_ids if str(pk) in tenants
+        ]
+
+
+@page(section="audit")
+def audit(this: Page) -> HttpResponse:
+    """The log within the reader's sight, newest first."""
+    form = _form(this)
+    found = paged(form.apply(selectors.visible_entries(this.access)), ("-id",), this.request.GET.get("cursor", ""))
+    _named(this, found.rows, form)
+    query = urlencode(form.rest_parameters())
+    return this.render(
+        "audit/audit.html",
+        {
+            "page": found,
+            "form": form,
+            "line": _line(this),
+            "export": f"{reverse('api:audit-list')}?{query}{'&' if query else ''}",
+        },
+    )
+
+
+def _line(this: Page) -> str:
+    """What the chains say, for those who see all of them."""
+    if not this.access.everything:
+        return _("What was done to your tenants, and by whom.")
+    broken = [check for check in selectors.chain_checks().values() if check.broken_seq is not None]
+    if not broken:
+        return _("Every change of intent and every eviction, by whom and why.")
+    return ngettext("%(n)s chain of the log is broken.", "%(n)s chains of the log are broken.", len(broken)) % {
+        "n": amounts.number(len(broken))
+    }
+
+
+@page(section="audit")
+def entry(this: Page, pk: int) -> HttpResponse:
+    """One entry: before, after, difference, its place in the chain, and all else of the same request."""
+    entries = selectors.visible_entries(this.access)
+    row = entries.filter(pk=pk).first()
+    if row is None:
+        raise Http404
+    form = _form(this)
+    holds = digest(bytes(row.payload)) == row.hash
+    hidden = content_hidden(row, this.access)
+    companions: list[AuditEntry] = []
+    if row.request_id:
+        companions = list(entries.filter(request_id=row.request_id).order_by("id")[: OF_REQUEST + 1])
+    earlier, later = selectors.neighbours(form.apply(entries), row)
+    _named(this, [*companions, row], form)
+    return this.render(
+        "audit/entry.html",
+        {
+            "entry": row,
+            "lines": differences.lines(row.before, row.after),
+            "hidden": hidden,
+            "holds": holds,
+            "payload": bytes(row.payload).decode() if this.access.everything else "",
+            "companions": companions[:OF_REQUEST] if len(companions) > 1 else [],
+            "more": len(companions) > OF_REQUEST,
+            "earlier": earlier,
+            "later": later,
+            "object_url": _object_url(this, row),
+        },
+    )
+
+
+def _object_url(this: Page, row: AuditEntry) -> str:
+    """The page of the object that an entry is about, where it has one."""
+    cluster = next((cluster for cluster in this.clusters if cluster.pk == row.cluster_id), None)
+    if cluster is None:
+        return ""
+    match row.object_type:
+        case "queue":
+            return reverse("console:queue", args=[cluster.slug, row.object_label])
+        case "reclaim":
+            return reverse("console:reclaim", args=[cluster.slug, row.object_id])
+        case "tide_plan":
+            return reverse("console:tide_plan", args=[cluster.slug, row.object_label])
+    return ""
+
+
+def _auditors(this: Page) -> None:
+    if not this.access.everything:
+        raise PermissionDenied
+
+
+@page(section="audit")
+def integrity(this: Page) -> HttpResponse:
+    """Do the chains hold, what was signed, and what was sealed, exported and dropped."""
+    _auditors(this)
+    return _integrity(this, SealForm())
+
+
+def _integrity(this: Page, form: SealForm, *, status: int = 200) -> HttpResponse:
+    chains = selectors.chains_now()
+    names = {f"cluster:{cluster.pk}": cluster.name for cluster in this.clusters}
+    for chain in chains:
+        chain["name"] = names.get(chain["chain"], _("Platform") if chain["chain"] == "platform" else chain["chain"])
+        chain["state"] = _chain_state(chain["check"])
+    return this.render(
+        "audit/integrity.html",
+        {
+            "chains": chains,
+            "line": _integrity_line(chains),
+            "keys": list(selectors.signing_keys()),
+            "heads": list(selectors.signed_heads()[:HEADS_SHOWN]),
+            "segments": list(selectors.segments()[:100]),
+            "names": names,
+            "form": form,
+        },
+        status=status,
+    )
+
+
+def _chain_state(check: Any) -> str:
+    if check is None or check.finished_at is None:
+        return "unknown"
+    return "intact" if check.broken_seq is None else "broken"
+
+
+def _integrity_line(chains: list[dict[str, Any]]) -> str:
+    broken = [chain for chain in chains if chain["state"] == "broken"]
+    if broken:
+        first = broken[0]["check"]
+        return _("%(chain)s is broken at entry %(seq)s: %(problem)s.") % {
+            "chain": broken[0]["name"],
+            "seq": amounts.number(first.broken_seq),
+            "problem": first.problem,
+        }
+    unknown = sum(chain["state"] == "unknown" for chain in chains)
+    if unknown:
+        return ngettext(
+            "%(n)s chain has not been verified yet.", "%(n)s chains have not been verified yet.", unknown
+        ) % {"n": amounts.number(unknown)}
+    total = sum(chain["check"].checked for chain in chains)
+    return ngettext(
+        "All chains hold: %(n)s entry was verified.", "All chains hold: %(n)s entries were verified.", total
+    ) % {"n": amounts.number(total)}
+
+
+@require_POST
+@page(section="audit")
+def verify(this: Page) -> HttpResponse:
+    """Walk the chains: short ones now, long ones in a worker."""
+    _auditors(this)
+    asked = check_services.ask(actor=this.access.actor)
+    broken = [report for report in asked.done if not report.intact]
+    if broken:
+        messages.error(this.request, _("A chain is broken: see below which entry is the first."))
+    elif asked.waiting:
+        messages.info(this.request, _("Long chains are verified in the background; the result appears here."))
+    else:
+        messages.success(this.request, _("Every chain holds."))
+    return redirect("console:audit_integrity")
+
+
+@require_POST
+@page(section="audit")
+def seal(this: Page) -> HttpResponse:
+    """Close a segment in each chain."""
+    _auditors(this)
+    if not this.access.administers:
+        raise PermissionDenied
+    form = SealForm(this.request.POST)
+    if not form.is_valid():
+        return _integrity(this, form, status=400)
+    before = timezone.now() - dt.timedelta(days=form.cleaned_data["days"])
+    try:
+        made = segment_services.seal(before=before, actor=this.access.actor, reason=form.cleaned_data["reason"])
+    except DomainError as error:
+        form.add_error(None, error.message)
+        return _integrity(this, form, status=409)
+    if made:
+        said = ngettext("%(n)s segment is sealed.", "%(n)s segments are sealed.", len(made))
+        messages.success(this.request, said % {"n": amounts.number(len(made))})
+    else:
+        messages.info(this.request, _("No entry is that old and not in a segment yet."))
+    return redirect("console:audit_integrity")
+
+
+@page(section="audit")
+def drop(this: Page, pk: int) -> HttpResponse:
+    """Let the entries of an exported segment go; says first what is lost and what stays."""
+    _auditors(this)
+    segment = selectors.segments().filter(pk=pk).first()
+    if segment is None:
+        raise Http404
+    if not this.access.administers:
+        raise PermissionDenied
+    form = DropForm(this.request.POST or None)
+    if this.request.method == "POST" and form.is_valid():
+        try:
+            segment_services.drop(segment=segment, actor=this.access.actor, reason=form.cleaned_data["reason"])
+        except DomainError as error:
+            form.add_error(None, error.message)
+        else:
+            messages.success(this.request, _("The segment is dropped; the chain starts at its signed end."))
+            return redirect("console:audit_integrity")
+    return this.render("audit/drop.html", {"segment": segment, "form": form}, status=400 if form.errors else 200)

@@ -1,0 +1,95 @@
+"""What was done to what, in words: the audit log keeps codes such as ``queue.create``, a person reads "Queue: made"."""
+
+from __future__ import annotations
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+OBJECTS: dict[str, Promise] = {
+    "alert": _("Alert"),
+    "audit": _("Audit log"),
+    "audit_segment": _("Segment of the audit log"),
+    "business_line": _("Business line"),
+    "card_type": _("Card type"),
+    "cluster": _("Cluster"),
+    "grant": _("Namespace grant"),
+    "guard": _("Guard"),
+    "membership": _("Membership"),
+    "namespace_grant": _("Namespace grant"),
+    "policy": _("Policy"),
+    "policy_revision": _("Policy"),
+    "priority_class": _("Priority class"),
+    "project": _("Project"),
+    "queue": _("Queue"),
+    "quota_change": _("Change"),
+    "reclaim": _("Reclaim"),
+    "signing_key": _("Signing key"),
+    "tenant": _("Tenant"),
+    "tide_plan": _("Tide plan"),
+    "token": _("Token"),
+    "user": _("User"),
+}
+ACTS: dict[str, Promise] = {
+    "activate": _("activated"),
+    "adopt": _("adopted"),
+    "apply": _("applied"),
+    "approve": _("approved"),
+    "cancel": _("cancelled"),
+    "change_password": _("password changed"),
+    "close": _("closed"),
+    "create": _("made"),
+    "deactivate": _("deactivated"),
+    "decide": _("decided"),
+    "declare": _("declared"),
+    "delete": _("deleted"),
+    "draft": _("drafted"),
+    "drop": _("dropped"),
+    "export": _("exported"),
+    "fail": _("failed"),
+    "invite_link": _("invitation made"),
+    "new_key": _("new key"),
+    "observed": _("observed"),
+    "pause": _("paused"),
+    "plan": _("planned"),
+    "reject": _("rejected"),
+    "release": _("released"),
+    "remove": _("removed"),
+    "reopen": _("opened again"),
+    "replace": _("replaced"),
+    "reset_link": _("reset link made"),
+    "resolve": _("resolved"),
+    "resume": _("resumed"),
+    "retry": _("tried again"),
+    "revoke": _("revoked"),
+    "roll_back": _("rolled back"),
+    "rolled_back": _("rolled back"),
+    "schedule": _("scheduled"),
+    "seal": _("sealed"),
+    "set": _("set"),
+    "set_card_quota": _("card quota set"),
+    "set_compute_quota": _("CPU and memory quota set"),
+    "set_connection": _("connection set"),
+    "set_mode": _("mode set"),
+    "submit": _("submitted"),
+    "update": _("changed"),
+}
+# Actions of the scheduler by which gangs lose their place.
+EVICTIONS: dict[str, Promise] = {
+    "reclaim": _("Reclaim"),
+    "gangreclaim": _("Reclaim of gangs"),
+    "preempt": _("Preemption"),
+    "gangpreempt": _("Preemption of gangs"),
+    "shuffle": _("Shuffle"),
+    "tdm": _("Time window over"),
+}
+
+
+def object_word(object_type: str) -> str:
+    """The kind of an object; an unknown one shows itself."""
+    return str(OBJECTS.get(object_type, object_type))
+
+
+def act_words(action: str) -> str:
+    """An action as "Queue: made"; an unknown part shows itself."""
+    kind, _dot, act = action.partition(".")
+    return f"{OBJECTS.get(kind) or EVICTIONS.get(kind, kind)}: {ACTS.get(act, act)}" if act else action

@@ -1,0 +1,140 @@
+"""The filters of the audit log, under the names that the REST API gives them, and the forms of its segments."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+from typing import Any
+
+from django import forms
+from django.db.models import Q, QuerySet
+from django.http import QueryDict
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from tidesched_web.accounts.models import Tenant
+from tidesched_web.audit.models import AuditEntry
+from tidesched_web.audit.selectors import touching
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.console.audit_words import OBJECTS
+from tidesched_web.console.forms.filters import FilterForm
+
+
+class _Moment(forms.DateTimeInput):
+    input_type = "datetime-local"
+
+    def __init__(self) -> None:
+        super().__init__(format="%Y-%m-%dT%H:%M")
+
+
+class AuditFilter(FilterForm):
+    """Who, what, to what, where, for whom, in which request, when."""
+
+    actor = forms.CharField(label=_("Who"), max_length=200)
+    action = forms.CharField(label=_("Action"), max_length=80)
+    object_type = forms.ChoiceField(label=_("Kind of object"))
+    q = forms.CharField(label=_("Object"), max_length=200)
+    cluster = forms.ChoiceField(label=_("Cluster"))
+    tenant = forms.ChoiceField(label=_("Tenant"))
+    request_id = forms.CharField(label=_("Request"), max_length=80)
+    # `from` is a word of Python's; it joins the others below.
+    until = forms.DateTimeField(widget=_Moment)
+
+    def __init__(self, data: QueryDict, clusters: Iterable[Cluster], tenants: Iterable[Tenant]) -> None:
+        self.clusters = [(str(cluster.pk), cluster.name) for cluster in clusters]
+        self.tenants = [(str(tenant.pk), tenant.name) for tenant in tenants]
+        self.object_id = data.get("object_id", "").replace("\0", "")[:200]
+        super().__init__(data)
+
+    def is_valid(self) -> bool:
+        """Give the form its choices and the field `from` first."""
+        if "from" not in self.fields:
+            until = self.fields.pop("until")
+            for name, label in (("from", _("From")), ("to", _("To"))):
+                self.fields[name] = type(until)(widget=_Moment(), label=label, required=False)
+                self.fields[name].widget.attrs["class"] = "form-control"
+            seen: dict[str, str] = {}
+            for value, word in OBJECTS.items():
+                seen.setdefault(str(word), value)
+            nothing: list[tuple[str, Any]] = [("", _("any"))]
+            for name, pairs in (
+                ("object_type", [(value, word) for word, value in sorted(seen.items())]),
+                ("cluster", self.clusters),
+                ("tenant", self.tenants),
+            ):
+                self.fields[name].choices = nothing + pairs  # type: ignore[attr-defined]
+        return super().is_valid()
+
+    def value(self, name: str) -> str:
+        """A moment as the reader reads it."""
+        found = self.cleaned_data.get(name)
+        if isinstance(found, dt.datetime):
+            return timezone.localtime(found).strftime("%Y-%m-%d %H:%M")
+        return str(found or "").replace("\0", "")
+
+    def moment(self, name: str) -> dt.datetime | None:
+        """A bound of time, with its zone."""
+        found = self.cleaned_data.get(name)
+        return found if isinstance(found, dt.datetime) else None
+
+    def apply(self, entries: QuerySet[AuditEntry]) -> QuerySet[AuditEntry]:
+        """Narrow the log."""
+        for name in ("actor", "action", "object_type", "request_id"):
+            if text := self.value(name):
+                entries = entries.filter(**{name: text})
+        if self.object_id:
+            entries = entries.filter(object_id=self.object_id)
+        if text := self.value("q"):
+            entries = entries.filter(Q(object_label__icontains=text) | Q(object_id=text))
+        if cluster := self.value("cluster"):
+            entries = entries.filter(cluster_id=int(cluster))
+        if tenant := self.value("tenant"):
+            entries = touching(entries, int(tenant))
+        if since := self.moment("from"):
+            entries = entries.filter(at__gte=since)
+        if until := self.moment("to"):
+            entries = entries.filter(at__lt=until)
+        return entries
+
+    def rest_parameters(self) -> dict[str, str]:
+        """The same filter in an address of the REST API, which writes the exports."""
+        names = ("actor", "action", "object_type", "request_id", "cluster", "tenant", "q")
+        found = {name: self.value(name) for name in names} | {"object_id": self.object_id}
+        for name in ("from", "to"):
+            if moment := self.moment(name):
+                found[name] = moment.astimezone(dt.UTC).isoformat()
+        return {name: value for name, value in found.items() if value}
+
+
+class SealForm(forms.Form):
+    """Close a segment over what is older than so many days."""
+
+    days = forms.IntegerField(
+        label=_("Older than, in days"),
+        min_value=0,
+        max_value=36_500,
+        initial=30,
+        widget=forms.NumberInput(attrs={"class": "form-control"}),
+    )
+    reason = forms.CharField(
+        label=_("Reason"),
+        max_length=500,
+        widget=forms.TextInput(attrs={"class": "form-control"}),
+        error_messages={"required": _("Say why: the reason goes into the audit log.")},
+    )
+
+
+class DropForm(forms.Form):
+    """A reason, and a box that says "I mean it"."""
+
+    reason = forms.CharField(
+        label=_("Reason"),
+        max_length=500,
+        widget=forms.Textarea(attrs={"rows": 3, "class": "form-control"}),
+        error_messages={"required": _("Say why: the reason goes into the audit log.")},
+    )
+    confirm = forms.BooleanField(
+        label=_("The exported file is kept where it can be found"),
+        widget=forms.CheckboxInput(attrs={"class": "form-check-input"}),
+        error_messages={"required": _("Tick this box to go on.")},
+    )

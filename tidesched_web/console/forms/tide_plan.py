@@ -1,0 +1,227 @@
+"""A tide plan as a form: layers with lines, whose numbers in the field names only keep them apart."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.http import QueryDict
+from django.utils.translation import gettext as _
+
+from tidesched_web.quota.tide import NO_DAY, WEEKDAYS
+
+SET, ADD, TAKE = "set", "add", "take"
+MIDNIGHT = "00:00"
+
+
+@dataclass
+class Line:
+    """One queue × card of a layer."""
+
+    number: str
+    queue: str = ""
+    card: str = ""
+    act: str = ADD
+    cards: str = ""
+
+
+@dataclass
+class Layer:
+    """One layer of the form."""
+
+    number: str
+    name: str = ""
+    days: list[str] = field(default_factory=lambda: list(WEEKDAYS))
+    start: str = "22:00"
+    end: str = "07:00"
+    lines: list[Line] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+
+@dataclass
+class PlanForm:
+    """What stands in the form, and what is wrong with it. Faults of the services come back by JSON pointer."""
+
+    name: str = ""
+    position: str = "0"
+    time_zone: str = "UTC"
+    enabled: bool = False
+    exceptions: str = ""
+    reason: str = ""
+    version: int = 0
+    layers: list[Layer] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    field_errors: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def empty(cls, time_zone: str) -> PlanForm:
+        """A new plan: one layer over the night."""
+        return cls(time_zone=time_zone, layers=[Layer("0", lines=[Line("0")])])
+
+    @classmethod
+    def of(cls, name: str, document: Mapping[str, Any], version: int) -> PlanForm:
+        """A plan that is there."""
+        days = (f"{day} {counts}" for day, counts in document["exceptions"].items())
+        return cls(
+            name=name,
+            position=str(document["position"]),
+            time_zone=document["time_zone"],
+            enabled=document["enabled"],
+            exceptions="\n".join(days),
+            version=version,
+            layers=[_layer_of(str(number), layer) for number, layer in enumerate(document["layers"])],
+        )
+
+    @classmethod
+    def read(cls, data: QueryDict) -> PlanForm:
+        """What a browser has sent."""
+        version = data.get("version", "0")
+        return cls(
+            name=data.get("name", "").strip(),
+            position=data.get("position", "0").strip() or "0",
+            time_zone=data.get("time_zone", "UTC").strip(),
+            enabled="enabled" in data,
+            exceptions=data.get("exceptions", ""),
+            reason=data.get("reason", "").strip(),
+            version=int(version) if version.isascii() and version.isdigit() and len(version) < 18 else 0,
+            layers=[_layer_read(data, number) for number in _numbers(data, "layer")],
+        )
+
+    def act(self, wanted: str) -> bool:
+        """Add or remove a layer or a line, for browsers without scripts; False = it was no such act."""
+        act, _dash, place = wanted.partition(":")
+        layer, _dash, line = place.partition(".")
+        found = next((each for each in self.layers if each.number == layer), None)
+        if act == "add_layer":
+            self.layers.append(Layer(_free(each.number for each in self.layers), lines=[Line("0")]))
+        elif act == "add_line" and found is not None:
+            found.lines.append(Line(_free(each.number for each in found.lines)))
+        elif act == "drop_layer" and found is not None:
+            self.layers.remove(found)
+        elif act == "drop_line" and found is not None:
+            found.lines = [each for each in found.lines if each.number != line]
+        else:
+            return False
+        return True
+
+    def document(self) -> dict[str, Any]:
+        """The plan's document; figures that are none stay texts, so that the services say what is wrong."""
+        return {
+            "enabled": self.enabled,
+            "position": _number(self.position),
+            "time_zone": self.time_zone,
+            "exceptions": self._exceptions(),
+            "layers": [self._layer(layer) for layer in self.layers],
+        }
+
+    def _exceptions(self) -> dict[str, str]:
+        found = {}
+        for row in self.exceptions.replace(",", "\n").splitlines():
+            day, _blank, counts = row.strip().partition(" ")
+            if day:
+                found[day] = counts.strip().lower() or NO_DAY
+        return found
+
+    def _layer(self, layer: Layer) -> dict[str, Any]:
+        quota: dict[str, dict[str, Any]] = {}
+        for line in layer.lines:
+            if not (line.queue or line.cards):
+                continue
+            if line.card in quota.get(line.queue, {}):
+                said = _("%(queue)s has two lines for one card type.") % {"queue": line.queue}
+                layer.errors = [*dict.fromkeys([*layer.errors, said])]
+            figure = _number(line.cards)
+            if line.act == TAKE and isinstance(figure, int):
+                figure = -figure
+            quota.setdefault(line.queue, {})[line.card] = {SET if line.act == SET else ADD: figure}
+        # A field for times knows no 24:00; a layer that ends at midnight ends with its day.
+        end = "24:00" if layer.end in (MIDNIGHT, "0:00") else layer.end
+        return {"name": layer.name, "days": layer.days, "start": layer.start, "end": end, "quota": quota}
+
+    @property
+    def sound(self) -> bool:
+        """Nothing that the form itself can see is wrong."""
+        return not (self.errors or self.field_errors or any(layer.errors for layer in self.layers))
+
+    def refuse(self, errors: Sequence[Mapping[str, Any]], fallback: str) -> None:
+        """Put errors of the services at their places. A pointer may lead into the plan or into a whole change."""
+        for error in errors:
+            detail = str(error.get("detail") or fallback)
+            pointer = str(error.get("field") or error.get("pointer") or "")
+            steps = pointer.split("/")[1:]
+            if "layers" in steps and steps[-1] != "layers":
+                number = steps[steps.index("layers") + 1]
+                if number.isdigit() and int(number) < len(self.layers):
+                    self.layers[int(number)].errors.append(detail)
+                    continue
+            known = [step for step in steps if step in ("name", "position", "time_zone", "exceptions", "reason")]
+            if known:
+                self.field_errors[known[-1]] = detail
+            else:
+                self.errors.append(detail)
+        if not errors:
+            self.errors.append(fallback)
+
+
+def _numbers(data: QueryDict, name: str) -> list[str]:
+    return [number for number in dict.fromkeys(data.getlist(name)) if number.isalnum() and len(number) < 20][:60]
+
+
+def _layer_read(data: QueryDict, number: str) -> Layer:
+    at = f"l{number}"
+    return Layer(
+        number,
+        name=data.get(f"{at}-name", "").strip(),
+        days=[day for day in WEEKDAYS if day in data.getlist(f"{at}-days")],
+        start=data.get(f"{at}-start", "")[:5],
+        end=data.get(f"{at}-end", "")[:5],
+        lines=[
+            Line(
+                line,
+                queue=data.get(f"{at}-x{line}-queue", ""),
+                card=data.get(f"{at}-x{line}-card", ""),
+                act=data.get(f"{at}-x{line}-act", ADD),
+                cards=data.get(f"{at}-x{line}-cards", "").strip(),
+            )
+            for line in _numbers(data, f"{at}-line")
+        ],
+    )
+
+
+def _layer_of(number: str, layer: Mapping[str, Any]) -> Layer:
+    lines = [
+        (queue, card, *next(iter(amount.items())))
+        for queue, cards in layer["quota"].items()
+        for card, amount in cards.items()
+    ]
+    return Layer(
+        number,
+        name=layer["name"],
+        days=list(layer["days"]),
+        start=layer["start"],
+        end=MIDNIGHT if layer["end"] == "24:00" else layer["end"],
+        lines=[
+            Line(str(place), queue, card, TAKE if act == ADD and cards < 0 else act, str(abs(cards)))
+            for place, (queue, card, act, cards) in enumerate(lines)
+        ],
+    )
+
+
+def _number(text: str) -> int | str:
+    plain = text.replace("−", "-")
+    try:
+        return int(plain)
+    except ValueError:
+        return text
+
+
+def _free(numbers: Any) -> str:
+    taken = [int(number) for number in numbers if number.isdigit()]
+    return str(max(taken, default=-1) + 1)
+
+
+def local_days(exceptions: Mapping[str, str]) -> list[tuple[dt.date, str]]:
+    """Exceptions in order of their dates."""
+    return sorted((dt.date.fromisoformat(day), counts) for day, counts in exceptions.items())

@@ -1,0 +1,359 @@
+"""Tide plans: what they make of the quota now and over the week, and the editor. Written as changes like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST
+
+from tidesched_web.changes import services as changes
+from tidesched_web.changes.models import QuotaChange
+from tidesched_web.changes.tree_document import key_of
+from tidesched_web.clusters.selectors import card_names
+from tidesched_web.common.errors import DomainError
+from tidesched_web.console import amounts, chart
+from tidesched_web.console.card_names import card_label
+from tidesched_web.console.figures import tide_preview
+from tidesched_web.console.forms.tide_plan import PlanForm, local_days
+from tidesched_web.console.page import Page, page
+from tidesched_web.console.tide_week import Week, week_of
+from tidesched_web.quota import tide, tide_document
+from tidesched_web.quota.models import Queue, TidePlan
+from tidesched_web.quota.selectors import card_quota_of, visible_queues, with_card_quota
+from tidesched_web.quota.tide_rules import WEEKDAY_NAMES
+from tidesched_web.quota.tide_selectors import (
+    beyond_base,
+    document_of,
+    effective_of,
+    layers_in_sight,
+    visible_queue_names,
+    visible_tide_plans,
+)
+from tidesched_web.scheduling.usage_selectors import demand_by_hour_of_week
+
+DAYS = list(zip(tide.WEEKDAYS, WEEKDAY_NAMES, strict=True))
+
+
+def _plans(this: Page) -> list[TidePlan]:
+    """The plans that the reader sees, with the layers that they may see."""
+    rows = list(visible_tide_plans(this.access).filter(cluster=this.cluster).order_by("position", "name"))
+    names = visible_queue_names(this.access, [this.cluster.pk]) if rows else set()
+    for row in rows:
+        row.layers, row.hidden = layers_in_sight(row, this.access, names)  # type: ignore[attr-defined]
+    return rows
+
+
+def _named(this: Page, name: str) -> TidePlan:
+    found = next((row for row in _plans(this) if row.name == name), None)
+    if found is None:
+        raise Http404
+    return found
+
+
+def _queues(this: Page) -> list[Queue]:
+    return list(with_card_quota(visible_queues(this.access).filter(cluster=this.cluster)).order_by("name"))
+
+
+def _writer(this: Page) -> None:
+    if not this.access.administers:
+        raise PermissionDenied
+
+
+@page(section="tide_plans", topics="queues changes")
+def plans(this: Page) -> HttpResponse:
+    """Every plan with what it does now, and the queues that are turned at this moment."""
+    rows = _plans(this)
+    now = this.cluster.clock()
+    standing = tide.in_order(tide.plan_of(row.name, document_of(row)) for row in rows if row.enabled)
+    open_now = tide.open_layers(standing, now)
+    for row in rows:
+        own = tide.plan_of(row.name, document_of(row))
+        row.open_now = [  # type: ignore[attr-defined]
+            own.layers[number].name or _("layer %(n)s") % {"n": number + 1}
+            for _place, number in tide.open_layers([own], now)
+        ]
+        row.next_change = tide.next_change([own], now)  # type: ignore[attr-defined]
+        row.queues = sorted(tide.touched([own]))  # type: ignore[attr-defined]
+    turned = _turned(_queues(this)) if standing else []
+    return this.render("tide/plans.html", {"rows": rows, "turned": turned, "line": _line(rows, turned, open_now)})
+
+
+def _turned(queues: list[Queue]) -> list[dict[str, Any]]:
+    """Queue × card where another quota than the base holds now."""
+    effective = effective_of(queues)
+    found = []
+    for queue in queues:
+        base = card_quota_of(queue)
+        for card, cards in beyond_base(base, effective[queue.pk]).items():
+            found.append({"queue": queue, "card": card, "base": base.get(card, 0), "cards": cards})
+    return found
+
+
+def _line(rows: list[TidePlan], turned: list[dict[str, Any]], open_now: tide.Open) -> str:
+    if not rows:
+        return _("Quota follows no clock here: the base holds at every hour.")
+    on = sum(row.enabled for row in rows)
+    said = ngettext("%(n)s plan is on", "%(n)s plans are on", on) % {"n": amounts.number(on)}
+    if not open_now:
+        return _("%(on)s; no layer is open now, the base holds.") % {"on": said}
+    figures = ngettext("%(n)s figure is", "%(n)s figures are", len(turned)) % {"n": amounts.number(len(turned))}
+    return _("%(on)s; %(figures)s another than the base now.") % {"on": said, "figures": figures}
+
+
+def _week(this: Page, name: str, document: Mapping[str, Any], queues: list[Queue], text: str = "") -> Week:
+    """The week under the plan as if it were on, together with the others that are."""
+    shown = tide.plan_of(name, document)
+    others = [tide.plan_of(row.name, document_of(row)) for row in _plans(this) if row.enabled and row.name != name]
+    base = {queue.name: card_quota_of(queue) for queue in queues}
+    kinds = {queue.name: queue.service_type for queue in queues}
+    return week_of(tide.in_order([*others, shown]), shown, base, kinds, text=text, now=this.cluster.clock())
+
+
+@page(section="tide_plans", topics="queues changes")
+def plan(this: Page, name: str) -> HttpResponse:
+    """One plan: its week, its layers, and what the past would have said to it."""
+    row = _named(this, name)
+    document = document_of(row)
+    queues = _queues(this)
+    week = _week(this, name, document, queues, this.request.GET.get("week", ""))
+    own = tide.plan_of(name, document)
+    choices = [(f"{each.queue}|{each.card}", f"{each.queue}, {card_label(each.card)}") for each in week.rows]
+    drawn = None
+    if choices:
+        address = reverse("console:tide_plan_preview", args=[this.cluster.slug, name])
+        drawn = chart.Chart(
+            "tide-preview",
+            _("Would the plan have fitted what was asked for?"),
+            address,
+            query="",
+            choices=choices,
+            choice=choices[0][0],
+            choice_label=_("Queue and card type"),
+        )
+    return this.render(
+        "tide/plan.html",
+        {
+            "plan": row,
+            "week": week,
+            "chart": drawn,
+            "days": DAYS,
+            "exceptions": local_days(row.exceptions),
+            "line": _plan_line(own, row.enabled, this.cluster.clock()),
+        },
+    )
+
+
+def _plan_line(own: tide.Plan, enabled: bool, now: Any) -> str:
+    if not enabled:
+        return _("It is off: the base holds, whatever its layers say.")
+    open_now = tide.names_of([own], tide.open_layers([own], now))
+    then = tide.next_change([own], now)
+    until = timezone.localtime(then, own.zone).strftime("%Y-%m-%d %H:%M") if then else _("no end in sight")
+    if open_now:
+        return _("Open now: %(layers)s. The next change is at %(time)s (%(zone)s).") % {
+            "layers": ", ".join(open_now), "time": until, "zone": own.zone.key
+        }  # fmt: skip
+    return _("No layer is open now. The next change is at %(time)s (%(zone)s).") % {"time": until, "zone": own.zone.key}
+
+
+@page(section="tide_plans")
+def preview(this: Page, name: str) -> HttpResponse:
+    """The plan's quota over a week against what was in use at each hour of the week in the past."""
+    row = _named(this, name)
+    queues = _queues(this)
+    own = tide.plan_of(name, document_of(row))
+    week = _week(this, name, document_of(row), queues)
+    asked = this.request.GET.get("card", "")
+    chosen = next((each for each in week.rows if f"{each.queue}|{each.card}" == asked), None)
+    chosen = chosen or (week.rows[0] if week.rows else None)
+    if chosen is None:
+        raise Http404
+    queue = next(queue for queue in queues if queue.name == chosen.queue)
+    demand = demand_by_hour_of_week([queue.pk], chosen.card, own.zone.key)
+    hours = tide_preview.hours(chosen, week.start, demand)
+    return chart.answer(
+        this.request,
+        key=f"tide-preview:{row.pk}:{row.version}:{queue.pk}:{queue.version}:{chosen.card}:{week.key}:{len(demand)}",
+        figure=lambda theme: tide_preview.figure(hours, chosen.service_type, theme),
+        twin=lambda: tide_preview.twin(f"{row.name}-{queue.name}", hours),
+    )
+
+
+@page(section="tide_plans")
+def new(this: Page) -> HttpResponse:
+    """A plan that is not there yet."""
+    _writer(this)
+    return _editor(this, None)
+
+
+@page(section="tide_plans")
+def edit(this: Page, name: str) -> HttpResponse:
+    """Edit a plan."""
+    row = _named(this, name)
+    _writer(this)
+    return _editor(this, row)
+
+
+def _editor(this: Page, row: TidePlan | None) -> HttpResponse:
+    if this.request.method != "POST":
+        zone = timezone.get_current_timezone_name()
+        form = PlanForm.of(row.name, document_of(row), row.version) if row else PlanForm.empty(zone)
+        return _show_editor(this, row, form)
+    form = PlanForm.read(this.request.POST)
+    if row is not None:
+        form.name = row.name
+    act = this.request.POST.get("act", "")
+    if act and form.act(act):
+        return _show_editor(this, row, form)
+    change = _save(this, row, form)
+    if change is None:
+        return _show_editor(this, row, form, status=400)
+    return _after(this, change, "console:tide_plan", form.name)
+
+
+def _save(this: Page, row: TidePlan | None, form: PlanForm) -> QuotaChange | None:
+    document = form.document()
+    if not form.reason:
+        form.field_errors["reason"] = _("Say why: the reason goes into the audit log.")
+    if row is None and any(each.name == form.name for each in _plans(this)):
+        form.field_errors["name"] = _("There is a plan of this name already.")
+    if not form.name or "/" in form.name:
+        form.field_errors["name"] = _("Give it a name without a slash.")
+    if not form.sound:
+        return None
+    key = key_of("tide-plan", form.name)
+    # A merge patch keeps exceptions that it does not name; those that left the form have to be named.
+    left = {day: None for day in (row.exceptions if row else {}) if day not in document["exceptions"]}
+    edits = {key: document | {"exceptions": document["exceptions"] | left}}
+    versions = {key: form.version} if row is not None else None
+    try:
+        return changes.carry_out(
+            cluster=this.cluster, edits=edits, access=this.access, reason=form.reason, versions=versions
+        )
+    except DomainError as error:
+        form.refuse(error.extra.get("errors", ()), error.message)
+        return None
+
+
+def _show_editor(this: Page, row: TidePlan | None, form: PlanForm, *, status: int = 200) -> HttpResponse:
+    queues = _queues(this)
+    return this.render(
+        "tide/edit.html",
+        {
+            "plan": row,
+            "form": form,
+            "queues": queues,
+            "cards": card_names(this.cluster),
+            "days": DAYS,
+            "zones": tide_document.time_zones(),
+            "week": _week_of_form(this, form, queues),
+        },
+        status=status,
+    )
+
+
+def _week_of_form(this: Page, form: PlanForm, queues: list[Queue]) -> Week | None:
+    """The week as the form stands, without what is not whole yet."""
+    document, _faults = tide_document.canonical(form.document())
+    if not document["layers"]:
+        return None
+    return _week(this, form.name or _("this plan"), document, queues)
+
+
+@require_POST
+@page(section="tide_plans")
+def week_of_draft(this: Page) -> HttpResponse:
+    """The week and what is wrong, while somebody types."""
+    _writer(this)
+    form = PlanForm.read(this.request.POST)
+    document = form.document()
+    name = form.name.replace("/", "") or _("this plan")
+    try:
+        plan = changes.check(
+            cluster=this.cluster, edits={key_of("tide-plan", name): document | {"enabled": True}}, access=this.access
+        )
+        form.refuse(plan["errors"], "") if plan["errors"] else None
+    except DomainError as error:
+        form.refuse(error.extra.get("errors", ()), error.message)
+    said = [*form.errors, *form.field_errors.values(), *(text for layer in form.layers for text in layer.errors)]
+    week = _week_of_form(this, PlanForm.read(this.request.POST), _queues(this))
+    return render(this.request, "tide/week.html", {"week": week, "errors": list(dict.fromkeys(said))[:5]})
+
+
+@page(section="tide_plans")
+def switch(this: Page, name: str) -> HttpResponse:
+    """Switch a plan on or off, after saying what that does now."""
+    row = _named(this, name)
+    _writer(this)
+    key = key_of("tide-plan", name)
+    edits = {key: {"enabled": not row.enabled}}
+    return _confirm(this, row, edits, "tide/switch.html", {key: row.version})
+
+
+@page(section="tide_plans")
+def delete(this: Page, name: str) -> HttpResponse:
+    """Delete a plan."""
+    row = _named(this, name)
+    _writer(this)
+    key = key_of("tide-plan", name)
+    return _confirm(this, row, {key: None}, "tide/delete.html", {key: row.version}, back="console:tide_plans")
+
+
+def _confirm(
+    this: Page,
+    row: TidePlan,
+    edits: dict[str, Any],
+    template: str,
+    versions: dict[str, int],
+    *,
+    back: str = "console:tide_plan",
+) -> HttpResponse:
+    error, reason = "", this.request.POST.get("reason", "").strip()
+    if this.request.method == "POST":
+        if not reason:
+            error = _("Say why: the reason goes into the audit log.")
+        else:
+            try:
+                change = changes.carry_out(
+                    cluster=this.cluster, edits=edits, access=this.access, reason=reason, versions=versions
+                )
+                return _after(this, change, back, row.name)
+            except DomainError as refused:
+                error = refused.message
+    week = _week(this, row.name, document_of(row), _queues(this))
+    context = {"plan": row, "error": error, "reason": reason, "week": week, "turned": _would_turn(week)}
+    return this.render(template, context, status=400 if error else 200)
+
+
+def _would_turn(week: Week) -> list[dict[str, Any]]:
+    """What the plan makes at this moment of each figure that it touches."""
+    if week.now is None:
+        return []
+    bands = [(row, next((b for b in row.bands if b.x <= week.now < b.x + b.width), None)) for row in week.rows]
+    return [
+        {"queue": row.queue, "card": row.card, "base": row.base, "cards": band.cards}
+        for row, band in bands
+        if band is not None and band.cards != row.base
+    ]
+
+
+def _after(this: Page, change: QuotaChange, back: str, name: str) -> HttpResponse:
+    """Say what became of the change, and lead on."""
+    if change.state == "waiting":
+        messages.info(this.request, _("Change %(n)s waits for approval by a second person.") % {"n": change.pk})
+        return redirect("console:tide_plans", this.cluster.slug)
+    if change.pk is None:
+        messages.info(this.request, _("Nothing was changed: it says so already."))
+    else:
+        messages.success(this.request, _("Done. The cluster is told within seconds."))
+    arguments = [this.cluster.slug] if back == "console:tide_plans" else [this.cluster.slug, name]
+    return redirect(back, *arguments)

@@ -1,0 +1,168 @@
+"""A week of quota by the clock, as bands: one row for each queue × card that plans touch, positions in percent."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from zoneinfo import ZoneInfo
+
+from tidesched_web.quota import tide
+from tidesched_web.quota.tide_rules import WEEKDAY_NAMES
+
+WEEK = dt.timedelta(days=7)
+# A band narrower than this has no room for its number.
+LABELLED = 4.5
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A stretch of one figure; ``x`` and ``width`` in percent of the week."""
+
+    x: float
+    width: float
+    cards: int
+    kind: str
+    start: dt.datetime
+    end: dt.datetime
+    layers: list[str]
+
+    @property
+    def middle(self) -> float:
+        return round(self.x + self.width / 2, 3)
+
+    @property
+    def labelled(self) -> bool:
+        return self.width >= LABELLED
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One queue × card over the week."""
+
+    queue: str
+    card: str
+    service_type: str
+    base: int
+    bands: list[Band]
+    most: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """One day of the head of the week."""
+
+    x: float
+    name: str
+    date: dt.date
+    exception: str = ""
+
+    @property
+    def middle(self) -> float:
+        return round(self.x + 50 / 7, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Week:
+    """A week in the time zone of a plan, Monday first."""
+
+    start: dt.datetime
+    zone: str
+    days: list[Day]
+    rows: list[Row] = field(default_factory=list)
+    now: float | None = None
+
+    @property
+    def key(self) -> str:
+        return f"{self.start:%G-W%V}"
+
+    @property
+    def earlier(self) -> str:
+        return f"{self.start - dt.timedelta(days=3):%G-W%V}"
+
+    @property
+    def later(self) -> str:
+        return f"{self.start + dt.timedelta(days=10):%G-W%V}"
+
+
+def monday_of(text: str, zone: ZoneInfo, now: dt.datetime) -> dt.date:
+    """The Monday of a week such as 2026-W45; of this week for anything else."""
+    try:
+        return dt.datetime.strptime(f"{text}-1 +0000", "%G-W%V-%u %z").date()
+    except ValueError:
+        today = now.astimezone(zone).date()
+        return today - dt.timedelta(days=today.weekday())
+
+
+def week_of(
+    plans: Sequence[tide.Plan],
+    shown: tide.Plan,
+    base: tide.Quota,
+    service_types: Mapping[str, str],
+    *,
+    text: str,
+    now: dt.datetime,
+) -> Week:
+    """The week that ``text`` names, under all ``plans``; rows are what ``shown`` touches.
+
+    A week with a change of clocks has 167 or 169 hours: positions are by the moments that pass, not by the dial.
+    """
+    monday = monday_of(text, shown.zone, now)
+    start = tide.instant(monday, 0, shown.zone)
+    end = tide.instant(monday + WEEK, 0, shown.zone)
+    span = (end - start).total_seconds()
+
+    def place(moment: dt.datetime) -> float:
+        return round((moment - start).total_seconds() / span * 100, 3)
+
+    days = []
+    for number in range(7):
+        date = monday + dt.timedelta(days=number)
+        exception = ""
+        if date in shown.exceptions:
+            counts = shown.exceptions[date]
+            exception = tide.NO_DAY if counts is None else str(WEEKDAY_NAMES[counts])
+        days.append(Day(place(tide.instant(date, 0, shown.zone)), str(WEEKDAY_NAMES[number]), date, exception))
+    steps = tide.steps(base, plans, start, end)
+    rows = [
+        _row(queue, card, base[queue].get(card, 0), service_types.get(queue, ""), plans, steps, place, shown.zone)
+        for queue in sorted({queue for layer in shown.layers for queue in layer.quota if queue in base})
+        for card in sorted({card for layer in shown.layers for card in layer.quota.get(queue, {})})
+    ]
+    local = now.astimezone(shown.zone)
+    return Week(start.astimezone(shown.zone), shown.zone.key, days, rows, place(local) if start <= now < end else None)
+
+
+def _row(
+    queue: str,
+    card: str,
+    base: int,
+    service_type: str,
+    plans: Sequence[tide.Plan],
+    steps: Sequence[tide.Step],
+    place: Callable[[dt.datetime], float],
+    zone: ZoneInfo,
+) -> Row:
+    bands: list[Band] = []
+    for step in steps:
+        cards = step.quota[queue].get(card, 0)
+        layers = [
+            name
+            for name, (number, layer) in zip(tide.names_of(plans, step.open), step.open, strict=True)
+            if card in plans[number].layers[layer].quota.get(queue, {})
+        ]
+        start = bands.pop() if bands and bands[-1].cards == cards and bands[-1].layers == layers else None
+        left = place(step.start) if start is None else start.x
+        kind = "raised" if cards > base else "lowered" if cards < base else "base"
+        bands.append(
+            Band(
+                left,
+                round(place(step.end) - left, 3),
+                cards,
+                kind,
+                (step.start if start is None else start.start).astimezone(zone),
+                step.end.astimezone(zone),
+                layers,
+            )
+        )
+    return Row(queue, card, service_type, base, bands, max(band.cards for band in bands))
