@@ -81,7 +81,7 @@ def trees(draw):
     """Canonical trees: what the database holds. Whether they hang together does not matter to the file."""
     found = {}
     for kind, shape in documents.items():
-        for name, given_ in draw(st.dictionaries(keys[kind], shape, max_size=3)).items():
+        for name, given_ in draw(st.dictionaries(keys[kind], shape, max_size=2)).items():
             document, faults = canonical(f"{kind}/{name}", given_)
             if not faults:
                 found[f"{kind}/{name}"] = document
@@ -90,7 +90,7 @@ def trees(draw):
     return {key: found[key] for key in sorted(found)}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(trees())
 def test_a_tree_goes_out_and_comes_back_the_same_and_its_bytes_too(tree):
     text = tree_file.dumps(tree, cluster="demo")
@@ -100,7 +100,7 @@ def test_a_tree_goes_out_and_comes_back_the_same_and_its_bytes_too(tree):
     assert yaml.safe_load(text)["format"] == 1, "any reader of YAML takes it"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(trees(), trees())
 def test_the_edits_from_one_tree_to_another_lead_there(before, after):
     assert merged(before, edits_to(before, after)) == after

@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from tests.web.console import world as story
+from tests.web.console.test_authority_governance import ROWS as GOVERNED
 from tests.web.console.test_authority_manage import ROWS as MANAGED
 from tests.web.console.test_changes import EXPECTED as QUOTA
 from tests.web.console.test_pages import client_of
@@ -69,7 +70,7 @@ def sample(name: str, world: story.World) -> str:
 
 def test_every_address_has_its_sample() -> None:
     names = {pattern.name for pattern in urls.urlpatterns}
-    assert names == set(SAMPLES) | set(MANAGED) | set(QUOTA) | JOBS | OPEN | NO_PAGE
+    assert names == set(SAMPLES) | set(MANAGED) | set(GOVERNED) | set(QUOTA) | JOBS | OPEN | NO_PAGE
     assert any(isinstance(entry, URLPattern | URLResolver) for entry in get_resolver().url_patterns)
 
 

@@ -1,0 +1,158 @@
+"""The tree as a file and adoption, by page: out, in, compared, and then a change that is reviewed."""
+
+from unittest.mock import patch
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from tests.web.console import world as story
+from tests.web.console.cast import H200, L40S
+from tests.web.console.test_pages import client_of
+from tidesched_web.changes import adoption, tree_csv, tree_file
+from tidesched_web.changes.models import ChangeState, QuotaChange
+from tidesched_web.changes.selectors import read_tree
+from tidesched_web.clusters.models import CardType
+from tidesched_web.common.errors import DomainError
+
+pytestmark = pytest.mark.django_db
+TREE, EXPORT, ADOPTION = "/clusters/demo/tree/", "/clusters/demo/tree/export/", "/clusters/demo/adoption/"
+
+
+@pytest.fixture
+def world() -> story.World:
+    return story.full()
+
+
+def test_the_export_holds_what_the_reader_sees(world):
+    text = client_of(world.admin).get(EXPORT).content.decode()
+    assert text == tree_file.dumps(read_tree(world.cluster), cluster="demo")
+    own = tree_file.loads(client_of(world.member).get(EXPORT).content.decode())
+    assert "queue/search-training" in own
+    assert "queue/research-training" not in own
+    table = client_of(world.member).get(f"{EXPORT}?format=csv").content.decode()
+    assert table.startswith("\ufeffqueue,service_type,tenant")
+    assert "research" not in table
+
+
+def changed(text, before, after):
+    assert before in text
+    return text.replace(before, after, 1)
+
+
+def test_a_file_is_compared_and_becomes_a_change_in_review(world):
+    client = client_of(world.admin)
+    text = changed(client.get(EXPORT).content.decode(), "NVIDIA-L40S: 14", "NVIDIA-L40S: 12")
+    page = client.post(TREE, {"text": text, "format": "yaml", "act": "compare"}).content.decode()
+    assert "1 object would change: 1 figure" in page
+    assert "Make it a change and review it" in page
+    refused = client.post(TREE, {"text": text, "format": "yaml", "act": "draft"})
+    assert (refused.status_code, QuotaChange.objects.count()) == (400, 0)
+    file = SimpleUploadedFile("tree.yaml", text.encode(), content_type="application/yaml")
+    done = client.post(TREE, {"file": file, "format": "yaml", "act": "draft", "reason": "less"})
+    change = QuotaChange.objects.get()
+    assert done["Location"] == f"/clusters/demo/changes/{change.pk}/"
+    assert (change.state, change.source, change.reason) == (ChangeState.DRAFT, "import", "less")
+    assert change.edits == {"queue/maps-route-inference": {"card_quota": {L40S: 12}}}
+
+
+def test_what_is_wrong_is_said_with_its_place(world):
+    client = client_of(world.admin)
+    wrong = client.post(TREE, {"text": "format: 1\nqueus: {}\n", "format": "yaml", "act": "compare"})
+    assert wrong.status_code == 400
+    assert "Did you mean &#x27;queues&#x27;?" in wrong.content.decode()
+    text = changed(client.get(EXPORT).content.decode(), "NVIDIA-L40S: 14", "NVIDIA-L40S: 140")
+    assert "the hardware of the cluster" in client.post(TREE, {"text": text, "act": "compare"}).content.decode()
+    assert "Choose a file" in client.post(TREE, {"text": " ", "act": "compare"}).content.decode()
+    same = client.post(TREE, {"text": client.get(EXPORT).content.decode(), "act": "compare"}).content.decode()
+    assert "The tree says already what the file says." in same
+
+
+def test_the_table_goes_out_and_comes_back(world):
+    tree, cards = read_tree(world.cluster), list(CardType.objects.values_list("name", flat=True))
+    text = tree_csv.dumps(tree, cards)
+    assert tree_csv.loads(text, tree, cards) == {}
+    assert tree_csv.loads(text.replace(",", ";").replace("\r\n", "\n"), tree, cards) == {}
+    edits = tree_csv.loads(f'queue,cpu_milli,{H200},weight\nresearch-training,,"1,040",3\n', tree, cards)
+    assert edits == {"queue/research-training": {"cpu_milli": None, "card_quota": {H200: 1040}, "weight": 3}}
+    assert tree_csv.loads(f"queue,{H200}\nresearch-training,\n\n", tree, cards) == {
+        "queue/research-training": {"card_quota": {H200: None}}
+    }
+    page = client_of(world.admin).post(TREE, {"text": f"queue,{H200}\nresearch-training,30\n", "format": "csv"})
+    assert "1 object would change" in page.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("queue,wieght\na,1\n", "Did you mean 'weight'?"),
+        ("name\na\n", "a column named queue"),
+        ("queue,weight\nresearch-trainin,1\n", "Did you mean 'research-training'?"),
+        ("queue,weight\nresearch-training,x\n", "Line 2, weight: 'x' is no whole number."),
+        ("queue,weight\nresearch-training,1\nresearch-training,2\n", "Line 3: 'research-training' stands there twice."),
+        ("queue,weight,weight\n", "stands there twice"),
+        ('queue,weight\n"research-training,1\n', "no table"),
+        ("", "a column named queue"),
+    ],
+)
+def test_a_wrong_table_is_refused_with_its_line(world, text, words):
+    with pytest.raises(DomainError, match="") as refused:
+        tree_csv.loads(text, read_tree(world.cluster), [H200])
+    assert words in refused.value.message
+
+
+LIVE = {
+    "metadata": {
+        "name": "old-training",
+        "labels": {"team": "blue"},
+        "annotations": {"volcano.sh/card.quota": '{"NVIDIA-L40S": 3}', "note": "ours"},
+    },
+    "spec": {
+        "weight": 4, "reclaimable": True, "capability": {"cpu": "8", "memory": "64Gi", "nvidia.com/gpu": "8"},
+        "extendClusters": [{"name": "far"}],
+    },
+    "status": {"state": "Open", "running": 2},
+}  # fmt: skip
+
+
+def test_a_live_queue_is_read_as_intent():
+    found = adoption.read(LIVE)
+    assert found.document == {
+        "card_quota": {L40S: 3}, "state": "Open", "weight": 4, "reclaimable": True, "cpu_milli": 8000,
+        "memory_bytes": 64 * 2**30,
+    }  # fmt: skip
+    assert (found.service_type, found.gangs, found.unread) == ("training", 2, [])
+    odd = adoption.read({"metadata": {"name": "x", "annotations": {"volcano.sh/card.quota": "8"}},
+                         "spec": {"capability": {"cpu": "many"}}})  # fmt: skip
+    assert odd.unread == ["metadata.annotations[volcano.sh/card.quota]", "spec.capability.cpu"]
+
+
+def test_adoption_shows_first_and_then_drafts_a_change(world):
+    client = client_of(world.admin)
+    line = world.queues["search-training"].business_line.slug
+    sent = {"owner-old-training": f"business-line/search/{line}", "reason": "ours now"}
+    with patch.object(adoption, "unmanaged", lambda cluster, known: [adoption.read(LIVE)]):
+        page = client.get(ADOPTION).content.decode()
+        assert "old-training" in page
+        assert "1 queue of the cluster is decided on elsewhere." in page
+        shown = client.post(ADOPTION, sent | {"act": "look"}).content.decode()
+        for words in ("spec.capability.nvidia.com/gpu", "Stays", "spec.extendClusters", "metadata.labels.team"):
+            assert words in shown
+        assert client.post(ADOPTION, sent | {"act": "adopt", "reason": ""}).status_code == 400
+        assert client.post(ADOPTION, {"act": "look"}).status_code == 400
+        done = client.post(ADOPTION, sent | {"act": "adopt"})
+        assert client_of(world.auditor).post(ADOPTION, sent).status_code == 403
+    change = QuotaChange.objects.get()
+    assert done["Location"] == f"/clusters/demo/changes/{change.pk}/"
+    edit = change.edits["queue/old-training"]
+    assert (edit["tenant"], edit["business_line"], edit["service_type"], edit["weight"]) == (
+        "search",
+        line,
+        "training",
+        4,
+    )
+    with patch.object(adoption, "unmanaged", lambda cluster, known: []):
+        assert "Nothing to adopt" in client.get(ADOPTION).content.decode()
+    # Nobody listens where the story's cluster is.
+    broken = client.get(ADOPTION)
+    assert broken.status_code == 503
+    assert "Check the connection of the cluster" in broken.content.decode()
