@@ -15,11 +15,36 @@ from tidesched_web.clusters.models import Cluster, ClusterMode
 from tidesched_web.common.models import ServiceType
 from tidesched_web.engine import demo
 from tidesched_web.quota import services as quota
+from tidesched_web.quota.services.tide_plans import write_tide_plan
 
 SLUG = "demo"
 ACTOR = "system"
 _REASON = "The demo that comes with a new installation."
 _SCHEDULER = "tidesched"
+# To look at and to switch on: what inference does not need at night is promised to nobody then.
+_NIGHTS = {
+    "enabled": False,
+    "time_zone": "Asia/Shanghai",
+    "layers": [
+        {
+            "name": "night",
+            "days": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"],
+            "start": "23:30",
+            "end": "06:30",
+            "quota": {
+                "borealis-chat": {"NVIDIA-H200": {"add": -16}},
+                "atlas-web-search": {"NVIDIA-H200": {"add": -8}},
+            },
+        },
+        {
+            "name": "weekend",
+            "days": ["sat", "sun"],
+            "start": "06:30",
+            "end": "23:30",
+            "quota": {"atlas-ads": {"NVIDIA-H800": {"set": 24}}},
+        },
+    ],
+}
 
 
 def ensure_demo(*, url: str, token: str) -> tuple[Cluster, bool]:
@@ -80,6 +105,7 @@ def _make_owners(cluster: Cluster, tenants: dict[str, Tenant]) -> None:
     _give_quota(cluster, tenants, projects)
     for described in demo.QUEUES:
         _make_queue(cluster, described, projects, lines)
+    write_tide_plan(cluster=cluster, name="nights", document=_NIGHTS, actor=ACTOR, reason=_REASON)
 
 
 def _give_quota(cluster: Cluster, tenants: dict[str, Tenant], projects: dict[tuple[str, str], Project]) -> None:
