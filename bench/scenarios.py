@@ -14,6 +14,7 @@ from bench.review import review
 from bench.sessions import cold_session
 from bench.steady import soak, steady_session, what_if
 from bench.storms import STORM_TARGETS, storm
+from bench.writes import audited_writes
 from scheduler_core import SnapshotBuilder
 
 
@@ -83,5 +84,6 @@ SCENARIOS = (
     *(Scenario(name, unit, goal, tide.measured(name), once=True) for name, (unit, goal, _) in tide.MEASURES.items()),
     Scenario("W-review-M", "ms", 400.0, review(snapshots.SIZES["M"])),
     Scenario("W-review-XL", "ms", 400.0, review(snapshots.SIZES["XL"])),
+    Scenario("W-writes", "ms", 25.0, audited_writes),
     Scenario("A14", "%", 2.0, soak(), once=True),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.contrib.postgres.aggregates import ArrayAgg
@@ -26,7 +26,7 @@ from tidesched_web.quota.models import (
     QuotaTree,
     TidePlan,
 )
-from tidesched_web.quota.selectors import hardware_of
+from tidesched_web.quota.selectors import compute_hardware_of, hardware_of
 from tidesched_web.quota.tide_selectors import document_of
 from tidesched_web.scheduling.models import QueueUsage
 from tidesched_web.workloads.models import TERMINAL_GANG_STATES, Gang
@@ -36,10 +36,15 @@ MIB = 2**20
 
 @dataclass(frozen=True)
 class TreeReading:
-    """One reading of a cluster's intent. ``tenant_ids`` maps slugs to keys, for rights and the audit log."""
+    """One reading of a cluster's intent. ``tenant_ids`` maps slugs to keys, for rights and the audit log.
+
+    ``hardware`` is what nodes have shown of each card type; ``card_names`` knows the declared ones too.
+    """
 
     documents: Documents
     tenant_ids: Mapping[str, int]
+    card_names: frozenset[str] = frozenset()
+    hardware: Mapping[str, int] = field(default_factory=dict)
 
 
 def read_tree(cluster: Cluster, access: Access | None = None) -> Documents:
@@ -82,7 +87,18 @@ def reading_of(cluster: Cluster) -> TreeReading:
             business_line=lines.get(queue.business_line_id or 0),
         )
     documents |= _others(cluster)
-    return TreeReading({key: documents[key] for key in sorted(documents)}, {slug: pk for pk, slug in tenants.items()})
+    known = list(CardType.objects.filter(cluster=cluster).select_related("parent"))
+    for card in known:
+        if not card.discovered:
+            documents[key_of("card-type", card.name)] = _set(
+                kind=card.kind, parent=card.parent.name if card.parent else None, resource=card.resource
+            )
+    return TreeReading(
+        {key: documents[key] for key in sorted(documents)},
+        {slug: pk for pk, slug in tenants.items()},
+        frozenset(card.name for card in known),
+        {card.name: card.hardware for card in known if card.last_seen_at is not None},
+    )
 
 
 def queue_document(
@@ -154,7 +170,7 @@ def _limits(cards: _Cards, compute: Mapping[str, Document]) -> Document:
 
 
 def _others(cluster: Cluster) -> Documents:
-    """Classes, declared card types, grants and tide plans."""
+    """Classes, grants and tide plans."""
     documents: Documents = {}
     for row in PriorityClass.objects.filter(cluster=cluster):
         documents[key_of("priority-class", row.name)] = _set(
@@ -162,10 +178,6 @@ def _others(cluster: Cluster) -> Documents:
             global_default=row.global_default,
             preemption_policy=row.preemption_policy,
             value=row.value,
-        )
-    for card in CardType.objects.filter(cluster=cluster, discovered=False).select_related("parent"):
-        documents[key_of("card-type", card.name)] = _set(
-            kind=card.kind, parent=card.parent.name if card.parent else None, resource=card.resource
         )
     for namespace, queue in NamespaceGrant.objects.filter(cluster=cluster).values_list("namespace", "queue__name"):
         documents[key_of("grant", namespace, queue)] = {}
@@ -209,18 +221,20 @@ def tenant_of(key: str, documents: Mapping[str, Document]) -> str | None:
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What the rules of the tree look at besides the intent: hardware, names of cards, and what is in use now."""
+    """What the rules of the tree look at besides the intent: hardware, and what is in use now."""
 
     hardware: Mapping[str, int]
     ratios: Mapping[str, float]
-    card_names: frozenset[str]
     # queue → card → cards in use; a queue without a figure uses nothing that anybody has seen.
     in_use: Mapping[str, Mapping[str, float]]
     live_gangs: Mapping[str, int]
 
 
-def surroundings_of(cluster: Cluster, leaving: Iterable[str] = ()) -> Surroundings:
-    """Read them; ``leaving`` names the queues that are about to be deleted, whose gangs are counted too."""
+def surroundings_of(cluster: Cluster, reading: TreeReading | None = None, leaving: Iterable[str] = ()) -> Surroundings:
+    """Read them, as far as they do not stand in ``reading``.
+
+    ``leaving`` names the queues that are about to be deleted, whose gangs are counted too.
+    """
     names = list(leaving)
     in_use: dict[str, dict[str, float]] = defaultdict(dict)
     for queue, card, milli in QueueUsage.objects.filter(queue__cluster=cluster, allocated__gt=0).values_list(
@@ -233,12 +247,11 @@ def surroundings_of(cluster: Cluster, leaving: Iterable[str] = ()) -> Surroundin
         rows = rows.exclude(state__in=TERMINAL_GANG_STATES)
         gangs = dict(rows.order_by().values_list("queue_name").annotate(count=Count("pk")))
     return Surroundings(
-        hardware=hardware_of(cluster),
+        hardware=hardware_of(cluster) if reading is None else {**reading.hardware, **compute_hardware_of(cluster)},
         ratios={
             ServiceType.INFERENCE.value: float(cluster.overcommit_inference),
             ServiceType.TRAINING.value: float(cluster.overcommit_training),
         },
-        card_names=frozenset(CardType.objects.filter(cluster=cluster).values_list("name", flat=True)),
         in_use=in_use,
         live_gangs=gangs,
     )

@@ -172,10 +172,12 @@ def quota_tree(cluster: Cluster) -> Tree:
 def hardware_of(cluster: Cluster) -> dict[str, int]:
     """What the nodes have. A card type that no node has shown yet is absent: nothing is known of it."""
     seen = CardType.objects.filter(cluster=cluster, last_seen_at__isnull=False)
-    found: dict[str, int] = dict(seen.values_list("name", "hardware"))
+    return {**dict(seen.values_list("name", "hardware")), **compute_hardware_of(cluster)}
+
+
+def compute_hardware_of(cluster: Cluster) -> dict[str, int]:
+    """CPU and memory of the nodes that are there; nothing where none is."""
     nodes = Node.objects.filter(cluster=cluster, gone_at__isnull=True).aggregate(
         cpu=Sum(F("cpu_milli")), memory=Sum(F("memory_mib"))
     )
-    if nodes["cpu"] is not None:
-        found |= {CPU: nodes["cpu"], MEMORY: nodes["memory"]}
-    return found
+    return {} if nodes["cpu"] is None else {CPU: nodes["cpu"], MEMORY: nodes["memory"]}

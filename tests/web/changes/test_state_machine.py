@@ -48,8 +48,9 @@ PLAN = {
 
 def excess(cluster):
     """By how much each sum is exceeded now."""
-    around = surroundings_of(cluster)
-    tree = tree_of(reading_of(cluster).documents, around.hardware, around.ratios)
+    reading = reading_of(cluster)
+    around = surroundings_of(cluster, reading)
+    tree = tree_of(reading.documents, around.hardware, around.ratios)
     return {key: found.excess for key, found in breaches(tree).items()}
 
 

@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from tidesched_web.accounts.selectors import access_of
 from tidesched_web.changes.authority import require_writer
 from tidesched_web.changes.models import CarryAct, CarryState, ChangeObject, ChangeState, QuotaChange
+from tidesched_web.changes.object_differences import ObjectDifference
 from tidesched_web.changes.selectors import row_versions
 from tidesched_web.changes.services.drafting import new_change
 from tidesched_web.changes.services.planning import Plan, require_fresh, require_sound, work_out
@@ -30,6 +31,7 @@ from tidesched_web.common.locking import lock_tree
 from tidesched_web.common.permissions import Access
 from tidesched_web.quota.models import PriorityClass, Queue, QuotaTree
 
+_TOLD_SINGLY = 20
 # Asked to be applied, refused then: it may be asked for again.
 _RETRIED = (ChangeState.DRAFT, ChangeState.APPROVED, ChangeState.FAILED)
 
@@ -145,7 +147,8 @@ def _commit(change: QuotaChange, plan: Plan, *, actor: str, fields: list[str]) -
         raise DomainError("conflict", text, {"reason": str(error).partition("\n")[0]}) from None
     QuotaTree.objects.filter(cluster=cluster).update(version=plan.tree_version + 1)
     sent = bool(plan.objects) and cluster.mode != ClusterMode.OBSERVE
-    _queue_objects(change, plan, sent=sent)
+    rows = _rows_of(plan, cluster)
+    _queue_objects(change, plan, rows, sent=sent)
     change.committed_at, change.tree_version = now, plan.tree_version + 1
     change.applied_at = None if sent else now
     change.request_id = request_context.current().request_id
@@ -157,27 +160,40 @@ def _commit(change: QuotaChange, plan: Plan, *, actor: str, fields: list[str]) -
         undone = QuotaChange.objects.filter(pk=change.rolls_back_id, committed_at__isnull=False)
         undone.update(state=ChangeState.ROLLED_BACK, version=F("version") + 1, updated_at=now)
         _announce_undone(change)
-    _announce_queues(plan, cluster)
+    _announce_queues(rows, cluster)
     if sent:
         transaction.on_commit(wake, robust=True)
     tell(change, "apply", actor=actor, facts=facts)
 
 
-def _queue_objects(change: QuotaChange, plan: Plan, *, sent: bool) -> None:
+def _rows_of(plan: Plan, cluster: Cluster) -> dict[tuple[str, str], tuple[int, int]]:
+    """(kind, name) → key and version of the rows behind the objects, as they are now."""
+    found: dict[tuple[str, str], tuple[int, int]] = {}
+    for kind, model in (("Queue", Queue), ("PriorityClass", PriorityClass)):
+        names = [difference.name for difference in plan.objects if difference.kind == kind]
+        rows = model._base_manager.filter(cluster=cluster, name__in=names) if names else model._base_manager.none()
+        found |= {(kind, name): (pk, version) for name, pk, version in rows.values_list("name", "pk", "version")}
+    return found
+
+
+def _queue_objects(
+    change: QuotaChange, plan: Plan, rows: Mapping[tuple[str, str], tuple[int, int]], *, sent: bool
+) -> None:
     """One row for each object that has to get to the cluster; in mode observe it says that it will not."""
-    names = [found.name for found in plan.objects]
-    queues = Queue.objects.filter(cluster=change.cluster, name__in=names)
-    classes = PriorityClass.objects.filter(cluster=change.cluster, name__in=names)
-    versions = {("Queue", name): version for name, version in queues.values_list("name", "version")}
-    versions |= {("PriorityClass", name): version for name, version in classes.values_list("name", "version")}
+
+    def act(found: ObjectDifference) -> CarryAct:
+        if found.after is None:
+            return CarryAct.DELETE
+        return CarryAct.REPLACE if found.replaced else CarryAct.APPLY
+
     ChangeObject.objects.bulk_create(
         [
             ChangeObject(
                 change=change,
                 kind=found.kind,
                 name=found.name,
-                act=CarryAct.DELETE if found.after is None else CarryAct.REPLACE if found.replaced else CarryAct.APPLY,
-                wanted_version=versions.get((found.kind, found.name), 0),
+                act=act(found),
+                wanted_version=rows.get((found.kind, found.name), (0, 0))[1],
                 state=CarryState.QUEUED if sent else CarryState.SKIPPED,
                 reason="" if sent else "mode observe",
             )
@@ -193,19 +209,17 @@ def _announce_undone(change: QuotaChange) -> None:
     transaction.on_commit(lambda: live.publish("changes", pk, cluster_id=cluster_id), robust=True)
 
 
-def _announce_queues(plan: Plan, cluster: Cluster) -> None:
+def _announce_queues(rows: Mapping[tuple[str, str], tuple[int, int]], cluster: Cluster) -> None:
     """Open pages of queues look again; many at once are told as one event of the cluster's."""
-    names = [found.name for found in plan.objects if found.kind == "Queue"]
-    rows = Queue.objects.filter(cluster=cluster, name__in=names) if len(names) <= 20 else Queue.objects.none()
-    told = list(rows.values_list("pk", "version"))
+    told = [row for (kind, _name), row in rows.items() if kind == "Queue"]
+    told = told if len(told) <= _TOLD_SINGLY else [(0, 0)]
 
     def publish() -> None:
         for pk, version in told:
             live.publish("queues", pk, version, cluster_id=cluster.pk)
-        if not told and names:
-            live.publish("queues", 0, cluster_id=cluster.pk)
 
-    transaction.on_commit(publish, robust=True)
+    if told:
+        transaction.on_commit(publish, robust=True)
 
 
 def apply_due(pk: int) -> QuotaChange | None:

@@ -159,8 +159,8 @@ def work_out(
     if access is not None:
         require_authority(access, reading, after, edits)
     leaving = [parts_of(key)[0] for key, patch in edits.items() if patch is None and kind_of(key) == "queue"]
-    around = surroundings_of(cluster, leaving)
-    faults += references(reading.documents, after, edits, around.card_names)
+    around = surroundings_of(cluster, reading, leaving)
+    faults += references(reading.documents, after, edits, reading.card_names)
     faults += drained(edits, around.live_gangs)
     if not faults:
         faults += breaches(

@@ -9,6 +9,8 @@ from tidesched_web.changes.tree_document import parts_of
 from tidesched_web.clusters.models import CardType
 from tidesched_web.quota.models import PriorityClass, SyncState, TidePlan
 
+_CLASS_FIELDS = ("value", "global_default", "preemption_policy", "description")
+
 
 def write_card_types(rows: Rows) -> None:
     """Declare card types ahead of the nodes that carry them, whole cards before their slices."""
@@ -67,20 +69,7 @@ def write_priority_classes(rows: Rows) -> None:
         rows.row_of[key] = row
         rows.tell(key, row, verb="replace" if replaced else "")
         kept.append(row)
-    counted(kept)
-    PriorityClass.objects.bulk_update(
-        kept,
-        [
-            "value",
-            "global_default",
-            "preemption_policy",
-            "description",
-            "sync_state",
-            "sync_error",
-            "version",
-            "updated_at",
-        ],
-    )
+    counted(kept, [*_CLASS_FIELDS, "sync_state", "sync_error"])
 
 
 def _class_fields(document: dict[str, Any]) -> dict[str, Any]:

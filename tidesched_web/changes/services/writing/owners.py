@@ -36,8 +36,7 @@ def _tenants(rows: Rows) -> None:
             setattr(tenant, name, value)
         rows.row_of[key] = tenant
         rows.tell(key, tenant)
-    counted(found)
-    Tenant.objects.bulk_update(found, ["name", "description", "approval_required", "version", "updated_at"])
+    counted(found, ["name", "description", "approval_required"])
 
 
 def _fields(document: dict[str, Any]) -> dict[str, Any]:
@@ -65,8 +64,7 @@ def _projects(rows: Rows) -> None:
         project.name = changed[key]["name"]
         rows.row_of[key] = project
         rows.tell(key, project)
-    counted(found)
-    Project.objects.bulk_update(found, ["name", "version", "updated_at"])
+    counted(found, ["name"])
 
 
 def _lines(rows: Rows) -> None:
@@ -85,8 +83,7 @@ def _lines(rows: Rows) -> None:
         line = by_pk[known[place[0], place[1]].pk]
         line.name = changed[key]["name"]
         rows.tell(key, line)
-    counted(found)
-    BusinessLine.objects.bulk_update(found, ["name", "version", "updated_at"])
+    counted(found, ["name"])
 
 
 def delete(rows: Rows) -> None:

@@ -11,7 +11,7 @@ from tidesched_web.quota.models import Queue, QueueState, SyncState
 
 _WRITTEN = (
     "tenant", "project", "business_line", "weight", "priority", "reclaimable", "cpu_milli", "memory_mib", "parent",
-    "deserved", "guarantee", "state", "sync_state", "sync_error", "version", "updated_at",
+    "deserved", "guarantee", "state", "sync_state", "sync_error",
 )  # fmt: skip
 
 
@@ -21,12 +21,14 @@ def write(rows: Rows) -> None:
     if not documents:
         return
     owners = _Owners(rows, documents)
+    made = []
     for key, document in rows.made("queue"):
         queue = Queue(cluster=rows.cluster, name=parts_of(key)[0], service_type=document["service_type"])
         _fill(queue, document, owners)
-        queue.save(force_insert=True)
         rows.row_of[key] = queue
-        rows.tell(key, queue)
+        made.append(queue)
+    for queue in Queue.objects.bulk_create(made, batch_size=500):
+        rows.tell(f"queue/{queue.name}", queue)
     changed = dict(rows.changed("queue"))
     names = [parts_of(key)[0] for key in changed]
     found = rows.locked(Queue.objects.filter(cluster=rows.cluster, name__in=names)) if names else []
@@ -36,8 +38,7 @@ def write(rows: Rows) -> None:
         queue.sync_state, queue.sync_error = SyncState.PENDING, ""
         rows.row_of[key] = queue
         rows.tell(key, queue)
-    counted(found)
-    Queue.objects.bulk_update(found, _WRITTEN, batch_size=500)
+    counted(found, _WRITTEN)
 
 
 class _Owners:
