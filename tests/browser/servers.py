@@ -99,6 +99,9 @@ if __name__ == "__main__":
     import django
 
     django.setup()
-    from tests.web.console import world
+    from tests.web.console import world, world_governance
 
-    world.full() if sys.argv[1] == "full" else world.bare()
+    if sys.argv[1] == "full":
+        world_governance.answered(world.full())
+    else:
+        world.bare()
