@@ -48,12 +48,15 @@ class QueueRow:
     waiting: int
     running: int
     starved: bool
+    # Where tide plans make it another quota than the base: card, base, quota that the cluster was told.
+    turned: list[tuple[str, int, int]]
 
 
 def queue_row(queue: Queue) -> QueueRow:
     """Put usage, quota and what waits together; a card with a quota but no use yet is shown with zero."""
     usage = {row["card"]: row for row in queue.usage_rows}  # type: ignore[attr-defined]
-    quota = card_quota_of(queue)
+    own = card_quota_of(queue)
+    quota = own | queue.tide
     waits = waiting_cards_of(queue)
     uses = []
     starved = False
@@ -66,7 +69,8 @@ def queue_row(queue: Queue) -> QueueRow:
         starved = starved or (waiting > 0 and row["allocated"] < limit)
         bar = bars.queue_bar(queue.service_type, limit, row["allocated"], row["inqueue"], waiting=waiting)
         uses.append(CardUse(card, limit, row["allocated"], row["inqueue"], waiting, bar))
-    return QueueRow(queue, uses, queue.waiting_gangs, queue.running_gangs, starved)  # type: ignore[attr-defined]
+    turned = [(card, own.get(card, 0), cards) for card, cards in sorted(queue.tide.items())]
+    return QueueRow(queue, uses, queue.waiting_gangs, queue.running_gangs, starved, turned)  # type: ignore[attr-defined]
 
 
 @page(section="queues", topics="sessions queues usage")
@@ -85,6 +89,7 @@ def queues(this: Page) -> HttpResponse:
                 "state": lambda pair: pair[0].queue.state,
                 "card": lambda pair: pair[1].card,
                 "quota": lambda pair: pair[1].quota / 1000,
+                "base_quota": lambda pair: card_quota_of(pair[0].queue).get(pair[1].card, 0),
                 "allocated": lambda pair: pair[1].allocated / 1000,
                 "inqueue": lambda pair: pair[1].inqueue / 1000,
                 "waiting": lambda pair: pair[1].waiting / 1000,

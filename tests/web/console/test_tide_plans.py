@@ -222,3 +222,12 @@ def test_a_plan_and_its_form_are_the_same():
     }  # fmt: skip
     assert PlanForm.of("p", document, 1).document() == document
     assert PlanForm.read(QueryDict("name=x&version=junk")).version == 0
+
+
+def test_a_queue_says_what_plans_make_of_its_quota(world):
+    Queue.objects.filter(name="maps-route-inference").update(tide={L40S: 20})
+    page = client_of(world.admin).get("/clusters/demo/queues/maps-route-inference/").content.decode()
+    assert "20 instead of 14" in page
+    rows = client_of(world.admin).get("/clusters/demo/queues/?format=csv").content.decode().splitlines()
+    row = next(row for row in rows if row.startswith("maps-route-inference,"))
+    assert ",20.0,14," in row
