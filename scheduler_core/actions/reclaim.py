@@ -7,14 +7,17 @@ cards tested again -> keep it only if the gang can run with it. Source: volcano-
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
-from scheduler_core.actions.allocate import hold_back, is_candidate
+from scheduler_core.actions.allocate import candidates, hold_back
 from scheduler_core.actions.support.admission import renew_promise
 from scheduler_core.actions.support.attempt import Attempt, record
+from scheduler_core.actions.support.claim_story import StoryTeller
+from scheduler_core.actions.support.claims import CompiledClaims, plain_claims
 from scheduler_core.actions.support.placement import place
 from scheduler_core.actions.support.reach import useful_nodes
 from scheduler_core.actions.support.reservations import cool_down, reserve
@@ -23,12 +26,12 @@ from scheduler_core.actions.support.upstream_reclaim import reclaim_as_upstream
 from scheduler_core.actions.support.victim_search import State, Verdicts, VictimSearch
 from scheduler_core.actions.support.victims import Victims
 from scheduler_core.algorithms.victims import Unit
+from scheduler_core.framework.forms import Form
 from scheduler_core.framework.gang_votes import gang_votes
 from scheduler_core.framework.plugin import Action, Argument
 from scheduler_core.framework.quota_room import quota_room
 from scheduler_core.framework.session import Session
-from scheduler_core.model.pod import ServiceType
-from scheduler_core.state.status import Bools, TaskStatus
+from scheduler_core.state.status import CHARGED, PENDING, Bools
 from scheduler_core.state.task_class import TaskClass
 
 
@@ -59,12 +62,17 @@ class Reclaim(Action):
         """Queues and gangs take turns; each gang is tried once."""
         self._victims = Victims(session)
         self._search: VictimSearch | None = None
-        # What nobody could be taken for: for ever in this action (room, quota and candidates only become fewer), or
-        # at one place of the log where the attempt itself had moved something that may be undone.
-        self._hopeless: dict[tuple[int, ServiceType, int], int | None] = {}
-        starving = (g for g in session.gangs.with_tasks_to_place() if self._starves(session, g))
+        # What nobody could be taken for, and why: for ever in this action (room, quota and candidates only become
+        # fewer), or at one place of the log where the attempt itself had moved something that may be undone.
+        self._hopeless: dict[object, tuple[int | None, dict[str, str]]] = {}
+        asks = (candidates(session) & (session.gangs.counts[PENDING] > 0)).nonzero()[0].tolist()
+        starving = [gang for gang in asks if self._starves(session, gang)]
         if session.compat:
             reclaim_as_upstream(session, starving)
+            return
+        forms = plain_claims(session) if _any_has_quota(session, starving) else None
+        if forms is not None:
+            self._serve(session, forms, starving)
             return
         rotation = Rotation(session, starving)
         while (queue := rotation.best_queue()) is not None:
@@ -73,23 +81,46 @@ class Reclaim(Action):
                 continue
             self._reclaim_for(session, rotation.pop(queue))
 
+    def _serve(self, session: Session, forms: dict[str, list[Sequence[Form]]], starving: list[int]) -> None:
+        """The same turns in compiled code."""
+        waiting: Bools = np.zeros(len(session.gangs), dtype=np.bool_)
+        waiting[starving] = True
+        self._search = VictimSearch(session, self._victims)
+        claims = CompiledClaims(session, forms, waiting, self._search, partial(self._shared_state, session))
+        story = StoryTeller(
+            session,
+            self._victims,
+            action=self.name,
+            seconds=float(self.values["reservationSeconds"]),
+            cool=float(self.values["cooldownSeconds"]),
+        )
+        claims.serve(waiting, partial(self._reclaim_for, session), story)
+
+    def _shared_state(self, session: Session, gang: int) -> State | None:
+        """What a gang of equal tasks could gain where, if that holds for its whole kind."""
+        attempt = Attempt(gang, session.statement())
+        task = session.gangs.with_status(gang, PENDING)[0]
+        self._state(session, attempt, session.cluster.class_of(task), [1], task, b"")
+        assert self._search is not None
+        return self._search.known(self._kind(session, attempt, session.cluster.class_of(task), [1], b""))[1]
+
     def _starves(self, session: Session, gang: int) -> bool:
-        if not session.gangs.pending(gang) or session.hooks.refusal("reclaimer", gang) is not None:
-            return False
-        if not is_candidate(session, gang):
+        """A gang that has a task to place, is admitted and valid: may it take back, and does it say that it has to?"""
+        if session.hooks.refusal("reclaimer", gang) is not None:
             return False
         return session.hooks.first_tier_all("job_starving", gang)
 
     def _reclaim_for(self, session: Session, gang: int) -> None:
         """One gang: all its waiting tasks in one statement, kept if the gang can run with what it got."""
         attempt = Attempt(gang, session.statement())
-        by_class: dict[int, list[int]] = {}
+        parts: dict[tuple[int, bytes], list[int]] = {}
         for task in session.pending_tasks(gang):
             pod = session.tasks.pod(task)
             if not session.cluster.class_of(task).best_effort and pod.preemption_policy != "Never":
-                by_class.setdefault(int(session.tasks.cls[task]), []).append(task)
-        for index, tasks in by_class.items():
-            self._reclaim_class(session, attempt, session.cluster.classes[index], tasks)
+                said = b"".join(masks[-1].tobytes() for _, *masks in session.candidates.said_of(task))
+                parts.setdefault((int(session.tasks.cls[task]), said), []).append(task)
+        for (index, said), tasks in parts.items():
+            self._reclaim_class(session, attempt, session.cluster.classes[index], tasks, said)
         self._reprieve(session, attempt)
         kept = bool(attempt.placed) and session.is_pipelined(gang) and not session.needed(gang)
         if not kept:
@@ -107,11 +138,16 @@ class Reclaim(Action):
         if attempt.units:
             lost = {task: self._victims.work_lost(task) for unit in attempt.units for task in unit.members}
             record(session, self.name, attempt, lost)
-            reserve(session, attempt, float(self.values["reservationSeconds"]))
-            cool_down(session, attempt, float(self.values["cooldownSeconds"]))
+            reserve(session, gang, lost, float(self.values["reservationSeconds"]))
+            fallen = session.tasks.gang[[unit.members[0] for unit in attempt.units]].tolist()
+            cool_down(session, fallen, float(self.values["cooldownSeconds"]))
 
-    def _reclaim_class(self, session: Session, attempt: Attempt, cls: TaskClass, tasks: list[int]) -> None:
-        """Place as many of equal tasks as the quota allows, first on free room, then on taken room."""
+    def _reclaim_class(self, session: Session, attempt: Attempt, cls: TaskClass, tasks: list[int], said: bytes) -> None:
+        """Place as many of equal tasks as the quota allows, first on free room, then on taken room.
+
+        Args:
+            said: what plugins say of these tasks beyond their class, for telling claimants apart.
+        """
         queue = session.queue_of(attempt.gang)
         room, limits = quota_room(session, queue, cls, len(tasks))
         wanted = tasks[:room]
@@ -121,15 +157,17 @@ class Reclaim(Action):
             return
         room, limits = quota_room(session, queue, cls, len(wanted))
         # A gang like this one found nobody: this one would find nobody either.
-        key = (queue, session.service_type(attempt.gang), cls.index)
+        key = (queue, session.service_type(attempt.gang), cls.index, said)
         version = len(session.nodes.log) if attempt.statement.operations else None
-        if key in self._hopeless and self._hopeless[key] in (None, len(session.nodes.log)):
+        known = self._hopeless.get(key)
+        if known is not None and known[0] in (None, len(session.nodes.log)):
             session.trace.count("reclaims known to be hopeless")
+            attempt.refused.update(known[1])
             return
-        state = self._state(session, attempt, cls, limits)
+        state = self._state(session, attempt, cls, limits, wanted[0], said)
         count = min(len(wanted), state.most(limits)) if state is not None else 0
         if state is None or not count:
-            self._hopeless[key] = version
+            self._hopeless[key] = (version, {} if state is None else state.rules)
             return
         while count:
             chosen = state.solve(count, limits)
@@ -137,7 +175,7 @@ class Reclaim(Action):
                 count -= 1
                 continue
             if self._search is not None and self._search.protected(chosen):
-                state = self._state(session, attempt, cls, limits)
+                state = self._state(session, attempt, cls, limits, wanted[0], said)
                 if state is None:
                     return
                 continue
@@ -159,31 +197,42 @@ class Reclaim(Action):
             self._forget([int(session.tasks.gang[unit.members[0]]) for unit in chosen])
             count = len(placed)
 
-    def _state(self, session: Session, attempt: Attempt, cls: TaskClass, limits: list[int]) -> State | None:
-        """The search state for the claimant; claimants of one class that may take from the same gangs share it."""
+    def _kind(self, session: Session, attempt: Attempt, cls: TaskClass, limits: list[int], said: bytes) -> object:
+        """What claimants have in common that may take from the same gangs; None for one that is like no other."""
+        if attempt.touched or session.candidates.volatile(cls):
+            return None
+        queue = session.queue_of(attempt.gang)
+        own = queue if session.ledger.queues[queue].reclaimable else -1
+        open_options = tuple(limits) if len(limits) > 1 else (limits[0] > 0,)
+        return cls.index, session.service_type(attempt.gang), own, open_options, said
+
+    def _state(
+        self, session: Session, attempt: Attempt, cls: TaskClass, limits: list[int], task: int, said: bytes
+    ) -> State | None:
+        """The search state for the claimant; claimants of one kind share it.
+
+        Args:
+            task: one of those that are to be placed.
+        """
         if self._search is None:
             self._search = VictimSearch(session, self._victims)
         gang, queue = attempt.gang, session.queue_of(attempt.gang)
-        reclaimer = session.gangs.with_status(gang, TaskStatus.PENDING)[0]
+        key = self._kind(session, attempt, cls, limits, said)
+        there, state = self._search.known(key)
+        if not there:
+            shared: list[bool] = []
 
-        def ask(candidates: Bools) -> Verdicts:
-            verdict = gang_votes(session.hooks, "reclaimable", gang, candidates)
-            shared.append(verdict is not None)
-            return verdict or session.hooks.victims("reclaimable", reclaimer, self._in_order(session, candidates))
+            def ask(candidates: Bools) -> Verdicts:
+                verdict = gang_votes(session.hooks, "reclaimable", gang, candidates)
+                shared.append(verdict is not None)
+                return verdict or session.hooks.victims("reclaimable", task, self._in_order(session, candidates))
 
-        shared: list[bool] = []
-        key: object = None
-        if not attempt.touched and not session.candidates.volatile(cls):
-            own = queue if session.ledger.queues[queue].reclaimable else -1
-            open_options = tuple(limits) if len(limits) > 1 else (limits[0] > 0,)
-            key = (cls.index, session.service_type(gang), own, open_options)
-        useful = useful_nodes(session, cls, limits)
-        state = self._search.state(key, cls, useful, limits, queue, ask)
-        if shared == [False]:
-            self._search.unshare(key)
+            state = self._search.state(key, cls, useful_nodes(session, cls, limits, task), limits, queue, ask)
+            if shared == [False]:
+                self._search.unshare(key)
         if state is not None:
             attempt.verdict = state.verdict
-            attempt.refused.update({refusal.gang: refusal.rule for refusal in state.refused()})
+            attempt.refused.update(state.rules)
         return state
 
     def _in_order(self, session: Session, gangs: Bools) -> list[int]:
@@ -228,9 +277,42 @@ class Reclaim(Action):
         """Do the whole attempt again with these victims; on failure the statement is left as it was."""
         before = list(attempt.statement.operations)
         attempt.statement.rollback(0)
-        self._evict(session, attempt, units)
-        if all(place(session, attempt.statement, task) is not None for task in attempt.placed):
-            return True
-        attempt.statement.rollback(0)
+        if _whole_or_spared(session, units):
+            self._evict(session, attempt, units)
+            if all(place(session, attempt.statement, task) is not None for task in attempt.placed):
+                return True
+            attempt.statement.rollback(0)
         attempt.statement.repeat(before)
         return False
+
+
+def _any_has_quota(session: Session, gangs: list[int]) -> bool:
+    """Whether the quota of some gang's queue has room for one of its tasks; nobody else moves anything."""
+    known: dict[tuple[int, int], bool] = {}
+    for gang in gangs:
+        queue = session.queue_of(gang)
+        for cls in session.classes_of(gang):
+            key = queue, cls.index
+            if key not in known:
+                known[key] = quota_room(session, queue, cls, 1)[0] > 0
+            if known[key]:
+                return True
+    return False
+
+
+def _whole_or_spared(session: Session, units: list[Unit]) -> bool:
+    """Each gang falls whole, or loses only single members that it can spare, all units counted together.
+
+    What was left of a gang after some of its members were taken alone goes with them or not at all.
+    """
+    leaving: dict[int, list[Unit]] = {}
+    for unit in units:
+        leaving.setdefault(int(session.tasks.gang[unit.members[0]]), []).append(unit)
+    gangs = session.gangs
+    for gang, parts in leaving.items():
+        count = sum(len(unit.members) for unit in parts)
+        if count == int(gangs.counts[CHARGED, gang].sum()):
+            continue
+        if not all(unit.spare for unit in parts) or count > gangs.ready(gang) - gangs.least[gang]:
+            return False
+    return True

@@ -14,9 +14,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from scheduler_core.actions.support.attempt import total
+from scheduler_core.actions.support.attempt import cards_of, total
 from scheduler_core.actions.support.guards import Guards
-from scheduler_core.actions.support.victims import cards_of
 from scheduler_core.framework.disruption_budgets import DisruptionBudgets
 from scheduler_core.framework.plugin import Action
 from scheduler_core.framework.session import Session

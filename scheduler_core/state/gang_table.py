@@ -107,14 +107,13 @@ class GangTable:
 
     def with_status(self, gang: int, *statuses: int) -> list[int]:
         """Its members in one of the statuses, by name."""
-        status, keys = self._tasks.status, self._tasks.keys
-        if len(statuses) == 1:
-            only = statuses[0]
-            found = [t for t in self.members(gang) if status[t] == only]
-        else:
-            found = [t for t in self.members(gang) if int(status[t]) in statuses]
+        members = self.member[self.start[gang] : self.start[gang + 1]]
+        # As plain integers: comparing with members of the enum costs more than all the rest.
+        wanted = [int(status) for status in statuses]
+        there = self._tasks.status[members].tolist()
+        found: list[int] = [t for t, status in zip(members.tolist(), there, strict=True) if status in wanted]
         if len(found) > 1:
-            found.sort(key=keys.__getitem__)
+            found.sort(key=self._tasks.keys.__getitem__)
         return found
 
     def with_tasks_to_place(self) -> list[int]:

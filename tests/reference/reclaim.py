@@ -101,6 +101,17 @@ def _compatible(chosen):
     )
 
 
+def breaks_a_gang(world, units):
+    """Some gang would lose part of itself, and more than the members that it can spare one by one."""
+    for name in {unit["gang"] for unit in units}:
+        parts = [unit for unit in units if unit["gang"] == name]
+        going = sum(len(unit["tasks"]) for unit in parts)
+        spare = count(world, name, READY) - world["gangs"][name].min_member
+        if going < count(world, name, CHARGED) and (going > spare or not all(unit["spare"] for unit in parts)):
+            return True
+    return False
+
+
 def _room(world, task, chosen, nodes, quota):
     """How many tasks fit on the nodes that the chosen units leave, within the quota of each card type."""
     leaving = [t for unit in chosen for t in unit["tasks"]]

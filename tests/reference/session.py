@@ -10,7 +10,7 @@ from tests.reference.keeping import elect, reserve, shuffle
 from tests.reference.placement import admitted, allows, curable, on, place, take
 from tests.reference.policy import FOUNDING, install, options_of
 from tests.reference.quota import elastic, minimum, renew
-from tests.reference.reclaim import choose_victims, units_near
+from tests.reference.reclaim import breaks_a_gang, choose_victims, units_near
 from tests.reference.startable import DryRun
 from tests.reference.taking import TAKING
 from tests.reference.world import (
@@ -351,10 +351,11 @@ def _again(world, changes, units, placed):
     old = [(task, (task["status"], task["node"], task["card"], task["indices"])) for task, _ in changes]
     before = list(changes)
     undo(changes)
-    _evict(units, changes)
-    if all(place(world, task, changes) for task in placed):
-        return True
-    undo(changes)
+    if not breaks_a_gang(world, units):
+        _evict(units, changes)
+        if all(place(world, task, changes) for task in placed):
+            return True
+        undo(changes)
     for task, (status, node, card, indices) in old:
         put(task, status, node, card, indices)
     changes += before

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from scheduler_core.actions.support.victims import cards_of
+from collections.abc import Sequence
+
+import msgspec
+
 from scheduler_core.algorithms.victims import Unit
 from scheduler_core.framework.combine import Verdict
 from scheduler_core.framework.gang_votes import GangVerdict
 from scheduler_core.framework.session import Session
 from scheduler_core.framework.statement import Statement
-from scheduler_core.model.decision import Eviction, Reclaim, ReclaimVictimGang, Refusal, VictimRole
+from scheduler_core.model.decision import Eviction, Reclaim, ReclaimVictimGang, Refusal, VictimRole, Vote
 from scheduler_core.model.resources import Amount
 
 # A record names at most so many candidates that were refused; in a large cluster nearly everybody is one.
-_MAX_REFUSED = 100
+MAX_REFUSED = 100
 
 
 class Attempt:
@@ -34,6 +37,22 @@ class Attempt:
         self.touched: dict[int, None] = {}
 
 
+class Fall(msgspec.Struct, frozen=True, gc=False):
+    """Who leaves for whom, task by task.
+
+    Attributes:
+        gang: the reclaimer. backed: its tasks that needed somebody to leave.
+        leaving: tasks. over: whether a card of each is taken over by one of ``backed``.
+        lost: work that each loses, milli-cards x milliseconds.
+    """
+
+    gang: int
+    backed: Sequence[int]
+    leaving: Sequence[int]
+    over: Sequence[bool]
+    lost: Sequence[int]
+
+
 def record(
     session: Session, action: str, attempt: Attempt, work_lost: dict[int, int], *, rule: str = "", verb: str = ""
 ) -> None:
@@ -43,60 +62,84 @@ def record(
         work_lost: milli-cards x milliseconds that each leaving task loses.
         rule, verb: what allowed it and what was done, in words; empty = reclaim's.
     """
-    tasks, names = session.tasks, session.gangs.names
-    reclaimer = names[attempt.gang]
-    queue = session.ledger.queues[session.queue_of(attempt.gang)].name
     taken = {place for task in attempt.backed for place in _cards_held(session, task)}
-    nodes = {int(tasks.node[task]) for task in attempt.backed}
-    by_gang: dict[str, list[int]] = {}
-    for unit in attempt.units:
-        by_gang.setdefault(unit.gang, []).extend(unit.members)
-    needed = total(session, attempt.backed)
+    leaving = [task for unit in attempt.units for task in unit.members]
+    over = [not taken.isdisjoint(_cards_held(session, task)) for task in leaving]
+    fall = Fall(attempt.gang, attempt.backed, leaving, over, [work_lost[task] for task in leaving])
+    votes = attempt.verdict.votes if attempt.verdict is not None else ()
+    refused = tuple(Refusal(gang, why) for gang, why in sorted(attempt.refused.items())[:MAX_REFUSED])
+    write_down(session, action, fall, rule=rule, verb=verb, votes=votes, refused=refused)
+
+
+def write_down(
+    session: Session,
+    action: str,
+    fall: Fall,
+    *,
+    rule: str = "",
+    verb: str = "",
+    votes: tuple[Vote, ...] = (),
+    refused: tuple[Refusal, ...] = (),
+) -> None:
+    """Add the evictions and the reclaim to the trace; see :func:`record`."""
+    tasks, gangs, trace = session.tasks, session.gangs, session.trace
+    keys, pods, names = tasks.keys, tasks.pods, gangs.names
+    reclaimer, queue = names[fall.gang], session.ledger.queues[session.queue_of(fall.gang)].name
+    needed = total(session, fall.backed)
     what = ", ".join(f"{milli / 1000:g} x {card}" for card, milli in sorted(needed.cards.items())) or "cpu and memory"
+    reason = f"{reclaimer} in queue {queue} {verb or 'takes back'} {what}"
+    by_gang: dict[int, list[int]] = {}
+    for place, gang in enumerate(tasks.gang[list(fall.leaving)].tolist()):
+        by_gang.setdefault(gang, []).append(place)
+    leaving, over, lost = fall.leaving, fall.over, fall.lost
     victims = []
-    for name, members in sorted(by_gang.items()):
-        gang = int(tasks.gang[members[0]])
-        members.sort(key=tasks.keys.__getitem__)
+    for gang in sorted(by_gang, key=names.__getitem__) if len(by_gang) > 1 else by_gang:
+        places = sorted(by_gang[gang], key=lambda place: keys[leaving[place]])
+        members = [leaving[place] for place in places]
         # The victims proper are those whose very cards are taken over; where no card is in play, those on the nodes.
-        chosen = [task for task in members if not taken.isdisjoint(_cards_held(session, task))]
-        chosen = chosen or [task for task in members if int(tasks.node[task]) in nodes] or members[:1]
+        chosen = [leaving[place] for place in places if over[place]]
+        if not chosen:
+            nodes = set(tasks.node[list(fall.backed)].tolist())
+            chosen = [task for task in members if int(tasks.node[task]) in nodes] or members[:1]
+        name = names[gang]
         for task in members:
-            session.trace.evictions.append(
+            pod = pods[task]
+            assert pod is not None
+            trace.evictions.append(
                 Eviction(
-                    pod=tasks.keys[task],
-                    node=tasks.pod(task).node,
+                    pod=keys[task],
+                    node=pod.node,
                     gang=name,
                     reclaimer=reclaimer,
                     action=action,
                     role=VictimRole.VICTIM if task in chosen else VictimRole.SIBLING,
-                    reason=f"{reclaimer} in queue {queue} {verb or 'takes back'} {what}",
+                    reason=reason,
                 )
             )
         victims.append(
             ReclaimVictimGang(
                 gang=name,
-                queue=session.group(gang).queue,
-                pods=tuple(tasks.keys[task] for task in members),
-                cards=cards_of(session, tuple(members)),
-                work_lost_card_seconds=round(sum(work_lost[task] for task in members) / 1_000_000, 3),
+                queue=gangs.groups[gang].queue,
+                pods=tuple([keys[task] for task in members]),
+                cards=cards_of(session, members),
+                work_lost_card_seconds=round(sum([lost[place] for place in places]) / 1_000_000, 3),
             )
         )
-    verdict = attempt.verdict
-    session.trace.reclaims.append(
+    trace.reclaims.append(
         Reclaim(
             reclaimer=reclaimer,
             queue=queue,
             action=action,
             needed=needed,
-            freed=total(session, [task for members in by_gang.values() for task in members]),
+            freed=total(session, leaving),
             victims=tuple(victims),
             rule=rule
             or (
-                f"{session.service_type(attempt.gang).value} takes back from training within its own quota: "
+                f"{session.service_type(fall.gang).value} takes back from training within its own quota: "
                 "whole gangs, lowest priority first, then least work lost"
             ),
-            votes=verdict.votes if verdict is not None else (),
-            refused=tuple(Refusal(gang, rule) for gang, rule in sorted(attempt.refused.items())[:_MAX_REFUSED]),
+            votes=votes,
+            refused=refused,
         )
     )
 
@@ -107,11 +150,23 @@ def _cards_held(session: Session, task: int) -> list[tuple[int, int, int]]:
     return [(node, card, index) for index in session.tasks.indices[task]]
 
 
-def total(session: Session, tasks: list[int]) -> Amount:
+def total(session: Session, tasks: Sequence[int]) -> Amount:
     """CPU, memory and cards of tasks that have a place."""
-    classes = [session.cluster.class_of(task) for task in tasks]
-    return Amount(
-        sum(cls.cpu_milli for cls in classes),
-        sum(cls.memory_mib for cls in classes),
-        cards_of(session, tuple(tasks)),
-    )
+    classes = session.cluster.classes.classes
+    cpu = memory = 0
+    for index in session.tasks.cls[list(tasks)].tolist():
+        cls = classes[index]
+        cpu += cls.cpu_milli
+        memory += cls.memory_mib
+    return Amount(cpu, memory, cards_of(session, tasks))
+
+
+def cards_of(session: Session, tasks: Sequence[int]) -> dict[str, int]:
+    """Milli-cards by type that tasks hold."""
+    cards: dict[str, int] = {}
+    names, classes = session.axes.cards, session.cluster.classes.classes
+    at = tasks if isinstance(tasks, list) else list(tasks)
+    for card, index in zip(session.tasks.card[at].tolist(), session.tasks.cls[at].tolist(), strict=True):
+        if card >= 0:
+            cards[names[card]] = cards.get(names[card], 0) + classes[index].milli
+    return cards

@@ -35,4 +35,4 @@ def keep(
     if attempt.units:
         record(session, action, attempt, lost, rule=rule, verb=verb)
         if seconds:
-            reserve(session, attempt, seconds)
+            reserve(session, gang, lost, seconds)

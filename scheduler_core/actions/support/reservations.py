@@ -5,7 +5,8 @@ Source: traps 13, pitfall 8 of the semantics, contracts 3.
 
 from __future__ import annotations
 
-from scheduler_core.actions.support.attempt import Attempt
+from collections.abc import Iterable
+
 from scheduler_core.actions.support.placement import allowed_options
 from scheduler_core.framework.candidates import Spot
 from scheduler_core.framework.session import Session
@@ -39,34 +40,41 @@ def settle_promises(session: Session, statement: Statement, gang: int) -> None:
             statement.allocate(task, spot.node, spot.card, spot.indices)
 
 
-def reserve(session: Session, attempt: Attempt, seconds: float) -> None:
-    """Promise the places of a reclaim beyond this session, each with the pods that must leave it first."""
-    leaving: dict[int, list[str]] = {}
-    for unit in attempt.units:
-        for task in unit.members:
-            leaving.setdefault(int(session.tasks.node[task]), []).append(session.tasks.keys[task])
-    for task in session.gangs.with_status(attempt.gang, TaskStatus.PIPELINED):
-        place, pod = session.cluster.place_of(task), session.tasks.keys[task]
-        if pod in session.reservations:
+def reserve(session: Session, gang: int, leaving: Iterable[int], seconds: float) -> None:
+    """Promise a gang the places of its reclaim beyond this session, each with the pods that must leave it first.
+
+    Args:
+        leaving: tasks that leave for it.
+    """
+    tasks, axes, kept, now = session.tasks, session.axes, session.reservations, session.now
+    victims: dict[int, list[str]] = {}
+    for task in leaving:
+        victims.setdefault(int(tasks.node[task]), []).append(tasks.keys[task])
+    leave = {node: tuple(sorted(names)) for node, names in victims.items()}
+    name = session.gangs.names[gang]
+    for task in session.gangs.with_status(gang, TaskStatus.PIPELINED):
+        pod = tasks.keys[task]
+        if pod in kept:
             continue
-        session.reservations[pod] = Reservation(
+        node, card = int(tasks.node[task]), int(tasks.card[task])
+        kept[pod] = Reservation(
             pod=pod,
-            gang=session.gangs.names[attempt.gang],
-            node=session.axes.nodes[place.node],
-            card=session.axes.cards[place.card] if place.card >= 0 else "",
-            card_indices=place.indices,
-            victims=tuple(sorted(leaving.get(place.node, ()))),
-            made=session.now,
-            expires=session.now + seconds,
+            gang=name,
+            node=axes.nodes[node],
+            card=axes.cards[card] if card >= 0 else "",
+            card_indices=tasks.indices[task],
+            victims=leave.get(node, ()),
+            made=now,
+            expires=now + seconds,
         )
 
 
-def cool_down(session: Session, attempt: Attempt, seconds: float) -> None:
+def cool_down(session: Session, gangs: Iterable[int], seconds: float) -> None:
     """Leave gangs that fall alone for a while once they are back, whatever name their PodGroup has then."""
     if seconds <= 0:
         return
     lasting = session.cluster.workspace.lasting_names
-    for gang in sorted({int(session.tasks.gang[unit.members[0]]) for unit in attempt.units}):
+    for gang in sorted(set(gangs)):
         if session.group(gang).evicted_policy not in _ENDS:
             session.trace.cooling[lasting[gang]] = Rest(
                 gang=lasting[gang],

@@ -129,11 +129,7 @@ class CompiledTurns:
             place: one turn of a gang that is not plain; True = it waits for another turn.
         """
         session, gangs, turns, rules = self._session, self._gangs, self._turns, self._rules
-        ready: Bools = session.gangs.ready_count >= session.gangs.min_member
-        for gang in np.flatnonzero(waiting & ~turns.plain).tolist():
-            ready[gang] = self._goes_late(gang)
-        push_all(gangs, turns, rules, np.flatnonzero(waiting).astype(np.int32), ready)
-        self._renew_shares()
+        self._line_up(waiting)
         serve = partial(
             take_turns,
             self._nodes,
@@ -158,6 +154,15 @@ class CompiledTurns:
         self._tell()
         # A gang that keeps what it got needs nothing more for its minimum.
         withdraw_promises(session, turns.kept)
+
+    def _line_up(self, waiting: Bools) -> None:
+        """Put the gangs in their queues' lines."""
+        session, turns = self._session, self._turns
+        ready: Bools = session.gangs.ready_count >= session.gangs.min_member
+        for gang in np.flatnonzero(waiting & ~turns.plain).tolist():
+            ready[gang] = self._goes_late(gang)
+        push_all(self._gangs, turns, self._rules, np.flatnonzero(waiting).astype(np.int32), ready)
+        self._renew_shares()
 
     def _goes_late(self, gang: int) -> bool:
         return any(form.of_gang(gang) for form in self._ready_keys)

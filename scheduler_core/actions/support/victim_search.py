@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import msgspec
 import numpy as np
@@ -19,9 +20,11 @@ from scheduler_core.algorithms.victims_choice import Choice, new_choice
 from scheduler_core.algorithms.victims_field import Tasks, free_cards, gangs_on, load_all, load_unit, make_pieces
 from scheduler_core.algorithms.victims_heap import Heap, new_heap
 from scheduler_core.algorithms.victims_room import (
+    FIRST,
     FREES_CPU,
     FREES_MILLI,
     GANG,
+    LAST,
     LEVEL,
     NEVER,
     PLENTY,
@@ -88,6 +91,7 @@ class VictimSearch:
         self._session, self._victims = session, victims
         tasks, gangs, cards = session.tasks, session.gangs, session.cards
         self._columns = columns = _gang_columns(session)
+        self.lenient = columns.lenient
         queues, classes = session.ledger.queues, session.cluster.classes
         reclaimable = np.array([queue.reclaimable for queue in queues] + [False], dtype=np.bool_)
         priority = np.array([queue.priority for queue in queues] + [0], dtype=np.int64)
@@ -95,9 +99,9 @@ class VictimSearch:
         self.barred |= gangs.counts[ALLOCATED] > 0
         self.barred[victims.resting()] = True
         self._queue_priorities, place = np.unique(priority, return_inverse=True)
-        self._level: Ints = place[gangs.queue] * max(1, len(columns.priorities)) + columns.rank
+        self.level_of: Ints = place[gangs.queue] * max(1, len(columns.priorities)) + columns.rank
         spare = np.where(columns.lenient, np.maximum(gangs.ready_count - gangs.min_member, 0), 0)
-        alone, self._whole, units = self._number(spare)
+        alone, self.whole, units = self._number(spare)
         kinds = np.array([(c.milli, c.cpu_milli, c.share or 1000) for c in classes.classes], dtype=np.int64)
         there = np.flatnonzero(tasks.live & CHARGED[tasks.status] & (tasks.gang >= 0))
         columns_of_tasks = Tasks(
@@ -105,17 +109,19 @@ class VictimSearch:
             tasks.protected, kinds.reshape(-1, 3),
         )  # fmt: skip
         pieces, start, unit_piece = make_pieces(
-            columns_of_tasks, float(session.now), len(session.nodes), self._whole, units
+            columns_of_tasks, float(session.now), len(session.nodes), self.whole, units
         )
         requests = np.stack([cls.request for cls in classes.classes])
         card_at = np.stack([cards.start, cards.count], axis=2).astype(np.int64)
         self.field = Field(
             pieces, start, units, unit_piece, requests, session.nodes.future, card_at, np.zeros_like(cards.used)
         )
-        load_all(self.field, tasks.status, CHARGED, RUNNING, self.barred, self._level)
+        load_all(self.field, tasks.status, CHARGED, RUNNING, self.barred, self.level_of)
         self._place = -1
         self._states: dict[object, State | None] = {}
         self.choices: dict[int, Choice] = {}
+        # How often somebody was barred on the way, so that what was found before has to be looked for again.
+        self.bars = 0
 
     def _number(self, spare: Ints) -> tuple[Index, Ints, Ints]:
         """Number the units in the order of their names: (unit of each single member, of each whole gang, the table)."""
@@ -160,11 +166,11 @@ class VictimSearch:
 
     def rank_of(self, gangs: Ints) -> Ints:
         """int64: the level of gangs, as a place in the order of levels."""
-        return self._level[gangs]
+        return self.level_of[gangs]
 
     def work_of_gangs(self, gangs: Ints) -> Ints:
         """int64: work that is lost when whole gangs leave."""
-        lost: Ints = self.field.units[self._whole[gangs], WORK]
+        lost: Ints = self.field.units[self.whole[gangs], WORK]
         return lost
 
     def rule(self, gang: int, queue: int) -> str | None:
@@ -173,18 +179,27 @@ class VictimSearch:
 
     def forget(self, gang: int) -> None:
         """The gang has changed: bring its units up to date."""
-        session, unit = self._session, int(self._whole[gang])
+        session, unit = self._session, int(self.whole[gang])
         if session.gangs.count(gang, ALLOCATED):
             self.barred[gang] = True
         if self._columns.lenient[gang]:
             self.field.units[unit, SPARE] = max(0, session.gangs.ready(gang) - session.gangs.least[gang])
-        load_unit(self.field, unit, session.tasks.status, CHARGED, RUNNING, self.barred, self._level)
+        load_unit(self.field, unit, session.tasks.status, CHARGED, RUNNING, self.barred, self.level_of)
 
     def bar(self, gang: int) -> None:
         """A rule was found that keeps the gang for the rest of the action."""
         self.barred[gang] = True
+        self.bars += 1
         self.forget(gang)
         self._states.clear()
+
+    def tasks_of(self, unit: int) -> list[int]:
+        """The tasks of a unit, those of a whole gang that have left before included."""
+        field = self.field
+        found: list[int] = field.pieces[
+            field.unit_piece[field.units[unit, FIRST] : field.units[unit, LAST]], TASK
+        ].tolist()
+        return found
 
     def unit(self, number: int) -> Unit:
         """A unit as a record speaks of it."""
@@ -197,7 +212,7 @@ class VictimSearch:
             spare = 0
         else:
             members, label = (single,), f"{name} {session.tasks.keys[single]}"
-        return Unit(label, name, self.level(int(self._level[gang])), work, milli or cpu, members, spare)
+        return Unit(label, name, self.level(int(self.level_of[gang])), work, milli or cpu, members, spare)
 
     def rank_of_level(self, level: tuple[int, int]) -> int:
         """Place of a level in the order of levels."""
@@ -236,12 +251,14 @@ class VictimSearch:
             queue: the reclaimer's, which takes from others only.
             ask: the plugins' answer about candidate gangs, bool (G,).
         """
-        if key is not None and key in self._states:
-            return self._states[key]
         made = State(self, self._session, cls, useful, limits, queue, ask) if useful.any() else None
         if key is not None:
             self._states[key] = made
         return made
+
+    def known(self, key: object) -> tuple[bool, State | None]:
+        """Whether there is a state for this kind of claimant, and the state."""
+        return (True, self._states[key]) if key is not None and key in self._states else (False, None)
 
     def unshare(self, key: object) -> None:
         """The state depends on more than its key says."""
@@ -281,13 +298,13 @@ class State:
         else:
             self.allowed = candidates
             ok = candidates[field.units[:, GANG]] & _allowed_units(search, self.verdict)
-        self._ask = search.ask(cls, nodes, ok)
+        self.ask = search.ask(cls, nodes, ok)
         options = max(1, len(cls.cards))
         self._choice = search.choice(options)
         # With one option its limit is kept to at the end; several share a node's cpu, so it matters how far each goes.
         self._bounds: Ints = np.array([PLENTY] if options == 1 else limits, dtype=np.int64)
-        ranks = np.unique(search.rank_of(np.unique(field.units[ok, GANG]))).tolist()
-        self._levels: dict[int, Level | None] = dict.fromkeys(ranks)
+        self.ranks: list[int] = np.unique(search.rank_of(np.unique(field.units[ok, GANG]))).tolist()
+        self._levels: dict[int, Level | None] = dict.fromkeys(self.ranks)
         self._queue = queue
         self._refused: tuple[Refusal, ...] | None = None if self.near.any() else ()
 
@@ -312,10 +329,10 @@ class State:
         if changed is None or len(changed) * _REPAIR_SHARE > nodes:
             changed = np.arange(nodes, dtype=np.int64)
         room = np.empty((len(changed), len(self._bounds)), dtype=np.int64)
-        capacity_of_all(self._search.field, self._ask, self._bounds, rank, changed, room)
+        capacity_of_all(self._search.field, self.ask, self._bounds, rank, changed, room)
         level.sums += room.sum(axis=0) - level.room[changed].sum(axis=0)
         level.room[changed] = room
-        fill_heap(self._search.field, self._ask, self._choice, rank, level.heap, changed, len(changed))
+        fill_heap(self._search.field, self.ask, self._choice, rank, level.heap, changed, len(changed))
         level.place = len(log)
         return level
 
@@ -325,7 +342,7 @@ class State:
             search, session = self._search, self._session
             field, verdict = search.field, self.verdict
             taken: Bools = np.zeros_like(self.near)
-            taken[field.units[self._ask.ok & (field.units[:, LEVEL] < NEVER), GANG]] = True
+            taken[field.units[self.ask.ok & (field.units[:, LEVEL] < NEVER), GANG]] = True
             gangs = np.flatnonzero(self.near & ~taken)
             order = np.lexsort((gangs, search.work_of_gangs(gangs), search.rank_of(gangs)))
             self._refused = tuple(
@@ -334,6 +351,16 @@ class State:
             )
         return self._refused
 
+    @cached_property
+    def rules(self) -> dict[str, str]:
+        """The same by gang; not to be changed."""
+        return {refusal.gang: refusal.rule for refusal in self.refused()}
+
+    @cached_property
+    def by_name(self) -> tuple[Refusal, ...]:
+        """The same by name."""
+        return tuple(sorted(self.refused(), key=lambda refusal: refusal.gang))
+
     def passed_over(self, chosen: list[Unit]) -> tuple[Refusal, ...]:
         """The cheapest gangs that may be taken, cost less than the chosen ones, and were not: they free too little."""
         session, units = self._session, self._search.field.units
@@ -341,7 +368,7 @@ class State:
         top = max(self._search.rank_of_level(unit.level) for unit in chosen)
         work = sum(unit.work for unit in chosen)
         level = units[:, LEVEL]
-        found = self._ask.ok & (units[:, UNIT_TASK] < 0) & (level <= top) & ((level < top) | (units[:, WORK] < work))
+        found = self.ask.ok & (units[:, UNIT_TASK] < 0) & (level <= top) & ((level < top) | (units[:, WORK] < work))
         taken = {unit.gang for unit in chosen}
         at = np.flatnonzero(found)
         order = at[np.lexsort((at, units[at, WORK], level[at]))][: MOST_PASSED_OVER + len(taken)]
@@ -363,7 +390,7 @@ class State:
                 continue
             found = solve(
                 self._search.field,
-                self._ask,
+                self.ask,
                 at_most,
                 self._choice,
                 rank,

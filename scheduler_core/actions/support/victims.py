@@ -96,14 +96,3 @@ class Victims:
         if math.isnan(started):
             started = tasks.pod(task).created
         return max(0, round((self._session.now - started) * 1000)) * self._session.cluster.class_of(task).milli
-
-
-def cards_of(session: Session, tasks: tuple[int, ...]) -> dict[str, int]:
-    """Milli-cards by type that tasks hold."""
-    cards: dict[str, int] = {}
-    for task in tasks:
-        card = int(session.tasks.card[task])
-        if card >= 0:
-            name = session.axes.cards[card]
-            cards[name] = cards.get(name, 0) + session.cluster.class_of(task).milli
-    return cards

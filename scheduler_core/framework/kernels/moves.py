@@ -69,7 +69,7 @@ def put(
         nodes.now[row, node] = min(idle, future)
     if card >= 0:
         share = classes.share[cls]
-        _put_cards(cards, tasks, task, card, node, sign * (share or MILLI), promised)
+        put_cards(cards, tasks, task, card, node, sign * (share or MILLI), promised)
     log.nodes[log.length[0]] = node
     log.length[0] += 1
     status = PIPELINED if promised else ALLOCATED
@@ -89,7 +89,7 @@ def put(
 
 
 @compiled_loop
-def _put_cards(cards: Cards, tasks: Tasks, task: int, card: int, node: int, each: int, promised: bool) -> None:
+def put_cards(cards: Cards, tasks: Tasks, task: int, card: int, node: int, each: int, promised: bool) -> None:
     """Change the single cards of one type on one node, and what is left of them."""
     first = cards.start[card, node]
     whole_now, whole_future, best_now, best_future, left_now, left_future = 0, 0, 0, 0, 0, 0

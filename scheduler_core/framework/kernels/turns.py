@@ -185,20 +185,20 @@ def _place_gang(
         cls = tasks.cls[task]
         if tasks.status[task] != PENDING or turns.failed[cls] == turn:
             continue
-        if _place_task(nodes, cards, classes, tasks, gangs, ledger, quota, scores, views, log, rules, task):
+        if place_task(nodes, cards, classes, tasks, gangs, ledger, quota, scores, views, log, rules, task):
             turns.undo[placed] = task
             placed += 1
             if is_ready(gangs, rules, gang):
                 break
         else:
             turns.failed[cls] = turn
-            if _needed(gangs, gang) > _left(tasks, turns, gang):
+            if needed(gangs, gang) > _left(tasks, turns, gang):
                 break
     reached = is_ready(gangs, rules, gang)
-    if _needed(gangs, gang) == 0:
+    if needed(gangs, gang) == 0:
         if not reached:
             for i in range(placed):
-                _hold(nodes, cards, classes, tasks, gangs, ledger, log, turns.undo[i])
+                hold(nodes, cards, classes, tasks, gangs, ledger, log, turns.undo[i])
         turns.kept[gang] = True
         return placed > 0
     for i in range(placed - 1, -1, -1):
@@ -209,7 +209,7 @@ def _place_gang(
 
 
 @compiled_loop
-def _needed(gangs: Gangs, gang: int) -> int:
+def needed(gangs: Gangs, gang: int) -> int:
     """How many more members it takes to reach minMember, promised ones counted as there."""
     return int(max(0, gangs.least[gang] - gangs.ready[gang] - gangs.counts[PIPELINED, gang]))
 
@@ -235,7 +235,7 @@ def _has_more(tasks: Tasks, turns: Turns, gang: int) -> bool:
 
 
 @compiled_loop
-def _hold(
+def hold(
     nodes: Nodes, cards: Cards, classes: Classes, tasks: Tasks, gangs: Gangs, ledger: Ledger, log: Log, task: int
 ) -> None:
     """What the gang could have at once becomes a promise too: nobody of it starts yet."""
@@ -246,7 +246,7 @@ def _hold(
 
 
 @compiled_loop
-def _place_task(
+def place_task(
     nodes: Nodes,
     cards: Cards,
     classes: Classes,

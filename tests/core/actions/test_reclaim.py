@@ -344,3 +344,12 @@ def test_nobody_falls_where_a_taint_keeps_the_reclaimer_out():
     job = gang("job", 1, 4, "training", on=["n1"], tolerations=(Toleration(key="dedicated", operator="Exists"),))
     result = decide(snapshot([tainted], QUEUES, job, service("svc", 1, 4)))
     assert not result.evictions
+
+
+def test_what_a_gang_can_spare_is_counted_over_all_kinds_of_tasks():
+    """The first kind takes the one member that the gang can do without, the second all the others: none may stay."""
+    victim = gang("job", 4, 1, "training", on=["n1", "n2", "n2", "n2"], least=3, policy=EvictedPolicy.NONE)
+    group, (one, two) = service("svc", 2, 1)
+    card = msgspec.structs.replace(two.card, milli=2000)
+    asks = (group, [one, msgspec.structs.replace(two, card=card)])
+    assert len(decide(snapshot([node("n1", 1), node("n2", 3)], QUEUES, victim, asks)).evictions) == 4
