@@ -20,7 +20,7 @@ from tidesched_web.accounts.models import ApiToken, PlatformRole, Tenant, User
 from tidesched_web.clusters import services as clusters
 from tidesched_web.clusters.models import CardType, Cluster, Node, PolicyRevision
 from tidesched_web.quota import services as quota
-from tidesched_web.quota.models import Queue
+from tidesched_web.quota.models import NamespaceGrant, Queue
 from tidesched_web.scheduling.models import (
     Decision,
     QueueUsage,
@@ -73,6 +73,7 @@ class World:
     queues: dict[str, Queue] = field(default_factory=dict)
     gangs: dict[str, Gang] = field(default_factory=dict)
     session: Session = None  # type: ignore[assignment]  # filled by the cast
+    grant: NamespaceGrant = None  # type: ignore[assignment]  # filled by the cast
     reclaim: Reclaim = None  # type: ignore[assignment]  # filled by the cast
 
     def client(self, name: str) -> ApiClient:
@@ -113,6 +114,9 @@ def build() -> World:
     for slug in ("east", "west"):
         _cluster(world, slug)
     _queues(world)
+    for namespace, queue in (("acme", "acme-online"), ("rival", "rival-online")):
+        quota.ensure_grant(queue=world.queues[queue], namespace=namespace, actor="tests")
+    world.grant = NamespaceGrant.objects.get(namespace="acme")
     _gangs(world)
     _sessions(world)
     _usage(world)

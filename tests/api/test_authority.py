@@ -102,6 +102,22 @@ MATRIX = {
     ("business-lines-list", "post"): (MADE_IN_ACME, WRITE),
     ("business-lines-detail", "patch"): (IN_ACME, WRITE),
     ("business-lines-detail", "delete"): (IN_ACME | {"owner": 409, "admin": 409}, WRITE),
+    ("queues-list", "post"): (MADE_IN_ACME, WRITE),
+    ("queues-detail", "patch"): (IN_ACME, WRITE),
+    ("queues-detail", "delete"): (IN_ACME | {"owner": 409, "admin": 409}, WRITE),
+    ("priority-classes-list", "post"): (BY_ADMINS, WRITE),
+    ("priority-classes-detail", "patch"): (ACT, WRITE),
+    ("priority-classes-detail", "delete"): (ACT | {"admin": 204}, WRITE),
+    ("card-types-list", "post"): (BY_ADMINS, WRITE),
+    ("card-types-detail", "patch"): (ACT | {"admin": 409}, WRITE),
+    ("card-types-detail", "delete"): (ACT | {"admin": 409}, WRITE),
+    ("grants-list", "get"): (LIST, ("quota:read",)),
+    ("grants-detail", "get"): (OF_ACME, ("quota:read",)),
+    ("grants-list", "post"): (MADE_IN_ACME, WRITE),
+    ("grants-detail", "delete"): (IN_ACME | {"owner": 204, "admin": 204}, WRITE),
+    ("clusters-policy", "put"): (ACT, ("cluster:read", "quota:read")),
+    ("clusters-policy", "patch"): (ACT, ("cluster:read", "quota:read")),
+    ("clusters-policy-release", "post"): (ACT, ("cluster:read", "quota:read")),
     ("members-list", "post"): (MADE_IN_ACME, ("admin",)),
     ("members-detail", "patch"): (IN_ACME, ("admin",)),
     ("members-detail", "delete"): (IN_ACME | {"owner": 204, "admin": 204}, ("admin",)),
@@ -134,6 +150,8 @@ MATRIX = {
 
 LOWER = {"queue/acme-online": {"card_quota": {"NVIDIA-H200": 5}}}
 
+POLICY = {"text": 'actions: "enqueue, allocate"\ntiers:\n- plugins:\n  - name: gang\n', "reason": "drill"}
+
 # (route, method) → the body of the request, from the world; the others send a reason.
 BODIES = {
     ("tenants-list", "post"): lambda world: {"slug": "new-tenant"},
@@ -149,6 +167,31 @@ BODIES = {
     ("projects-detail", "patch"): lambda world: {"name": "Chat"},
     ("business-lines-list", "post"): lambda world: {"tenant": "acme", "slug": "new-line"},
     ("business-lines-detail", "patch"): lambda world: {"name": "Research"},
+    ("queues-list", "post"): lambda world: {
+        "cluster": "east",
+        "name": "new",
+        "service_type": "inference",
+        "project": "acme-chat",
+        "reason": "drill",
+        "tenant": "acme",
+    },
+    ("queues-detail", "patch"): lambda world: {"card_quota": {"NVIDIA-H200": 5}, "reason": "drill"},
+    ("priority-classes-list", "post"): lambda world: {
+        "cluster": "east",
+        "name": "pc-new",
+        "value": 5,
+        "reason": "drill",
+    },
+    ("priority-classes-detail", "patch"): lambda world: {"description": "new", "reason": "drill"},
+    ("card-types-list", "post"): lambda world: {"cluster": "east", "name": "NVIDIA-B200", "reason": "drill"},
+    ("grants-list", "post"): lambda world: {
+        "cluster": "east",
+        "namespace": "more",
+        "queue": "acme-online",
+        "reason": "drill",
+    },
+    ("clusters-policy", "put"): lambda world: POLICY,
+    ("clusters-policy", "patch"): lambda world: POLICY,
     ("members-list", "post"): lambda world: {"tenant": "acme", "user": "rival"},
     ("members-detail", "patch"): lambda world: {"role": "admin"},
     ("quota-changes-list", "post"): lambda world: {"cluster": "east", "edits": LOWER, "reason": "drill"},
@@ -198,9 +241,12 @@ def address(world, name):
         "sessions": world.session.pk,
         "nodes": east.nodes.first().pk,
         "members": acme.memberships.first().pk,
+        "grants": world.grant.pk,
     }
     if name == "index":
         return "/api/v1/"
+    if name == "clusters-policy-release":
+        return f"/api/v1/clusters/{east.pk}/policy/release/"
     if name == "usage":
         return f"/api/v1/usage/?queue={world.queues['acme-online'].pk}"
     if name.startswith("schema"):

@@ -55,7 +55,8 @@ def card_type_new(this: Page) -> HttpResponse:
         document = {field: value for field, value in form.document().items() if value is not None}
         done = _("Card type %(name)s is declared.") % {"name": name}
         reason = form.cleaned_data["reason"] or _("Declared ahead.")
-        if carried(this, form, {f"card-type/{name}": document}, done=done, reason=reason):
+        key = f"card-type/{name}"
+        if carried(this, form, {key: document}, new=key, done=done, reason=reason):
             return redirect("console:card_types", this.cluster.slug)
     return edit_page(
         this,

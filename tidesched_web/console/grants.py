@@ -48,7 +48,8 @@ def grant_new(this: Page) -> HttpResponse:
     if this.request.method == "POST" and form.is_valid():
         values = form.cleaned_data
         done = _("Namespace %(namespace)s may use queue %(queue)s now.") % values
-        if carried(this, form, {f"grant/{values['namespace']}/{values['queue']}": {}}, done=done):
+        key = f"grant/{values['namespace']}/{values['queue']}"
+        if carried(this, form, {key: {}}, new=key, done=done):
             return redirect("console:grants", this.cluster.slug)
     return edit_page(
         this,

@@ -10,21 +10,32 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.changes import services
 from tidesched_web.changes.models import ChangeState, QuotaChange
+from tidesched_web.changes.tree_document import kind_of, parts_of
 from tidesched_web.common.errors import DomainError
 from tidesched_web.console.forms.edit import EditForm
 from tidesched_web.console.page import Page
+from tidesched_web.quota.owner_selectors import refuse_taken
 
 
 def carried(
-    this: Page, form: EditForm, edits: Mapping[str, Any], *, key: str = "", done: str = "", reason: str | None = None
+    this: Page,
+    form: EditForm,
+    edits: Mapping[str, Any],
+    *,
+    key: str = "",
+    new: str = "",
+    done: str = "",
+    reason: str | None = None,
 ) -> QuotaChange | None:
     """Carry ``edits`` out and say what came of it; None where it was refused (the form says why).
 
-    ``key`` names the object whose version the form looked at.
+    ``key`` names the object whose version the form looked at, ``new`` the one that may not be there yet.
     """
     values = form.cleaned_data
     versions = {key: values["version"]} if key and values.get("version") is not None else {}
     try:
+        if new:
+            refuse_taken(this.cluster, kind_of(new), *parts_of(new))
         change = services.carry_out(
             cluster=this.cluster,
             edits=edits,

@@ -78,7 +78,8 @@ def priority_class_new(this: Page) -> HttpResponse:
         name = form.cleaned_data["name"]
         document = {field: value for field, value in form.document().items() if value is not None}
         done = _("Priority class %(name)s is made and goes to the cluster.") % {"name": name}
-        if carried(this, form, {f"priority-class/{name}": document}, done=done):
+        key = f"priority-class/{name}"
+        if carried(this, form, {key: document}, new=key, done=done):
             return redirect("console:priority_classes", this.cluster.slug)
     return edit_page(
         this,

@@ -62,9 +62,9 @@ def queue_new(this: Page) -> HttpResponse:
     )
     if this.request.method == "POST" and form.is_valid():
         name = form.cleaned_data["name"]
-        edits = {f"queue/{name}": form.document()}
+        key = f"queue/{name}"
         done = _("Queue %(name)s is made and goes to the cluster.") % {"name": name}
-        if change := carried(this, form, edits, done=done):
+        if change := carried(this, form, {key: form.document()}, new=key, done=done):
             there = change.pk is None or change.state != "waiting"
             return redirect("console:queue", this.cluster.slug, name) if there else redirect(_trail(this)[-1][1])
     return edit_page(
@@ -87,8 +87,8 @@ def queue_edit(this: Page, name: str) -> HttpResponse:
         "weight": found.weight,
         "priority": found.priority,
         "reclaimable": found.reclaimable,
-        "cores": None if found.cpu_milli is None else found.cpu_milli / 1000,
-        "memory": None if found.memory_mib is None else found.memory_mib / 1024,
+        "cores": None if found.cpu_milli is None else f"{found.cpu_milli / 1000:g}",
+        "memory": None if found.memory_mib is None else f"{found.memory_mib / 1024:g}",
     }
     in_use = {row["card"]: row["allocated"] / 1000 for row in found.usage_rows}  # type: ignore[attr-defined]
     form = QueueEditForm(

@@ -6,12 +6,14 @@ from typing import Any
 
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
+from django.utils.translation import gettext as _
 
 from tidesched_web.accounts.models import BusinessLine, Membership, Project, Tenant
 from tidesched_web.accounts.selectors import visible_business_lines, visible_projects, visible_tenants
-from tidesched_web.clusters.models import Cluster
+from tidesched_web.clusters.models import CardType, Cluster
+from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access
-from tidesched_web.quota.models import NamespaceGrant, Queue
+from tidesched_web.quota.models import NamespaceGrant, PriorityClass, Queue
 from tidesched_web.quota.selectors import visible_queues
 
 
@@ -68,3 +70,25 @@ def queues_managed(access: Access, cluster: Cluster) -> QuerySet[Queue]:
 def has_grants(cluster: Cluster) -> bool:
     """Whether a cluster has any grant: without one every namespace may use every queue."""
     return NamespaceGrant.objects.filter(cluster=cluster).exists()
+
+
+def refuse_taken(cluster: Cluster, kind: str, *parts: str) -> None:
+    """Refuse to make what is there already: an edit of the tree would take it for a change of the one that is there.
+
+    Raises:
+        DomainError: ``already_exists`` at the field that names it.
+    """
+    named = parts[0]
+    models: dict[str, type[Queue | PriorityClass | CardType]] = {
+        "queue": Queue,
+        "priority-class": PriorityClass,
+        "card-type": CardType,
+    }
+    if kind == "grant":
+        taken = NamespaceGrant.objects.filter(cluster=cluster, namespace=named, queue__name=parts[1]).exists()
+    else:
+        taken = models[kind]._base_manager.filter(cluster=cluster, name=named).exists()
+    if taken:
+        pointer = "/namespace" if kind == "grant" else "/name"
+        text = _("%(name)s is there already.") % {"name": named}
+        raise DomainError.for_field(pointer, text, code="already_exists")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Any
 
 import django_filters
@@ -22,13 +23,32 @@ from tidesched_web.api.v1.serializers.clusters import (
     PolicyDocument,
     ReasonInput,
 )
+from tidesched_web.api.v1.serializers.owners import DeleteInput
+from tidesched_web.api.v1.serializers.tree_writes import CardTypeInput, CardTypePatch, PolicyInput
+from tidesched_web.api.v1.tree_writes import TreeWrites, kept
 from tidesched_web.api.views import ReadView
-from tidesched_web.api.writes import IDEMPOTENCY
+from tidesched_web.api.writes import (
+    DRY_RUN,
+    DRY_RUN_PARAMETER,
+    IDEMPOTENCY,
+    IF_MATCH_NEEDED,
+    expected_version,
+    is_dry_run,
+)
+from tidesched_web.changes.impact import impact_of_policy
+from tidesched_web.changes.tree_document import key_of
 from tidesched_web.clusters import services
 from tidesched_web.clusters.models import CardKind, CardType, Cluster, ClusterMode, Node
-from tidesched_web.clusters.selectors import ruling_policy, visible_card_types, visible_clusters, visible_nodes
+from tidesched_web.clusters.selectors import (
+    newest_policy,
+    ruling_policy,
+    visible_card_types,
+    visible_clusters,
+    visible_nodes,
+)
 from tidesched_web.common.errors import DomainError
-from tidesched_web.common.permissions import require_platform_admin
+from tidesched_web.common.permissions import require_administrator, require_platform_admin
+from tidesched_web.engine.policy_check import policy_findings
 from tidesched_web.quota.selectors import with_promised
 from tidesched_web.scheduling.selectors import clusters_with_sessions
 
@@ -79,13 +99,70 @@ class Clusters(ReadView):
     @extend_schema(responses=PolicyDocument)
     @action(detail=True, methods=["get"])
     def policy(self, request: Request, pk: int) -> Response:
-        """The policy that rules: the newest valid one."""
+        """The policy that rules: the newest valid one. The ETag is the number of the newest revision."""
+        return self._policy(self.get_object())
+
+    @extend_schema(request=PolicyInput, responses=PolicyDocument, parameters=[IF_MATCH_NEEDED, DRY_RUN_PARAMETER])
+    @policy.mapping.put
+    def put_policy(self, request: Request, pk: int) -> Response:
+        """Store another text. With `dry_run` the answer also has its findings, its difference and its impact.
+
+        A text that no session could run under is refused and the last good one goes on ruling. What sessions decide
+        under a new text is only shown until it is released.
+        """
         cluster = self.get_object()
+        require_platform_admin(self.access)
+        wanted = checked_body(PolicyInput, request)
+        version = expected_version(request, needed=not is_dry_run(request))
+        if is_dry_run(request):
+            return self._tried(cluster, wanted["text"])
+        services.set_policy(
+            cluster=cluster, text=wanted["text"], reason=wanted["reason"], version=version, actor=self.access.actor
+        )
+        return self._policy(cluster)
+
+    @extend_schema(request=PolicyInput, responses=PolicyDocument, parameters=[IF_MATCH_NEEDED, DRY_RUN_PARAMETER])
+    @policy.mapping.patch
+    def patch_policy(self, request: Request, pk: int) -> Response:
+        """The same as PUT: the text is the only thing that can change."""
+        return self.put_policy(request, pk=pk)
+
+    @extend_schema(request=ReasonInput, responses=PolicyDocument, parameters=[IDEMPOTENCY])
+    @action(detail=True, methods=["post"], url_path="policy/release", url_name="policy-release")
+    @idempotent
+    def release_policy(self, request: Request, pk: int) -> Response:
+        """Let sessions send what they decide under the policy that rules."""
+        cluster, reason = self._act(request)
+        revision = ruling_policy(cluster)
+        if revision is None:
+            raise DomainError("not_found", f"{cluster.name} has no valid policy yet.")
+        services.release_policy(revision=revision, actor=self.access.actor, reason=reason)
+        return self._policy(cluster)
+
+    def _policy(self, cluster: Cluster) -> Response:
         revision = ruling_policy(cluster)
         if revision is None:
             raise DomainError("not_found", f"{cluster.name} has no valid policy yet.")
         revision.cluster = cluster
-        return Response(PolicyDocument(revision, context=self.get_serializer_context()).data)
+        newest = newest_policy(cluster)
+        document = PolicyDocument(revision, context=self.get_serializer_context()).data
+        return Response(document, headers={"ETag": f'"{newest.number if newest else 0}"'})
+
+    def _tried(self, cluster: Cluster, text: str) -> Response:
+        """What a text is worth, without storing it."""
+        findings = policy_findings(text)
+        broken = any(finding["severity"] == "error" for finding in findings)
+        ruling = ruling_policy(cluster)
+        before = ruling.text.splitlines() if ruling else []
+        difference = list(difflib.unified_diff(before, text.splitlines(), "ruling", "new", lineterm=""))
+        tried = None if broken else impact_of_policy(cluster, text, access=self.access)
+        return Response(
+            {"dry_run": True, "valid": not broken, "findings": findings, "difference": difference, "impact": tried}
+        )
+
+    def known_parameters(self) -> set[str]:
+        known = super().known_parameters()
+        return {*known, DRY_RUN} if self.action in ("put_policy", "patch_policy") else known
 
 
 class CardTypeFilters(django_filters.FilterSet):
@@ -96,16 +173,47 @@ class CardTypeFilters(django_filters.FilterSet):
     kind = django_filters.ChoiceFilter(choices=CardKind.choices)
 
 
-class CardTypes(ReadView):
-    """Kinds of cards in the clusters that the caller sees."""
+class CardTypes(TreeWrites):
+    """Kinds of cards in the clusters that the caller sees: found on nodes, or declared ahead of them."""
 
     scopes = (Scope.CLUSTER_READ, Scope.QUOTA_READ)
+    kind = "card-type"
+    versioned = False
     model = CardType
     serializer_class = CardTypeDocument
     filterset_class = CardTypeFilters
 
     def visible(self) -> QuerySet[CardType]:
         return with_promised(visible_card_types(self.access))
+
+    @extend_schema(
+        request=CardTypeInput, responses={201: CardTypeDocument}, parameters=[IDEMPOTENCY, DRY_RUN_PARAMETER]
+    )
+    @kept
+    def create(self, request: Request) -> Response:
+        """Declare a card type before a node carries it. Platform admins only."""
+        require_administrator(self.access)
+        wanted = checked_body(CardTypeInput, request)
+        cluster, name, reason = self.cluster_of(wanted), wanted.pop("name"), wanted.pop("reason", "")
+        return self.make(cluster, key_of("card-type", name), wanted, reason, name=name)
+
+    @extend_schema(request=CardTypePatch, responses=CardTypeDocument, parameters=[DRY_RUN_PARAMETER])
+    def partial_update(self, request: Request, pk: int) -> Response:
+        """Change a declared card type; what nodes say of a found one is not for editing (409)."""
+        row = self._declared()
+        patch = checked_body(CardTypePatch, request)
+        return self.edit(row, patch, patch.pop("reason", ""))
+
+    @extend_schema(request=DeleteInput, responses={204: None}, parameters=[DRY_RUN_PARAMETER])
+    def destroy(self, request: Request, pk: int) -> Response:
+        """Take a declared card type back."""
+        return self.remove(self._declared())
+
+    def _declared(self) -> CardType:
+        row: CardType = self.writable()
+        if row.discovered:
+            raise DomainError("conflict", f"Nodes carry {row.name}: it is found, not declared, and goes with them.")
+        return row
 
 
 class NodeFilters(django_filters.FilterSet):

@@ -62,7 +62,9 @@ class InviteForm(TenantChoice):
     )
     email = forms.EmailField(label=_("E-mail"), required=False)
     platform_role = _platform_role_field()
-    role = forms.ChoiceField(label=_("Role in the tenant"), choices=TenantRole.choices, help_text=ROLE_HELP)
+    role = forms.ChoiceField(
+        label=_("Role in the tenant"), choices=TenantRole.choices, initial=TenantRole.MEMBER, help_text=ROLE_HELP
+    )
     field_order = ("username", "email", "platform_role", "tenant", "role")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

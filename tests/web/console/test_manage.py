@@ -1,0 +1,196 @@
+"""The management pages: what they cost, what they say, and what a form does with what is wrong in it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from tests.web.console import world as story
+from tests.web.console.test_authority_manage import POLICY, ROWS, samples
+from tests.web.console.test_authority_manage import world as _world
+from tests.web.console.test_pages import MAX_QUERIES, client_of
+from tidesched_web.accounts.models import Project, Tenant, User
+from tidesched_web.audit.models import AuditEntry
+from tidesched_web.clusters.models import CardType, PolicyRevision
+from tidesched_web.quota.models import PriorityClass, Queue
+
+pytestmark = pytest.mark.django_db
+world = _world
+LISTS = (
+    "tenants", "tenant", "members", "projects", "project", "business_lines", "users", "user", "grants", "card_types",
+    "priority_classes", "policy", "policies", "policy_revision",
+)  # fmt: skip
+TOLD = re.compile(r'<div class="text-danger mt-1" role="alert">([^<]*)</div>')
+
+
+def test_pages_cost_few_queries(world, subtests) -> None:
+    found = samples(world)
+    for who in (world.admin, world.lead):
+        client = client_of(who)
+        client.get("/tenants/")
+        for name in LISTS:
+            if ROWS[name].get["lead" if who == world.lead else "admin"] != 200:
+                continue
+            with subtests.test(f"{name} for {who}"), CaptureQueriesContext(connection) as queries:
+                assert client.get("/" + ROWS[name].path.format(**found)).status_code == 200
+                assert len(queries) <= MAX_QUERIES, [query["sql"][:120] for query in queries]
+
+
+def test_lists_are_paged_and_filters_live_in_the_address(world) -> None:
+    Tenant.objects.bulk_create(Tenant(slug=f"many-{n:03}", name=f"Many {n}") for n in range(60))
+    client = client_of(world.admin)
+    first = client.get("/tenants/?q=many").content.decode()
+    assert "many-049" in first
+    assert "many-050" not in first
+    assert "Remove the filter Name" in first
+    onward = re.search(r'href="(\?[^"]*cursor=[^"]*)"', first)[1].replace("&amp;", "&")
+    second = client.get(f"/tenants/{onward}").content.decode()
+    assert "many-050" in second
+    assert "many-049" not in second
+    assert "No tenant matches" in client.get("/tenants/?q=nobody").content.decode()
+    assert client.get("/tenants/?q=%00&cursor=x").status_code == 200
+
+
+def test_a_mistake_is_told_at_its_field_and_what_was_typed_stays(world) -> None:
+    client = client_of(world.admin)
+    answer = client.post("/new/tenant/", {"slug": "search", "name": "Search again"})
+    page = answer.content.decode()
+    assert answer.status_code == 400
+    assert TOLD.findall(page) == ["There is one of this name already."]
+    assert 'value="Search again"' in page
+    stale = client.post("/tenants/search/edit/", {"name": "Other", "version": "7"}).content.decode()
+    assert "Somebody changed this meanwhile" in stale
+    beyond = {"weight": "1", "priority": "20000", "card:NVIDIA-H200": "99999", "reason": "more"}
+    refused = client.post("/clusters/demo/queues/search-training/edit/", beyond)
+    assert refused.status_code == 400
+    assert any("H200" in text for text in TOLD.findall(refused.content.decode()))
+    assert 'value="99999"' in refused.content.decode()
+    taken = {"name": "search-training", "service_type": "training", "owner": "", "reason": "x"}
+    assert "This field is required." in client.post("/clusters/demo/new/queue/", taken).content.decode()
+    line = world.queues["search-training"].business_line_id
+    taken["owner"] = f"line-{line}"
+    assert "There is one of this name already." in client.post("/clusters/demo/new/queue/", taken).content.decode()
+    assert "An inference queue belongs" in client.post(
+        "/clusters/demo/new/queue/", taken | {"service_type": "inference"}
+    ).content.decode().replace("An inference queue belongs to a project, a training", "")
+
+
+def test_what_may_not_go_says_why(world) -> None:
+    client = client_of(world.admin)
+    page = client.get("/tenants/search/delete/").content.decode()
+    assert "It cannot be deleted yet" in page
+    assert "3 queues" in page
+    assert "1 business line" in page
+    assert 'aria-disabled="true"' in page
+    queue = client.get("/clusters/demo/queues/search-training/").content.decode()
+    assert "Close it first" in queue
+    default = client.get(f"/users/{world.admin.pk}/").content.decode()
+    assert "This is the last active platform admin" in default
+
+
+def test_a_queue_closes_and_drains_and_goes(world) -> None:
+    client, address = client_of(world.lead), "/clusters/demo/queues/search-training/"
+    done = client.post(f"{address}close/", {"reason": "moved"}, follow=True).content.decode()
+    assert "The queue is closing" in done
+    assert "It is closed and drains" in done
+    world.queues["search-training"].gangs.all().delete()
+    Queue.objects.filter(name="search-training").update(live_state="Closed")
+    assert "closed and drained" in client.get(address).content.decode()
+    gone = client.post(f"{address}delete/", {"reason": "over"}, follow=True).content.decode()
+    assert "Queue search-training is deleted." in gone
+    assert not Queue.objects.filter(name="search-training").exists()
+
+
+def test_the_defaults_are_explained_and_taken(world) -> None:
+    client = client_of(world.lead)
+    page = client.get("/clusters/demo/new/queue/").content.decode()
+    assert "80,000" in page
+    assert "when the flood comes" in page
+    assert 'name="priority"' not in page, "ranking a queue is the platform's"
+    project = Project.objects.get(slug="search-rank-inference")
+    body = {"name": "rank-two", "service_type": "inference", "owner": f"project-{project.pk}", "reason": "more"}
+    assert client.post("/clusters/demo/new/queue/", body).status_code == 302
+    made = Queue.objects.get(name="rank-two")
+    assert (made.priority, made.reclaimable, made.tenant.slug) == (80000, False, "search")
+
+
+def test_missing_defaults_are_made_by_one_button(world) -> None:
+    PriorityClass.objects.filter(name="pc-low").delete()
+    client = client_of(world.admin)
+    assert "these are missing: pc-low" in client.get("/clusters/demo/priority-classes/").content.decode()
+    client.post("/clusters/demo/new/priority-classes/")
+    assert PriorityClass.objects.get(name="pc-low").value == 20000
+
+
+def test_a_found_card_type_is_not_for_deleting(world) -> None:
+    found = CardType.objects.get(name="NVIDIA-L40S")
+    client = client_of(world.admin)
+    page = client.get(f"/clusters/demo/card-types/{found.pk}/delete/").content.decode()
+    assert "Nodes carry it" in page
+    assert client.get(f"/clusters/demo/card-types/{found.pk}/edit/").status_code == 404
+
+
+def test_a_policy_is_checked_applied_rolled_back_and_released(world) -> None:
+    client, address = client_of(world.admin), "/clusters/demo/policy/"
+    text = POLICY.replace("\n", "\r\n")
+    checked = client.post(address, {"text": text, "act": "check"}).content.decode()
+    assert "What it would change" in checked
+    assert PolicyRevision.objects.count() == 1
+    broken = client.post(address, {"text": "actions: allocat", "act": "apply", "reason": "x"})
+    assert broken.status_code == 400
+    assert "It cannot be applied" in broken.content.decode()
+    assert "allocat" in broken.content.decode()
+    assert client.post(address, {"text": text, "act": "apply"}).status_code == 400, "without a reason"
+    stored = client.post(address, {"text": text, "act": "apply", "reason": "simpler"}, follow=True).content.decode()
+    assert "New, and not released yet." in stored
+    assert PolicyRevision.objects.get(number=2).text == POLICY
+    stale = client.post(address, {"text": "x", "act": "apply", "reason": "x", "version": "1"}).content.decode()
+    assert "Somebody changed the policy meanwhile" in stale
+    PolicyRevision.objects.filter(number=1).update(text=POLICY.replace("gang", "priority"))
+    back = client.post(f"{address}1/roll-back/", {"reason": "worse"}, follow=True).content.decode()
+    assert "Revision 1 is back." in back
+    client.post(f"{address}3/release/")
+    assert PolicyRevision.objects.get(number=3).released_at
+    actions = AuditEntry.objects.order_by("id").values_list("action", "reason")
+    assert list(actions) == [("policy.set", "simpler"), ("policy.set", "worse"), ("policy.release", "")]
+
+
+def test_an_invitation_lets_its_person_in_once(world) -> None:
+    client = client_of(world.admin)
+    body = {"username": "newhire", "email": "new@example.com", "tenant": "search", "role": "admin"}
+    page = client.post("/new/user/", body).content.decode()
+    link = re.search(r'id="access-link"[^>]*>http://testserver([^<]*)<', page)[1]
+    assert link not in client.get(f"/users/{User.objects.get(username='newhire').pk}/").content.decode()
+    guest = Client()
+    opened = guest.get(link)
+    assert "You sign in as <strong>newhire</strong>" in opened.content.decode()
+    assert (opened["Referrer-Policy"], opened["Cache-Control"]) == ("no-referrer", "private, no-store")
+    weak = guest.post(link, {"new_password": "12345", "repeated": "12345"})
+    assert weak.status_code == 400
+    good = {"new_password": "a long enough secret", "repeated": "a long enough secret"}
+    assert guest.post(link, good).status_code == 302
+    assert "Members of Search" in guest.get("/tenants/search/members/").content.decode()
+    again = Client().post(link, good)
+    assert again.status_code == 410
+    assert "This link no longer works" in again.content.decode()
+
+
+def test_a_switched_off_account_is_out_at_once(world) -> None:
+    client, member = client_of(world.admin), client_of(world.member)
+    assert member.get("/tenants/search/").status_code == 200
+    client.post(f"/users/{world.member.pk}/switch/", {"reason": "left"})
+    assert member.get("/tenants/search/").status_code == 302
+
+
+def test_without_a_tenant_a_page_says_what_comes_first() -> None:
+    admin = story.people()[0]
+    client = client_of(admin)
+    assert "Make a tenant first" in client.get("/projects/").content.decode()
+    assert "Make a tenant first" in client.get("/new/project/").content.decode()
+    assert "No tenant yet" in client.get("/tenants/").content.decode()
+    story.empty_cluster()
+    assert "there is none that you administer" in client.get("/clusters/demo/new/queue/").content.decode()

@@ -1,0 +1,120 @@
+"""What is sent to make or change the objects of a cluster's tree: queues, priority classes, card types, grants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from tidesched_web.api.v1.serializers.briefs import AddressField, BriefCluster
+from tidesched_web.api.v1.serializers.owners import ReasonMixin, ReferenceField
+from tidesched_web.clusters.models import CardKind
+from tidesched_web.common.models import ServiceType
+
+
+@extend_schema_field({"type": "object", "additionalProperties": {"type": ["integer", "null"]}})
+class CardQuotaField(serializers.Field[Any, Any, Any, Any]):
+    """Card name → count. In a PATCH a merge patch: null takes a card away, a card that is left out stays."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        return data
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+@extend_schema_field({"type": ["object", "null"], "additionalProperties": {"type": ["string", "null"]}})
+class QuantitiesField(CardQuotaField):
+    """Resource → quantity as Kubernetes writes it; a merge patch."""
+
+
+class QueuePatch(ReasonMixin):
+    """What may change in a queue. Null takes a limit away; closing is ``state: "Closed"``."""
+
+    weight = serializers.IntegerField(required=False)
+    priority = serializers.IntegerField(required=False)
+    reclaimable = serializers.BooleanField(required=False)
+    cpu_milli = serializers.IntegerField(required=False, allow_null=True)
+    memory_bytes = serializers.IntegerField(required=False, allow_null=True)
+    card_quota = CardQuotaField(required=False)
+    state = serializers.ChoiceField(choices=[("Open", "Open"), ("Closed", "Closed")], required=False)
+    parent = serializers.CharField(max_length=63, required=False, allow_null=True, allow_blank=True)
+    deserved = QuantitiesField(required=False, allow_null=True)
+    guarantee = QuantitiesField(required=False, allow_null=True)
+
+
+class QueueInput(QueuePatch):
+    """A queue to make: an inference queue names its project, a training queue its business line."""
+
+    cluster = ReferenceField()
+    name = serializers.CharField(max_length=63)
+    service_type = serializers.ChoiceField(choices=ServiceType.choices)
+    tenant = ReferenceField(required=False, allow_null=True)
+    project = ReferenceField(required=False, allow_null=True)
+    business_line = ReferenceField(required=False, allow_null=True)
+
+
+class PriorityClassPatch(ReasonMixin):
+    """What may change in a class. Another value or preemption policy needs ``replace: true``: it is made anew."""
+
+    value = serializers.IntegerField(required=False)
+    global_default = serializers.BooleanField(required=False)
+    preemption_policy = serializers.CharField(max_length=24, required=False)
+    description = serializers.CharField(max_length=2000, required=False, allow_blank=True, allow_null=True)
+    replace = serializers.BooleanField(required=False)
+
+
+class PriorityClassInput(ReasonMixin):
+    """A class to make."""
+
+    cluster = ReferenceField()
+    name = serializers.CharField(max_length=253)
+    value = serializers.IntegerField()
+    global_default = serializers.BooleanField(required=False)
+    preemption_policy = serializers.CharField(max_length=24, required=False)
+    description = serializers.CharField(max_length=2000, required=False, allow_blank=True)
+
+
+class CardTypePatch(ReasonMixin):
+    """What may change in a card type that was declared ahead."""
+
+    resource = serializers.CharField(max_length=120, required=False, allow_null=True, allow_blank=True)
+    kind = serializers.ChoiceField(choices=CardKind.choices, required=False)
+    parent = serializers.CharField(max_length=120, required=False, allow_null=True, allow_blank=True)
+
+
+class CardTypeInput(CardTypePatch):
+    """A card type to declare before a node carries it."""
+
+    cluster = ReferenceField()
+    name = serializers.CharField(max_length=120)
+
+
+class GrantInput(ReasonMixin):
+    """A namespace that may use a queue."""
+
+    cluster = ReferenceField()
+    namespace = serializers.CharField(max_length=63)
+    queue = serializers.CharField(max_length=63)
+
+
+class GrantDocument(serializers.Serializer[Any]):
+    """A namespace that may use a queue. A cluster without any grant lets every namespace use every queue."""
+
+    id = serializers.IntegerField()
+    url = AddressField("grants")
+    display = serializers.SerializerMethodField()
+    cluster = BriefCluster()
+    namespace = serializers.CharField()
+    queue = serializers.CharField(source="queue.name")
+
+    def get_display(self, grant: Any) -> str:
+        return str(grant)
+
+
+class PolicyInput(serializers.Serializer[Any]):
+    """Another text for the cluster's policy."""
+
+    text = serializers.CharField(max_length=200_000, trim_whitespace=False)
+    reason = serializers.CharField(max_length=1000, trim_whitespace=True, help_text="Goes into the audit log.")

@@ -1,0 +1,137 @@
+"""POST, PATCH and DELETE of the objects of a cluster's tree, each as a change that is carried out at once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from django.db.models import Model
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from tidesched_web.accounts.models import Scope
+from tidesched_web.accounts.selectors import visible_business_lines, visible_projects, visible_tenants
+from tidesched_web.api.body import checked_body
+from tidesched_web.api.idempotency import idempotent
+from tidesched_web.api.v1.change_answers import carried_out, preview
+from tidesched_web.api.v1.references import referred
+from tidesched_web.api.v1.serializers.owners import DeleteInput
+from tidesched_web.api.views import ReadView
+from tidesched_web.api.writes import expected_version, is_dry_run
+from tidesched_web.changes.tree_document import key_of, parts_of
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.clusters.selectors import visible_clusters
+from tidesched_web.common.permissions import require_admin_of, require_administrator
+from tidesched_web.quota.owner_selectors import refuse_taken
+
+
+def kept(method: Callable[..., Response]) -> Callable[..., Response]:
+    """`Idempotency-Key` for a POST that is no dry run: a dry run does nothing that could happen twice."""
+    run = idempotent(method)
+
+    @functools.wraps(method)
+    def answer(view: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return (method if is_dry_run(request) else run)(view, request, *args, **kwargs)
+
+    return answer
+
+
+class TreeWrites(ReadView):
+    """A noun whose rows are documents of a tree: its platform admins write, or its tenants' (`require_writer_of`)."""
+
+    write_scopes = (Scope.QUOTA_WRITE,)
+    kind: ClassVar[str]
+    versioned: ClassVar[bool] = True
+
+    def known_parameters(self) -> set[str]:
+        return {*super().known_parameters(), *(("reason",) if self.action == "destroy" else ())}
+
+    def key_of_row(self, row: Any) -> str:
+        """Where the row stands in the tree."""
+        return key_of(self.kind, row.name)
+
+    def require_writer_of(self, row: Any) -> None:
+        """Refuse who sees the row and may not change it."""
+        require_administrator(self.access)
+
+    def cluster_of(self, wanted: dict[str, Any]) -> Cluster:
+        """The cluster that a body names."""
+        found: Cluster = referred(visible_clusters(self.access), wanted.pop("cluster"), "/cluster", by="slug")
+        return found
+
+    def make(self, cluster: Cluster, key: str, document: dict[str, Any], reason: str, **found: Any) -> Response:
+        """Carry out a new document; ``found`` finds its row afterwards."""
+        edits = {key: {name: value for name, value in document.items() if value is not None}}
+        refuse_taken(cluster, self.kind, *parts_of(key))
+        if is_dry_run(self.request):
+            return preview(self, cluster, edits)
+
+        def done() -> Response:
+            return self.made(self.visible().get(cluster=cluster, **found))
+
+        return carried_out(self, cluster, edits, reason=reason, done=done)
+
+    def edit(self, row: Any, patch: dict[str, Any], reason: str) -> Response:
+        """Carry out a merge patch of a row's document."""
+        key = self.key_of_row(row)
+        seen = self._seen(key)
+        if is_dry_run(self.request):
+            return preview(self, row.cluster, {key: patch})
+        return carried_out(
+            self, row.cluster, {key: patch}, reason=reason, done=lambda: self.changed(row), versions=seen
+        )
+
+    def remove(self, row: Any) -> Response:
+        """Carry out a deletion. The reason stands in the body, or in the address where a client sends no body."""
+        key = self.key_of_row(row)
+        seen = self._seen(key)
+        if is_dry_run(self.request):
+            return preview(self, row.cluster, {key: None})
+        body = checked_body(DeleteInput, self.request) if self.request.data else {}
+        reason = body.get("reason") or self.request.query_params.get("reason", "")
+        return carried_out(
+            self,
+            row.cluster,
+            {key: None},
+            reason=reason,
+            done=lambda: Response(status=status.HTTP_204_NO_CONTENT),
+            versions=seen,
+        )
+
+    def _seen(self, key: str) -> dict[str, int]:
+        if not self.versioned:
+            return {}
+        seen = expected_version(self.request, needed=not is_dry_run(self.request))
+        return {} if seen is None else {key: seen}
+
+    def writable(self) -> Any:
+        """The row of the address, for who may change it."""
+        row = self.get_object()
+        self.require_writer_of(row)
+        return row
+
+
+def queue_owner(view: ReadView, wanted: dict[str, Any]) -> dict[str, Any]:
+    """``tenant``, ``project`` and ``business_line`` of a body (ids or slugs) as the slugs of a document."""
+    found: dict[str, Any] = {}
+    tenant = wanted.pop("tenant", None)
+    owner: Model | None = None
+    if tenant is not None:
+        owner = referred(visible_tenants(view.access), tenant, "/tenant", by="slug")
+    for name, rows in (
+        ("project", visible_projects(view.access)),
+        ("business_line", visible_business_lines(view.access)),
+    ):
+        named = wanted.pop(name, None)
+        if named is None:
+            continue
+        among = rows if owner is None else rows.filter(tenant=owner)
+        row = referred(among, named, f"/{name}", by="slug")
+        found[name] = row.slug
+        owner = row.tenant
+    if owner is not None:
+        found["tenant"] = owner.slug  # type: ignore[attr-defined]  # a tenant
+    require_admin_of(view.access, owner.pk if owner else None)
+    return found
