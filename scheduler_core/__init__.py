@@ -10,20 +10,23 @@ from scheduler_core.model.errors import BadInput, BrokenInvariant
 from scheduler_core.model.memory import Memory
 from scheduler_core.model.policy import PluginOption, Policy
 from scheduler_core.model.snapshot import Snapshot
-from scheduler_core.scheduler import run_session
-from scheduler_core.state.workspace import Workspace
 
 if TYPE_CHECKING:
+    from scheduler_core.scheduler import run_session
     from scheduler_core.serde.kubernetes import SnapshotBuilder, read_snapshot
     from scheduler_core.serde.policy import parse_policy
     from scheduler_core.serde.result import result_to_json
+    from scheduler_core.state.workspace import Workspace
 
-# Readers and writers sit above the scheduler; they are loaded when somebody asks for them.
-_SERDE = {
-    "SnapshotBuilder": "kubernetes",
-    "read_snapshot": "kubernetes",
-    "parse_policy": "policy",
-    "result_to_json": "result",
+# Loaded when somebody asks for them: the scheduler brings the compiler along, which takes its time, and readers and
+# writers sit above the scheduler.
+_LATER = {
+    "SnapshotBuilder": "serde.kubernetes",
+    "Workspace": "state.workspace",
+    "parse_policy": "serde.policy",
+    "read_snapshot": "serde.kubernetes",
+    "result_to_json": "serde.result",
+    "run_session": "scheduler",
 }
 
 __all__ = [
@@ -44,6 +47,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _SERDE:
-        return getattr(import_module(f"scheduler_core.serde.{_SERDE[name]}"), name)
+    if name in _LATER:
+        found = globals()[name] = getattr(import_module(f"scheduler_core.{_LATER[name]}"), name)
+        return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
