@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from tidesched_web.changes.documents import canonical
 from tidesched_web.changes.object_differences import object_differences
 from tidesched_web.changes.tree_document import Document, key_of, kind_of, parts_of
 from tidesched_web.clusters.kubernetes.client import ApiFailure, KubernetesClient, Unreachable
@@ -111,7 +112,9 @@ def adopted(found: Found, *, tenant: str | None, project: str | None, business_l
     """The document of a queue under its new owner: a project makes it inference, a business line training."""
     owner = {"tenant": tenant, "project": project, "business_line": business_line}
     service_type = "inference" if project and not business_line else "training"
-    return found.document | {name: value for name, value in owner.items() if value} | {"service_type": service_type}
+    owned = found.document | {name: value for name, value in owner.items() if value} | {"service_type": service_type}
+    # What is wrong with it the plan says; here it only has to be whole.
+    return canonical(key_of("queue", found.name), owned)[0]
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,7 @@ def _exceptions(value: Any) -> dict[str, str]:
         if value[day] not in (*WEEKDAYS, NO_DAY):
             said = _("A date counts as one of %(days)s, or as none.")
             raise _Refused(place, said % {"days": ", ".join(WEEKDAYS)})
-        found[f"{date:%Y-%m-%d}"] = value[day]
+        found[date.isoformat()] = value[day]
     return found
 
 
