@@ -228,6 +228,8 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "ServiceTypeEnum": "tidesched_web.common.models.ServiceType",
         "QueueStateEnum": "tidesched_web.quota.models.QueueState",
+        "ChangeStateEnum": "tidesched_web.changes.models.ChangeState",
+        "CarryStateEnum": "tidesched_web.changes.models.CarryState",
         "GangStateEnum": "tidesched_web.workloads.models.GangState",
         "SessionStateEnum": "tidesched_web.scheduling.models.SessionState",
         "JobStateEnum": "tidesched_web.jobs.models.JobState",

@@ -270,9 +270,15 @@ def _at_moments(
     for found in first_breaches(old, new, *plans, now=now):
         breach, key = found.breach, key_of("tide-plan", found.plan)
         if before.get(key) != after.get(key):
-            sibling = _sibling(new, breach, [])
-            figures = {"requested": breach.requested, "limit": breach.limit, "sibling": sibling}
-            yield Fault(key, "/layers", "exceeds_at_moment", found.sentence(), **figures)
+            yield Fault(
+                key,
+                "/layers",
+                "exceeds_at_moment",
+                found.sentence(),
+                requested=breach.requested,
+                limit=breach.limit,
+                sibling=_sibling(new, breach, []),
+            )
         else:
             for fault in _at_figures(breach, old, new, in_use):
                 yield replace(fault, code="exceeds_at_moment", detail=found.sentence())

@@ -103,8 +103,10 @@ def patch_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> Edits:
         if name not in before:
             patch[name] = value
         elif old != value:
-            both = isinstance(old, Mapping) and isinstance(value, Mapping)
-            patch[name] = patch_between(old, value) if both else value
+            if isinstance(old, Mapping) and isinstance(value, Mapping):
+                patch[name] = patch_between(old, value)
+            else:
+                patch[name] = value
     return dict(sorted(patch.items()))
 
 

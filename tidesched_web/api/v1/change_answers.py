@@ -78,8 +78,10 @@ def quota_patch(
         text = "Change the quota of one cluster at a time: each has a tree and a history of its own."
         raise DomainError.for_field("/quota", text)
     cluster, limits = next(iter(by_cluster.items()))
-    is_tenant = isinstance(holder, Tenant)
-    key = key_of("tenant", holder.slug) if is_tenant else key_of("project", holder.tenant.slug, holder.slug)
+    if isinstance(holder, Tenant):
+        key = key_of("tenant", holder.slug)
+    else:
+        key = key_of("project", holder.tenant.slug, holder.slug)
     edits = {key: {**fields, "quota": limits}}
     seen = expected_version(request, needed=not is_dry_run(request))
     if is_dry_run(request):

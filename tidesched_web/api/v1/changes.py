@@ -110,7 +110,7 @@ class QuotaChanges(ReadView):
         change = services.edit_draft(change=change, access=self.access, version=expected_version(request), **wanted)
         return self.changed(change)
 
-    @extend_schema(responses=PLAN_SCHEMA, parameters=[IMPACT])
+    @extend_schema(responses={200: PLAN_SCHEMA}, parameters=[IMPACT])
     @action(detail=True, methods=["get"])
     def plan(self, request: Request, pk: int) -> Response:
         """What it would do to the tree of now, or did."""

@@ -20,7 +20,7 @@ def shown_plan(*, change: QuotaChange, access: Access, impact: bool = False) -> 
         found = impact_now(change.cluster, document["objects"], access=access, subject=f"change:{change.pk}")
         _keep(change, document, found)
     elif kept and (change.plan or {}).get("objects") == document.get("objects"):
-        found = within_sight(kept, access, change.cluster_id)
+        found = within_sight(_completed(kept), access, change.cluster_id)
     else:
         found = None
     errors = document.get("errors", [])
@@ -28,6 +28,12 @@ def shown_plan(*, change: QuotaChange, access: Access, impact: bool = False) -> 
         # Written down for its author, who may have seen more.
         errors = [error | {"sibling": None, "sibling_object": None} for error in errors]
     return document | {"impact": found, "errors": errors}
+
+
+def _completed(kept: dict[str, Any]) -> dict[str, Any]:
+    """A kept impact, with the parts that its job has found since."""
+    job = job_by_id(kept.get("job") or 0) if kept.get("pending") else None
+    return kept if job is None else answer_of(job)
 
 
 def _keep(change: QuotaChange, document: dict[str, Any], found: dict[str, Any]) -> None:

@@ -61,7 +61,7 @@ class ChangeSummary(serializers.Serializer[Any]):
     cluster = BriefCluster()
     state = serializers.ChoiceField(choices=ChangeState.choices)
     reason = serializers.CharField()
-    source = serializers.CharField()
+    source = serializers.CharField()  # type: ignore[assignment]  # the framework has an attribute of this name
     created_by = serializers.CharField()
     created_at = serializers.DateTimeField()
     approved_by = serializers.CharField()

@@ -11,6 +11,7 @@ from tidesched_web.accounts.models import TenantRole
 from tidesched_web.api.v1.serializers.briefs import AddressField, BriefTenant
 
 
+@extend_schema_field({"type": ["integer", "string"], "description": "An id, a slug or a name."})
 class ReferenceField(serializers.Field[Any, Any, Any, Any]):
     """Another object by its id, or by its slug or name."""
 
