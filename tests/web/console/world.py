@@ -11,7 +11,7 @@ import random
 
 from django.utils import timezone
 
-from tests.web.console import world_gangs, world_history
+from tests.web.console import world_gangs, world_history, world_jobs
 from tests.web.console.cast import (
     A100,
     H200,
@@ -65,6 +65,7 @@ def full() -> World:
     world_history.reclaims(world, draw, now, wall)
     world_history.tide(cluster, now, wall, draw)
     world_history.usage(world, now, wall, draw)
+    world_jobs.jobs(admin, cluster)
     Alert.objects.create(
         cluster=cluster,
         key="hardware:L40S",
