@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench.clock import use_processor_time
 from bench.scenarios import SCENARIOS, Scenario
-from bench.steady import SOAK_SESSIONS
+from bench.soak import SOAK_SESSIONS
 
 SCALE = {"ms": 1e3, "us": 1e6, "%": 1.0}
 LEAST_RUNS, MOST_RUNS, SECONDS = 3, 50, 5.0
@@ -38,7 +38,9 @@ def main(arguments: list[str] | None = None) -> int:
     rows = []
     for scenario in chosen:
         print(f"  ...  {scenario.id}", file=sys.stderr, flush=True)
-        rows.append(run(scenario))
+        row = run(scenario)
+        rows.append(row)
+        print(f"       {row['value']:.2f} {row['unit']}, least {row['least']:.2f}", file=sys.stderr, flush=True)
     if options.output == "json":
         print(json.dumps(rows, indent=2, sort_keys=True))
     else:

@@ -12,7 +12,8 @@ from bench.persist import persist
 from bench.reasons import reasons
 from bench.review import review
 from bench.sessions import cold_session
-from bench.steady import soak, steady_session, what_if
+from bench.soak import soak
+from bench.steady import steady_session, what_if
 from bench.storms import STORM_TARGETS, storm
 from bench.writes import audited_writes
 from scheduler_core import SnapshotBuilder

@@ -1,13 +1,11 @@
-"""A2 and A14: a cluster that runs, where gangs end and others arrive between sessions."""
+"""A2 and A6: a cluster that runs, where gangs end and others arrive between sessions."""
 
 from __future__ import annotations
 
 import gc
-import statistics
 from collections import deque
 from collections.abc import Callable, Iterable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -26,7 +24,6 @@ from scheduler_core.simulator.manifests import node_manifest, pod_manifest, queu
 
 ENDS = 13  # gangs of eight: their members ran on about a hundred nodes
 ARRIVES = 63  # gangs of eight: five hundred tasks
-SOAK_SESSIONS = [400]  # A14 stands for a day; this many sessions, one a second with 200 events each, are run of it
 
 
 class Running:
@@ -179,39 +176,6 @@ def _prepare_what_if(size: Size) -> Callable[[], float]:
         return taken
 
     return measure
-
-
-def soak() -> Callable[[], Callable[[], float]]:
-    """Growth of the process's memory over the second half of a run at L, in percent."""
-    return _prepare_soak
-
-
-def _prepare_soak() -> Callable[[], float]:
-    running = Running(SIZES["L"])
-
-    def measure() -> float:
-        taken, sizes = [], []
-        for _ in range(SOAK_SESSIONS[0]):
-            # 12 gangs end and 12 arrive, whose pods are bound and run: with their groups about 200 events.
-            running.carry_out()
-            running.end(8)
-            running.arrive(8)
-            start = clock()
-            running.decide()
-            taken.append(clock() - start)
-            sizes.append(_resident())
-        check(running.builder.build(), running.result)
-        half = sizes[len(sizes) // 2 :]
-        p50, p99 = statistics.median(taken), statistics.quantiles(taken, n=100)[98]
-        assert p99 <= 3 * p50, f"p99 {p99 * 1e3:.1f} ms, p50 {p50 * 1e3:.1f} ms"
-        return max(half) / half[0] * 100 - 100
-
-    return measure
-
-
-def _resident() -> int:
-    """Resident memory, pages."""
-    return int(Path("/proc/self/statm").read_text().split()[1])
 
 
 def _group_manifest(group: PodGroup) -> dict[str, Any]:
