@@ -12,7 +12,7 @@ import msgspec
 
 from bench.checks import check
 from bench.clock import clock
-from bench.snapshots import BORN, GANG, SIZES, Size, gang, waiting
+from bench.snapshots import BORN, GANG, Size, gang, waiting
 from scheduler_core import Result, SnapshotBuilder, Workspace, parse_policy, run_session
 from scheduler_core.model.memory import Memory
 from scheduler_core.model.node import Node
