@@ -123,8 +123,9 @@ def _prepare(size: Size) -> Callable[[], float]:
     address, asked, followed_at = f"{recorded.draft()}plan/", 0, time.monotonic()
     impact.warm(recorded.cluster.pk)
     deadline = time.monotonic() + 600
-    while "unavailable" in recorded.client.get(address).json()["impact"]:
-        assert time.monotonic() < deadline, "the process of the queue what-if does not answer"
+    while "unavailable" in (told := recorded.client.get(address).json()["impact"]):
+        assert time.monotonic() < deadline, f"the process of the queue what-if does not answer: {told}"
+        time.sleep(1)
 
     def measure() -> float:
         nonlocal asked, followed_at

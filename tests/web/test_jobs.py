@@ -17,7 +17,7 @@ from tidesched_web.common.permissions import Access
 from tidesched_web.jobs import running, services, waiting
 from tidesched_web.jobs.models import Job, JobState
 from tidesched_web.jobs.running import Running
-from tidesched_web.jobs.selectors import visible_job, visible_jobs
+from tidesched_web.jobs.selectors import asked_already, visible_job, visible_jobs
 
 pytestmark = pytest.mark.django_db
 
@@ -148,6 +148,18 @@ def test_a_new_question_makes_the_last_one_void() -> None:
     ]
     assert services.cancel_earlier(jobs[2]) == 1
     assert [Job.objects.get(pk=job.pk).state for job in jobs] == ["cancelled", "queued", "queued"]
+
+
+def test_who_asks_the_same_again_waits_for_the_same_answer() -> None:
+    owner = User.objects.create_user("owner")
+    job = services.enqueue(kind="impact", owner=owner, actor="owner", params={"a": 1}, subject="change:1")
+    assert asked_already("impact", "change:1", owner.pk, {"a": 1}) == job
+    assert asked_already("impact", "change:1", owner.pk, {"a": 2}) is None
+    assert asked_already("impact", "change:1", None, {"a": 1}) is None
+    services.claim(job.pk)
+    assert asked_already("impact", "change:1", owner.pk, {"a": 1}) == job
+    Job.objects.filter(pk=job.pk).update(result={})
+    assert asked_already("impact", "change:1", owner.pk, {"a": 1}) is None
 
 
 def test_old_jobs_are_deleted_and_open_ones_stay(settings) -> None:

@@ -20,6 +20,7 @@ from tidesched_web.common.permissions import Access
 from tidesched_web.jobs import services as jobs
 from tidesched_web.jobs import waiting
 from tidesched_web.jobs.models import Job, JobKind, JobState
+from tidesched_web.jobs.selectors import asked_already
 from tidesched_web.jobs.waking import WHAT_IF_QUEUE
 from tidesched_web.scheduling import pictures
 
@@ -48,17 +49,21 @@ def impact_now(
     Waits for the answer outside of transactions; where it does not come in time, it says so and names the job.
     ``subject`` says what is tried out (``change:12``): a new question about it makes the last one void.
     """
-    job = jobs.enqueue(
-        kind=JobKind.IMPACT,
-        owner=active_user(access.user_id),
-        actor=access.actor,
-        params=_params(objects, policy_text),
-        cluster=cluster,
-        worker=WHAT_IF_QUEUE,
-        subject=subject,
-    )
-    if subject:
-        jobs.cancel_earlier(job)
+    params = _params(objects, policy_text)
+    # Who asks again before the answer is there waits for the same one.
+    job = asked_already(JobKind.IMPACT, subject, access.user_id, params) if subject else None
+    if job is None:
+        job = jobs.enqueue(
+            kind=JobKind.IMPACT,
+            owner=active_user(access.user_id),
+            actor=access.actor,
+            params=params,
+            cluster=cluster,
+            worker=WHAT_IF_QUEUE,
+            subject=subject,
+        )
+        if subject:
+            jobs.cancel_earlier(job)
     pictures.note_interest(cluster.pk)
     if connection.in_atomic_block:  # nobody can answer before the question is committed
         return _later(job, "timeout")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db.models import QuerySet
 
 from tidesched_web.accounts.models import User
@@ -35,7 +37,10 @@ def job_by_id(pk: int) -> Job | None:
     return Job.objects.filter(pk=pk).first()
 
 
-def job_states(pks: list[int]) -> dict[int, tuple[str, float]]:
-    """State and progress of some jobs."""
-    rows = Job.objects.filter(pk__in=pks).values_list("pk", "state", "progress")
-    return {pk: (state, progress) for pk, state, progress in rows}
+def asked_already(kind: str, subject: str, owner_id: int | None, params: dict[str, Any]) -> Job | None:
+    """The newest job of this person about this subject, if it is the same question and still without an answer."""
+    if owner_id is None:
+        return None
+    found = Job.objects.filter(kind=kind, subject=subject, owner_id=owner_id).order_by("-id").first()
+    waits = found is not None and found.open and found.result is None and found.cancel_asked_at is None
+    return found if found is not None and waits and found.params == params else None
