@@ -1,0 +1,74 @@
+"""Adoption on a cluster that answers: a queue made by other means is found, taken over, pushed, and loses nothing."""
+
+import pytest
+from django.utils import timezone
+
+from tests.cluster.servers import SimulatedServer
+from tidesched_web.accounts.selectors import access_of
+from tidesched_web.accounts.services import create_user
+from tidesched_web.changes import adoption, services
+from tidesched_web.changes.selectors import read_tree
+from tidesched_web.clusters import services as clusters
+from tidesched_web.clusters.kubernetes.paths import QUEUE
+from tidesched_web.clusters.models import CardType
+from tidesched_web.quota import services as quota
+from tidesched_web.quota.models import Queue
+from tidesched_web.quota.tasks import push_pending
+
+FOREIGN = {
+    "apiVersion": QUEUE.group_version,
+    "kind": "Queue",
+    "metadata": {
+        "name": "old-training",
+        "labels": {"team": "blue"},
+        "annotations": {"volcano.sh/card.quota": '{"NVIDIA-H200":6}', "note": "made by hand"},
+    },
+    "spec": {"weight": 4, "reclaimable": True, "capability": {"cpu": "8", "nvidia.com/gpu": "6"}},
+}
+
+
+@pytest.fixture
+def server(tmp_path):
+    running = SimulatedServer(tmp_path)
+    running.start()
+    yield running
+    if running.running:
+        running.kill()
+
+
+def test_an_adopted_queue_keeps_what_nobody_here_writes(db, server):
+    client = server.client()
+    assert client.send("POST", QUEUE.path(), FOREIGN).done
+    token = server.token_file.read_text(encoding="utf-8").strip()
+    cluster = clusters.create(name="East", slug="east", api_url=server.url, token=token, mode="quota", actor="root")
+    CardType.objects.create(cluster=cluster, name="NVIDIA-H200", hardware=16, last_seen_at=timezone.now())
+    quota.ensure_business_line(tenant=None, slug="research", actor="root")
+    admin = access_of(create_user(username="ann", password=None, platform_role="admin", actor="root"))
+
+    tree = read_tree(cluster)
+    (found,) = adoption.unmanaged(cluster, adoption.known_queues(tree))
+    document = adoption.adopted(found, tenant=None, project=None, business_line="research")
+    acts = {line.key: line.act for line in adoption.dry_view(found, document, tree, cluster.clock())}
+    assert acts["metadata.labels.team"] == acts["spec.capability.nvidia.com/gpu"] == "stays"
+    assert acts["metadata.labels.tidesched.io/business-line"] == "written"
+    assert acts["metadata.annotations.volcano.sh/card.quota"] == acts["spec.weight"] == "same"
+
+    services.carry_out(
+        cluster=cluster, edits={"queue/old-training": document}, access=admin, reason="ours now", source="import"
+    )
+    push_pending()
+    queue = Queue.objects.get(name="old-training")
+    assert (queue.sync_state, queue.weight, queue.cpu_milli, queue.service_type) == ("in_step", 4, 8000, "training")
+    live = client.get(QUEUE.path(name="old-training"))
+    assert live["metadata"]["labels"] == {"team": "blue", "tidesched.io/business-line": "research"}
+    assert live["metadata"]["annotations"]["note"] == "made by hand"
+    assert live["spec"]["capability"] == {"cpu": "8000m", "nvidia.com/gpu": "6"}
+    assert adoption.unmanaged(cluster, adoption.known_queues(read_tree(cluster))) == []
+
+
+def test_a_cluster_that_does_not_answer_is_said(db, server):
+    token = server.token_file.read_text(encoding="utf-8").strip()
+    cluster = clusters.create(name="East", slug="east", api_url=server.url, token=token, mode="quota", actor="root")
+    server.kill()
+    with pytest.raises(Exception, match="does not say which queues it has"):
+        adoption.unmanaged(cluster, [])
