@@ -5,11 +5,11 @@ from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tidesched_web.quota import tide, tide_document, tide_rules
-from tidesched_web.quota.tree_rules import ROOT, Holder, Tree
+from tidesched_web.quota.tree_rules import ROOT, Holder, Tree, breaches
 
 UTC = dt.UTC
 H = "NVIDIA-H200"
@@ -126,7 +126,7 @@ days_of_2026 = st.dates(dt.date(2026, 1, 1), dt.date(2026, 12, 30))
 edges = st.integers(0, 24 * 60 - 1)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(zones, days_of_2026, st.lists(edges, min_size=2, max_size=6, unique=True))
 def test_layers_that_follow_each_other_never_overlap_nor_leave_a_gap(zone, day, cuts):
     cuts = sorted(cuts)
@@ -140,7 +140,7 @@ def test_layers_that_follow_each_other_never_overlap_nor_leave_a_gap(zone, day, 
         assert train_at(start + dt.timedelta(minutes=step), follows) == 9
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(zones, days_of_2026, edges, edges, st.sets(st.sampled_from(ALL), min_size=1))
 def test_the_next_change_is_the_next_moment_at_which_anything_differs(zone, day, start, end, days):
     if start == end:
@@ -282,3 +282,54 @@ def test_documents_are_canonical_and_name_what_is_not_there():
     (queue,) = tide_document.unknown_names(found, ["training"], [H])
     assert (queue.field, queue.code) == ("/layers/0/quota/train", "unknown_queue")
     assert "Did you mean 'training'?" in queue.detail
+
+
+limits = st.none() | st.integers(0, 12)
+small_trees = st.builds(
+    tree,
+    project_limit=limits, hardware=st.integers(4, 30), train=st.integers(0, 20), chat=st.integers(0, 12),
+    quiet=st.integers(0, 6),
+)  # fmt: skip
+small_amounts = st.builds(dict, set=st.integers(0, 20)) | st.builds(dict, add=st.integers(-8, 8))
+small_layers = st.builds(
+    layer,
+    start=st.sampled_from(["00:00", "06:00", "22:00"]), end=st.sampled_from(["07:00", "12:00", "24:00"]),
+    days=st.sampled_from([ALL, ["mon", "tue"], ["sun"]]), name=st.just("l"),
+    quota=st.dictionaries(
+        st.sampled_from(["chat", "quiet", "train"]), st.dictionaries(st.just(H), small_amounts, min_size=1), min_size=1
+    ),
+)  # fmt: skip
+small_plans = st.dictionaries(st.sampled_from("ab"), st.lists(small_layers, max_size=3).map(lambda ls: document(*ls)))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(small_trees, small_trees, small_plans, small_plans)
+def test_moments_are_checked_as_if_the_whole_tree_was_looked_at_each_time(before, after, plans_before, plans_after):
+    now_on, then_on = tide.enabled_plans(plans_after), tide.enabled_plans(plans_before)
+    expected = set()
+    for open_now, moment in tide.moments_ahead(plans_after, NOW).items() if now_on else ():
+        then = tide.open_layers(then_on, moment)
+        old = breaches(under(before, then_on, then))
+        base = breaches(before)
+        touched = {
+            key for key, breach in breaches(under(after, now_on, open_now)).items()
+            if breach.excess > max((found[key].excess for found in (old, base) if key in found), default=0)
+        }  # fmt: skip
+        # What the base alone does is the base's rule.
+        unmoved = breaches(after)
+        expected |= {
+            key for key in touched
+            if key not in unmoved or breaches(under(after, now_on, open_now))[key].excess != unmoved[key].excess
+        }  # fmt: skip
+    found = tide_rules.first_breaches(before, after, plans_before, plans_after, now=NOW)
+    assert {(each.breach.holder, each.breach.service_type, each.breach.resource) for each in found} >= expected
+    for each in found:
+        key = (each.breach.holder, each.breach.service_type, each.breach.resource)
+        whole = breaches(under(after, now_on, tide.open_layers(now_on, each.at)))
+        assert whole[key].requested == each.breach.requested
+        assert whole[key].limit == each.breach.limit
+
+
+def under(base, plans, open_now):
+    quota = tide_rules.base_of(base, tide.touched(plans))
+    return tide_rules.with_quota(base, tide.with_layers(quota, plans, open_now))

@@ -7,7 +7,7 @@ import yaml
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.utils import timezone
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tidesched_web.changes import tree_file
@@ -90,7 +90,7 @@ def trees(draw):
     return {key: found[key] for key in sorted(found)}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(trees())
 def test_a_tree_goes_out_and_comes_back_the_same_and_its_bytes_too(tree):
     text = tree_file.dumps(tree, cluster="demo")
@@ -100,7 +100,7 @@ def test_a_tree_goes_out_and_comes_back_the_same_and_its_bytes_too(tree):
     assert yaml.safe_load(text)["format"] == 1, "any reader of YAML takes it"
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(trees(), trees())
 def test_the_edits_from_one_tree_to_another_lead_there(before, after):
     assert merged(before, edits_to(before, after)) == after

@@ -278,8 +278,8 @@ def _moments_of(documents: str, day: dt.datetime) -> dict[Open, dt.datetime]:
 
 
 def names_of(plans: Sequence[Plan], open_now: Open) -> list[str]:
-    """The open layers as ``plan: layer``."""
-    return [f"{plans[place].name}: {plans[place].layers[number].name}" for place, number in open_now]
+    """The open layers as ``plan: layer``; one without a name by its number."""
+    return [f"{plans[place].name}: {plans[place].layers[number].name or number + 1}" for place, number in open_now]
 
 
 def held_within(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -14,7 +14,18 @@ from django.utils.translation import gettext_lazy
 from tidesched_web.common.models import ServiceType
 from tidesched_web.quota import tide
 from tidesched_web.quota.tide import Plan, Quota
-from tidesched_web.quota.tree_rules import CPU, MEMORY, ROOT, Breach, Holder, Tree, breaches
+from tidesched_web.quota.tree_rules import (
+    CPU,
+    MEMORY,
+    ROOT,
+    Breach,
+    BreachKey,
+    Holder,
+    Tree,
+    breaches,
+    ceiling,
+    claims,
+)
 
 Documents = Mapping[str, Mapping[str, Any]]
 WEEKDAY_NAMES = (
@@ -93,9 +104,50 @@ def with_quota(tree: Tree, quota: Quota) -> Tree:
     return replace(tree, holders=holders)
 
 
-def _at(tree: Tree, plans: list[Plan], moment: dt.datetime) -> Tree:
-    base = base_of(tree, tide.touched(plans))
-    return with_quota(tree, tide.effective_quota(base, plans, moment))
+@dataclass
+class _Sums:
+    """What each holder's children ask of it under the base; a moment's layers are added along the chains they touch."""
+
+    tree: Tree
+    keys: dict[str, str] = field(init=False)
+    asked: dict[str, Mapping[str, Mapping[str, Mapping[str, int]]]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.keys = queue_holders(self.tree)
+        self.asked = {kind: claims(self.tree, kind) for kind in self.tree.ratios}
+
+    def breaches_under(self, plans: list[Plan], open_now: tide.Open) -> dict[BreachKey, Breach]:
+        """Sums that layers touch and that are exceeded under them. O(queues that the layers touch × depth)."""
+        base = base_of(self.tree, tide.touched(plans) & self.keys.keys())
+        quota = tide.with_layers(base, plans, open_now)
+        moved: dict[BreachKey, dict[str, int]] = {}
+        for queue, cards in quota.items():
+            for card, figure in cards.items():
+                by = figure - base[queue].get(card, 0)
+                if by:
+                    self._move(self.keys[queue], card, by, moved)
+        found = {}
+        for (holder, kind, card), changes in moved.items():
+            figures = dict(self.asked[kind].get(holder, {}).get(card, {}))
+            for child, by in changes.items():
+                figures[child] = figures.get(child, 0) + by
+            limit = ceiling(self.tree, holder, kind, card)
+            total = sum(figures.values())
+            if limit is not None and total > limit:
+                largest = max(sorted(figures), key=lambda child: figures[child])
+                found[holder, kind, card] = Breach(holder, kind, card, total, limit, largest)
+        return found
+
+    def _move(self, key: str, card: str, by: int, moved: dict[BreachKey, dict[str, int]]) -> None:
+        """Tell the holders above a queue: up to the first one with a limit of its own, which asks for that instead."""
+        kind = next(iter(self.tree.holders[key].cards))
+        while True:
+            parent = self.tree.holders[key].parent
+            changes = moved.setdefault((parent, kind, card), {})
+            changes[key] = changes.get(key, 0) + by
+            if parent == ROOT or self.tree.holders[parent].limit(kind, card) is not None:
+                return
+            key = parent
 
 
 def first_breaches(
@@ -109,19 +161,18 @@ def first_breaches(
     now_on, then_on = tide.enabled_plans(plans_after), tide.enabled_plans(plans_before)
     if not now_on:
         return []
-    found: dict[tuple[str, str, str], MomentBreach] = {}
-    known = breaches(before)
+    sums, known = _Sums(after), breaches(before)
+    earlier_sums: _Sums | None = None
+    found: dict[BreachKey, MomentBreach] = {}
     for open_now, moment in sorted(tide.moments_ahead(plans_after, now).items(), key=lambda pair: pair[1]):
-        if not open_now:
-            continue  # the base itself is checked without us
-        earlier: dict[tuple[str, str, str], Breach] | None = None
-        base = base_of(after, tide.touched(now_on))
-        for key, breach in breaches(with_quota(after, tide.with_layers(base, now_on, open_now))).items():
+        earlier: dict[BreachKey, Breach] | None = None
+        for key, breach in sums.breaches_under(now_on, open_now).items():
             old = known.get(key)
             if key in found or (old is not None and breach.excess <= old.excess):
                 continue
             if earlier is None:
-                earlier = breaches(_at(before, then_on, moment))
+                earlier_sums = earlier_sums or _Sums(before)
+                earlier = earlier_sums.breaches_under(then_on, tide.open_layers(then_on, moment))
             old = earlier.get(key)
             if old is None or breach.excess > old.excess:
                 found[key] = _moment_breach(after, now_on, open_now, moment, breach)

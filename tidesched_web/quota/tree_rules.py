@@ -119,10 +119,10 @@ def _resources(tree: Tree, service_type: str) -> list[str]:
 def breaches(tree: Tree) -> dict[BreachKey, Breach]:
     """Every sum that exceeds its ceiling."""
     found: dict[BreachKey, Breach] = {}
-    for service_type, ratio in sorted(tree.ratios.items()):
+    for service_type in sorted(tree.ratios):
         for parent, by_resource in sorted(claims(tree, service_type).items()):
             for resource, by_child in sorted(by_resource.items()):
-                limit = _ceiling(tree, parent, service_type, resource, ratio)
+                limit = ceiling(tree, parent, service_type, resource)
                 total = sum(by_child.values())
                 if limit is not None and total > limit:
                     largest = max(sorted(by_child), key=lambda child: by_child[child])
@@ -132,12 +132,13 @@ def breaches(tree: Tree) -> dict[BreachKey, Breach]:
     return found
 
 
-def _ceiling(tree: Tree, parent: str, service_type: str, resource: str, ratio: float) -> int | None:
+def ceiling(tree: Tree, parent: str, service_type: str, resource: str) -> int | None:
+    """What a holder, or the cluster itself, may hand out; None is no limit."""
     if parent != ROOT:
         return tree.holders[parent].limit(service_type, resource)
     hardware = tree.hardware.get(resource)
     # A hair above, so that 1.1 × 10 is 11 in binary too.
-    return None if hardware is None else int(hardware * ratio + 1e-9)
+    return None if hardware is None else int(hardware * tree.ratios[service_type] + 1e-9)
 
 
 def worsened(before: Tree, after: Tree) -> list[Breach]:
