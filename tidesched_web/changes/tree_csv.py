@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import difflib
 import io
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -120,11 +121,13 @@ def _edited(queue: Document, row: Mapping[str, str], cards: set[str], line: int)
     return {name: value for name, value in document.items() if value is not None}
 
 
+# Spreadsheets group thousands and add a fraction of nothing; "1,5" is no number of cards.
+_WHOLE = re.compile(r"(-?\d+|-?\d{1,3}([, \u00a0]\d{3})+)(\.0+)?")
+
+
 def _number(cell: str, name: str, line: int) -> int:
-    # Spreadsheets group thousands and add a fraction of nothing.
-    plain = cell.replace(",", "").replace("\u00a0", "").replace(" ", "").removesuffix(".0")
-    try:
-        return int(plain)
-    except ValueError:
+    found = _WHOLE.fullmatch(cell)
+    if found is None:
         said = _("Line %(line)d, %(column)s: %(cell)r is no whole number.")
-        raise DomainError.for_field(f"/{name}", said % {"line": line, "column": name, "cell": cell}) from None
+        raise DomainError.for_field(f"/{name}", said % {"line": line, "column": name, "cell": cell})
+    return int(re.sub("[, \u00a0]", "", found[1]))

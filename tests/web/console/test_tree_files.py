@@ -87,6 +87,7 @@ def test_the_table_goes_out_and_comes_back(world):
         ("queue,wieght\na,1\n", "Did you mean 'weight'?"),
         ("name\na\n", "a column named queue"),
         ("queue,weight\nresearch-trainin,1\n", "Did you mean 'research-training'?"),
+        ('queue,weight\nresearch-training,"1,5"\n', "'1,5' is no whole number."),
         ("queue,weight\nresearch-training,x\n", "Line 2, weight: 'x' is no whole number."),
         ("queue,weight\nresearch-training,1\nresearch-training,2\n", "Line 3: 'research-training' stands there twice."),
         ("queue,weight,weight\n", "stands there twice"),
