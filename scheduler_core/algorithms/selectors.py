@@ -25,6 +25,7 @@ class NodeIndex:
         self._masks: dict[NodeSelectorRequirement, Bools] = {}
         self._tolerated: dict[tuple[tuple[Toleration, ...], bool], npt.NDArray[np.int64]] = {}
         self._topologies: dict[str, tuple[npt.NDArray[np.int32], int]] = {}
+        self._tainted = [(place, node.taints) for place, node in enumerate(nodes) if node.taints]
         self.unschedulable: Bools = np.array([node.unschedulable for node in nodes], dtype=np.bool_)
 
     def term(self, term: NodeSelectorTerm) -> Bools:
@@ -68,18 +69,14 @@ class NodeIndex:
         key = (tolerations, preferred)
         counts = self._tolerated.get(key)
         if counts is None:
-            counts = np.array(
-                [
-                    sum(
-                        1
-                        for taint in node.taints
-                        if (taint.effect == "PreferNoSchedule") == preferred
-                        and not any(tolerates(toleration, taint) for toleration in tolerations)
-                    )
-                    for node in self._nodes
-                ],
-                dtype=np.int64,
-            )
+            counts = np.zeros(len(self._nodes), dtype=np.int64)
+            for place, taints in self._tainted:
+                counts[place] = sum(
+                    1
+                    for taint in taints
+                    if (taint.effect == "PreferNoSchedule") == preferred
+                    and not any(tolerates(toleration, taint) for toleration in tolerations)
+                )
             self._tolerated[key] = counts
         return counts
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from scheduler_core.algorithms.selectors import NodeIndex
 from scheduler_core.model.edition import Edition, Step, key_of, step_between
 from scheduler_core.model.node import Node
 from scheduler_core.model.pod import Pod
@@ -116,7 +117,9 @@ class Workspace:
         if self._loaded is None:
             return other
         other.__dict__.update(self.__dict__)
-        other.nodes, other.cards, other.masks, other.outcomes = self.nodes.copy(), self.cards.copy(), {}, {}
+        other.nodes, other.cards, other.outcomes = self.nodes.copy(), self.cards.copy(), {}
+        # What depends on nodes alone is never changed, only added to.
+        other.masks = {key: known for key, known in self.masks.items() if isinstance(known, NodeIndex)}
         other.relations = self.relations.fork()
         other.classes = self.classes.fork(other.relations)
         other.gangs, other.members = self.gangs.fork(), self.members.fork()

@@ -59,7 +59,7 @@ class CompiledTurns:
         position = self._choose_classes(slots, plain)
         chosen = [cls for cls in session.cluster.classes.classes if position[cls.index] >= 0]
         self._classes = tables.class_columns(session, chosen)
-        self._tasks = tables.task_columns(session, position)
+        self._tasks = tables.task_columns(session, position, slots)
         self._quota = tables.quota_columns(session, forms["allocatable"], chosen)
         self._scores = tables.score_columns(forms["node_order"], chosen, len(session.nodes))
         self._views = tables.new_views(len(self._classes.card), len(session.nodes))

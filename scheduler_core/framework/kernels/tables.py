@@ -96,15 +96,21 @@ class _Masks:
     def __init__(self, session: Session) -> None:
         self._cards = session.cards.count
         self._known: dict[tuple[bytes, int], int] = {}
+        # The very same mask comes for several views; whoever hands masks in keeps them alive meanwhile.
+        self._same: dict[tuple[int, int], int] = {}
         self.rows: list[Bools] = []
 
     def row(self, mask: Bools, card: int) -> int:
         """The row of a mask over nodes; ``card`` -1 = no card type."""
-        key = mask.tobytes(), card
-        known = self._known.get(key)
+        same = id(mask), card
+        known = self._same.get(same)
         if known is None:
-            known = self._known[key] = len(self.rows)
-            self.rows.append(mask & (self._cards[card] > 0) if card >= 0 else mask)
+            key = mask.tobytes(), card
+            known = self._known.get(key)
+            if known is None:
+                known = self._known[key] = len(self.rows)
+                self.rows.append(mask & (self._cards[card] > 0) if card >= 0 else mask)
+            self._same[same] = known
         return known
 
 
@@ -112,10 +118,15 @@ def _starts(lengths: list[int]) -> Index:
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
 
 
-def task_columns(session: Session, position: Index) -> Tasks:
-    """The task table; ``position`` int32 (classes of the session,), where a class stands in :class:`Classes`."""
+def task_columns(session: Session, position: Index, slots: Index) -> Tasks:
+    """The task table; ``position`` int32 (classes of the session,), where a class stands in :class:`Classes`.
+
+    Only of the tasks at ``slots`` the class is told, of others it is -1.
+    """
     tasks = session.tasks
-    return Tasks(tasks.status, tasks.node, tasks.card, tasks.gang, position[tasks.cls], tasks.indices.words)
+    cls = np.full_like(tasks.cls, -1)
+    cls[slots] = position[tasks.cls[slots]]
+    return Tasks(tasks.status, tasks.node, tasks.card, tasks.gang, cls, tasks.indices.words)
 
 
 def gang_columns(session: Session) -> Gangs:
