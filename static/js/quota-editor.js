@@ -14,6 +14,7 @@
     data = await answer.json();
   } catch {
     at("sheet-failed").hidden = false;
+    sheet.hidden = true;
     sheet.removeAttribute("aria-busy");
     return;
   }

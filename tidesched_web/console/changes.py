@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from tidesched_web.changes import services
-from tidesched_web.changes.impact import answer_of, impact_now, start_day_impact, within_sight
+from tidesched_web.changes.impact import answer_of, start_day_impact, within_sight
 from tidesched_web.changes.models import ChangeState, QuotaChange
 from tidesched_web.changes.selectors import objects_of, visible_changes
 from tidesched_web.common.errors import DomainError
@@ -77,10 +77,8 @@ def _change(this: Page, pk: int) -> QuotaChange:
 
 
 def _plan(this: Page, change: QuotaChange) -> dict[str, Any]:
-    """What it would do now, for those who may do it; others see the plan as it was kept."""
-    if change.state in OPEN and may_edit(this.access):
-        return services.plan(change=change, access=this.access)
-    return change.plan or {}
+    """What it would do now, or did once it is written, as far as the reader may see it."""
+    return services.shown_plan(change=change, access=this.access)
 
 
 @page(section="changes", topics="changes")
@@ -135,10 +133,17 @@ def _page(
             "may_retry": writer and found.state == ChangeState.FAILED,
             "may_roll_back": writer and found.committed_at is not None and found.state != ChangeState.ROLLED_BACK,
             "asks_impact": found.state in OPEN and bool(plan.get("objects")) and not errors,
+            "expected": _expected(found, plan),
             "undone_by": found.rolled_back_by.order_by("-id").first(),
         },
         status=400 if bad else 200,
     )
+
+
+def _expected(found: QuotaChange, plan: dict[str, Any]) -> impact_view.ImpactView | None:
+    """What was known of its effect when it was decided."""
+    kept = plan.get("impact")
+    return impact_view.view_of(kept) if found.state not in OPEN and kept and not kept.get("unavailable") else None
 
 
 def _error(error: dict[str, Any]) -> dict[str, Any]:
@@ -230,9 +235,9 @@ def change_impact(this: Page, pk: int) -> HttpResponse:
     if job is not None and job.subject == _subject(found):
         impact = within_sight(answer_of(job), this.access, this.cluster.pk)
     else:
-        impact = impact_now(
-            this.cluster, _plan(this, found).get("objects", ()), access=this.access, subject=_subject(found)
-        )
+        impact = services.shown_plan(change=found, access=this.access, impact=True)["impact"] or {
+            "unavailable": "nothing"
+        }
     waits = impact.get("unavailable") in ("timeout", "no_worker") or bool(impact.get("pending"))
     return this.render(
         "changes/impact.html",

@@ -70,8 +70,8 @@ def editor_data(this: Page) -> HttpResponse:
     cluster, access = this.cluster, this.access
     reading = reading_of(cluster)
     documents = within_sight(reading, access)
-    around = surroundings_of(cluster)
-    found = quota_grid.columns(documents, around)
+    around = surroundings_of(cluster, reading)
+    found = quota_grid.columns(documents, reading.card_names)
     own = None if access.administers else {slug for slug, pk in reading.tenant_ids.items() if pk in access.admin_of}
     response = JsonResponse(
         {

@@ -46,9 +46,9 @@ class Column:
         return {"key": self.key, "label": self.label, "title": self.title, "kind": self.kind, "path": self.path}
 
 
-def columns(documents: Documents, around: Surroundings) -> list[Column]:
+def columns(documents: Documents, card_names: Collection[str]) -> list[Column]:
     """One column for each card type that is known or promised, slices after their cards; then the others."""
-    cards = set(around.card_names)
+    cards = set(card_names)
     for key, document in documents.items():
         for limits in _card_maps(key, document):
             cards.update(limits)

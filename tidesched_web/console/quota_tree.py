@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from django.http import Http404, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -30,6 +32,8 @@ from tidesched_web.scheduling.tree_selectors import (
 
 # A tree of so many queues is shown open at once; beyond, each level is fetched when it is opened.
 WHOLE = 80
+# So many card types of a row are drawn in a tree that is not open at once.
+CARDS = 8
 # So many queues stand below one place before "show more".
 STEP = 200
 
@@ -66,6 +70,8 @@ def _rows(this: Page, sums: TreeSums, form: TreeFilter, *, everything: bool) -> 
         queues = queues.filter(wanted)[: 4 * STEP]
     found = list(queues)
     shown = _shown(this, form)
+    if not with_queues:
+        shown = replace(shown, most=CARDS, places=badge == "over")
     rows = tree_rows(sums, found, shown, with_queues=with_queues)
     if text or badge or shown.card:
         low = text.casefold()
@@ -77,7 +83,7 @@ def _rows(this: Page, sums: TreeSums, form: TreeFilter, *, everything: bool) -> 
                 return False
             return row.kind != "service" and (
                 not badge
-                or (badge == "over" and bool(row.over))
+                or (badge == "over" and row.over > 0)
                 or (badge == "starved" and row.kind == "queue" and row.starved > 0)
                 or (badge == "unused" and row.kind == "queue" and row.unused)
             )
@@ -147,7 +153,7 @@ def _line(rows: list[Row], sums: TreeSums) -> str:
         "queues": ngettext("%(n)s queue", "%(n)s queues", sums.queues) % {"n": amounts.number(sums.queues)},
         "tenants": ngettext("%(n)s tenant", "%(n)s tenants", tenants) % {"n": amounts.number(tenants)},
     }
-    over = sum(len(row.over) for row in rows)
+    over = sum(row.over for row in rows)
     if over:
         line += "; " + ngettext(
             "%(n)s place hands on more than it has", "%(n)s places hand on more than they have", over

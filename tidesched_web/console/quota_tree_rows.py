@@ -63,10 +63,9 @@ class Row:
     branch: str = ""
     opened: bool = False
     queue: Queue | None = None
-
-    @property
-    def over(self) -> list[CardLine]:
-        return [line for line in self.lines if line.over]
+    # In how many card types more is handed on than there is, and how many card types are left out.
+    over: int = 0
+    more: int = 0
 
     @property
     def unused(self) -> bool:
@@ -165,6 +164,9 @@ class Shown:
     card: str = ""
     service_type: str = ""
     ratios: Mapping[str, float] = field(default_factory=dict)
+    # So many card types of a row at most (0 = all), and whether places are drawn at all: a large tree opens them later.
+    most: int = 0
+    places: bool = True
     # Whose hardware the roots are measured against: only who sees every tenant may see that sum.
     whole: bool = True
 
@@ -279,12 +281,24 @@ def _fill(
     row: Row, found: _Sums, limits: Mapping[str, int] | None, claims: Mapping[str, int], sums: TreeSums, shown: Shown
 ) -> None:
     row.queues, row.starved = found.queues, found.starved
+    if row.level == 3 and not shown.places:
+        return
+    chosen = []
     for card in sorted({*(limits or ()), *claims, *found.allocated, *found.waiting}):
         limit = None if limits is None else limits.get(card, 0 if row.level > 1 else None)
         figures = (found.allocated.get(card, 0), found.inqueue.get(card, 0), found.waiting.get(card, 0))
         given = claims.get(card, 0)
         if (limit or given or any(figures)) and shown.card in ("", card):
-            row.lines.append(_line(row.service_type, card, limit, given, *figures, totals=sums.totals))
+            over = limit is not None and given > limit
+            row.over += over
+            chosen.append((card, limit, given, figures, over))
+    if shown.most and len(chosen) > shown.most:
+        kept = sorted(chosen, key=lambda entry: (-entry[4], -max(entry[1] or 0, entry[2]), entry[0]))[: shown.most]
+        row.more, chosen = len(chosen) - shown.most, sorted(kept)
+    row.lines = [
+        _line(row.service_type, card, limit, given, *figures, totals=sums.totals)
+        for card, limit, given, figures, _over in chosen
+    ]
 
 
 def pruned(rows: list[Row], wanted: Callable[[Row], bool]) -> list[Row]:
