@@ -159,7 +159,7 @@ def _layer(value: Any, at: str) -> dict[str, Any]:
 def canonical(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[PlanFault]]:
     """The canonical form of a document, and what is wrong with it (then the field keeps its default)."""
     found: dict[str, Any] = {"enabled": False, "position": 0, "time_zone": "UTC", "exceptions": {}, "layers": []}
-    faults = []
+    faults: list[PlanFault] = []
     for name in sorted(document, key=str):
         try:
             _known({name: None}, FIELDS, "")
