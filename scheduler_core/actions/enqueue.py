@@ -41,7 +41,7 @@ class Enqueue(Action):
         electorate = electorate_of(session)
         if electorate is not None:
             votes = electorate.vote()
-            if not session.compat and votes.refused:
+            if not session.compat and votes.refused.any():
                 votes = electorate.vote_again(votes, Startable(session))
             _note(session, votes)
             return
@@ -61,16 +61,17 @@ class Enqueue(Action):
 
 def _note(session: Session, votes: Votes) -> None:
     """Let the votes stand."""
-    codes, refused = session.phase.codes, votes.refused
-    codes[votes.order] = PHASE_INQUEUE
-    codes[list(refused)] = PHASE_PENDING
+    codes, order, refused = session.phase.codes, votes.order, votes.refused[votes.order]
+    codes[order[~refused]] = PHASE_INQUEUE
+    codes[order[refused]] = PHASE_PENDING
     if session.hooks.flat("job_enqueued"):
-        for gang in votes.order:
-            if gang not in refused:
-                session.hooks.call_all("job_enqueued", gang)
-    for gang, refusal in refused.items():
+        for gang in order[~refused].tolist():
+            session.hooks.call_all("job_enqueued", gang)
+    refusals = session.trace.enqueue_refusals
+    refusals.hold((gang for gang in order[refused].tolist() if gang not in votes.own), votes.shortfall)
+    for gang, refusal in votes.own.items():
         if isinstance(refusal, Shortfall):
-            session.trace.enqueue_refusals[gang] = refusal
+            refusals[gang] = refusal
 
 
 def _in_order(session: Session) -> list[int]:

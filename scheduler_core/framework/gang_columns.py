@@ -13,6 +13,7 @@ import numpy as np
 
 from scheduler_core.algorithms.member_sums import waiting_members
 from scheduler_core.framework.forms import ReadyKey, StaticKey, Suspects, dense_ranks, forms_of
+from scheduler_core.framework.promises import Minimums
 from scheduler_core.state.status import PENDING, Bools, Floats, Index, Ints
 
 if TYPE_CHECKING:
@@ -87,6 +88,16 @@ class GangColumns:
         if cls[gang] < 0 or seen[gang] != self._session.gangs.versions[gang]:
             return None
         return cls[gang], count[gang]
+
+    @cached_property
+    def declared(self) -> Minimums:
+        """What each of the workspace's declarations asks for, by its number in place of a gang's."""
+        session = self._session
+        declarations = session.cluster.workspace.gangs.declarations
+        found = Minimums.empty(len(declarations))
+        for number, group in enumerate(declarations):
+            found.write(number, session.declared(group))
+        return found
 
     def suspects(self, point: str) -> Bools:
         """bool (G,): gangs that some function of the point may have a word about."""

@@ -43,6 +43,18 @@ class Minimums(NamedTuple):
             np.zeros(size, dtype=np.bool_),
         )
 
+    def write(self, gang: int, demand: Demand) -> None:
+        """Note what a gang of which nothing is noted needs."""
+        choices = sorted({*demand.cards, *demand.unnamed})
+        self.cpu[gang], self.memory[gang] = demand.cpu_milli, demand.memory_mib
+        if demand.unknown or len(choices) > KINDS or any(len(choice) != 1 for choice in choices):
+            self.odd[gang] = True
+            return
+        for kind, choice in enumerate(choices):
+            named = demand.cards.get(choice, 0)
+            self.card[gang, kind], self.named[gang, kind] = choice[0], named
+            self.total[gang, kind] = named + demand.unnamed.get(choice, 0)
+
     def demand(self, gang: int) -> Demand:
         """The same of one gang, as :meth:`Session.minimum` has it."""
         cards: dict[tuple[int, ...], int] = {}

@@ -36,7 +36,7 @@ from scheduler_core.state.task_class import TaskClass
 from scheduler_core.state.workspace import Workspace
 
 # Members for which nothing has to be found any more, or not yet.
-_NOT_TO_COME = (PIPELINED, ALLOCATED, BOUND, RUNNING, SUCCEEDED, GATED)
+NOT_TO_COME = (PIPELINED, ALLOCATED, BOUND, RUNNING, SUCCEEDED, GATED)
 
 Tiers = Sequence[Sequence[tuple[Plugin, dict[str, bool]]]]
 
@@ -307,6 +307,12 @@ class Session:
         declared = group.min_resources is not None or bool(group.card_request)
         if len(tasks) >= count or not declared:
             return self.demand_of(tasks[:count])
+        whole = self.declared(group)
+        stands = () if self.compat else self.gangs.with_status(gang, *NOT_TO_COME)
+        return whole.less(self.demand_of(stands)) if stands else whole
+
+    def declared(self, group: PodGroup) -> Demand:
+        """What ``minResources`` and ``card.request`` of a PodGroup ask for."""
         resources = group.min_resources
         cards: dict[tuple[int, ...], int] = {}
         unknown: dict[str, int] = {}
@@ -321,9 +327,7 @@ class Session:
         charge = self.hooks.first("quota_charge", cpu, memory, bool(cards or unknown or unnamed))
         if charge is not None:
             cpu, memory = charge
-        whole = Demand(cpu, memory, cards, unnamed, unknown)
-        stands = () if self.compat else self.gangs.with_status(gang, *_NOT_TO_COME)
-        return whole.less(self.demand_of(stands)) if stands else whole
+        return Demand(cpu, memory, cards, unnamed, unknown)
 
     def _unnamed_cards(self, group: PodGroup, named: dict[tuple[int, ...], int]) -> dict[tuple[int, ...], int]:
         """Milli-cards that ``minResources`` asks for by their resource, where ``card.request`` does not name them."""

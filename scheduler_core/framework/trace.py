@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler_core.framework.demand import Shortfall
+from scheduler_core.framework.refusals import Refusals
 from scheduler_core.model.decision import Event, Eviction, Reclaim
 from scheduler_core.model.memory import Rest
 
@@ -20,7 +20,7 @@ class Trace:
     """
 
     def __init__(self) -> None:
-        self.enqueue_refusals: dict[int, Shortfall] = {}
+        self.enqueue_refusals = Refusals()
         self.evictions: list[Eviction] = []
         self.reclaims: list[Reclaim] = []
         self.events: list[Event] = []

@@ -6,7 +6,7 @@ the names of the snapshot's PodGroups and moves as others come and go.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,7 @@ class GangRows:
         numbers: int64 (G,), number by position. position: int32 (numbers + 1,), position by number, -1 = the snapshot
             has no such PodGroup; the last entry is where "no gang" (-1) points.
         facts: what the PodGroups say, by position.
+        declarations: PodGroups of which no two declare the same minimum; facts.declaration points here.
         name_rank: int64 (G,), place in the order of names by position.
         queue_names: names of queues by id. queue_ids: int32 (G,), by position.
         versions: int64 by number, how often what is kept here of a gang has changed, its members not included.
@@ -49,6 +50,8 @@ class GangRows:
         self._members: list[list[int]] = []
         self._free: list[int] = []
         self._facts = GroupFacts.empty(0)
+        self.declarations: list[PodGroup] = []
+        self._declaration_of: dict[Hashable, int] = {}
         self._queue_ids: Index = np.zeros(0, dtype=np.int32)
         self.versions: Ints = np.zeros(0, dtype=np.int64)
         self.changed: dict[int, list[int]] = {}
@@ -70,6 +73,7 @@ class GangRows:
         other = object.__new__(GangRows)
         other.__dict__.update(self.__dict__)
         other._queue_id, other._number = dict(self._queue_id), dict(self._number)
+        other.declarations, other._declaration_of = list(self.declarations), dict(self._declaration_of)
         other._names, other._has_group, other._free = list(self._names), list(self._has_group), list(self._free)
         # A list of members is replaced, never changed.
         other._members, other.queue_names = list(self._members), list(self.queue_names)
@@ -119,13 +123,26 @@ class GangRows:
         return True
 
     def _write(self, number: int, group: PodGroup) -> None:
-        self._facts.write(number, group)
+        self._facts.write(number, group, self._declaration(group))
         queue = self._queue_id.get(group.queue)
         if queue is None:
             queue = self._queue_id[group.queue] = len(self.queue_names)
             self.queue_names.append(group.queue)
         self._queue_ids[number] = queue
         self.versions[number] += 1
+
+    def _declaration(self, group: PodGroup) -> int:
+        """Number of what the PodGroup declares of its minimum, -1 = nothing."""
+        resources, request = group.min_resources, group.card_request
+        if resources is None and not request:
+            return -1
+        amount = None if resources is None else (resources.cpu_milli, resources.memory_mib)
+        key = (amount, *sorted(request.items()), None, *sorted(group.min_scalars.items()))
+        number = self._declaration_of.get(key)
+        if number is None:
+            number = self._declaration_of[key] = len(self.declarations)
+            self.declarations.append(group)
+        return number
 
     def number_of(self, name: str) -> int:
         """Number of a gang, given out when it is first heard of."""

@@ -17,7 +17,8 @@ class GroupFacts(NamedTuple):
 
     ``since`` float64, the time that counts for its place in the queue; ``priority`` int64; ``least`` int64, minMember;
     ``phase`` int8, as written; ``held`` bool, left alone as it is (suspended, backing off, unusable
-    as written); ``roles`` bool, has minima of roles; ``declared`` bool, says what its minimum asks for.
+    as written); ``roles`` bool, has minima of roles; ``declaration`` int64, which of the
+    workspace's declarations says what its minimum asks for, -1 = none.
     """
 
     since: Floats
@@ -26,7 +27,7 @@ class GroupFacts(NamedTuple):
     phase: Codes
     held: Bools
     roles: Bools
-    declared: Bools
+    declaration: Ints
 
     @classmethod
     def empty(cls, size: int) -> GroupFacts:
@@ -38,10 +39,10 @@ class GroupFacts(NamedTuple):
             np.zeros(size, dtype=np.int8),
             np.zeros(size, dtype=np.bool_),
             np.zeros(size, dtype=np.bool_),
-            np.zeros(size, dtype=np.bool_),
+            np.zeros(size, dtype=np.int64),
         )
 
-    def write(self, row: int, group: PodGroup) -> None:
+    def write(self, row: int, group: PodGroup, declaration: int) -> None:
         """Note what a PodGroup says."""
         self.since[row] = group.waiting_since
         self.priority[row] = group.priority
@@ -49,7 +50,7 @@ class GroupFacts(NamedTuple):
         self.phase[row] = PHASE_CODE[group.phase]
         self.held[row] = bool(group.suspended or group.backing_off or group.problem)
         self.roles[row] = bool(group.min_task_member)
-        self.declared[row] = group.min_resources is not None or bool(group.card_request or group.min_scalars)
+        self.declaration[row] = declaration
 
     def at(self, rows: npt.NDArray[np.int64]) -> GroupFacts:
         """The rows at ``rows``, copied."""

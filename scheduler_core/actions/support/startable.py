@@ -19,9 +19,10 @@ from scheduler_core.framework.kernels.columns import Bytes
 from scheduler_core.framework.kernels.rehearsal import Needs, Room, Shapes, take
 from scheduler_core.framework.session import Session
 from scheduler_core.model.pod import ServiceType
+from scheduler_core.model.podgroup import PodGroup
 from scheduler_core.model.resources import MILLI
 from scheduler_core.state.axes import CPU, MEMORY, PODS
-from scheduler_core.state.status import CHARGED, PIPELINED, Bools, Index, Ints
+from scheduler_core.state.status import CHARGED, PENDING, PIPELINED, Bools, Index, Ints
 
 
 class Shape(msgspec.Struct, frozen=True, gc=False):
@@ -51,6 +52,7 @@ class Startable:
         self._known: Bools = np.zeros(len(session.gangs), dtype=np.bool_)
         self._parts: list[Ints] = [np.zeros((0, 2), dtype=np.int64)]
         self._parted = 0
+        self._span_of_kind: dict[tuple[int, int], tuple[int, int]] = {}
         self._needs: Needs | None = None
 
     def could(self, gang: int) -> bool:
@@ -64,17 +66,11 @@ class Startable:
     def which(self, gangs: Index) -> Bools:
         """bool (len(gangs),): which of the gangs could start, each as if it were alone."""
         room, shapes, needs = self.tables(gangs.tolist())
-        known: dict[tuple[int, ...], bool] = {}
-        found: Bools = np.zeros(len(gangs), dtype=np.bool_)
-        # Equal needs, equal answer: most of those who wait at a full queue ask for the same.
-        for place, (gang, (first, last), back) in enumerate(
-            zip(gangs.tolist(), needs.span[gangs].tolist(), needs.back[gangs].tolist(), strict=True)
-        ):
-            key = (last - first, back, *needs.part[first:last].ravel().tolist())
-            if key not in known:
-                known[key] = bool(take(gang, room, shapes, needs, False))
-            found[place] = known[key]
-        return found
+        # Equal needs have one span, and one answer; most of those who wait at a full queue ask for the same.
+        key = 2 * (needs.span[gangs, 0] * (self._parted + 1) + needs.span[gangs, 1]) + needs.back[gangs]
+        _, first, which = np.unique(key, return_index=True, return_inverse=True)
+        answers = [bool(take(gang, room, shapes, needs, False)) for gang in gangs[first].tolist()]
+        return np.array(answers, dtype=np.bool_)[which]
 
     def tables(self, gangs: Iterable[int]) -> tuple[Room, Shapes, Needs]:
         """What the compiled dry run reads and uses up, with the needs of at least these gangs."""
@@ -137,37 +133,41 @@ class Startable:
     # What gangs need --------------------------------------------------------------------------------------------
 
     def _learn(self, gangs: Iterable[int]) -> None:
-        """Write down the needs of gangs of which they are not known yet."""
+        """Write down the needs of gangs of which they are not known yet; equal ones once."""
         new = [gang for gang in gangs if not self._known[gang]]
         if not new:
             return
         session, at = self._session, np.array(new, dtype=np.int64)
         self._known[at] = True
-        table = session.gangs
+        table, declaration = session.gangs, session.cluster.workspace.facts.declaration[at]
         needed = np.maximum(0, table.min_member[at] - table.ready_count[at] - table.counts[PIPELINED][at])
         cls, waiting = session.columns.waiting_classes(at)
         alike = (cls >= 0) & (waiting >= needed) & (needed > 0)
-        # One part each, for all that are alike in one go.
-        numbers = {kind: self._number_of_class(kind) for kind in np.unique(cls[alike]).tolist()}
-        number = np.array([numbers.get(kind, -1) for kind in cls.tolist()], dtype=np.int64)
-        impossible = self._impossible[cls] & alike
-        single = alike & ~impossible
-        count = int(single.sum())
-        place = self._parted + np.arange(count)
-        self._span[at[single]] = np.stack([place, place + 1], axis=1)
-        self._parts.append(np.stack([number[single], needed[single]], axis=1))
-        self._parted += count
-        self._span[at[impossible]] = (1, 0)
-        for gang in at[~alike & (needed > 0)].tolist():
-            self._note(gang, self._parts_of(gang))
+        lacking = ~alike & (table.counts[PENDING][at] < needed) & (declaration >= 0)
+        key = np.stack([np.where(alike, 2 * cls, 2 * declaration + 1), needed], axis=1)[alike | lacking]
+        kinds, which = np.unique(key, axis=0, return_inverse=True)
+        spans = np.array([self._span_of(kind, count) for kind, count in kinds.tolist()], dtype=np.int64).reshape(-1, 2)
+        self._span[at[alike | lacking]] = spans[which.reshape(-1)]
+        for gang in at[~alike & ~lacking & (needed > 0)].tolist():
+            self._span[gang] = self._written(self._parts_of(gang))
 
-    def _note(self, gang: int, parts: Parts) -> None:
+    def _span_of(self, kind: int, count: int) -> tuple[int, int]:
+        """The span of ``count`` pods of a class (twice its index), or as a declaration (the odd numbers) says it."""
+        known = self._span_of_kind.get((kind, count))
+        if known is None:
+            if kind % 2:
+                parts = self._declared(self._session.cluster.workspace.gangs.declarations[kind // 2], count)
+            else:
+                parts = None if self._impossible[kind // 2] else [(self._number_of_class(kind // 2), count)]
+            known = self._span_of_kind[kind, count] = self._written(parts)
+        return known
+
+    def _written(self, parts: Parts) -> tuple[int, int]:
         if parts is None:
-            self._span[gang] = (1, 0)
-            return
-        self._span[gang] = (self._parted, self._parted + len(parts))
+            return (1, 0)
         self._parts.append(np.array(parts, dtype=np.int64).reshape(-1, 2))
         self._parted += len(parts)
+        return (self._parted - len(parts), self._parted)
 
     @cached_property
     def _impossible(self) -> Bools:
@@ -181,11 +181,7 @@ class Startable:
         None when no node will ever have room for one of them.
         """
         session = self._session
-        count = session.needed(gang)
-        tasks = session.pending_tasks(gang)
-        group = session.group(gang)
-        if len(tasks) < count and (group.min_resources is not None or group.card_request):
-            return self._declared(gang, count)
+        tasks, count = session.pending_tasks(gang), session.needed(gang)
         runs = [(index, len(list(run))) for index, run in groupby(session.tasks.cls[tasks[:count]].tolist())]
         if any(self._impossible[index] for index, _ in runs):
             return None
@@ -198,13 +194,12 @@ class Startable:
             self._add(index, Shape(cls.request, cls.cards if cls.milli else (), cls.whole, cls.share, allowed))
         return self._number_of[index]
 
-    def _declared(self, gang: int, count: int) -> Parts:
+    def _declared(self, group: PodGroup, count: int) -> Parts:
         """A Job whose pods are not made yet: what its PodGroup asks for, in ``count`` equal parts, rounded up.
 
         A card type of which it asks for fewer cards than it has pods is for that many pods alone.
         """
-        session = self._session
-        group, axes = session.group(gang), session.axes
+        axes = self._session.axes
         cpu = memory = 0
         if group.min_resources is not None:
             cpu, memory = -(-group.min_resources.cpu_milli // count), -(-group.min_resources.memory_mib // count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -25,7 +26,7 @@ from scheduler_core.framework.kernels.admission import (
 )
 from scheduler_core.framework.kernels.rehearsal import rehearse
 from scheduler_core.framework.promises import Minimums
-from scheduler_core.framework.session import Session
+from scheduler_core.framework.session import NOT_TO_COME, Session
 from scheduler_core.model.reason import ReasonCode
 from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
 from scheduler_core.state.phases import PHASE_INQUEUE, PHASE_PENDING
@@ -33,10 +34,17 @@ from scheduler_core.state.status import PIPELINED, Bools, Index
 
 
 class Votes(msgspec.Struct, frozen=True, gc=False):
-    """What came out: gangs in the order in which they were tested, and what was said to those who stay outside."""
+    """What came out: gangs in the order in which they were tested, and what was said to those who stay outside.
 
-    order: list[int]
-    refused: dict[int, Any]
+    Attributes:
+        order: int32. refused: bool (G,).
+        own: answers that were given in Python, by gang; ``shortfall`` makes those of the others.
+    """
+
+    order: Index
+    refused: Bools
+    own: dict[int, Any]
+    shortfall: Callable[[int], Shortfall]
 
 
 def electorate_of(session: Session) -> Electorate | None:
@@ -80,15 +88,12 @@ class Electorate:
         verdicts = answers.verdict.copy()
         verdicts[list(own)] = NOT_TESTED
         session.promised.hold(verdicts == ADMITTED, self._minimums)
-        found = self._order.tolist()
-        refused = {}
-        for gang in found:
-            if gang in own:
-                if own[gang] is not None:
-                    refused[gang] = own[gang]
-            elif answers.verdict[gang] != ADMITTED:
-                refused[gang] = _shortfall(session, answers, gang)
-        return Votes(found, refused)
+        refused: Bools = np.zeros(size, dtype=np.bool_)
+        refused[self._order] = verdicts[self._order] != ADMITTED
+        refused[[gang for gang, refusal in own.items() if refusal is None]] = False
+        cards, queues = session.axes.cards, [queue.name for queue in session.ledger.queues]
+        of = session.gangs.queue
+        return Votes(self._order, refused, own, lambda gang: _shortfall(answers, gang, cards, queues[of[gang]]))
 
     def _round(
         self,
@@ -125,14 +130,14 @@ class Electorate:
 
     def vote_again(self, votes: Votes, startable: Startable) -> Votes:
         """The votes when those who could start now go first, if that lets somebody in who could; else ``votes``."""
-        refused = np.array(list(votes.refused), dtype=np.int32)
+        refused = votes.order[votes.refused[votes.order]]
         kept_out = refused[startable.which(refused)] if refused.size else refused
         if not kept_out.size:
             return votes
         session = self._session
         before = session.promised.copy(), session.ledger.inqueue.copy(), [*map(dict, session.ledger.inqueue_choices)]
         again = self.vote(startable)
-        if any(gang not in again.refused for gang in kept_out.tolist()):
+        if not again.refused[kept_out].all():
             return again
         session.promised = before[0]
         session.ledger.inqueue[:] = before[1]
@@ -165,17 +170,25 @@ def _minimums(session: Session, chosen: Bools, task: Index, start: Any) -> Minim
     only = np.array([cls.cards[0] if len(cls.cards) == 1 else -1 for cls in classes.classes], dtype=np.int32)
     odd = np.array([cls.milli > 0 and len(cls.cards) != 1 for cls in classes.classes], dtype=np.bool_)
     named = np.array([bool(cls.names) for cls in classes.classes], dtype=np.bool_)
-    needed = np.maximum(0, gangs.min_member - gangs.ready_count - gangs.counts[PIPELINED])
+    declaration = session.cluster.workspace.facts.declaration
+    needed = np.where(chosen, np.maximum(0, gangs.min_member - gangs.ready_count - gangs.counts[PIPELINED]), 0)
     kinds = Kinds(session.cluster.charge, only, named, odd)
     sum_minimums(
         kinds,
         session.tasks.cls,
         task,
         start,
-        np.where(chosen, needed, 0),
-        session.cluster.workspace.facts.declared,
+        needed,
+        declaration >= 0,
         *found,
     )
+    at = np.flatnonzero((needed > np.diff(start)) & (declaration >= 0))
+    if at.size:
+        for column, declared in zip(found, session.columns.declared, strict=True):
+            column[at] = declared[declaration[at]]
+        if not session.compat:
+            # What members in place stand for is taken off, one by one.
+            found.odd[at] |= gangs.counts[list(NOT_TO_COME)][:, at].any(axis=0)
     return found
 
 
@@ -194,18 +207,18 @@ def _shared(session: Session) -> Bools:
     return shared
 
 
-def _shortfall(session: Session, answers: Answers, gang: int) -> Shortfall:
+def _shortfall(answers: Answers, gang: int, cards: Sequence[str], queue: str) -> Shortfall:
     row, asked, limit = int(answers.row[gang]), int(answers.asked[gang]), int(answers.limit[gang])
     used, promised = int(answers.used[gang]), int(answers.promised[gang])
     of_queue = answers.verdict[gang] == OVER_QUOTA
     names = {CPU: "cpu", MEMORY: "memory"}
     return Shortfall(
         code=ReasonCode.WAITING_FOR_QUOTA if of_queue else ReasonCode.OVER_COMMITTED,
-        resource=names.get(row) or session.axes.cards[row - LEDGER_CARDS],
+        resource=names.get(row) or cards[row - LEDGER_CARDS],
         requested=asked,
         limit=limit,
         allocated=used,
         inqueue=promised,
         short=asked + used + promised - limit,
-        queue=session.ledger.queues[session.queue_of(gang)].name if of_queue else "",
+        queue=queue if of_queue else "",
     )

@@ -72,6 +72,8 @@ def sum_minimums(
 ) -> None:
     """Fill the columns of ``Minimums``, which hold nothing yet, from waiting tasks in their order.
 
+    Gangs with too few tasks that say what their minimum asks for are left out.
+
     ``cls`` int32 (T,), class of each task slot; ``task``, ``start`` as in ``waiting_tasks``; ``needed`` int64 (G,), how
     many members more it takes; ``declared`` bool (G,), the PodGroup says it where there are too few tasks.
     """
@@ -79,7 +81,6 @@ def sum_minimums(
         count = needed[gang]
         first, last = start[gang], start[gang + 1]
         if last - first < count and declared[gang]:
-            odd[gang] = True
             continue
         for i in range(first, min(last, first + count)):
             kind = cls[task[i]]
