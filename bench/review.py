@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -170,8 +171,10 @@ def _start_worker() -> None:
     command = [sys.executable, "-m", "celery", "--quiet", "--skip-checks", "--app", "tidesched_web.celery", "worker"]
     command += ["--queues", "what-if", "--hostname", "what-if@%h", "--pool", "prefork", "--concurrency", "1"]
     command += ["--prefetch-multiplier", "1", "--without-gossip", "--without-mingle"]
-    _worker.append(subprocess.Popen(command, env=os.environ | {"TIDESCHED_ROLE": "what-if"}))
-    atexit.register(_worker[0].terminate)
+    environment = os.environ | {"TIDESCHED_ROLE": "what-if"}
+    _worker.append(subprocess.Popen(command, env=environment, start_new_session=True))
+    # What it does for nobody any more need not be waited for.
+    atexit.register(os.killpg, _worker[0].pid, signal.SIGKILL)
     deadline = time.monotonic() + 120
     while "what-if" in alive.silent_roles():
         assert time.monotonic() < deadline, "the process of the queue what-if does not start"
