@@ -88,10 +88,11 @@ def write_down(
     needed = total(session, fall.backed)
     what = ", ".join(f"{milli / 1000:g} x {card}" for card, milli in sorted(needed.cards.items())) or "cpu and memory"
     reason = f"{reclaimer} in queue {queue} {verb or 'takes back'} {what}"
-    by_gang: dict[int, list[int]] = {}
-    for place, gang in enumerate(tasks.gang[list(fall.leaving)].tolist()):
-        by_gang.setdefault(gang, []).append(place)
     leaving, over, lost = fall.leaving, fall.over, fall.lost
+    by_gang: dict[int, list[int]] = {}
+    for place, gang in enumerate(tasks.gang[list(leaving)].tolist()):
+        by_gang.setdefault(gang, []).append(place)
+    freed = total(session, leaving)
     victims = []
     for gang in sorted(by_gang, key=names.__getitem__) if len(by_gang) > 1 else by_gang:
         places = sorted(by_gang[gang], key=lambda place: keys[leaving[place]])
@@ -121,7 +122,7 @@ def write_down(
                 gang=name,
                 queue=gangs.groups[gang].queue,
                 pods=tuple([keys[task] for task in members]),
-                cards=cards_of(session, members),
+                cards=freed.cards if len(by_gang) == 1 else cards_of(session, members),
                 work_lost_card_seconds=round(sum([lost[place] for place in places]) / 1_000_000, 3),
             )
         )
@@ -131,7 +132,7 @@ def write_down(
             queue=queue,
             action=action,
             needed=needed,
-            freed=total(session, leaving),
+            freed=freed,
             victims=tuple(victims),
             rule=rule
             or (
@@ -152,21 +153,19 @@ def _cards_held(session: Session, task: int) -> list[tuple[int, int, int]]:
 
 def total(session: Session, tasks: Sequence[int]) -> Amount:
     """CPU, memory and cards of tasks that have a place."""
-    classes = session.cluster.classes.classes
+    names, classes = session.axes.cards, session.cluster.classes.classes
+    at = list(tasks)
     cpu = memory = 0
-    for index in session.tasks.cls[list(tasks)].tolist():
+    cards: dict[str, int] = {}
+    for index, card in zip(session.tasks.cls[at].tolist(), session.tasks.card[at].tolist(), strict=True):
         cls = classes[index]
         cpu += cls.cpu_milli
         memory += cls.memory_mib
-    return Amount(cpu, memory, cards_of(session, tasks))
+        if card >= 0:
+            cards[names[card]] = cards.get(names[card], 0) + cls.milli
+    return Amount(cpu, memory, cards)
 
 
 def cards_of(session: Session, tasks: Sequence[int]) -> dict[str, int]:
     """Milli-cards by type that tasks hold."""
-    cards: dict[str, int] = {}
-    names, classes = session.axes.cards, session.cluster.classes.classes
-    at = tasks if isinstance(tasks, list) else list(tasks)
-    for card, index in zip(session.tasks.card[at].tolist(), session.tasks.cls[at].tolist(), strict=True):
-        if card >= 0:
-            cards[names[card]] = cards.get(names[card], 0) + classes[index].milli
-    return cards
+    return total(session, tasks).cards

@@ -48,15 +48,17 @@ def reserve(session: Session, gang: int, leaving: Iterable[int], seconds: float)
     """
     tasks, axes, kept, now = session.tasks, session.axes, session.reservations, session.now
     victims: dict[int, list[str]] = {}
-    for task in leaving:
-        victims.setdefault(int(tasks.node[task]), []).append(tasks.keys[task])
+    gone = list(leaving)
+    for task, node in zip(gone, tasks.node[gone].tolist(), strict=True):
+        victims.setdefault(node, []).append(tasks.keys[task])
     leave = {node: tuple(sorted(names)) for node, names in victims.items()}
-    name = session.gangs.names[gang]
-    for task in session.gangs.with_status(gang, TaskStatus.PIPELINED):
+    name, expires = session.gangs.names[gang], now + seconds
+    promised = session.gangs.with_status(gang, TaskStatus.PIPELINED)
+    places = zip(promised, tasks.node[promised].tolist(), tasks.card[promised].tolist(), strict=True)
+    for task, node, card in places:
         pod = tasks.keys[task]
         if pod in kept:
             continue
-        node, card = int(tasks.node[task]), int(tasks.card[task])
         kept[pod] = Reservation(
             pod=pod,
             gang=name,
@@ -65,7 +67,7 @@ def reserve(session: Session, gang: int, leaving: Iterable[int], seconds: float)
             card_indices=tasks.indices[task],
             victims=leave.get(node, ()),
             made=now,
-            expires=now + seconds,
+            expires=expires,
         )
 
 
