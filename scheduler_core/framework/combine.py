@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
-from scheduler_core.framework.extension_points import EXTENSION_POINTS
+from scheduler_core.framework.extension_points import EXTENSION_POINTS, ExtensionPoint
 from scheduler_core.framework.plugin import Plugin
 from scheduler_core.model.decision import Vote
 
@@ -53,6 +54,12 @@ def guards(point: str, call: Callable[..., Any]) -> bool:
     return point in getattr(getattr(call, "__self__", None), "guards", ())
 
 
+@lru_cache(maxsize=256)
+def _points_of(plugin: type[Plugin]) -> tuple[ExtensionPoint, ...]:
+    """The points for which a class of plugins has a function."""
+    return tuple(point for point in EXTENSION_POINTS if getattr(plugin, point.name, None) is not None)
+
+
 class Hooks:
     """Registered functions by extension point: a list of tiers, each a list of (plugin name, function).
 
@@ -62,19 +69,15 @@ class Hooks:
 
     def __init__(self, tiers: Sequence[Sequence[tuple[Plugin, dict[str, bool]]]] = (), *, compat: bool = False) -> None:
         self.compat = compat
-        self._tiers: dict[str, list[list[Hook]]] = {}
-        self._flat: dict[str, list[Hook]] = {}
-        for point in EXTENSION_POINTS:
-            rows: list[list[Hook]] = []
-            for tier in tiers:
-                row: list[Hook] = []
-                for plugin, switches in tier:
-                    method = getattr(plugin, point.name, None)
-                    if method is not None and (not point.switch or switches.get(point.switch, True)):
-                        row.append((plugin.name, method))
-                rows.append(row)
-            self._tiers[point.name] = rows
-            self._flat[point.name] = [hook for row in rows for hook in row]
+        self._tiers: dict[str, list[list[Hook]]] = {point.name: [[] for _ in tiers] for point in EXTENSION_POINTS}
+        for number, tier in enumerate(tiers):
+            for plugin, switches in tier:
+                for point in _points_of(type(plugin)):
+                    if not point.switch or switches.get(point.switch, True):
+                        self._tiers[point.name][number].append((plugin.name, getattr(plugin, point.name)))
+        self._flat: dict[str, list[Hook]] = {
+            name: [hook for row in rows for hook in row] for name, rows in self._tiers.items()
+        }
 
     def tiers(self, point: str) -> list[list[Hook]]:
         """All tiers of a point, empty ones included, so that a tier's number is its place in the policy."""
