@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.utils.translation import gettext as _now
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from tidesched_web.console.forms.edit import EditForm, reason_field
@@ -44,5 +44,5 @@ class PolicyForm(EditForm):
         """Only applying needs a reason."""
         values = super().clean() or {}
         if values.get("act") == APPLY and not values.get("reason", "").strip():
-            self.add_error("reason", _now("Say why: the reason goes into the audit log."))
+            self.add_error("reason", gettext("Say why: the reason goes into the audit log."))
         return values

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from django import forms
-from django.utils.translation import gettext as _now
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from tidesched_web.accounts.models import BusinessLine, Project
@@ -66,7 +66,7 @@ class QueueEditForm(EditForm):
                 required=False,
                 min_value=0,
                 initial=(quota or {}).get(name),
-                help_text=_now("now %(now)s, in use %(used)s") % now if quota is not None else "",
+                help_text=gettext("now %(now)s, in use %(used)s") % now if quota is not None else "",
                 widget=forms.NumberInput(attrs={"class": "form-control", "title": name}),
             )
             self.fields[CARD + name] = field
@@ -129,14 +129,14 @@ class QueueForm(QueueEditForm):
             named = [(key, f"{row.tenant.name} › {row.name}") for key, row in self.projects.items()]
             listed.append((_("Projects, for inference"), named))
         if self.lines:
-            platform = _now("the platform")
+            platform = gettext("the platform")
             rows = self.lines.items()
             named = [(key, f"{row.tenant.name if row.tenant else platform} › {row.name}") for key, row in rows]
             listed.append((_("Business lines, for training"), named))
         self.fields["owner"].choices = listed  # type: ignore[attr-defined]
         for name in ("weight", "priority"):
             self.fields[name].required = False
-        self.fields["priority"].widget.attrs["placeholder"] = _now("as the service type says")
+        self.fields["priority"].widget.attrs["placeholder"] = gettext("as the service type says")
         self.fields["weight"].widget.attrs["placeholder"] = "1"
         del self.fields["reclaimable"]
         if not decides:  # ranking a queue against those of other tenants is the platform's
@@ -147,9 +147,9 @@ class QueueForm(QueueEditForm):
         values = super().clean() or {}
         kind, owner = values.get("service_type"), values.get("owner", "")
         if kind == ServiceType.INFERENCE and owner in self.lines:
-            self.add_error("owner", _now("An inference queue belongs to a project."))
+            self.add_error("owner", gettext("An inference queue belongs to a project."))
         elif kind == ServiceType.TRAINING and owner in self.projects:
-            self.add_error("owner", _now("A training queue belongs to a business line."))
+            self.add_error("owner", gettext("A training queue belongs to a business line."))
         return values
 
     def document(self) -> dict[str, Any]:
