@@ -92,7 +92,9 @@ def _test(session: Session, demands: dict[int, Demand], startable: Startable | N
     later = []
     voting = Voting(session)
     for gang, demand in demands.items():
-        refusal = voting.ask(gang, demand)
+        # Upstream admits for good.
+        stays = session.compat and session.phase[gang] is GangPhase.INQUEUE
+        refusal = None if stays else voting.ask(gang, demand)
         if refusal is None and startable is not None and not startable.take(gang):
             later.append(gang)
             continue

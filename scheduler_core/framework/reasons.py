@@ -262,7 +262,7 @@ class Reasons:
         stated = session.stated.get(gang)
         if stated is not None and stated[0] is ReasonCode.BACKING_OFF:
             return stated[0], numbers, stated[1]
-        if session.phase[gang] is GangPhase.PENDING:
+        if session.phase[gang] is GangPhase.PENDING or "allocate" not in session.policy.actions:
             return None
         # It was looked at and did not fit although each class of its tasks alone would: not all of them together.
         return ReasonCode.FRAGMENTED, numbers, ""

@@ -330,7 +330,7 @@ class CapacityCard(Plugin):
     # Tide -------------------------------------------------------------------------------------------------------
 
     def _unknown_allowed(self) -> bool:
-        return bool(self.values["unknownReclaimer"] == "allow")
+        return bool(self.values["unknownReclaimer"] == "allow") or self.session.compat
 
     def reclaimer(self, gang: int) -> str | None:
         """Why the gang takes back from nobody, or None."""

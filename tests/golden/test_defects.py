@@ -1,0 +1,57 @@
+"""The list of upstream's defects is complete, and every entry leads to a story in each mode or to a test."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+
+HERE = Path(__file__).parent
+LIST = yaml.safe_load((HERE / "lists" / "defects.yaml").read_text())
+# What volcano-semantics numbers: 1.5 by row, 3.5 and 3.6 by sentence, 4.10 by letter, 7 by number.
+NAMED = {
+    "1.5": "1234",
+    "3.5": "123456",
+    "3.6": "123",
+    "4.10": "abcdefghijklmn",
+    "7": [str(number) for number in range(1, 21)],
+}
+
+
+@cache
+def stories():
+    return {
+        f"{file.stem}: {name}": case
+        for file in sorted(HERE.glob("*.yaml"))
+        for name, case in yaml.safe_load(file.read_text())["cases"].items()
+    }
+
+
+def test_every_defect_is_on_the_list():
+    listed = {entry.split()[0] for entry in LIST}
+    assert [f"{part}/{one}" for part, ones in NAMED.items() for one in ones if f"{part}/{one}" not in listed] == []
+
+
+@pytest.mark.parametrize("entry", LIST)
+def test_it_is_shown_in_both_modes(entry):
+    given, known = LIST[entry], stories()
+    if "test" in given:
+        file, _, name = given["test"].partition("::")
+        assert given["why"]
+        assert name in (HERE.parents[1] / file).read_text()
+        return
+    ours, theirs = known[given["ours"]], known[given["theirs"]]
+    assert "compatibility: volcano" not in ours.get("policy", "")
+    assert "compatibility: volcano" in theirs["policy"]
+
+
+def test_both_stories_of_a_pair_begin_with_the_same_cluster():
+    known = stories()
+    for name, case in known.items():
+        file, _, title = name.partition(": ")
+        what, comma, _ = title.partition(", upstream:")
+        if comma and file.startswith("compatibility"):
+            (other,) = [o for o in known if o.startswith(f"{file}: {what}, ours:")]
+            assert known[other]["cluster"] == case["cluster"], name
