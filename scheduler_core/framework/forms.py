@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -145,13 +146,21 @@ def form_of(call: Callable[..., Any], point: str) -> Sequence[Form] | None:
     declare = getattr(plugin, "compiled_form", None)
     if declare is None:
         return None
-    for owner in inspect.getmro(type(plugin)):
-        if "compiled_form" in vars(owner):
-            break
-        if point in vars(owner):
-            return None
+    if _is_changed(type(plugin), point):
+        return None
     answer: Sequence[Form] | None = declare(point)
     return answer
+
+
+@lru_cache(maxsize=4096)
+def _is_changed(plugin: type, point: str) -> bool:
+    """Whether a subclass has the function anew and the form of its base."""
+    for owner in inspect.getmro(plugin):
+        if "compiled_form" in vars(owner):
+            return False
+        if point in vars(owner):
+            return True
+    return False
 
 
 def dense_ranks(values: Sequence[npt.NDArray[Any]], size: int) -> Ints:

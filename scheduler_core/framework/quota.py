@@ -114,6 +114,7 @@ class HardwareUse:
         cards = session.cards.count.sum(axis=1).astype(np.int64) * MILLI
         self.total: Ints = np.concatenate([session.nodes.allocatable[[CPU, MEMORY]].sum(axis=1), cards])
         self._known: dict[bool, tuple[tuple[int, int], Ints]] = {}
+        self._held: tuple[tuple[int, int], Ints] = ((-1, -1), self.total)
 
     def times(self, factor: float) -> Ints:
         """int64 (D,): the total enlarged by a factor as it is written, rounded down."""
@@ -125,16 +126,20 @@ class HardwareUse:
         key = (len(self._session.nodes.log), int(self._session.ledger.versions.sum()))
         known = self._known.get(back)
         if known is None or known[0] != key:
-            used = self._used() - self._taken_back() if back else self._used()
+            used = self._used(key) - self._taken_back() if back else self._used(key)
             known = self._known[back] = (key, np.maximum(used, 0))
         return known[1]
 
-    def _used(self) -> Ints:
-        """int64 (D,): what pods of every scheduler take of the nodes and is not leaving."""
+    def _used(self, key: tuple[int, int]) -> Ints:
+        """int64 (D,): what pods of every scheduler take of the nodes and is not leaving; kept while ``key`` stays."""
         nodes, cards = self._session.nodes, self._session.cards
-        plain = (nodes.used - nodes.releasing + nodes.pipelined)[[CPU, MEMORY]].sum(axis=1)
-        held = cards.count.sum(axis=1).astype(np.int64) * MILLI - cards.left_future.sum(axis=1)
-        return np.concatenate([plain, held])
+        if self._held[0] != key:
+            sums = [
+                nodes.used[row].sum() - nodes.releasing[row].sum() + nodes.pipelined[row].sum() for row in (CPU, MEMORY)
+            ]
+            held = self.total[LEDGER_CARDS:] - cards.left_future.sum(axis=1)
+            self._held = key, np.concatenate([np.array(sums, dtype=np.int64), held])
+        return self._held[1]
 
     def _taken_back(self) -> Ints:
         """int64 (D,): what training gangs that may be taken hold."""
