@@ -42,7 +42,7 @@ def require_authority(
     for key in sorted(edits):
         before = reading.documents.get(key)
         kind = kind_of(key)
-        if kind in ("card-type", "priority-class", "tide-plan"):
+        if kind in ("rules", "card-type", "priority-class", "tide-plan"):
             text = _("%(object)s belongs to the cluster: only a platform admin may change it.")
             raise DomainError("permission_denied", text % {"object": key})
         if before is not None and tenant_of(key, reading.documents) not in own:

@@ -21,6 +21,7 @@ MIB: Final = 2**20
 DEFAULT_PRIORITY: Final = {"inference": 80000, "training": 20000}
 SERVICE_TYPES: Final = ("inference", "training")
 OPEN, CLOSED = "Open", "Closed"
+RULES: Final = "rules/cluster"
 # Not a field but an act: the value of a live priority class cannot be edited, only replaced.
 REPLACE: Final = "replace"
 _DNS_NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -135,6 +136,7 @@ def _quantity(value: Any) -> str:
     return text
 
 
+_PERCENT = _whole(1, 10_000)
 _CARDS = _map_of(_whole(0, 10_000_000))
 
 
@@ -179,6 +181,12 @@ class _Field:
 
 
 _FIELDS: Final[Mapping[str, Mapping[str, _Field]]] = {
+    # Of the cluster as a whole: how much of its hardware quotas may promise, and whether a second person has to agree.
+    "rules": {
+        "approval_required": _Field(_truth, False),
+        "overcommit_inference_percent": _Field(_PERCENT, 100),
+        "overcommit_training_percent": _Field(_PERCENT, 100),
+    },
     "card-type": {
         "resource": _Field(_text(120)),
         "kind": _Field(_one_of("whole", "mig", "mps"), "whole"),
@@ -274,6 +282,7 @@ def _fill_in(key: str, kind: str, document: Document) -> None:
 def _name_faults(key: str) -> Iterator[Fault]:
     kind, parts = kind_of(key), parts_of(key)
     wanted: tuple[re.Pattern[str], str] = {
+        "rules": (re.compile("cluster"), _("there is only %(key)s") % {"key": RULES}),
         "card-type": (_CARD, _("a card name has no blanks and at most 120 characters")),
         "priority-class": (_SUBDOMAIN, _("lower-case letters, digits, '-' and '.', at most 253")),
         "queue": (_DNS_NAME, _("lower-case letters, digits and '-', at most 63")),

@@ -11,6 +11,7 @@ from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Count, Q, QuerySet
 
 from tidesched_web.accounts.models import BusinessLine, Project, Tenant
+from tidesched_web.changes.documents import RULES
 from tidesched_web.changes.models import ChangeObject, QuotaChange
 from tidesched_web.changes.tree_document import Document, Documents, key_of, kind_of, parts_of
 from tidesched_web.clusters.models import CardType, Cluster
@@ -50,7 +51,7 @@ class TreeReading:
 def read_tree(cluster: Cluster, access: Access | None = None) -> Documents:
     """The intent of a cluster as ``key → document``, in key order; with ``access`` what its caller may see of it.
 
-    Ten queries, whatever the size of the tree. Under the lock of the tree it is what a write decides on.
+    Eleven queries, whatever the size of the tree. Under the lock of the tree it is what a write decides on.
     """
     reading = reading_of(cluster)
     return reading.documents if access is None else within_sight(reading, access)
@@ -87,6 +88,7 @@ def reading_of(cluster: Cluster) -> TreeReading:
             business_line=lines.get(queue.business_line_id or 0),
         )
     documents |= _others(cluster)
+    documents[RULES] = _rules(cluster)
     known = list(CardType.objects.filter(cluster=cluster).select_related("parent"))
     for card in known:
         if not card.discovered:
@@ -99,6 +101,16 @@ def reading_of(cluster: Cluster) -> TreeReading:
         frozenset(card.name for card in known),
         {card.name: card.hardware for card in known if card.last_seen_at is not None},
     )
+
+
+def _rules(cluster: Cluster) -> Document:
+    """The rules of the cluster as they stand in its row now, whatever the caller's copy of it says."""
+    row = Cluster.objects.values("approval_required", "overcommit_inference", "overcommit_training").get(pk=cluster.pk)
+    return {
+        "approval_required": row["approval_required"],
+        "overcommit_inference_percent": round(row["overcommit_inference"] * 100),
+        "overcommit_training_percent": round(row["overcommit_training"] * 100),
+    }
 
 
 def queue_document(
@@ -298,6 +310,8 @@ def row_versions(cluster: Cluster, keys: Iterable[str]) -> dict[str, int]:
         if names := [parts[0] for parts in among(kind)]:
             rows = model._base_manager.filter(cluster=cluster, name__in=names).values_list("name", "version")
             found |= {key_of(kind, name): version for name, version in rows}
+    if RULES in wanted:
+        found[RULES] = Cluster.objects.values_list("version", flat=True).get(pk=cluster.pk)
     if slugs := [parts[0] for parts in among("tenant")]:
         tenants = Tenant.objects.filter(slug__in=slugs).values_list("slug", "version")
         found |= {key_of("tenant", slug): version for slug, version in tenants}

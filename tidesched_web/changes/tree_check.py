@@ -11,7 +11,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from tidesched_web.changes.documents import MIB, REPLACE, Fault
+from tidesched_web.changes.documents import MIB, REPLACE, RULES, SERVICE_TYPES, Fault
 from tidesched_web.changes.tree_document import (
     PLATFORM,
     Document,
@@ -53,6 +53,8 @@ def references(
         if key in before:
             yield from _fixed(key, before[key], document, edits[key])
     gone = {key for key, patch in edits.items() if patch is None and key in before}
+    if RULES in gone:
+        yield Fault(RULES, "", "invalid", _("The rules of a cluster can be changed, not deleted."))
     if gone:
         yield from _still_named(gone, after)
 
@@ -203,6 +205,12 @@ def tree_of(documents: Mapping[str, Document], hardware: Mapping[str, int], rati
     return Tree(holders, hardware, ratios)
 
 
+def ratios_of(documents: Mapping[str, Document]) -> dict[str, float]:
+    """How much of the hardware each service type may be promised."""
+    rules = documents.get(RULES, {})
+    return {kind: rules.get(f"overcommit_{kind}_percent", 100) / 100 for kind in SERVICE_TYPES}
+
+
 def _holder(key: str) -> str:
     kind, _slash, name = key.partition("/")
     return f"{kind}:{name}"
@@ -237,7 +245,6 @@ def breaches(
     after: Mapping[str, Document],
     *,
     hardware: Mapping[str, int],
-    ratios: Mapping[str, float],
     in_use: Mapping[str, Mapping[str, float]],
     now: dt.datetime,
 ) -> list[Fault]:
@@ -245,7 +252,7 @@ def breaches(
 
     Where the base holds, the moments that the tide plans make in the year after ``now`` are looked at too.
     """
-    old, new = tree_of(before, hardware, ratios), tree_of(after, hardware, ratios)
+    old, new = tree_of(before, hardware, ratios_of(before)), tree_of(after, hardware, ratios_of(after))
     faults: list[Fault] = []
     for breach in worsened(old, new):
         faults += _at_figures(breach, old, new, in_use)
@@ -292,6 +299,8 @@ def _at_figures(breach: Breach, old: Tree, new: Tree, in_use: Mapping[str, Mappi
     moved = [key for key in below if key not in old.holders or old.holders[key].parent != new.holders[key].parent]
     own = new.holders.get(breach.holder)
     lowered = own is not None and _tighter(old.holders.get(own.key), own, kind, resource)
+    if own is None and not raised and not moved and old.ratios[kind] > new.ratios[kind]:
+        return [_beyond_ratio(breach, new)]
     at = raised or moved or ([breach.holder] if lowered else []) or [breach.largest_child]
     if lowered and own is not None and own.key not in at:
         at.append(own.key)
@@ -309,6 +318,20 @@ def _at_figures(breach: Breach, old: Tree, new: Tree, in_use: Mapping[str, Mappi
         )
         for key in at
     ]
+
+
+def _beyond_ratio(breach: Breach, tree: Tree) -> Fault:
+    """Less of the hardware may be promised than is."""
+    scale = MIB if breach.resource == MEMORY else 1
+    return Fault(
+        object=RULES,
+        field=pointer(f"overcommit_{breach.service_type}_percent"),
+        code="below_children",
+        detail=_sentence(breach, None, scale),
+        requested=breach.requested * scale,
+        limit=breach.limit * scale,
+        sibling=_sibling(tree, breach, []),
+    )
 
 
 def _below(tree: Tree, holder: str) -> list[str]:

@@ -17,7 +17,7 @@ Documents = dict[str, Document]
 Edits = dict[str, Any]
 
 KINDS: Final = (
-    "card-type", "tenant", "project", "business-line", "priority-class", "queue", "grant", "tide-plan",
+    "rules", "card-type", "tenant", "project", "business-line", "priority-class", "queue", "grant", "tide-plan",
 )  # fmt: skip
 # A business line of the platform itself stands below this instead of a tenant's slug.
 PLATFORM: Final = "-"

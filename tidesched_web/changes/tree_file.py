@@ -21,6 +21,7 @@ from tidesched_web.common.errors import DomainError
 
 FORMAT: Final = 1
 SECTIONS: Final[Mapping[str, str]] = {
+    "rules": "rules",
     "card-type": "card_types",
     "tenant": "tenants",
     "project": "projects",
@@ -36,6 +37,7 @@ _HEAD: Final = (
     "What the file does not name is deleted by `apply`; with `--keep` it stays.",
 )
 _COMMENTS: Final[Mapping[str, str]] = {
+    "rules": "How much of the hardware may be promised, and whether a second person has to agree to every change.",
     "card-type": "Declared ahead of the nodes that carry them; discovered ones are no intent.",
     "tenant": "quota: per service type; no card_quota = no limit, once there is one an absent card is 0.",
     "project": "tenant/project",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tidesched_web.changes.documents import REPLACE
+from tidesched_web.changes.documents import REPLACE, RULES
 from tidesched_web.changes.tree_document import Document, Edits, patch_between
 
 
@@ -12,6 +12,8 @@ def edits_to(before: Mapping[str, Document], wanted: Mapping[str, Document], *, 
     """The edits from ``before`` to ``wanted``. ``keep``: what ``wanted`` does not name stays; else it is deleted."""
     plain = {key: {name: wanted[key][name] for name in wanted[key] if name != REPLACE} for key in wanted}
     edits: Edits = patch_between(before, plain)
+    if RULES not in wanted:
+        edits.pop(RULES, None)  # a file without them leaves them as they are
     if keep:
         edits = {key: patch for key, patch in edits.items() if patch is not None}
     for key, document in wanted.items():

@@ -17,6 +17,7 @@ from tidesched_web.console import amounts, bars
 from tidesched_web.console.card_names import card_label
 
 KIND_NAMES = {
+    "rules": gettext_lazy("rules"),
     "card-type": gettext_lazy("card type"),
     "tenant": gettext_lazy("tenant"),
     "project": gettext_lazy("project"),
@@ -41,6 +42,8 @@ _FIELDS = {
     "business_line": gettext_lazy("business line"),
     "value": gettext_lazy("value"),
     "approval_required": gettext_lazy("approval required"),
+    "overcommit_inference_percent": gettext_lazy("inference may be promised, % of the hardware"),
+    "overcommit_training_percent": gettext_lazy("training may be promised, % of the hardware"),
     "enabled": gettext_lazy("enabled"),
     "layers": gettext_lazy("layers"),
     "time_zone": gettext_lazy("time zone"),

@@ -24,8 +24,8 @@ def refused(call, code):
     return error.value
 
 
-def test_a_tree_is_read_in_ten_queries_whatever_its_size(ground, django_assert_num_queries):
-    with django_assert_num_queries(10):
+def test_a_tree_is_read_in_eleven_queries_whatever_its_size(ground, django_assert_num_queries):
+    with django_assert_num_queries(11):
         tree = read_tree(ground.cluster)
     assert tree["tenant/acme"]["quota"] == {"inference": {"card_quota": {H200: 8}}}
     assert tree["queue/acme-online"] == {
@@ -33,6 +33,9 @@ def test_a_tree_is_read_in_ten_queries_whatever_its_size(ground, django_assert_n
         "service_type": "inference", "state": "Open", "tenant": "acme", "weight": 1,
     }  # fmt: skip
     assert list(tree) == sorted(tree)
+    assert tree["rules/cluster"] == {
+        "approval_required": False, "overcommit_inference_percent": 100, "overcommit_training_percent": 100
+    }  # fmt: skip
     seen = read_tree(ground.cluster, ground.access("owner"))
     assert {key.partition("/")[2].partition("-")[0].partition("/")[0] for key in seen} == {"acme"}
     assert read_tree(ground.cluster, ground.access("auditor")) == tree
@@ -230,6 +233,22 @@ def test_a_tenant_may_demand_approval_and_an_edit_takes_it_back(ground):
     assert changes.cancel(change=off, access=ground.access("root")).state == "cancelled"
 
 
+def test_the_rules_of_a_cluster_are_changed_like_its_quotas(ground):
+    ground.carry_out({"rules/cluster": {"overcommit_inference_percent": 150}, "tenant/acme": {"quota": None}})
+    assert ground.carry_out({"queue/acme-online": {"card_quota": {H200: 16}}}).state == "applied"
+    error = refused(lambda: ground.carry_out({"rules/cluster": {"overcommit_inference_percent": 140}}), "quota_breach")
+    found = error.extra["errors"][0]
+    assert (found["object"], found["field"]) == ("rules/cluster", "/overcommit_inference_percent")
+    assert (found["requested"], found["limit"], found["sibling"]) == (24, 22, "acme-online")
+    refused(lambda: ground.carry_out({"rules/cluster": None}), "invalid")
+    refused(lambda: ground.carry_out({"rules/other": {}}), "invalid")
+    ground.carry_out({"rules/cluster": {"approval_required": True}})
+    ground.cluster.refresh_from_db()
+    assert ground.cluster.approval_required
+    assert ground.carry_out({"rules/cluster": {"approval_required": False}}).state == "waiting"
+    assert ground.carry_out({"queue/rival-online": {"weight": 2}}).state == "waiting"
+
+
 # -- at a set time -----------------------------------------------------------------------------------------------------
 
 
@@ -295,6 +314,7 @@ def test_an_author_who_lost_the_right_meanwhile_changes_nothing(ground):
         ("owner", {"queue/acme-online": {"guarantee": {"cpu": "4"}}}, "permission_denied"),
         ("owner", {"priority-class/mine": {"value": 1}}, "permission_denied"),
         ("owner", {"card-type/mine": {}}, "permission_denied"),
+        ("owner", {"rules/cluster": {"overcommit_inference_percent": 200}}, "permission_denied"),
         ("owner", {"tide-plan/mine": {}}, "permission_denied"),
         ("owner", {"tenant/mine": {}}, "permission_denied"),
         ("owner", {"grant/acme/acme-online": {}}, "permission_denied"),

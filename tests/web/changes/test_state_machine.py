@@ -20,7 +20,7 @@ from tidesched_web.audit.verification import verify_all
 from tidesched_web.changes import services as changes
 from tidesched_web.changes.models import ChangeState, QuotaChange
 from tidesched_web.changes.selectors import reading_of, surroundings_of
-from tidesched_web.changes.tree_check import tree_of
+from tidesched_web.changes.tree_check import ratios_of, tree_of
 from tidesched_web.clusters.models import CardType
 from tidesched_web.common.errors import DomainError
 from tidesched_web.quota.models import QuotaTree
@@ -50,7 +50,7 @@ def excess(cluster):
     """By how much each sum is exceeded now."""
     reading = reading_of(cluster)
     around = surroundings_of(cluster, reading)
-    tree = tree_of(reading.documents, around.hardware, around.ratios)
+    tree = tree_of(reading.documents, around.hardware, ratios_of(reading.documents))
     return {key: found.excess for key, found in breaches(tree).items()}
 
 

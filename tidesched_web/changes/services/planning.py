@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from tidesched_web.changes.authority import require_authority, touched_tenants
-from tidesched_web.changes.documents import REPLACE, Fault, canonical
+from tidesched_web.changes.documents import REPLACE, RULES, Fault, canonical
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.object_differences import ObjectDifference, object_differences
 from tidesched_web.changes.selectors import (
@@ -167,7 +167,6 @@ def work_out(
             reading.documents,
             after,
             hardware=around.hardware,
-            ratios=around.ratios,
             in_use=around.in_use,
             now=cluster.clock(),
         )
@@ -218,7 +217,8 @@ def after_of(before: Documents, edits: Edits) -> Documents:
 
 def _approval(cluster: Cluster, before: Documents, slugs: set[str]) -> list[dict[str, str]]:
     """Who demands that a second person looks at it."""
-    why = [{"kind": "cluster", "name": cluster.slug}] if cluster.approval_required else []
+    demands = before[RULES]["approval_required"]
+    why = [{"kind": "cluster", "name": cluster.slug}] if demands else []
     demanding = [slug for slug in sorted(slugs) if before.get(f"tenant/{slug}", {}).get("approval_required")]
     return why + [{"kind": "tenant", "name": slug} for slug in demanding]
 

@@ -4,15 +4,16 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('clusters', '0001_initial'),
+        ("clusters", "0001_initial"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='cluster',
-            name='approval_required',
-            field=models.BooleanField(default=False, help_text="A second person has to approve every change of this cluster's quota."),
+            model_name="cluster",
+            name="approval_required",
+            field=models.BooleanField(
+                default=False, help_text="A second person has to approve every change of this cluster's quota."
+            ),
         ),
     ]

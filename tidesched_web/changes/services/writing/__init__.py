@@ -18,6 +18,7 @@ def write_documents(*, cluster: Cluster, before: Documents, after: Documents, ke
     """
     touched = in_order(key for key in keys if before.get(key) != after.get(key))
     rows = Rows(cluster=cluster, before=before, after=after, keys=touched)
+    catalogue.write_rules(rows)
     catalogue.write_card_types(rows)
     owners.write(rows)
     catalogue.write_priority_classes(rows)

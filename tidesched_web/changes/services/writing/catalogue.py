@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from tidesched_web.changes.services.writing.rows import Rows, counted
 from tidesched_web.changes.tree_document import parts_of
-from tidesched_web.clusters.models import CardType
+from tidesched_web.clusters.models import CardType, Cluster
 from tidesched_web.quota.models import PriorityClass, SyncState, TidePlan
 
 _CLASS_FIELDS = ("value", "global_default", "preemption_policy", "description")
+
+
+def write_rules(rows: Rows) -> None:
+    """What holds for the cluster as a whole."""
+    for key, document in rows.changed("rules"):
+        cluster = rows.locked(Cluster.objects.filter(pk=rows.cluster.pk))[0]
+        cluster.approval_required = document["approval_required"]
+        cluster.overcommit_inference = Decimal(document["overcommit_inference_percent"]) / 100
+        cluster.overcommit_training = Decimal(document["overcommit_training_percent"]) / 100
+        counted([cluster], ["approval_required", "overcommit_inference", "overcommit_training"])
+        rows.tell(key, cluster)
 
 
 def write_card_types(rows: Rows) -> None:
