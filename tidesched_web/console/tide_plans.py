@@ -44,11 +44,15 @@ DAYS = list(zip(tide.WEEKDAYS, WEEKDAY_NAMES, strict=True))
 
 
 def _plans(this: Page) -> list[TidePlan]:
-    """The plans that the reader sees, with the layers that they may see."""
+    """The plans that the reader sees, with the layers that they may see; read once for each request."""
+    read: list[TidePlan] | None = getattr(this, "tide_plans", None)
+    if read is not None:
+        return read
     rows = list(visible_tide_plans(this.access).filter(cluster=this.cluster).order_by("position", "name"))
     names = visible_queue_names(this.access, [this.cluster.pk]) if rows else set()
     for row in rows:
         row.layers, row.hidden = layers_in_sight(row, this.access, names)  # type: ignore[attr-defined]
+    this.tide_plans = rows  # type: ignore[attr-defined]  # a page is one request
     return rows
 
 

@@ -3,7 +3,9 @@
 import datetime as dt
 
 import pytest
+from django.db import connection
 from django.http import QueryDict
+from django.test.utils import CaptureQueriesContext
 
 from tests.web.console import world as story
 from tests.web.console.cast import L40S, RTX
@@ -231,3 +233,14 @@ def test_a_queue_says_what_plans_make_of_its_quota(world):
     rows = client_of(world.admin).get("/clusters/demo/queues/?format=csv").content.decode().splitlines()
     row = next(row for row in rows if row.startswith("maps-route-inference,"))
     assert ",20.0,14," in row
+
+
+@pytest.mark.parametrize("who", ["admin", "member"])
+def test_the_pages_cost_few_queries(world, who):
+    client = client_of(getattr(world, who))
+    client.get(LIST)
+    for path in (LIST, f"{LIST}nights/", "/audit/"):
+        with CaptureQueriesContext(connection) as queries:
+            assert client.get(path).status_code == 200
+        # Floors of inference, and what they hold back, are looked up only where a plan is open.
+        assert len(queries) <= (9 if path == LIST else 7), [query["sql"][:120] for query in queries]
