@@ -72,6 +72,7 @@ spec:
       labels: {{app: my-service}}
       annotations:
         volcano.sh/card.name: {card}
+        volcano.sh/preemptable: "false"
         scheduling.volcano.sh/queue-name: {queue}
     spec:
       schedulerName: {scheduler}
@@ -101,9 +102,12 @@ spec:
   schedulerName: {scheduler}
   queue: {queue}
   minAvailable: 2
+  maxRetry: 100
   priorityClassName: pc-low
   policies:
   - event: PodEvicted
+    action: RestartJob
+  - event: PodFailed
     action: RestartJob
   - event: TaskCompleted
     action: CompleteJob

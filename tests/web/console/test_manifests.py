@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from scheduler_core import run_session
+from scheduler_core.serde.lint import lint_workloads
 from tests import builders
 from tidesched_web.console import manifests
 
@@ -75,6 +76,15 @@ def test_the_job_starts_as_a_gang_in_its_queue(card: str) -> None:
     (gang,) = result.podgroups
     assert (gang.name, gang.queue) == ("default/my-training", "train")
     assert (gang.service_type, gang.min_member) == ("training", 2)
+
+
+@pytest.mark.parametrize("card", CARDS)
+def test_lint_finds_nothing_in_them(card: str) -> None:
+    for text in (
+        manifests.inference_deployment("serve", card, "tidesched"),
+        manifests.training_job("train", card, "tidesched"),
+    ):
+        assert [finding.message for finding in lint_workloads(text)] == []
 
 
 def test_a_queue_without_a_card_quota_is_offered_none() -> None:
