@@ -72,7 +72,7 @@ class Hooks:
         self._tiers: dict[str, list[list[Hook]]] = {point.name: [[] for _ in tiers] for point in EXTENSION_POINTS}
         for number, tier in enumerate(tiers):
             for plugin, switches in tier:
-                for point in _points_of(type(plugin)):
+                for point in _points_of(type(plugin)):  # type: ignore[arg-type]  # a class is hashable
                     if not point.switch or switches.get(point.switch, True):
                         self._tiers[point.name][number].append((plugin.name, getattr(plugin, point.name)))
         self._flat: dict[str, list[Hook]] = {

@@ -146,7 +146,7 @@ def form_of(call: Callable[..., Any], point: str) -> Sequence[Form] | None:
     declare = getattr(plugin, "compiled_form", None)
     if declare is None:
         return None
-    if _is_changed(type(plugin), point):
+    if _is_changed(type(plugin), point):  # type: ignore[arg-type]  # a class is hashable
         return None
     answer: Sequence[Form] | None = declare(point)
     return answer

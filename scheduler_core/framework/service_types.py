@@ -47,9 +47,9 @@ def service_codes(session: Session, by_owner: dict[str, str]) -> Codes:
     """
     gangs, workspace = session.gangs, session.cluster.workspace
     bounds = tuple(queue.service_type for queue in session.ledger.queues)
-    kept = workspace.masks.get("service types")
+    kept = workspace.outcomes.get("service types")
     if not isinstance(kept, Kept) or kept.bounds != bounds or kept.by_owner != by_owner:
-        kept = workspace.masks["service types"] = Kept(bounds, by_owner)
+        kept = workspace.outcomes["service types"] = Kept(bounds, by_owner)
     if kept.asked is not None and kept.asked() is gangs:
         return kept.answer
     numbers, version = gangs.numbers, workspace.gangs.versions
