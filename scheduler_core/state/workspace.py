@@ -46,7 +46,7 @@ class Workspace:
         nodes, cards: the base tables; a session works on copies.
         gangs: numbers, names and members of gangs. members: sums over these.
         masks: node masks by what they depend on; dropped when a node changes.
-        outcomes: what the last session said of each gang, see ``framework.gang_outcomes``.
+        outcomes: what earlier sessions found out about gangs, see ``framework.gang_outcomes`` and ``service_types``.
     """
 
     def __init__(self) -> None:
