@@ -10,8 +10,8 @@ admitted gang already holds is not counted twice (f); finished tasks need nothin
 anybody (k); an unknown card in a choice leaves the others (i); a pod that names no card is misconfigured where its
 queue counts cards (b); the flag cardUnlimitedCpuMemory holds from the first sum on (a); a task that was taken back is
 free to take any of its cards (n); absent cpu or memory is no limit; a reclaimer of unknown service type takes from
-nobody unless the argument says so. With ``compatibility: volcano`` as upstream in a to g, i, k, n and for absent cpu
-and memory, see :mod:`scheduler_core.framework.upstream_cards`.
+nobody unless the argument says so. With ``compatibility: volcano`` as upstream in a to g, i, k, n, for absent cpu and
+memory and for unknown reclaimers, see :mod:`scheduler_core.framework.upstream_cards`.
 """
 
 from __future__ import annotations
