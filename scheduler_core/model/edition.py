@@ -23,6 +23,8 @@ _REWRITE_SHARE = 4
 _BLOCK = 256
 # Entries that are looked up one by one before all of them are put side by side.
 _LOOKS = 1000
+# How far back a journal knows what it was told: values that are gone stay in memory as long.
+_EDITIONS = 64
 # Changes that a journal writes down together.
 _BATCH = 64
 
@@ -290,7 +292,7 @@ class Journal(Series[Value]):
         self._history.append((self._number, self._told, self._remarks))
         self._kept += len(self._told) + 1
         self._told, self._remarks = {}, {}
-        while len(self._history) > 1 and self._kept > self._count:
+        while len(self._history) > 1 and (self._kept > self._count or len(self._history) > _EDITIONS):
             self._kept -= len(self._history.popleft()[1]) + 1
         self._edition = self._publish()
         return self._edition
