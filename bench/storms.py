@@ -209,10 +209,11 @@ def _check_room(snapshot: Snapshot, result: Result) -> None:
 def _check_needed(snapshot: Snapshot, result: Result) -> None:
     """Without any one victim a reclaim would not have the room it has: the rest of it frees too few places."""
     pods = {pod.key: pod for pod in snapshot.pods}
+    asked = {pod.group_key: pod.card for pod in snapshot.pods}
     for reclaim in result.reclaims:
-        asked = next(pod for pod in snapshot.pods if pod.group_key == reclaim.reclaimer)
-        assert asked.card is not None
-        each, needed = asked.card.milli, sum(reclaim.needed.cards.values()) // asked.card.milli
+        card = asked[reclaim.reclaimer]
+        assert card is not None
+        each, needed = card.milli, sum(reclaim.needed.cards.values()) // card.milli
         by_node: dict[str, int] = {}
         for victim in reclaim.victims:
             for pod in victim.pods:

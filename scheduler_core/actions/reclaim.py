@@ -117,7 +117,7 @@ class Reclaim(Action):
         for task in session.pending_tasks(gang):
             pod = session.tasks.pod(task)
             if not session.cluster.class_of(task).best_effort and pod.preemption_policy != "Never":
-                said = b"".join(masks[-1].tobytes() for _, *masks in session.candidates.said_of(task))
+                said = b"".join(mask.tobytes() for _, mask, *_ in session.candidates.said_of(task))
                 parts.setdefault((int(session.tasks.cls[task]), said), []).append(task)
         for (index, said), tasks in parts.items():
             self._reclaim_class(session, attempt, session.cluster.classes[index], tasks, said)

@@ -380,6 +380,7 @@ def _reclaim_class(world, gang, tasks, changes, taken, placed, backed):
         name
         for name in sorted(world["nodes"])
         if curable(world, wanted[0], name)
+        and world["hooks"].all("task_filter", world, wanted[0], name)
         and (
             not wanted[0]["milli"] or any(alone[card] and cards_on(world, name, card) for card in wanted[0]["choices"])
         )
