@@ -104,7 +104,9 @@
     }
     for (const error of answered) {
       const where = placeOf(error);
-      if (where && (cellFaults.has(place(where.row, where.column)) || !isChanged(where.row, where.column))) { if (list.length) continue; }
+      // The same sum, told by the server: ours says it with names.
+      const known = where && error.requested != null && (sums.faults.get(where.column) || []).some((fault) => rows[fault.at].service === rows[where.row].service);
+      if (known) continue;
       if (where) cellFaults.set(place(where.row, where.column), error.detail);
       list.push({ row: where?.row ?? -1, column: where?.column ?? 0, text: error.detail });
     }
@@ -121,6 +123,8 @@
   };
 
   // --- the grid ------------------------------------------------------------------------------------------------------
+  // What is not set counts as none for a queue, and for who has a quota of any other card.
+  const wasZero = (row, column) => columns[column].kind === "cards" && (rows[row].kind === "queue" || sums.limitedBase[row]);
   const twice = (row) => rows[row].kind !== "queue";
   let view = rows.map((_row, index) => index);
   const indexOf = new Map();
@@ -155,7 +159,7 @@
     if (fault) states.push("fault");
     if (fault) title = fault;
     else if (states.includes("below")) title = say("below_use", { n: write(used) });
-    const before = changed ? `${shown(column, base(row, column)) || (kind === "cards" && own.kind === "queue" ? "0" : "–")} →` : "";
+    const before = changed ? `${shown(column, base(row, column)) || (wasZero(row, column) ? "0" : "–")} →` : "";
     if (changed && own.kind !== "service") note = used && kind === "cards" && own.kind === "queue" ? note : "";
     return { text, note, before, state: states.join(" "), title, readonly, invalid: Boolean(fault) };
   };
@@ -274,7 +278,7 @@
     const parts = [`${own.title} · ${columns[column].title}`];
     const figure = value(row, column);
     const rightNow = base(row, column);
-    if (own.kind !== "service") parts.push(say("now", { now: shown(column, rightNow) || (columns[column].kind === "cards" && own.kind === "queue" ? "0" : words.no_limit) }));
+    if (own.kind !== "service") parts.push(say("now", { now: shown(column, rightNow) || (wasZero(row, column) ? "0" : words.no_limit) }));
     if (columns[column].kind === "cards") parts.push(say("in_use", { n: write(own.use[column] || 0) }));
     at("sheet-where").textContent = parts.join(", ");
     const fault = cellFaults.get(place(row, column));

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
+from tests.browser import demo as product
 from tests.browser import servers
 from tests.web.console.cast import PASSWORD
 
@@ -95,6 +96,13 @@ def bare_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def site_redis() -> str:
     """Where the process of `site` listens for events."""
     return servers.with_redis_number(os.environ["REDIS_URL"], 3)
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[product.Demo]:
+    """`make up` with its demo cluster, once for all tests that go the whole way."""
+    with product.running(tmp_path_factory.mktemp("demo")) as running:
+        yield running
 
 
 class Watched:

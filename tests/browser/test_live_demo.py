@@ -5,92 +5,16 @@ The pages, the session's decisions and the simulated cluster's own log of writes
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from urllib.error import URLError
-from urllib.request import Request, urlopen
-
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser import servers
 from tests.browser.conftest import Opener, Watched
-from tests.web.console.cast import PASSWORD
+from tests.browser.demo import Demo
 
-READY_SECONDS = 300
 TIDE_SECONDS = 120
 PAGES = ["", "queues/", "gangs/", "gangs/?order=waiting", "reclaims/", "sessions/", "nodes/", "alerts/"]
 
 pytestmark = pytest.mark.slow
-
-
-@dataclass(frozen=True)
-class Demo:
-    """What runs."""
-
-    address: str
-    folder: Path
-
-    def writes(self) -> list[dict[str, object]]:
-        """All that the cluster was told, from its own log."""
-        runtime = json.loads((self.folder / "runtime.json").read_text())
-        token = Path(runtime["simcluster_token_file"]).read_text().strip()
-        found: list[dict[str, object]] = []
-        while True:
-            after = found[-1]["seq"] if found else 0
-            address = f"{runtime['simcluster_url']}/tidesched/writes?after={after}&limit=1000"
-            with urlopen(Request(address, headers={"Authorization": f"Bearer {token}"}), timeout=10) as answer:
-                part = json.load(answer)["writes"]
-            if not part:
-                return found
-            found += part
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
-    """`make up` without make, in a folder of its own on a port of its own."""
-    folder = tmp_path_factory.mktemp("demo")
-    folder.chmod(0o711)
-    for parent in (folder.parent, folder.parent.parent):
-        parent.chmod(parent.stat().st_mode | 0o011)  # PostgreSQL may run as another user
-    own = {"DATABASE_URL", "REDIS_URL", "TIDESCHED_EMBEDDED", "DEMO", "DATA_DIR", "DJANGO_SETTINGS_MODULE"}
-    environment = {name: value for name, value in os.environ.items() if name not in own}
-    port = servers.free_port()
-    environment |= {"DATA_DIR": str(folder), "PORT": str(port), "ADMIN_PASSWORD": PASSWORD}
-    address = f"http://127.0.0.1:{port}"
-    with (folder / "up.log").open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tidesched_web.embedded", "up"],
-            cwd=servers.ROOT,
-            env=environment,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
-    try:
-        deadline = time.monotonic() + READY_SECONDS
-        while True:
-            with contextlib.suppress(URLError, OSError), urlopen(f"{address}/readyz", timeout=5) as answer:
-                if answer.status == 200:
-                    break
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"the demo did not get ready: {(folder / 'up.log').read_text()[-4000:]}")
-            time.sleep(0.5)
-        yield Demo(address, folder)
-    finally:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(30)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(5)
 
 
 def number(watched: Watched, label: str) -> float:

@@ -145,37 +145,35 @@ def figure(pointer: str, value: Any, *, unset: str = "") -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
-def fields_of_plan(plan: Mapping[str, Any]) -> list[ObjectFields]:
-    """The differences of a plan by object, in the plan's order."""
+def fields_of_plan(
+    plan: Mapping[str, Any], *, base: Mapping[str, Any] | None = None, edits: Mapping[str, Any] | None = None
+) -> list[ObjectFields]:
+    """The differences of a plan by object, in the plan's order. ``base`` and ``edits`` are the change's own."""
     found: dict[str, list[Mapping[str, Any]]] = {}
     for difference in plan.get("fields", ()):
         found.setdefault(difference["object"], []).append(difference)
     result = []
     for key, differences in found.items():
         kind, name = object_name(key)
-        act = "changed"
-        if all(entry["before"] is None for entry in differences) and any(
-            "name" in e["field"] or "service_type" in e["field"] or e["field"] == "" for e in differences
-        ):
-            act = "new"
-        elif all(entry["after"] is None for entry in differences) and any(
-            "service_type" in e["field"] or e["field"] in ("", "/name") for e in differences
-        ):
-            act = "gone"
-        result.append(ObjectFields(key, kind, name, act, [_field(entry) for entry in differences]))
+        document = (base or {}).get(key, {})
+        act = "new" if document is None else "gone" if (edits or {}).get(key, {}) is None else "changed"
+        result.append(ObjectFields(key, kind, name, act, [_field(entry, document or {}) for entry in differences]))
     return result
 
 
-def _field(entry: Mapping[str, Any]) -> FieldLine:
+def _unset(entry: Mapping[str, Any], document: Mapping[str, Any]) -> str:
+    """What a figure that is not set says: none, where another card has a quota, else that nothing limits it."""
+    steps = entry["field"].split("/")[1:]
+    if "card_quota" in steps:
+        limits = document.get("quota", {}).get(steps[1], {}) if steps[0] == "quota" else document
+        return "0" if steps[0] == "card_quota" or limits.get("card_quota") else _("no limit")
+    return _("no limit") if steps and steps[-1] in ("cpu_milli", "memory_bytes") else ""
+
+
+def _field(entry: Mapping[str, Any], document: Mapping[str, Any]) -> FieldLine:
     pointer, before, after = entry["field"], entry["before"], entry["after"]
     is_card = "/card_quota/" in pointer
-    unset = (
-        "0"
-        if is_card and entry["object"].startswith("queue/")
-        else _("no limit")
-        if is_card or "cpu" in pointer or "memory" in pointer
-        else ""
-    )
+    unset = _unset(entry, document)
     numbers = all(
         value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in (before, after)
     )

@@ -110,7 +110,7 @@ def _page(
         {
             "change": found,
             "plan": plan,
-            "fields": change_words.fields_of_plan(plan),
+            "fields": change_words.fields_of_plan(plan, base=found.base, edits=found.edits),
             "objects": change_words.objects_of_plan(plan),
             "errors": errors,
             "warnings": [_error(warning) for warning in plan.get("warnings", ())] if found.state in OPEN else [],

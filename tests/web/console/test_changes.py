@@ -254,6 +254,20 @@ def test_pointers_are_told_in_words(pointer: str, words: str) -> None:
     assert change_words.field_name(pointer) == words
 
 
+def test_what_was_not_set_is_none_beside_other_cards_and_no_limit_alone() -> None:
+    field = "/quota/training/card_quota/NVIDIA-H200"
+    plan = {"fields": [{"object": "tenant/a", "field": field, "before": None, "after": 4, "in_use": 0}]}
+    limited = {"tenant/a": {"quota": {"training": {"card_quota": {"NVIDIA-L40S": 8}}}}}
+    cases = ((limited, "0", "changed"), ({"tenant/a": {}}, "no limit", "changed"), ({"tenant/a": None}, "no limit", "new"))
+    for base, before, act in cases:
+        (limited, "0", "changed"),
+        ({"tenant/a": {}}, "no limit", "changed"),
+        ({"tenant/a": None}, "no limit", "new"),
+    ):
+        (told,) = change_words.fields_of_plan(plan, base=base)
+        assert (told.fields[0].before, told.fields[0].by, told.act) == (before, "+4", act)
+
+
 def test_texts_stand_side_by_side_with_signs() -> None:
     before = [f"line {n}" for n in range(20)]
     after = [*before[:9], "new", *before[10:], "more"]

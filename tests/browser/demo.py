@@ -1,0 +1,88 @@
+"""The whole product as `make up` starts it, with its demo cluster, for the tests that go the whole way."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import Request, urlopen
+
+from tests.browser import servers
+from tests.web.console.cast import PASSWORD
+
+READY_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What runs."""
+
+    address: str
+    folder: Path
+
+    def ask(self, method: str, path: str, body: dict[str, object] | None = None) -> dict[str, object]:
+        """One request to the cluster itself, past TideSched."""
+        runtime = json.loads((self.folder / "runtime.json").read_text())
+        token = Path(runtime["simcluster_token_file"]).read_text().strip()
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        data = None if body is None else json.dumps(body).encode()
+        request = Request(f"{runtime['simcluster_url']}{path}", data=data, headers=headers, method=method)
+        with urlopen(request, timeout=20) as answer:
+            found: dict[str, object] = json.load(answer)
+        return found
+
+    def writes(self) -> list[dict[str, object]]:
+        """All that the cluster was told, from its own log."""
+        found: list[dict[str, object]] = []
+        while True:
+            after = found[-1]["seq"] if found else 0
+            part = self.ask("GET", f"/tidesched/writes?after={after}&limit=1000")["writes"]
+            if not part:
+                return found
+            found += part  # type: ignore[arg-type]
+
+
+@contextlib.contextmanager
+def running(folder: Path) -> Iterator[Demo]:
+    """`make up` without make, in a folder of its own on a port of its own."""
+    folder.chmod(0o711)
+    for parent in (folder.parent, folder.parent.parent):
+        parent.chmod(parent.stat().st_mode | 0o011)  # PostgreSQL may run as another user
+    own = {"DATABASE_URL", "REDIS_URL", "TIDESCHED_EMBEDDED", "DEMO", "DATA_DIR", "DJANGO_SETTINGS_MODULE"}
+    environment = {name: value for name, value in os.environ.items() if name not in own}
+    port = servers.free_port()
+    environment |= {"DATA_DIR": str(folder), "PORT": str(port), "ADMIN_PASSWORD": PASSWORD}
+    address = f"http://127.0.0.1:{port}"
+    with (folder / "up.log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tidesched_web.embedded", "up"],
+            cwd=servers.ROOT,
+            env=environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        deadline = time.monotonic() + READY_SECONDS
+        while True:
+            with contextlib.suppress(URLError, OSError), urlopen(f"{address}/readyz", timeout=5) as answer:
+                if answer.status == 200:
+                    break
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"the demo did not get ready: {(folder / 'up.log').read_text()[-4000:]}")
+            time.sleep(0.5)
+        yield Demo(address, folder)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(5)
