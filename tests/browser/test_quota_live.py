@@ -82,7 +82,8 @@ def apply(watched: Watched, reason: str) -> None:
     page = watched.page
     page.get_by_label("Reason", exact=True).fill(reason)
     page.get_by_role("button", name="Apply", exact=True).click()
-    expect(page.locator("[aria-labelledby=where-title] .card-header .state")).to_have_text("Applied", timeout=SECONDS * 1000)
+    state = page.locator("[aria-labelledby=where-title] .card-header .state")
+    expect(state).to_have_text("Applied", timeout=SECONDS * 1000)
 
 
 def test_from_a_waiting_gang_to_the_roll_back(demo: Demo, open_browser: Opener) -> None:
