@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from celery import shared_task
+from django.core.cache import cache
 
 from tidesched_web.changes import services
 from tidesched_web.changes.waking import SWEEP_SECONDS, SWEEP_TASK
 
+PRUNE_SECONDS = 60
+
 
 @shared_task(name=SWEEP_TASK, queue="work", expires=SWEEP_SECONDS)
 def sweep() -> None:
-    """Apply what is due and carry what is written."""
+    """Apply what is due and carry what is written; now and then drop what is over and old."""
     services.sweep()
+    if cache.add("prune_changes", 1, PRUNE_SECONDS):
+        services.prune()

@@ -9,6 +9,7 @@ from tests.web.changes.ground import A100, H200, QUEUE, TRAINING, intent_of_the_
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.audit.verification import verify_all
 from tidesched_web.changes import services as changes
+from tidesched_web.changes import tasks
 from tidesched_web.changes.models import ChangeObject, QuotaChange
 from tidesched_web.changes.selectors import read_tree, visible_changes
 from tidesched_web.changes.tree_document import patch_between
@@ -382,3 +383,12 @@ def test_an_import_is_the_difference_of_two_maps(ground):
     del wanted["business-line/rival/research"], wanted["queue/rival-train"]
     ground.carry_out(patch_between(ground.tree(), wanted), source="import")
     assert ground.tree() == wanted
+
+
+def test_old_changes_are_dropped_and_the_log_keeps_what_they_did(ground, settings):
+    made = [ground.carry_out({"queue/acme-online": {"weight": weight}}) for weight in (2, 3, 4)]
+    waiting = ground.draft({"queue/acme-online": {"weight": 9}})
+    settings.RETENTION_CHANGES = 1
+    tasks.sweep()
+    assert set(QuotaChange.objects.values_list("pk", flat=True)) == {made[2].pk, waiting.pk}
+    assert AuditEntry.objects.filter(action="quota_change.apply").count() == 3

@@ -6,7 +6,7 @@ from tidesched_web.changes.services.deciding import approve, cancel, reject, ret
 from tidesched_web.changes.services.drafting import draft, edit_draft, plan
 from tidesched_web.changes.services.planning import check
 from tidesched_web.changes.services.reviewing import shown_plan
-from tidesched_web.changes.services.sweeping import sweep
+from tidesched_web.changes.services.sweeping import prune, sweep
 
 __all__ = [
     "apply",
@@ -19,6 +19,7 @@ __all__ = [
     "draft",
     "edit_draft",
     "plan",
+    "prune",
     "reject",
     "retry",
     "roll_back",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from django.conf import settings
 from django.utils import timezone
 
 from tidesched_web.changes.models import ChangeState, QuotaChange
@@ -11,6 +12,20 @@ from tidesched_web.changes.services.applying import apply_due
 from tidesched_web.changes.services.carrying import carry
 
 _log = logging.getLogger(__name__)
+
+
+# Over, one way or the other; what they did stands in the audit log.
+_OVER = (ChangeState.APPLIED, ChangeState.REJECTED, ChangeState.CANCELLED, ChangeState.ROLLED_BACK)
+_PRUNED_AT_ONCE = 200
+
+
+def prune() -> int:
+    """Delete the oldest changes beyond what the settings keep, a few at a time; returns how many."""
+    over = QuotaChange.objects.filter(state__in=_OVER).order_by("-pk")
+    kept = settings.RETENTION_CHANGES
+    pks = list(over.values_list("pk", flat=True)[kept : kept + _PRUNED_AT_ONCE])
+    QuotaChange.objects.filter(pk__in=pks).delete()
+    return len(pks)
 
 
 def sweep() -> int:
