@@ -16,8 +16,8 @@ def useful_nodes(session: Session, cls: TaskClass, limits: list[int], task: int)
         limits: tasks that the quota allows, by card option. task: one of the class, for what plugins say of it alone.
     """
     allowed = session.candidates.view(cls).curable
-    for _, mask, *_ in session.candidates.said_of(task):
-        allowed = allowed & mask
+    for _, only, *_ in session.candidates.said_of(task):
+        allowed = allowed & only
     if not cls.milli:
         return allowed
     mask: Bools = np.zeros_like(allowed)

@@ -252,7 +252,7 @@ def _changed_since(log: Log, claims: Claims, place: int) -> int:
     if place < 0:
         for node in range(changed.shape[0]):
             changed[node] = node
-        return changed.shape[0]
+        return int(changed.shape[0])
     claims.control[STAMP] += 1
     stamp, count = claims.control[STAMP], 0
     for i in range(place, log.length[0]):
