@@ -242,5 +242,5 @@ def test_the_pages_cost_few_queries(world, who):
     for path in (LIST, f"{LIST}nights/", "/audit/"):
         with CaptureQueriesContext(connection) as queries:
             assert client.get(path).status_code == 200
-        # Floors of inference, and what they hold back, are looked up only where a plan is open.
-        assert len(queries) <= (9 if path == LIST else 7), [query["sql"][:120] for query in queries]
+        # Where inference keeps more than an open plan leaves it, the whole tree is read for what others then wait for.
+        assert len(queries) <= (20 if path == LIST else 8), [query["sql"][:120] for query in queries]

@@ -82,7 +82,7 @@ def figure(rows: Sequence[Hour], service_type: str, theme: str) -> go.Figure:
         labels.append(base.label(last.p90 or 0, _("In use (9 in 10)"), colours.text))
     layout = base.layout(colours, unit=_("cards"), annotations=base.spread(labels, top, room=0.1))
     layout.yaxis.range = [0, top]
-    names = [str(WEEKDAY_NAMES[day]) for day in range(7)]
+    names = [str(WEEKDAY_NAMES[day])[:3] for day in range(7)]  # Mon, 星期一
     layout.xaxis.update(tickvals=x[::24], ticktext=names, range=[x[0], x[-1]])
     return go.Figure(traces, layout)
 
