@@ -70,7 +70,9 @@ class Groups:
         for key in self._with_kin(touched):
             record = records.get(key)
             if record is not None:
-                found[key] = completed(record, pods.members(key), owners, catalogue, classes)
+                # Who owns the pods only matters where the PodGroup names no owner.
+                members = [] if record.group.owner_kind else pods.members(key)
+                found[key] = completed(record, members, owners, catalogue, classes)
             self._note_owner(key, found.get(key), jobs)
         for job in jobs:
             touched.update(dict.fromkeys(self._names.get(job, ())))

@@ -83,11 +83,12 @@ class SettledPods:
 
     def problem(self, gang: str) -> str:
         """What is wrong with the first member, by name, that has a problem and has not ended; empty for none."""
-        for key in sorted(self._members.get(gang, ())):
-            settled = self._settled[key]
-            if settled.problem and not settled.pod.finished:
-                return f"pod {settled.pod.name}: {settled.problem}"
-        return ""
+        known = self._settled
+        wrong = [key for key in self._members.get(gang, ()) if known[key].problem and not known[key].pod.finished]
+        if not wrong:
+            return ""
+        settled = known[min(wrong)]
+        return f"pod {settled.pod.name}: {settled.problem}"
 
 
 def _settle(record: PodRecord, catalogue: Catalogue, classes: Classes, ours: frozenset[str]) -> tuple[Pod, str]:
