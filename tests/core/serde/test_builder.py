@@ -134,10 +134,10 @@ def test_a_pod_is_read_in_microseconds():
     builder = SnapshotBuilder()
     best = float("inf")
     for _ in range(3):
-        start = time.perf_counter()
+        start = time.process_time()
         for body in bodies:
             builder.upsert(body)
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.process_time() - start)
     print(f"{best / len(bodies) * 1e6:.1f} µs a pod")
     assert best / len(bodies) < 150e-6
 
