@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from django.utils.translation import gettext as _
+
 from tidesched_web.changes.documents import canonical
 from tidesched_web.changes.object_differences import object_differences
 from tidesched_web.changes.tree_document import Document, key_of, kind_of, parts_of
@@ -48,7 +50,8 @@ def unmanaged(cluster: Cluster, known: Iterable[str]) -> list[Found]:
     try:
         items = client.get(QUEUE.path()).get("items") or []
     except (ApiFailure, Unreachable) as error:
-        raise DomainError("unavailable", f"{cluster.name} does not say which queues it has: {error}") from None
+        said = _("%(cluster)s does not say which queues it has: %(problem)s.")
+        raise DomainError("unavailable", said % {"cluster": cluster.name, "problem": error}) from None
     finally:
         client.close()
     managed = {*known, *OWN_OF_VOLCANO}
