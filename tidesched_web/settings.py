@@ -230,6 +230,7 @@ SPECTACULAR_SETTINGS = {
         "QueueStateEnum": "tidesched_web.quota.models.QueueState",
         "ChangeStateEnum": "tidesched_web.changes.models.ChangeState",
         "CarryStateEnum": "tidesched_web.changes.models.CarryState",
+        "WantedQueueStateEnum": "tidesched_web.api.v1.serializers.tree_writes.WANTED_STATES",
         "GangStateEnum": "tidesched_web.workloads.models.GangState",
         "SessionStateEnum": "tidesched_web.scheduling.models.SessionState",
         "JobStateEnum": "tidesched_web.jobs.models.JobState",

@@ -11,6 +11,7 @@ from tidesched_web.console import (
     priority_classes,
     projects,
     queue_edit,
+    rules,
     tenants,
     users,
 )
@@ -72,6 +73,8 @@ urlpatterns = [
         priority_classes.priority_class_delete,
         name="priority_class_delete",
     ),
+    path("tenants/<slug:tenant>/approval/", rules.tenant_approval, name="tenant_approval"),
+    path("clusters/<slug:slug>/rules/", rules.rules, name="rules"),
     path("clusters/<slug:slug>/policy/", policy.policy, name="policy"),
     path("clusters/<slug:slug>/policy/all/", policy.policies, name="policies"),
     path("clusters/<slug:slug>/policy/<int:number>/", policy.policy_revision, name="policy_revision"),

@@ -156,6 +156,13 @@ ROWS = {
         done(OF_CLUSTER),
         {"text": POLICY, "act": "apply", **REASON},
     ),
+    "rules": Row(
+        "clusters/demo/rules/",
+        OF_CLUSTER,
+        done(OF_CLUSTER),
+        {"overcommit_inference_percent": "120", "overcommit_training_percent": "100", **REASON},
+    ),
+    "tenant_approval": Row("tenants/search/approval/", SEARCH_BY_PLATFORM, done(SEARCH_BY_PLATFORM), REASON),
     "policies": Row("clusters/demo/policy/all/", SEEN_IN_CLUSTER),
     "policy_revision": Row("clusters/demo/policy/1/", SEEN_IN_CLUSTER),
     "policy_roll_back": Row("clusters/demo/policy/1/roll-back/", OF_CLUSTER, done(OF_CLUSTER), REASON),

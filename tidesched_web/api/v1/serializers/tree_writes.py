@@ -13,6 +13,10 @@ from tidesched_web.clusters.models import CardKind
 from tidesched_web.common.models import ServiceType
 
 
+# A closed queue is Closing until it is drained; that is for nobody to set.
+WANTED_STATES = [("Open", "Open"), ("Closed", "Closed")]
+
+
 @extend_schema_field({"type": "object", "additionalProperties": {"type": ["integer", "null"]}})
 class CardQuotaField(serializers.Field[Any, Any, Any, Any]):
     """Card name → count. In a PATCH a merge patch: null takes a card away, a card that is left out stays."""
@@ -38,7 +42,7 @@ class QueuePatch(ReasonMixin):
     cpu_milli = serializers.IntegerField(required=False, allow_null=True)
     memory_bytes = serializers.IntegerField(required=False, allow_null=True)
     card_quota = CardQuotaField(required=False)
-    state = serializers.ChoiceField(choices=[("Open", "Open"), ("Closed", "Closed")], required=False)
+    state = serializers.ChoiceField(choices=WANTED_STATES, required=False)
     parent = serializers.CharField(max_length=63, required=False, allow_null=True, allow_blank=True)
     deserved = QuantitiesField(required=False, allow_null=True)
     guarantee = QuantitiesField(required=False, allow_null=True)

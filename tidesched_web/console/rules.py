@@ -1,0 +1,63 @@
+"""What holds for a whole cluster's quota or a whole tenant's: over-commit, and approval by a second person."""
+
+from __future__ import annotations
+
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from tidesched_web.changes.documents import RULES
+from tidesched_web.console.edit_pages import edit_page
+from tidesched_web.console.forms.edit import ReasonForm
+from tidesched_web.console.forms.rules import RulesForm
+from tidesched_web.console.intent import carried
+from tidesched_web.console.page import Page, page
+from tidesched_web.console.rights import need_administrator
+from tidesched_web.console.tenants import tenant_of
+
+
+@page(section="quota")
+def rules(this: Page) -> HttpResponse:
+    """The rules of a cluster's quota tree; platform admins change them, as a change like any other."""
+    need_administrator(this)
+    cluster = this.cluster
+    start = {
+        "overcommit_inference_percent": round(cluster.overcommit_inference * 100),
+        "overcommit_training_percent": round(cluster.overcommit_training * 100),
+        "approval_required": cluster.approval_required,
+    }
+    form = RulesForm(this.request.POST or None, initial=start)
+    if this.request.method == "POST" and form.is_valid() and carried(this, form, {RULES: form.document()}):
+        return redirect("console:quota_tree", cluster.slug)
+    trail = [
+        (cluster.name, reverse("console:cluster_overview", args=[cluster.slug])),
+        (_("Quota tree"), reverse("console:quota_tree", args=[cluster.slug])),
+    ]
+    return edit_page(this, "rules/rules.html", form, title=_("Rules of the tree"), submit=_("Save"), trail=trail)
+
+
+@page(section="tenants")
+def tenant_approval(this: Page, tenant: str) -> HttpResponse:
+    """Ask for a second person's approval of each change of a tenant's quota, or no longer."""
+    found = tenant_of(this, tenant)
+    need_administrator(this)
+    asks = not found.approval_required
+    form = ReasonForm(this.request.POST or None)
+    edits = {f"tenant/{found.slug}": {"approval_required": asks}}
+    if this.request.method == "POST" and form.is_valid() and carried(this, form, edits):
+        return redirect("console:tenant", found.slug)
+    trail = [
+        (_("Tenants"), reverse("console:tenants")),
+        (found.name, reverse("console:tenant", args=[found.slug])),
+    ]
+    text = _("Ask for approval in %(name)s?") if asks else _("No longer ask for approval in %(name)s?")
+    return edit_page(
+        this,
+        "rules/approval.html",
+        form,
+        title=text % {"name": found.name},
+        submit=_("Ask for approval") if asks else _("No longer ask"),
+        trail=trail,
+        asks=asks,
+    )
