@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from bench import openb, snapshots, tide
+from bench import lists, openb, snapshots, tide
 from bench.clock import clock
 from bench.clusters import GANG, SIZES, Size, objects
 from bench.persist import persist
@@ -83,6 +83,15 @@ SCENARIOS = (
     Scenario("A9-10k", "ms", 250.0, persist(10_000)),
     *(Scenario(f"A12-{name}", "%", means[2], openb.over_seeds(name), once=True) for name, means in openb.known()),
     *(Scenario(name, unit, goal, tide.measured(name), once=True) for name, (unit, goal, _) in tide.MEASURES.items()),
+    Scenario("W1-first", "ms", 15.0, lists.first_page),
+    Scenario("W1-deep", "ms", 15.0, lists.deep_page),
+    Scenario("W2", "ms", 20.0, lists.filtered),
+    Scenario("W3", "ms", 20.0, lists.gang_detail),
+    Scenario("W4", "ms", 15.0, lists.queues_with_use),
+    Scenario("W5", "ms", 10.0, lists.overview_data),
+    Scenario("W6-overview", "ms", 60.0, lists.overview_page),
+    Scenario("W6-gangs", "ms", 60.0, lists.gangs_page),
+    Scenario("W6-tenants", "ms", 60.0, lists.tenants_page),
     Scenario("W-review-M", "ms", 400.0, review(snapshots.SIZES["M"])),
     Scenario("W-review-XL", "ms", 400.0, review(snapshots.SIZES["XL"])),
     Scenario("W-writes", "ms", 25.0, audited_writes),
