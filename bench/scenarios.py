@@ -8,6 +8,7 @@ import msgspec
 from bench import lists, openb, snapshots, tide
 from bench.clock import clock
 from bench.clusters import GANG, SIZES, Size, objects
+from bench.console import grid, tree_page
 from bench.persist import persist
 from bench.reasons import reasons
 from bench.review import review
@@ -94,6 +95,9 @@ SCENARIOS = (
     Scenario("W6-tenants", "ms", 60.0, lists.tenants_page),
     Scenario("W-review-M", "ms", 400.0, review(snapshots.SIZES["M"])),
     Scenario("W-review-XL", "ms", 400.0, review(snapshots.SIZES["XL"])),
+    Scenario("W-tree-5k", "ms", 60.0, tree_page(5000)),
+    Scenario("W-tree-find", "ms", 60.0, tree_page(5000, "?q=q00042")),
+    Scenario("W-grid-500", "ms", 50.0, grid(500)),
     Scenario("W-writes", "ms", 25.0, audited_writes),
     Scenario("A14", "%", 2.0, soak(), once=True),
 )
