@@ -21,6 +21,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
+from numba.core import event
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -29,6 +30,31 @@ _ENGINE = Path(__file__).parent.parent
 _STATES_KEPT = 3
 # No counting of references, divisions as the processor makes them.
 _LOOP: dict[str, Any] = {"_nrt": False, "error_model": "numpy"}
+
+
+_BRANCHY: set[str] = set()
+
+
+class _Vectors(event.Listener):
+    """Tells the compiler, function by function, whether to look for vectors; it asks a setting of the whole process.
+
+    Only one function is compiled at a time, under the compiler's lock; one that it calls comes in between.
+    """
+
+    def __init__(self) -> None:
+        self._before: list[int] = []
+
+    def on_start(self, event: Any) -> None:
+        function = event.data["dispatcher"].py_func
+        self._before.append(numba.config.LOOP_VECTORIZE)  # type: ignore[attr-defined]  # as CACHE_DIR below
+        branchy = function.__qualname__ + function.__module__ in _BRANCHY
+        numba.config.LOOP_VECTORIZE = 0 if branchy else self._before[0]  # type: ignore[attr-defined]  # the same
+
+    def on_end(self, event: Any) -> None:
+        numba.config.LOOP_VECTORIZE = self._before.pop()  # type: ignore[attr-defined]  # the same
+
+
+event.register("numba:compile", _Vectors())  # type: ignore[no-untyped-call]  # numba has no types
 
 
 def compiled(function: F) -> F:
@@ -42,6 +68,15 @@ def compiled_loop(function: F) -> F:
     Several times faster where many arrays come in bundles and small functions hand them on.
     """
     return cast("F", numba.njit(nogil=True, cache=_kept(function.__module__), forceinline=True, **_LOOP)(function))
+
+
+def compiled_branchy(function: F) -> F:
+    """As :func:`compiled_loop`, for code that decides more than it counts: its loops are left as they are.
+
+    Nothing in it is faster in vectors, and looking for some takes the compiler most of its time.
+    """
+    _BRANCHY.add(function.__qualname__ + function.__module__)
+    return compiled_loop(function)
 
 
 def compiled_apart(function: F) -> F:

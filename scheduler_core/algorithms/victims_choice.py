@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scheduler_core.algorithms.compiled import compiled_inline, compiled_loop
+from scheduler_core.algorithms.compiled import compiled_branchy, compiled_inline
 from scheduler_core.algorithms.victims_heap import KEY, before
 from scheduler_core.algorithms.victims_room import (
     FIRST,
@@ -96,7 +96,7 @@ def total(choice: Choice, limits: Ints) -> int:
     return int(fits)
 
 
-@compiled_loop
+@compiled_branchy
 def may_join(field: Field, choice: Choice, unit: int) -> bool:
     """May a unit be taken beside the chosen ones (the whole gang or members of it, and not too many)?"""
     gang = field.units[unit, GANG]
@@ -104,7 +104,7 @@ def may_join(field: Field, choice: Choice, unit: int) -> bool:
     return not choice.gangs[gang, TAKEN] and choice.gangs[gang, SINGLES] < most
 
 
-@compiled_loop
+@compiled_branchy
 def mark(field: Field, choice: Choice, unit: int, taken: bool) -> None:
     """Note a unit as chosen or not, without looking at nodes."""
     choice.chosen[unit] = taken
@@ -113,7 +113,7 @@ def mark(field: Field, choice: Choice, unit: int, taken: bool) -> None:
     choice.gangs[field.units[unit, GANG], TAKEN if field.units[unit, UNIT_TASK] < 0 else SINGLES] += by
 
 
-@compiled_loop
+@compiled_branchy
 def set_unit(field: Field, ask: Ask, limits: Ints, choice: Choice, unit: int, taken: bool) -> None:
     """Choose a unit or let it go, O(nodes of it x pieces there)."""
     mark(field, choice, unit, taken)
@@ -155,7 +155,7 @@ def take(field: Field, ask: Ask, limits: Ints, choice: Choice, unit: int) -> Non
     choice.control[PICKED] += 1
 
 
-@compiled_loop
+@compiled_branchy
 def cheaper(field: Field, ask: Ask, a: int, b: int) -> bool:
     """Order of single units: work lost, amount freed, name."""
     work = field.units[a, WORK] - field.units[b, WORK]
@@ -163,7 +163,7 @@ def cheaper(field: Field, ask: Ask, a: int, b: int) -> bool:
     return work < 0 or (work == 0 and (size < 0 or (size == 0 and a < b)))
 
 
-@compiled_loop
+@compiled_branchy
 def units_on(field: Field, ask: Ask, choice: Choice, level: int, node: int) -> int:
     """Write the units of a node that may be taken into ``scratch[HERE]``, the cheapest first; returns how many."""
     here, found = choice.scratch[HERE], 0
@@ -186,7 +186,7 @@ def units_on(field: Field, ask: Ask, choice: Choice, level: int, node: int) -> i
     return found
 
 
-@compiled_loop
+@compiled_branchy
 def cheapest_on(field: Field, ask: Ask, choice: Choice, level: int, node: int, key: Ints) -> bool:
     """The key of the cheapest unit of a node: no offer of the node can come before it. False without any unit."""
     least = -1
@@ -203,7 +203,7 @@ def cheapest_on(field: Field, ask: Ask, choice: Choice, level: int, node: int, k
     return True
 
 
-@compiled_loop
+@compiled_branchy
 def gains(field: Field, ask: Ask, limits: Ints, choice: Choice, node: int) -> bool:
     """True when with what is chosen now one more task fits on the node, on an option that has quota left."""
     known = 0 if choice.touched[0, node] == choice.control[SEARCH] else 1
@@ -214,7 +214,7 @@ def gains(field: Field, ask: Ask, limits: Ints, choice: Choice, node: int) -> bo
     return False
 
 
-@compiled_loop
+@compiled_branchy
 def key_of(field: Field, ask: Ask, choice: Choice, units: Ints, count: int, key: Ints) -> None:
     """Work, gangs, amount freed and first name of some units, into ``key[:4]``."""
     choice.control[COUNT] += 1
@@ -230,7 +230,7 @@ def key_of(field: Field, ask: Ask, choice: Choice, units: Ints, count: int, key:
             key[1] += 1
 
 
-@compiled_loop
+@compiled_branchy
 def offer(field: Field, ask: Ask, limits: Ints, choice: Choice, level: int, node: int, key: Ints) -> int:
     """The cheapest units of one node that let one more task fit there, into ``scratch[BEST]``; returns how many.
 
@@ -257,7 +257,7 @@ def offer(field: Field, ask: Ask, limits: Ints, choice: Choice, level: int, node
     return _several(field, ask, limits, choice, node, found, known, key)
 
 
-@compiled_loop
+@compiled_branchy
 def _several(field: Field, ask: Ask, limits: Ints, choice: Choice, node: int, found: int, known: int, key: Ints) -> int:
     """Sets of two and more of ``scratch[HERE]``, against the best single one."""
     here, best, path = choice.scratch[HERE], choice.scratch[BEST], choice.scratch[PATH]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scheduler_core.algorithms.compiled import compiled_inline, compiled_loop
+from scheduler_core.algorithms.compiled import compiled_branchy, compiled_inline
 
 Ints = npt.NDArray[np.int64]
 
@@ -33,7 +33,7 @@ def new_heap(nodes: int) -> Heap:
     return Heap(np.zeros((4 * nodes + 64, KEY + 1), dtype=np.int64), np.zeros(nodes + 1, dtype=np.int64))
 
 
-@compiled_loop
+@compiled_branchy
 def before(a: Ints, b: Ints) -> bool:
     """True when key ``a`` comes before key ``b``."""
     for i in range(KEY):
@@ -42,13 +42,13 @@ def before(a: Ints, b: Ints) -> bool:
     return False
 
 
-@compiled_loop
+@compiled_branchy
 def _copy(source: Ints, target: Ints) -> None:
     for i in range(KEY + 1):
         target[i] = source[i]
 
 
-@compiled_loop
+@compiled_branchy
 def _down(keys: Ints, size: int, at: int) -> None:
     """Let the entry at ``at`` sink to its place among the first ``size``."""
     while True:
@@ -64,7 +64,7 @@ def _down(keys: Ints, size: int, at: int) -> None:
         at = child
 
 
-@compiled_loop
+@compiled_branchy
 def push(heap: Heap, key: Ints) -> None:
     """Add the valid entry of the node ``key[4]``; what it had before becomes old. O(log N) on average."""
     keys, current = heap.keys, heap.current
@@ -88,7 +88,7 @@ def push(heap: Heap, key: Ints) -> None:
     keys[at, KEY] = current[key[KEY - 1]]
 
 
-@compiled_loop
+@compiled_branchy
 def pop(heap: Heap, key: Ints) -> bool:
     """Take the smallest valid entry out and write it into ``key``; False when there is none."""
     keys, current = heap.keys, heap.current

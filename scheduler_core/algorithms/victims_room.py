@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scheduler_core.algorithms.compiled import compiled_inline, compiled_loop
+from scheduler_core.algorithms.compiled import compiled_branchy, compiled_inline
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
@@ -87,7 +87,7 @@ def leaves(field: Field, ok: Bools, level: int, piece: int) -> bool:
     )
 
 
-@compiled_loop
+@compiled_branchy
 def capacity(field: Field, ask: Ask, limits: Ints, ok: Bools, level: int, node: int, out: Ints) -> None:
     """Write into ``out`` how many tasks fit on a node if the units that are ``ok`` and up to a level leave.
 
@@ -129,7 +129,7 @@ def capacity(field: Field, ask: Ask, limits: Ints, ok: Bools, level: int, node: 
         out[option] = fits
 
 
-@compiled_loop
+@compiled_branchy
 def capacity_of_all(field: Field, ask: Ask, limits: Ints, level: int, nodes: Ints, out: Ints) -> None:
     """``out`` (len(nodes), options): what each node takes if everybody up to a level left."""
     for i in range(len(nodes)):

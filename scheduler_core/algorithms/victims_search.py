@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from scheduler_core.algorithms.compiled import compiled_inline, compiled_loop
+from scheduler_core.algorithms.compiled import compiled_branchy, compiled_inline
 from scheduler_core.algorithms.victims_choice import (
     BEST,
     NAMES,
@@ -54,7 +54,7 @@ _MAX_TESTS = 128
 _DEAREST = np.int64(2**62)
 
 
-@compiled_loop
+@compiled_branchy
 def fill_heap(field: Field, ask: Ask, choice: Choice, level: int, heap: Heap, nodes: Ints, count: int) -> None:
     """Put ``nodes[:count]`` on the heap at the cost of their cheapest unit; a node that offers nobody is left out."""
     key = choice.keys[1]
@@ -64,7 +64,7 @@ def fill_heap(field: Field, ask: Ask, choice: Choice, level: int, heap: Heap, no
             push(heap, key)
 
 
-@compiled_loop
+@compiled_branchy
 def greedy(field: Field, ask: Ask, limits: Ints, choice: Choice, level: int, heap: Heap, wanted: int) -> int:
     """Begin a search: choose offer after offer until enough fits; how many offers, -1 when nothing is enough."""
     choice.control[SEARCH] += 1
@@ -102,7 +102,7 @@ def greedy(field: Field, ask: Ask, limits: Ints, choice: Choice, level: int, hea
     return offers
 
 
-@compiled_loop
+@compiled_branchy
 def take_in_order(field: Field, ask: Ask, limits: Ints, choice: Choice, units: Ints, wanted: int, most: int) -> bool:
     """Choose units one after the other, at most so many, until enough fits; True when it does."""
     for i in range(len(units)):
@@ -116,7 +116,7 @@ def take_in_order(field: Field, ask: Ask, limits: Ints, choice: Choice, units: I
     return False
 
 
-@compiled_loop
+@compiled_branchy
 def reprieve(field: Field, ask: Ask, limits: Ints, choice: Choice, wanted: int) -> None:
     """Let go whoever is not needed after all, the highest level and the most work first."""
     units, count = choice.picked, choice.control[PICKED]
@@ -143,7 +143,7 @@ def _dearer(field: Field, a: int, b: int) -> bool:
     return level > 0 or (level == 0 and (work > 0 or (work == 0 and a > b)))
 
 
-@compiled_loop
+@compiled_branchy
 def let_go(field: Field, ask: Ask, limits: Ints, choice: Choice) -> None:
     """Let everybody go who was chosen."""
     for i in range(choice.control[PICKED]):
@@ -151,7 +151,7 @@ def let_go(field: Field, ask: Ask, limits: Ints, choice: Choice) -> None:
     choice.control[PICKED] = 0
 
 
-@compiled_loop
+@compiled_branchy
 def useful(field: Field, ask: Ask, unit: int) -> bool:
     """True when the unit leaves a node where the tasks may go."""
     column = WHOLE if field.units[unit, UNIT_TASK] < 0 else SINGLE
@@ -163,7 +163,7 @@ def useful(field: Field, ask: Ask, unit: int) -> bool:
     return False
 
 
-@compiled_loop
+@compiled_branchy
 def cheapest(field: Field, ask: Ask, level: int, most: int, pool: Ints) -> int:
     """The cheapest useful units that cost no more work than ``most``, in order; below 0 when not all had a place."""
     found, all_in = 0, True
@@ -187,7 +187,7 @@ def cheapest(field: Field, ask: Ask, level: int, most: int, pool: Ints) -> int:
     return found if all_in else -found
 
 
-@compiled_loop
+@compiled_branchy
 def better(field: Field, ask: Ask, choice: Choice, a: Ints, size: int, b: Ints) -> bool:
     """True when the units ``a[:size]`` cost less than ``b``: work, gangs, amount freed, then names one by one.
 
@@ -211,7 +211,7 @@ def better(field: Field, ask: Ask, choice: Choice, a: Ints, size: int, b: Ints) 
     return size < len(b)
 
 
-@compiled_loop
+@compiled_branchy
 def next_better(
     field: Field, ask: Ask, limits: Ints, choice: Choice, wanted: int, pool: Ints, best: Ints, most: int, tests: int
 ) -> tuple[int, int]:

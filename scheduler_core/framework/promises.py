@@ -43,6 +43,11 @@ class Minimums(NamedTuple):
             np.zeros(size, dtype=np.bool_),
         )
 
+    def copy_rows(self, rows: Ints, other: Minimums, theirs: Ints) -> None:
+        """Take over rows of other minimums."""
+        self.cpu[rows], self.memory[rows], self.card[rows] = other.cpu[theirs], other.memory[theirs], other.card[theirs]
+        self.named[rows], self.total[rows], self.odd[rows] = other.named[theirs], other.total[theirs], other.odd[theirs]
+
     def write(self, gang: int, demand: Demand) -> None:
         """Note what a gang of which nothing is noted needs."""
         choices = sorted({*demand.cards, *demand.unnamed})

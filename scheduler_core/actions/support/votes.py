@@ -184,8 +184,7 @@ def _minimums(session: Session, chosen: Bools, task: Index, start: Any) -> Minim
     )
     at = np.flatnonzero((needed > np.diff(start)) & (declaration >= 0))
     if at.size:
-        for column, declared in zip(found, session.columns.declared, strict=True):
-            column[at] = declared[declaration[at]]
+        found.copy_rows(at, session.columns.declared, declaration[at])
         if not session.compat:
             # What members in place stand for is taken off, one by one.
             found.odd[at] |= gangs.counts[list(NOT_TO_COME)][:, at].any(axis=0)

@@ -6,7 +6,7 @@ hands to the caller and goes on when it is called again: what a gang's attempt h
 
 from __future__ import annotations
 
-from scheduler_core.algorithms.compiled import compiled_loop
+from scheduler_core.algorithms.compiled import compiled_branchy
 from scheduler_core.algorithms.victims_choice import PICKED, SEEN, TOUCHED, Choice
 from scheduler_core.algorithms.victims_field import free_cards
 from scheduler_core.algorithms.victims_heap import Heap
@@ -69,7 +69,7 @@ from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
 from scheduler_core.state.status import ALLOCATED
 
 
-@compiled_loop
+@compiled_branchy
 def serve_claims(
     nodes: Nodes,
     cards: Cards,
@@ -155,7 +155,7 @@ def serve_claims(
         control[STAGE] = IDLE
 
 
-@compiled_loop
+@compiled_branchy
 def _quota_for(ledger: Ledger, quota: Quota, classes: Classes, queue: int, cls: int, most: int) -> int:
     """How many tasks of a class with one card option at most the queue's quota still allows."""
     card, count = classes.card[classes.view_start[cls]], most
@@ -171,7 +171,7 @@ def _quota_for(ledger: Ledger, quota: Quota, classes: Classes, queue: int, cls: 
     return int(count)
 
 
-@compiled_loop
+@compiled_branchy
 def seek(
     cards: Cards, log: Log, field: Field, ask: Ask, choice: Choice, claims: Claims, story: Story, kind: int
 ) -> bool:
@@ -218,7 +218,7 @@ def seek(
     return True
 
 
-@compiled_loop
+@compiled_branchy
 def _bring_up_cards(cards: Cards, log: Log, field: Field, claims: Claims) -> None:
     """Let the search see what has changed on single cards."""
     control = claims.control
@@ -227,7 +227,7 @@ def _bring_up_cards(cards: Cards, log: Log, field: Field, claims: Claims) -> Non
     free_cards(field.card_at, claims.changed[:count], cards.used, cards.releasing, cards.pipelined, field.card_free)
 
 
-@compiled_loop
+@compiled_branchy
 def _bring_up(log: Log, field: Field, ask: Ask, choice: Choice, claims: Claims, slot: int) -> None:
     """Bring what a level could gain up to what has changed, O(changed nodes)."""
     place = claims.place[slot]
@@ -245,7 +245,7 @@ def _bring_up(log: Log, field: Field, ask: Ask, choice: Choice, claims: Claims, 
     fill_heap(field, ask, choice, rank, Heap(claims.keys[slot], claims.current[slot]), changed, count)
 
 
-@compiled_loop
+@compiled_branchy
 def _changed_since(log: Log, claims: Claims, place: int) -> int:
     """Put the nodes that have changed since a place of the log into ``claims.changed``, each once; return how many."""
     changed, mark = claims.changed, claims.mark

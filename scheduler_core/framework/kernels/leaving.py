@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler_core.algorithms.compiled import compiled_loop
+from scheduler_core.algorithms.compiled import compiled_branchy
 from scheduler_core.algorithms.victims_field import load_unit
 from scheduler_core.algorithms.victims_room import (
     FIRST,
@@ -63,7 +63,7 @@ from scheduler_core.state.card_sets import WORD_BITS
 from scheduler_core.state.status import ALLOCATED, RELEASING, RUNNING, Ints
 
 
-@compiled_loop
+@compiled_branchy
 def take(
     nodes: Nodes,
     cards: Cards,
@@ -106,7 +106,7 @@ def take(
     return DONE
 
 
-@compiled_loop
+@compiled_branchy
 def _leave(
     nodes: Nodes,
     cards: Cards,
@@ -153,7 +153,7 @@ def _leave(
     tasks.status[task] = RELEASING
 
 
-@compiled_loop
+@compiled_branchy
 def look_again(tasks: Tasks, gangs: Gangs, field: Field, goers: Goers, gang: int) -> None:
     """Bring the units of a gang up to what its members do now."""
     unit = goers.whole[gang]
@@ -164,7 +164,7 @@ def look_again(tasks: Tasks, gangs: Gangs, field: Field, goers: Goers, gang: int
     load_unit(field, unit, tasks.status, goers.charged, RUNNING, goers.barred, goers.level)
 
 
-@compiled_loop
+@compiled_branchy
 def note_passed_over(field: Field, ask: Ask, claims: Claims, story: Story) -> None:
     """The cheapest gangs that may be taken whole, cost less than the chosen units, and are not among them."""
     control, size = claims.control, story.size
@@ -198,14 +198,14 @@ def note_passed_over(field: Field, ask: Ask, claims: Claims, story: Story) -> No
     story.claim[size[S_CLAIM], C_PASSES] = size[S_PASSED] + found
 
 
-@compiled_loop
+@compiled_branchy
 def _comes_before(field: Field, a: int, b: int) -> bool:
     """Order of whole gangs: level, work lost, name."""
     level, work = field.units[a, LEVEL] - field.units[b, LEVEL], field.units[a, WORK] - field.units[b, WORK]
     return level < 0 or (level == 0 and (work < 0 or (work == 0 and a < b)))
 
 
-@compiled_loop
+@compiled_branchy
 def note_taken(tasks: Tasks, turns: Turns, story: Story, control: Ints, first: int) -> None:
     """Note whose very cards are taken over."""
     end = story.unit[story.size[S_UNIT] + control[CHOSEN] - 1, U_TASKS]
@@ -219,7 +219,7 @@ def note_taken(tasks: Tasks, turns: Turns, story: Story, control: Ints, first: i
                         story.taken[i] = True
 
 
-@compiled_loop
+@compiled_branchy
 def write_down(claims: Claims, story: Story, kept: bool) -> None:
     """Add the attempt that is over to the story."""
     control, size = claims.control, story.size

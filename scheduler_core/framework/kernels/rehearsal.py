@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from scheduler_core.algorithms.compiled import compiled_apart, compiled_loop
+from scheduler_core.algorithms.compiled import compiled_apart, compiled_branchy
 from scheduler_core.framework.kernels.admission import ADMITTED, NOT_TESTED, Answers, Books, promise, test
 from scheduler_core.framework.kernels.columns import Bytes
 from scheduler_core.model.resources import MILLI
@@ -55,7 +55,7 @@ class Needs(NamedTuple):
     most: Ints
 
 
-@compiled_loop
+@compiled_branchy
 def rehearse(
     order: Index,
     first: int,
@@ -120,7 +120,7 @@ def take(gang: int, room: Room, shapes: Shapes, needs: Needs, keep: bool) -> boo
     return False
 
 
-@compiled_loop
+@compiled_branchy
 def _hopeless(first: int, last: int, needs: Needs, back: int) -> bool:
     hopeless = False
     for i in range(first, last):
@@ -128,7 +128,7 @@ def _hopeless(first: int, last: int, needs: Needs, back: int) -> bool:
     return hopeless
 
 
-@compiled_loop
+@compiled_branchy
 def _copy(nodes: Ints, cards: Ints, to_nodes: Ints, to_cards: Ints) -> None:
     for part in range(2):
         for row in range(nodes.shape[1]):
@@ -138,7 +138,7 @@ def _copy(nodes: Ints, cards: Ints, to_nodes: Ints, to_cards: Ints) -> None:
             to_cards[part, row] = cards[part, row]
 
 
-@compiled_loop
+@compiled_branchy
 def _put(room: Room, shapes: Shapes, shape: int, wanted: int, back: int, use: bool, most: Ints, note: bool) -> bool:
     """Whether so many pods have room, each node's slots counted first; with ``use`` it is used up.
 
@@ -162,7 +162,7 @@ def _put(room: Room, shapes: Shapes, shape: int, wanted: int, back: int, use: bo
     return True
 
 
-@compiled_loop
+@compiled_branchy
 def _slots(room: Room, shapes: Shapes, shape: int, node: int, back: int) -> int:
     """How many such pods one node has room for."""
     most = 1 << 40
@@ -181,7 +181,7 @@ def _slots(room: Room, shapes: Shapes, shape: int, node: int, back: int) -> int:
     return min(most, on_cards)
 
 
-@compiled_loop
+@compiled_branchy
 def _card_slots(room: Room, shapes: Shapes, shape: int, card: int, node: int, back: int) -> int:
     whole, share, found = shapes.of_card[shape, 0], shapes.of_card[shape, 1], 0
     first = room.rows[0, card, node]
@@ -194,7 +194,7 @@ def _card_slots(room: Room, shapes: Shapes, shape: int, card: int, node: int, ba
     return found if share > 0 else found // whole
 
 
-@compiled_loop
+@compiled_branchy
 def _use(room: Room, shapes: Shapes, shape: int, node: int, pods: int, back: int) -> None:
     """Use up the room of pods on one node: the card types in order, the cards of a type from the first on."""
     for row in range(room.nodes.shape[1]):
@@ -223,7 +223,7 @@ def _use(room: Room, shapes: Shapes, shape: int, node: int, pods: int, back: int
                 room.cards[0, row], room.cards[1, row] = free, held
 
 
-@compiled_loop
+@compiled_branchy
 def _left(free: int, held: int, taken: int, back: int) -> tuple[int, int]:
     """What is left of both: what is held is used first where that counts."""
     if back == 0:
