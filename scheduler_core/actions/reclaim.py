@@ -22,8 +22,9 @@ from scheduler_core.actions.support.placement import place
 from scheduler_core.actions.support.reach import useful_nodes
 from scheduler_core.actions.support.reservations import cool_down, reserve
 from scheduler_core.actions.support.rotation import Rotation
+from scheduler_core.actions.support.search_state import State, Verdicts
 from scheduler_core.actions.support.upstream_reclaim import reclaim_as_upstream
-from scheduler_core.actions.support.victim_search import State, Verdicts, VictimSearch
+from scheduler_core.actions.support.victim_search import VictimSearch
 from scheduler_core.actions.support.victims import Victims
 from scheduler_core.algorithms.victims import Unit
 from scheduler_core.framework.forms import Form

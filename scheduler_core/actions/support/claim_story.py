@@ -8,7 +8,8 @@ import numpy as np
 
 from scheduler_core.actions.support.attempt import MAX_REFUSED, Fall, write_down
 from scheduler_core.actions.support.reservations import cool_down, reserve
-from scheduler_core.actions.support.victim_search import TOO_LITTLE, State, VictimSearch
+from scheduler_core.actions.support.search_state import TOO_LITTLE, State
+from scheduler_core.actions.support.victim_search import VictimSearch
 from scheduler_core.actions.support.victims import Victims
 from scheduler_core.framework.kernels.claim_columns import (
     C_FREE,

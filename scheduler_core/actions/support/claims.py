@@ -15,8 +15,9 @@ import numpy as np
 from scheduler_core.actions.allocate import hold_back
 from scheduler_core.actions.support.admission import withdraw_promises
 from scheduler_core.actions.support.claim_story import StoryTeller, new_story
+from scheduler_core.actions.support.search_state import State
 from scheduler_core.actions.support.turns import CompiledTurns, plain_policy
-from scheduler_core.actions.support.victim_search import State, VictimSearch
+from scheduler_core.actions.support.victim_search import VictimSearch
 from scheduler_core.algorithms.protection import system_rule
 from scheduler_core.algorithms.victims_heap import KEY, Heap
 from scheduler_core.algorithms.victims_room import LEVEL, NEVER, PLENTY, WORK

@@ -1,0 +1,202 @@
+"""What one kind of claimant could gain where, kept for all of its kind and repaired for the nodes that change."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from scheduler_core.algorithms.victims import Unit
+from scheduler_core.algorithms.victims_field import gangs_on
+from scheduler_core.algorithms.victims_heap import Heap, new_heap
+from scheduler_core.algorithms.victims_room import (
+    GANG,
+    LEVEL,
+    NEVER,
+    PLENTY,
+    SINGLE,
+    TASK,
+    UNIT_TASK,
+    WHOLE,
+    WORK,
+    capacity_of_all,
+)
+from scheduler_core.algorithms.victims_search import fill_heap, solve
+from scheduler_core.framework.combine import Verdict
+from scheduler_core.framework.gang_votes import GangVerdict
+from scheduler_core.framework.session import Session
+from scheduler_core.model.decision import Refusal
+from scheduler_core.state.status import RUNNING, Bools, Ints
+from scheduler_core.state.task_class import TaskClass
+
+if TYPE_CHECKING:
+    from scheduler_core.actions.support.victim_search import VictimSearch
+
+# With more changed nodes than this part of all, a state is made anew instead of repaired.
+_REPAIR_SHARE = 4
+
+# A record names at most so many candidates that were refused; in a large cluster nearly everybody is one.
+MOST_REFUSED = 100
+# And at most so many that might have been taken and were cheaper than those that were.
+MOST_PASSED_OVER = 10
+TOO_LITTLE = "its leaving would not make enough room"
+
+Verdicts = Verdict | GangVerdict
+
+
+class Level(msgspec.Struct, gc=False):
+    """What a state knows of one level: what each node takes if everybody up to it leaves, and the heap of offers."""
+
+    rank: int
+    room: Ints
+    sums: Ints
+    heap: Heap
+    place: int
+
+
+class State:
+    """What one kind of claimant could gain where, for each level that was asked for."""
+
+    def __init__(
+        self, search: VictimSearch, session: Session, cls: TaskClass, nodes: Bools, limits: list[int], queue: int,
+        ask: Callable[[Bools], Verdicts],
+    ) -> None:  # fmt: skip
+        # The search keeps its states; they must not keep it.
+        self._search: VictimSearch = weakref.proxy(search)
+        self._session = session
+        tasks, field = session.tasks, search.field
+        self.near = gangs_on(field, tasks.status, RUNNING, tasks.gang, nodes, len(session.gangs))
+        self.near &= session.gangs.queue != queue
+        candidates = self.near & ~search.barred
+        self.verdict: Verdicts = ask(candidates) if candidates.any() else Verdict(frozenset(), (), {})
+        if isinstance(self.verdict, GangVerdict):
+            self.allowed: Bools = candidates & self.verdict.allowed
+            ok: Bools = self.allowed[field.units[:, GANG]]
+        else:
+            self.allowed = candidates
+            ok = candidates[field.units[:, GANG]] & _allowed_units(search, self.verdict)
+        self.ask = search.ask(cls, nodes, ok)
+        options = max(1, len(cls.cards))
+        self._choice = search.choice(options)
+        # With one option its limit is kept to at the end; several share a node's cpu, so it matters how far each goes.
+        self._bounds: Ints = np.array([PLENTY] if options == 1 else limits, dtype=np.int64)
+        self.ranks: list[int] = np.unique(search.rank_of(np.unique(field.units[ok, GANG]))).tolist()
+        self._levels: dict[int, Level | None] = dict.fromkeys(self.ranks)
+        self._queue = queue
+        self._refused: tuple[Refusal, ...] | None = None if self.near.any() else ()
+
+    def _level(self, rank: int) -> Level:
+        """What is known of a level, up to date. O(tasks) the first time, then O(changed nodes)."""
+        self._search.refresh()
+        log, nodes = self._session.nodes.log, len(self._session.nodes)
+        level = self._levels[rank]
+        if level is not None and level.place == len(log):
+            return level
+        if level is None:
+            options = len(self._bounds)
+            level = Level(
+                rank,
+                np.zeros((nodes, options), dtype=np.int64),
+                np.zeros(options, dtype=np.int64),
+                new_heap(nodes),
+                -1,
+            )
+            self._levels[rank] = level
+        changed = np.unique(np.array(log[level.place :], dtype=np.int64)) if level.place >= 0 else None
+        if changed is None or len(changed) * _REPAIR_SHARE > nodes:
+            changed = np.arange(nodes, dtype=np.int64)
+        room = np.empty((len(changed), len(self._bounds)), dtype=np.int64)
+        capacity_of_all(self._search.field, self.ask, self._bounds, rank, changed, room)
+        level.sums += room.sum(axis=0) - level.room[changed].sum(axis=0)
+        level.room[changed] = room
+        fill_heap(self._search.field, self.ask, self._choice, rank, level.heap, changed, len(changed))
+        level.place = len(log)
+        return level
+
+    def refused(self) -> tuple[Refusal, ...]:
+        """Candidates that rules or votes keep, each with its rule; the cheapest ones where there are many."""
+        if self._refused is None:
+            search, session = self._search, self._session
+            field, verdict = search.field, self.verdict
+            taken: Bools = np.zeros_like(self.near)
+            taken[field.units[self.ask.ok & (field.units[:, LEVEL] < NEVER), GANG]] = True
+            gangs = np.flatnonzero(self.near & ~taken)
+            order = np.lexsort((gangs, search.work_of_gangs(gangs), search.rank_of(gangs)))
+            self._refused = tuple(
+                Refusal(session.gangs.names[gang], search.rule(gang, self._queue) or _voted(session, verdict, gang))
+                for gang in gangs[order[:MOST_REFUSED]].tolist()
+            )
+        return self._refused
+
+    @cached_property
+    def rules(self) -> dict[str, str]:
+        """The same by gang; not to be changed."""
+        return {refusal.gang: refusal.rule for refusal in self.refused()}
+
+    @cached_property
+    def by_name(self) -> tuple[Refusal, ...]:
+        """The same by name."""
+        return tuple(sorted(self.refused(), key=lambda refusal: refusal.gang))
+
+    def passed_over(self, chosen: list[Unit]) -> tuple[Refusal, ...]:
+        """The cheapest gangs that may be taken, cost less than the chosen ones, and were not: they free too little."""
+        session, units = self._session, self._search.field.units
+        # The chosen ones may be on their way out already: their units say no longer what they were.
+        top = max(self._search.rank_of_level(unit.level) for unit in chosen)
+        work = sum(unit.work for unit in chosen)
+        level = units[:, LEVEL]
+        found = self.ask.ok & (units[:, UNIT_TASK] < 0) & (level <= top) & ((level < top) | (units[:, WORK] < work))
+        taken = {unit.gang for unit in chosen}
+        at = np.flatnonzero(found)
+        order = at[np.lexsort((at, units[at, WORK], level[at]))][: MOST_PASSED_OVER + len(taken)]
+        names = [session.gangs.names[gang] for gang in units[order, GANG].tolist()]
+        return tuple(Refusal(name, TOO_LITTLE) for name in names if name not in taken)[:MOST_PASSED_OVER]
+
+    def most(self, limits: list[int]) -> int:
+        """How many tasks would fit if everybody left who may; an upper bound."""
+        return max((self._bound(rank, limits) for rank in self._levels), default=0)
+
+    def _bound(self, rank: int, limits: list[int]) -> int:
+        return int(sum(min(fits, limit) for fits, limit in zip(self._level(rank).sums.tolist(), limits, strict=True)))
+
+    def solve(self, count: int, limits: list[int]) -> list[Unit] | None:
+        """The units to take for ``count`` tasks, by name, or None when nothing is enough."""
+        at_most = np.array(limits, dtype=np.int64)
+        for rank in self._levels:
+            if self._bound(rank, limits) < count:
+                continue
+            found = solve(
+                self._search.field,
+                self.ask,
+                at_most,
+                self._choice,
+                rank,
+                self._level(rank).heap,
+                count,
+            )
+            if found.size:
+                return [self._search.unit(number) for number in found.tolist()]
+        return None
+
+
+def _voted(session: Session, verdict: Verdicts, gang: int) -> str:
+    """What the votes say against a gang, or against the first of its members that has to stay."""
+    if isinstance(verdict, GangVerdict):
+        return verdict.rule(gang)
+    tasks = (task for task in session.gangs.members(gang) if task in verdict.refused)
+    first = min(tasks, key=session.tasks.keys.__getitem__, default=None)
+    return "not every member may be taken" if first is None else verdict.refused[first]
+
+
+def _allowed_units(search: VictimSearch, verdict: Verdict) -> Bools:
+    """bool (units,): whole gangs and single members of which every task is allowed."""
+    pieces = search.field.pieces
+    refused = np.array([task not in verdict.allowed for task in pieces[:, TASK].tolist()], dtype=np.bool_)
+    ok: Bools = np.ones(len(search.field.units), dtype=np.bool_)
+    for column in (WHOLE, SINGLE):
+        ok[pieces[refused & (pieces[:, column] >= 0), column]] = False
+    return ok
