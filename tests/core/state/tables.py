@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 
+from scheduler_core.model.podgroup import PodGroup
 from scheduler_core.state.workspace import Workspace
 
 
@@ -24,7 +25,9 @@ def tables(workspace: Workspace) -> dict[str, object]:
         "counts": members.counts[:, gangs.numbers].tolist(),
         "held": [members.held[gangs.numbers].tolist(), members.idle[gangs.numbers].tolist()],
         "use": members.use(charge, tasks, gangs.numbers, queue, 1).tolist(),
-        "facts": [column.tolist() for column in gangs.facts],
+        "facts": [column.tolist() for column in gangs.facts._replace(declaration=queue)],
+        "declared": [_declared(gangs.declarations[number]) if number >= 0 else None
+                     for number in gangs.facts.declaration.tolist()],
         "allocatable": nodes.allocatable.tolist(),
         "used": nodes.used.tolist(),
         "releasing": nodes.releasing.tolist(),
@@ -40,3 +43,7 @@ def tables(workspace: Workspace) -> dict[str, object]:
             for t in live
         ),
     }  # fmt: skip
+
+
+def _declared(group: PodGroup) -> object:
+    return group.min_resources, sorted(group.card_request.items()), sorted(group.min_scalars.items())
