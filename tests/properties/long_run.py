@@ -1,6 +1,7 @@
 """Many random sessions against the naive scheduler, one process: ``python -m tests.properties.long_run 0 10000``.
 
-Prints what the sessions held, and the seed of each that is decided differently; exit status 1 then.
+Prints what the sessions held, and the seed of each that is decided differently; exit status 1 then. Ctrl-C ends it early
+with what there was so far.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ def main(arguments: list[str] | None = None) -> int:
             drawn = draw(seed)
             result, found = compared(drawn)
             coverage.note(drawn, result)
+        except KeyboardInterrupt:
+            break
         except Exception:  # noqa: BLE001 the run goes on, and the seed is told
             found = {"error": traceback.format_exc()}
         if found:

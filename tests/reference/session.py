@@ -318,7 +318,7 @@ def _reclaim_turn(world, gang):
     classes = {}
     for task in in_task_order(members(world, gang, "pending")):
         if not task["best_effort"] and task["pod"].preemption_policy != "Never":
-            classes.setdefault(task["class"], []).append(task)
+            classes.setdefault((task["class"], _said_of(world, task)), []).append(task)
     for tasks in classes.values():
         _reclaim_class(world, gang, tasks, changes, taken, placed, backed)
     if len({task["class"] for task in backed}) > 1:
@@ -333,6 +333,12 @@ def _reclaim_turn(world, gang):
         world["evictions"] += [(task["key"], gang) for task in unit["tasks"]]
     if taken:
         world["reclaims"].append((gang, tuple(sorted({unit["gang"] for unit in taken}))))
+
+
+def _said_of(world, task):
+    """What plugins say of one task beyond its class, node by node."""
+    calls = world["hooks"].flat("task_filter")
+    return tuple(tuple(call(world, task, name) for name in sorted(world["nodes"])) for call in calls)
 
 
 def _reprieve(world, changes, taken, placed):
