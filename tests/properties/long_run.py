@@ -1,7 +1,7 @@
 """Many random sessions against the naive scheduler, one process: ``python -m tests.properties.long_run 0 10000``.
 
-Prints what the sessions held, and the seed of each that is decided differently; exit status 1 then. Ctrl-C ends it early
-with what there was so far.
+Prints what the sessions held, and the seed of each that is decided differently; exit status 1 then. Ctrl-C ends it
+early with what there was so far.
 """
 
 from __future__ import annotations
