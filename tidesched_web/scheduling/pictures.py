@@ -26,8 +26,7 @@ MOST_LOADED = 2
 FOLLOW_SECONDS = 8
 # One of a large cluster that was renewed so short a time ago is used as it is.
 FRESH_SECONDS = 15.0
-# Taking in what changed costs less than this in a small cluster: there it is always done first.
-CHEAP_SECONDS = 0.05
+# In a smaller cluster taking in what changed costs next to nothing: there it is always done first.
 MANY_PODS = 10_000
 # So long after the last question the snapshot of a cluster is kept up to date.
 INTEREST_SECONDS = 300
@@ -38,14 +37,13 @@ class Loaded:
 
     Attributes:
         at: which input it is. picture: what edits are tried out on. read_at: when, in monotonic seconds.
-        cost: seconds that the last renewal took.
     """
 
     def __init__(self, cluster_id: int) -> None:
         self.cluster_id = cluster_id
         self.at: StoredInput | None = None
         self.picture: Picture | None = None
-        self.read_at, self.cost = float("-inf"), 0.0
+        self.read_at = float("-inf")
         self._follower, self._workspace = Follower(), bridge.Workspace()
         self._policies: dict[int | None, Policy] = {}
 
@@ -101,11 +99,12 @@ def latest(cluster_id: int) -> tuple[StoredInput, Picture] | None:
         BadInput: it cannot be read.
     """
     found = _loaded.get(cluster_id)
-    fresh = found is not None and found.cost > CHEAP_SECONDS and time.monotonic() - found.read_at < FRESH_SECONDS
-    if found is not None and fresh and found.at is not None and found.picture is not None:
-        _loaded.move_to_end(cluster_id)
-        return found.at, found.picture
-    return renew(cluster_id)
+    if found is None or found.at is None or found.picture is None:
+        return renew(cluster_id)
+    if len(found.picture.snapshot.pods) <= MANY_PODS or time.monotonic() - found.read_at >= FRESH_SECONDS:
+        return renew(cluster_id)
+    _loaded.move_to_end(cluster_id)
+    return found.at, found.picture
 
 
 def renew(cluster_id: int) -> tuple[StoredInput, Picture] | None:
@@ -113,7 +112,6 @@ def renew(cluster_id: int) -> tuple[StoredInput, Picture] | None:
     stored = newest_input(cluster_id)
     if stored is None:
         return None
-    since = time.monotonic()
     found = _loaded.pop(cluster_id, None) or Loaded(cluster_id)
     first = found.picture is None
     picture = found.read(stored)  # what could not be read is not kept
@@ -125,7 +123,6 @@ def renew(cluster_id: int) -> tuple[StoredInput, Picture] | None:
         # Nothing of what was loaded will be garbage soon; a collection would walk through all of it each time.
         gc.collect()
         gc.freeze()
-    found.cost = time.monotonic() - since
     return stored, picture
 
 

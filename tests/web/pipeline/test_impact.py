@@ -16,13 +16,14 @@ import pytest
 from django.core.cache import cache
 from django.db import transaction
 
-from tests.cluster.objects import CARD, QUEUES
+from tests.cluster.objects import CARD, QUEUES, job
 from tests.cluster.servers import ROOT, eventually
 from tests.cluster.workers import test_database_url as database_url
-from tests.web.pipeline.stage import Stage
+from tests.web.pipeline.stage import NAMESPACE_NAME, Stage
 from tidesched_web.accounts.models import User
 from tidesched_web.changes import impact, impact_day
 from tidesched_web.clusters.kubernetes import manifests
+from tidesched_web.clusters.kubernetes.paths import JOB
 from tidesched_web.common import alive
 from tidesched_web.common.permissions import Access
 from tidesched_web.jobs import running, services
@@ -71,12 +72,19 @@ def objects(**cards: tuple[int, int]) -> list[dict[str, Any]]:
     return found
 
 
+def train(stage: Stage, name: str) -> None:
+    """A gang of eight cards that outlives the test, however slow the machine is."""
+    manifest = job(name, pods=8, queue="train", run_seconds=100_000_000)
+    manifest["spec"]["priorityClassName"] = "pc-low"
+    stage.send(JOB.path(NAMESPACE_NAME), manifest)
+
+
 def one_waits_for_quota(stage: Stage) -> None:
     quota(stage, train=8)
     stage.sessions_until(lambda: stage.session() and pictures.renew(stage.cluster.pk))
-    stage.train("one", pods=8)
+    train(stage, "one")
     stage.sessions_until(lambda: stage.running("one") == 8)
-    stage.train("two", pods=8)
+    train(stage, "two")
     stage.sessions_until(lambda: Gang.objects.filter(name="two").exists())
     stage.session()
 
