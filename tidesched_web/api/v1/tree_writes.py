@@ -6,12 +6,11 @@ import functools
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from django.db.models import Model
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from tidesched_web.accounts.models import Scope
+from tidesched_web.accounts.models import Scope, Tenant
 from tidesched_web.accounts.selectors import visible_business_lines, visible_projects, visible_tenants
 from tidesched_web.api.body import checked_body
 from tidesched_web.api.idempotency import idempotent
@@ -117,7 +116,7 @@ def queue_owner(view: ReadView, wanted: dict[str, Any]) -> dict[str, Any]:
     """``tenant``, ``project`` and ``business_line`` of a body (ids or slugs) as the slugs of a document."""
     found: dict[str, Any] = {}
     tenant = wanted.pop("tenant", None)
-    owner: Model | None = None
+    owner: Tenant | None = None
     if tenant is not None:
         owner = referred(visible_tenants(view.access), tenant, "/tenant", by="slug")
     for name, rows in (
@@ -132,6 +131,6 @@ def queue_owner(view: ReadView, wanted: dict[str, Any]) -> dict[str, Any]:
         found[name] = row.slug
         owner = row.tenant
     if owner is not None:
-        found["tenant"] = owner.slug  # type: ignore[attr-defined]  # a tenant
+        found["tenant"] = owner.slug
     require_admin_of(view.access, owner.pk if owner else None)
     return found

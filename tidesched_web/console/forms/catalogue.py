@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any
 
 from django import forms
 from django.core.validators import RegexValidator
@@ -166,7 +166,6 @@ class GrantForm(EditForm):
     )
     queue = forms.ChoiceField(label=_("Queue"))
     reason = reason_field()
-    pointers: ClassVar[dict[str, str]] = {}
 
     def __init__(self, *args: Any, queues: Iterable[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

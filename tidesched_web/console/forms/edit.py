@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from django import forms
 from django.utils.functional import Promise
@@ -34,7 +34,7 @@ def reason_field(*, required: bool = True) -> forms.CharField:
 class EditForm(forms.Form):
     """A form whose values a service writes. ``pointers`` maps the service's names of fields to the form's."""
 
-    pointers: ClassVar[Mapping[str, str]] = {}
+    pointers: Mapping[str, str] = {}
 
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
@@ -70,7 +70,11 @@ class EditForm(forms.Form):
         for entry in entries:
             name = self._field_of(entry)
             own = WORDS.get(entry["code"]) if name else None
-            self.add_error(name, own or entry["detail"])
+            text = str(own or entry["detail"])
+            if name is None:
+                self.add_error(None, text)
+            else:
+                self.add_error(name, text)
 
     def _field_of(self, entry: Mapping[str, Any]) -> str | None:
         """The form's field that an error is about; None where it is about something that is not shown here."""

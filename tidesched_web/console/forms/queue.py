@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from django import forms
 from django.utils.translation import gettext
@@ -22,7 +22,7 @@ CARD = "card:"
 class QueueEditForm(EditForm):
     """What may change in a queue. An empty cpu or memory is no limit, an empty card is 0."""
 
-    pointers: ClassVar[Mapping[str, str]] = {"cpu_milli": "cores", "memory_bytes": "memory"}
+    pointers: Mapping[str, str] = {"cpu_milli": "cores", "memory_bytes": "memory"}
 
     weight = forms.IntegerField(
         label=_("Weight"),
@@ -110,7 +110,7 @@ class QueueForm(QueueEditForm):
         label=_("Belongs to"),
         help_text=_("An inference queue belongs to a project, a training queue to a business line."),
     )
-    pointers: ClassVar[Mapping[str, str]] = {
+    pointers: Mapping[str, str] = {
         **QueueEditForm.pointers,
         "project": "owner",
         "business_line": "owner",

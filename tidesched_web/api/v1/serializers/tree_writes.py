@@ -12,7 +12,6 @@ from tidesched_web.api.v1.serializers.owners import ReasonMixin, ReferenceField
 from tidesched_web.clusters.models import CardKind
 from tidesched_web.common.models import ServiceType
 
-
 # A closed queue is Closing until it is drained; that is for nobody to set.
 WANTED_STATES = [("Open", "Open"), ("Closed", "Closed")]
 
@@ -43,7 +42,9 @@ class QueuePatch(ReasonMixin):
     memory_bytes = serializers.IntegerField(required=False, allow_null=True)
     card_quota = CardQuotaField(required=False)
     state = serializers.ChoiceField(choices=WANTED_STATES, required=False)
-    parent = serializers.CharField(max_length=63, required=False, allow_null=True, allow_blank=True)
+    parent = serializers.CharField(  # type: ignore[assignment]  # a member of the document, not of the serializer
+        max_length=63, required=False, allow_null=True, allow_blank=True
+    )
     deserved = QuantitiesField(required=False, allow_null=True)
     guarantee = QuantitiesField(required=False, allow_null=True)
 
@@ -85,7 +86,9 @@ class CardTypePatch(ReasonMixin):
 
     resource = serializers.CharField(max_length=120, required=False, allow_null=True, allow_blank=True)
     kind = serializers.ChoiceField(choices=CardKind.choices, required=False)
-    parent = serializers.CharField(max_length=120, required=False, allow_null=True, allow_blank=True)
+    parent = serializers.CharField(  # type: ignore[assignment]  # as above
+        max_length=120, required=False, allow_null=True, allow_blank=True
+    )
 
 
 class CardTypeInput(CardTypePatch):
