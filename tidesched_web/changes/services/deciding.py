@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from tidesched_web.changes.authority import require_writer
 from tidesched_web.changes.documents import REPLACE
 from tidesched_web.changes.models import CarryState, ChangeObject, ChangeState, QuotaChange
+from tidesched_web.changes.selectors import read_tree
 from tidesched_web.changes.services.applying import apply_due
 from tidesched_web.changes.services.drafting import draft
 from tidesched_web.changes.services.planning import after_of, require_fresh, require_sound, work_out
@@ -125,7 +126,11 @@ def roll_back(*, change: QuotaChange, access: Access, reason: str = "") -> Quota
     if change.committed_at is None:
         raise DomainError("conflict", _("Nothing of it was written: cancel it."), {"state": change.state})
     require_state(change, ChangeState.APPLYING, ChangeState.APPLIED, ChangeState.FAILED)
-    edits = undoing(change)
+    now = read_tree(change.cluster)
+    # What it made and somebody deleted since is gone already.
+    edits = {key: patch for key, patch in undoing(change).items() if patch is not None or key in now}
+    if not edits:
+        raise DomainError("conflict", _("Nothing of it is left to roll back."), {"state": change.state})
     said = reason.strip() or _("Roll back change %(number)d.") % {"number": change.pk}
     return draft(cluster=change.cluster, edits=edits, access=access, reason=said, source="rollback", rolls_back=change)
 
