@@ -18,15 +18,11 @@ Value = TypeVar("Value")
 Changes = tuple[Mapping[str, Value | None], Mapping[str, Any]]
 
 # With more changes than this share of a list it is written anew, and no way leads back to the edition before.
-_REWRITE_SHARE = 4
+REWRITE_SHARE = 4
 # Entries of a block; twice as many at most.
 _BLOCK = 256
 # Entries that are looked up one by one before all of them are put side by side.
 _LOOKS = 1000
-# How far back a journal knows what it was told: values that are gone stay in memory as long.
-_EDITIONS = 64
-# Changes that a journal writes down together.
-_BATCH = 64
 
 
 class Step(msgspec.Struct, frozen=True, gc=False):
@@ -106,7 +102,7 @@ class Edition(Sequence[Value]):
 
     def changes_since(self, before: Sequence[Value]) -> Changes[Value] | None:
         """What to put in the place of what stands under its key in ``before``, None where that goes; with the remarks
-        of a :class:`Journal`. None when that is not known."""
+        of a :class:`scheduler_core.model.journal.Journal`. None when that is not known."""
         if self is before:
             return {}, {}
         if not isinstance(before, Edition) or before.series is not self.series:
@@ -151,7 +147,7 @@ class Series(Generic[Value]):
 
     def _enter(self, changes: Mapping[str, Value | None]) -> tuple[Step | None, bool]:
         """Write changes down; how, if it was done block by block, and whether they make a difference."""
-        if len(changes) * _REWRITE_SHARE > self._count or len(self._keys) * _BLOCK > 8 * (self._count + _BLOCK):
+        if len(changes) * REWRITE_SHARE > self._count or len(self._keys) * _BLOCK > 8 * (self._count + _BLOCK):
             return None, self._replace(changes)
         step = self._merge(changes)
         return step, bool(step.removed or step.added or step.changed)
@@ -259,66 +255,6 @@ class Series(Generic[Value]):
         new_keys += keys[at:]
         new_values += values[at:]
         return new_keys, new_values
-
-
-class Journal(Series[Value]):
-    """A series that is told one change at a time, and writes them down in batches as they come.
-
-    So an edition costs little when it is asked for. What has changed is known by key and not by position, and whoever
-    tells may add a remark for those who ask for it.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._unwritten: dict[str, Value | None] = {}
-        self._told: dict[str, Value | None] = {}
-        self._remarks: dict[str, Any] = {}
-        self._history: deque[tuple[int, dict[str, Value | None], dict[str, Any]]] = deque()
-        self._kept = 0
-
-    def tell(self, key: str, value: Value | None, remark: Any = None) -> None:
-        """Something stands under a key now, or (None) nothing does any more. O(block + blocks / batch)."""
-        self._told[key] = self._unwritten[key] = value
-        self._remarks[key] = remark
-        if len(self._unwritten) >= _BATCH and len(self._unwritten) * _REWRITE_SHARE <= self._count:
-            self._write()
-
-    def next(self) -> Edition[Value]:
-        """The edition of all that was told; the very same one when that is nothing."""
-        if not self._told:
-            return self._edition
-        self._write()
-        self._number += 1
-        self._history.append((self._number, self._told, self._remarks))
-        self._kept += len(self._told) + 1
-        self._told, self._remarks = {}, {}
-        while len(self._history) > 1 and (self._kept > self._count or len(self._history) > _EDITIONS):
-            self._kept -= len(self._history.popleft()[1]) + 1
-        self._edition = self._publish()
-        return self._edition
-
-    def steps(self, start: int, end: int) -> list[Step] | None:
-        """Positions are not kept."""
-        return [] if start == end else None
-
-    def changes(self, start: int, end: int) -> Changes[Value] | None:
-        """What was told between two editions, the last word on each key."""
-        found = [(told, remarks) for number, told, remarks in self._history if start < number <= end]
-        if start > end or len(found) != end - start:
-            return None
-        if len(found) == 1:
-            return found[0]
-        changes: dict[str, Value | None] = {}
-        remarks: dict[str, Any] = {}
-        for told, said in found:
-            changes.update(told)
-            remarks.update(said)
-        return changes, remarks
-
-    def _write(self) -> None:
-        if self._unwritten:
-            self._enter(self._unwritten)
-            self._unwritten = {}
 
 
 def step_between(before: Sequence[Value], after: Sequence[Value], keys: Sequence[str]) -> Step | None:

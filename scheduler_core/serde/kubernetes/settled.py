@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from scheduler_core.model.edition import Edition, Journal
+from scheduler_core.model.edition import Edition
+from scheduler_core.model.journal import Journal
 from scheduler_core.model.pod import Pod
 from scheduler_core.model.pod_notes import Likenesses
 from scheduler_core.serde.kubernetes.catalogue import Catalogue

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler_core.model.edition import Edition, Journal, Series, Step, step_between
+from scheduler_core.model.edition import Edition, Series, Step, step_between
+from scheduler_core.model.journal import Journal
 from scheduler_core.model.queue import Queue
 
 changes = st.dictionaries(
