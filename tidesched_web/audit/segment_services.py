@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 from collections.abc import Iterator
+from typing import Any
 
 from django.db import connection, transaction
 from django.db.models import Min
@@ -74,7 +75,7 @@ def _seal_chain(chain: str, before: dt.datetime, now: dt.datetime, actor: str) -
         first, final = first or entry, entry
     if first is None or final is None:
         return None
-    facts = {
+    facts: dict[str, Any] = {
         "chain": chain,
         "first_seq": first.seq,
         "last_seq": final.seq,
