@@ -499,7 +499,14 @@
     keyInEditor(event, mod) {
       event.stopPropagation();
       if (event.isComposing) return;
-      if (event.key === "Enter") { this.commit({ all: mod }); if (!mod) this.move(event.shiftKey ? -1 : 1, 0, false); }
+      const { row, column, input } = this.editor;
+    if (["Enter", "Tab", "ArrowUp", "ArrowDown"].includes(event.key) && this.model.parse(row, column, input.value).error) {
+      // What means nothing is not taken over: it stays until it is mended, or Escape drops it.
+      this.look();
+      event.preventDefault();
+      return;
+    }
+    if (event.key === "Enter") { this.commit({ all: mod }); if (!mod) this.move(event.shiftKey ? -1 : 1, 0, false); }
       else if (event.key === "Tab") { this.commit(); if (!this.step(event.shiftKey)) return; }
       else if (event.key === "Escape") this.cancel();
       else if (event.key === "ArrowUp" || event.key === "ArrowDown") { this.commit(); this.move(event.key === "ArrowUp" ? -1 : 1, 0, false); }
