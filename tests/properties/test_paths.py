@@ -145,7 +145,7 @@ def test_the_loop_places_most_of_them():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(allocate, "CompiledTurns", Watched)
-        for seed in range(60):
+        for seed in range(100):
             rng = random.Random(seed)
             objects, options, now = random_cluster(rng)
             run_session(b.snapshot(crowd(rng, objects)), b.founding_policy(**options), now=now, check=True)

@@ -25,6 +25,7 @@ from tidesched_web.scheduling.tree_selectors import (
     has_waiting,
     named_like,
     of_place,
+    of_tenant,
     tree_queues,
     tree_sums,
     uses_nothing,
@@ -194,7 +195,7 @@ def branch(this: Page) -> HttpResponse:
             if (place.service_type, place.tenant) == (service, tenant)
         )
         whole = count <= WHOLE
-        below = queues.filter(service_type=service, tenant_id=tenant or None)
+        below = of_tenant(queues.filter(service_type=service), tenant)
         rows = tree_rows(
             sums, below if whole else below.filter(has_waiting())[: 4 * STEP], _shown(this, form), with_queues=whole
         )

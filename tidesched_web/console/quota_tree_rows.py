@@ -217,7 +217,8 @@ def _service_rows(
         places.setdefault(tenant, [])
         if kind == "project" and all(place.project != pk for place in places[tenant]):
             places[tenant].append(Place(service, tenant, project=pk))
-    root_sums, root_claims = _Sums(), defaultdict(int)
+    root_sums = _Sums()
+    root_claims: dict[str, int] = defaultdict(int)
     children: list[Row] = []
     for tenant in sorted(places, key=lambda pk: (pk == 0, sums.tenants.get(pk, ("", ""))[0])):
         rows, tenant_sums, claims = _tenant_rows(
@@ -249,7 +250,8 @@ def _tenant_rows(
     slug, name = sums.tenants.get(tenant, ("", _("the platform")))
     row = Row(f"{service}-t{tenant}", service, 2, "tenant", service, slug, name, opened=with_queues)
     row.branch = f"service_type={service}&tenant={tenant}"
-    total, claims = _Sums(), defaultdict(int)
+    total = _Sums()
+    claims: dict[str, int] = defaultdict(int)
     rows = []
     for place in sorted(places, key=lambda place: _names(place, sums)):
         place_sums = own.get(place, _Sums())

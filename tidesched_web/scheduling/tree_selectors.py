@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -121,7 +122,7 @@ def tree_sums(access: Access, cluster: Cluster) -> TreeSums:
     return found
 
 
-def _quota_rows(cluster: Cluster) -> QuerySet[CardType, dict[str, Any]]:
+def _quota_rows(cluster: Cluster) -> Iterable[Mapping[str, Any]]:
     """Each card type with its quotas, those of queues summed by place; a card type without any is one row too."""
     return (
         CardType.objects.filter(cluster=cluster)
@@ -175,17 +176,22 @@ def named_like(text: str) -> Q:
     return found
 
 
+def of_tenant(queues: QuerySet[Queue], tenant: int) -> QuerySet[Queue]:
+    """The queues of one tenant, 0 = of the platform."""
+    return queues.filter(tenant_id=tenant) if tenant else queues.filter(tenant_id__isnull=True)
+
+
 def of_place(queues: QuerySet[Queue], place: Place) -> QuerySet[Queue]:
     """The queues of one place."""
-    found = queues.filter(service_type=place.service_type, tenant_id=place.tenant or None)
+    found = of_tenant(queues.filter(service_type=place.service_type), place.tenant)
     if place.project:
         return found.filter(project_id=place.project)
     return found.filter(project_id__isnull=True, business_line_id=place.line)
 
 
-def has_waiting() -> Exists:
+def has_waiting() -> Q:
     """A gang waits in the queue: who is starved is among these."""
-    return Exists(Gang.objects.filter(queue=OuterRef("pk"), needs=True, gone_at__isnull=True))
+    return Q(Exists(Gang.objects.filter(queue=OuterRef("pk"), needs=True, gone_at__isnull=True)))
 
 
 def uses_nothing() -> Q:
