@@ -62,7 +62,8 @@ class Ask(NamedTuple):
     Attributes:
         amounts: int64 (2, r), resource rows and amounts, all > 0.
         types: int64 (options,), card types that will do; empty = no card.
-        nodes: bool (N,), where the tasks may go. ok: bool (units,), who may be taken for them.
+        nodes: bool (N,), where the tasks may go. blocked: bool (N,), where nothing but other pods refuses them (affinity,
+            ports, spread), so that none fits before somebody leaves. ok: bool (units,), who may be taken for them.
         whole, share: cards that must be entirely free, or milli-cards of one.
         size: column of units by which surplus is measured. need: what one task asks for in the same measure.
     """
@@ -70,6 +71,7 @@ class Ask(NamedTuple):
     amounts: Ints
     types: Ints
     nodes: Bools
+    blocked: Bools
     ok: Bools
     whole: int
     share: int
@@ -88,6 +90,14 @@ def leaves(field: Field, ok: Bools, level: int, piece: int) -> bool:
 
 
 @compiled_branchy
+def _anybody_leaves(field: Field, ok: Bools, level: int, first: int, last: int) -> bool:
+    found = False
+    for piece in range(first, last):
+        found |= leaves(field, ok, level, piece)
+    return found
+
+
+@compiled_branchy
 def capacity(field: Field, ask: Ask, limits: Ints, ok: Bools, level: int, node: int, out: Ints) -> None:
     """Write into ``out`` how many tasks fit on a node if the units that are ``ok`` and up to a level leave.
 
@@ -96,6 +106,8 @@ def capacity(field: Field, ask: Ask, limits: Ints, ok: Bools, level: int, node: 
     """
     first, last = field.node_start[node], field.node_start[node + 1]
     left = np.int64(PLENTY)
+    if ask.blocked[node] and not _anybody_leaves(field, ok, level, first, last):
+        left = np.int64(0)
     for r in range(ask.amounts.shape[1]):
         row = ask.amounts[0, r]
         free = field.future[row, node]

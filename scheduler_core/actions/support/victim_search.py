@@ -238,7 +238,10 @@ class VictimSearch:
         """What equal tasks look for, in arrays."""
         amounts: Ints = np.array([cls.rows, cls.request[list(cls.rows)]], dtype=np.int64).reshape(2, len(cls.rows))
         size, need = (FREES_MILLI, cls.milli) if cls.milli else (FREES_CPU, max(1, cls.cpu_milli))
-        return Ask(amounts, np.array(cls.cards, dtype=np.int64), nodes, ok, cls.whole, cls.share, size, need)
+        view = self._session.candidates.view(cls)
+        blocked: Bools = view.curable & ~view.allowed
+        cards = np.array(cls.cards, dtype=np.int64)
+        return Ask(amounts, cards, nodes, blocked, ok, cls.whole, cls.share, size, need)
 
     def choice(self, options: int) -> Choice:
         """Scratch room for a request with so many card options."""

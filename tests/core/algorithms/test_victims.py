@@ -77,7 +77,7 @@ class Case:
         )  # fmt: skip
         self.ask = r.Ask(
             np.zeros((2, 0), dtype=np.int64), np.arange(len(free), dtype=np.int64), np.ones(nodes, dtype=np.bool_),
-            np.ones(len(units), dtype=np.bool_), whole, share, r.FREES_MILLI, 1000 * whole or share,
+            np.zeros(nodes, dtype=np.bool_), np.ones(len(units), dtype=np.bool_), whole, share, r.FREES_MILLI, 1000 * whole or share,
         )  # fmt: skip
         self.choice = new_choice(self.field, len(free), len(gangs))
         self.nodes = nodes
@@ -163,6 +163,16 @@ def test_only_so_many_members_of_a_surplus_may_go():
     case = Case([[[0, 0, 0]]], 1, 0, [5], units)
     assert case.solve(1) == ["g pod-0"]
     assert case.solve(2) is None
+
+
+def test_where_only_others_stand_in_the_way_room_begins_when_one_leaves():
+    # A card of node 0 is free, but who is there keeps the tasks away.
+    case = Case([[[1000, 0]]], 1, 0, [5], [Unit("a", 0, 1, held({0: [1]}))])
+    assert case.solve(2) is None
+    case.ask.blocked[0] = True
+    assert case.total([]) == 0
+    assert case.solve(1) == ["a"]
+    assert case.solve(2) == ["a"]
 
 
 def test_shares_need_room_on_one_card():
