@@ -40,7 +40,7 @@ def test_not_found(world, path):
 
 def test_method_not_allowed(world):
     for method in ("post", "put", "patch", "delete", "options"):
-        problem(getattr(world.client("admin"), method)("/api/v1/queues/"), 405, "method_not_allowed")
+        problem(getattr(world.client("admin"), method)("/api/v1/nodes/"), 405, "method_not_allowed")
     problem(world.client("admin").delete("/api/v1/usage/"), 405, "method_not_allowed")
 
 

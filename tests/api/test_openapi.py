@@ -36,7 +36,7 @@ def test_it_is_openapi_3_1_and_every_operation_may_answer_with_a_problem(documen
 def schema_of(document, url):
     """The response schema of the GET at ``url``, found by matching the templates of the paths."""
     path = url.partition("?")[0].replace("http://testserver", "")
-    for template, operations in document["paths"].items():
+    for template, operations in sorted(document["paths"].items(), key=lambda item: item[0].count("{")):
         if re.fullmatch(re.sub(r"\{\w+\}", r"[^/]+", template), path):
             return operations["get"]["responses"]["200"]["content"]["application/json"]["schema"]
     raise AssertionError(f"{path} is not in the document")
@@ -50,7 +50,10 @@ def test_what_is_answered_is_what_the_document_says(world, document, name):
     for caller in ("admin", "owner", "rival"):
         url = address(world, name)
         response = world.client(caller).get(url)
-        if response.status_code == 404:
+        if response.status_code in (403, 404) and caller != "admin":
+            continue
+        if not response.headers["Content-Type"].startswith("application/json"):
+            assert response.status_code == 200
             continue
         root = schema_of(document, url) | {"components": document["components"]}
         Draft202012Validator(root).validate(response.json())
