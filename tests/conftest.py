@@ -30,14 +30,18 @@ def _start() -> None:
     os.environ["ALLOWED_HOSTS"] = "*"
     os.environ.setdefault("SECRET_KEY", secrets.token_urlsafe(50))
     os.environ.setdefault("TIDESCHED_KEYS", Fernet.generate_key().decode())
-    if os.environ.get("DATABASE_URL") and os.environ.get("REDIS_URL"):
+    # Workers inherit the environment of the process that hands out the tests; they must not share its servers.
+    inherited = os.environ.get("TESTS_STARTED_SERVERS", "").split()
+    given = [name for name in ("DATABASE_URL", "REDIS_URL") if os.environ.get(name) and name not in inherited]
+    if len(given) == 2:
         return
     servers = DisposableServers(_FOLDER)
     servers.start()
     atexit.register(servers.stop)
     _SERVERS.append(servers)
-    os.environ.setdefault("DATABASE_URL", servers.database_url)
-    os.environ.setdefault("REDIS_URL", servers.redis_url)
+    own = {"DATABASE_URL": servers.database_url, "REDIS_URL": servers.redis_url}
+    os.environ.update({name: url for name, url in own.items() if name not in given})
+    os.environ["TESTS_STARTED_SERVERS"] = " ".join(own.keys() - given)
 
 
 _start()

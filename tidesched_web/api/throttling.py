@@ -38,7 +38,11 @@ class CallerThrottle(BaseThrottle):
 
     def _count(self, key: str) -> int:
         cache.add(key, 0, timeout=2 * WINDOW_SECONDS)
-        return int(cache.incr(key))
+        try:
+            return int(cache.incr(key))
+        except ValueError:
+            # Somebody emptied the cache in between: counting begins again.
+            return 1
 
     def wait(self) -> float:
         return self.waits
