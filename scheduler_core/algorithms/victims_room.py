@@ -62,8 +62,9 @@ class Ask(NamedTuple):
     Attributes:
         amounts: int64 (2, r), resource rows and amounts, all > 0.
         types: int64 (options,), card types that will do; empty = no card.
-        nodes: bool (N,), where the tasks may go. blocked: bool (N,), where nothing but other pods refuses them (affinity,
-            ports, spread), so that none fits before somebody leaves. ok: bool (units,), who may be taken for them.
+        nodes: bool (N,), where the tasks may go. ok: bool (units,), who may be taken for them.
+        blocked: bool (N,), where nothing but other pods refuses them (affinity, ports, spread), so that none fits
+            before somebody leaves.
         whole, share: cards that must be entirely free, or milli-cards of one.
         size: column of units by which surplus is measured. need: what one task asks for in the same measure.
     """

@@ -77,7 +77,8 @@ class Case:
         )  # fmt: skip
         self.ask = r.Ask(
             np.zeros((2, 0), dtype=np.int64), np.arange(len(free), dtype=np.int64), np.ones(nodes, dtype=np.bool_),
-            np.zeros(nodes, dtype=np.bool_), np.ones(len(units), dtype=np.bool_), whole, share, r.FREES_MILLI, 1000 * whole or share,
+            np.zeros(nodes, dtype=np.bool_), np.ones(len(units), dtype=np.bool_), whole, share, r.FREES_MILLI,
+            1000 * whole or share,
         )  # fmt: skip
         self.choice = new_choice(self.field, len(free), len(gangs))
         self.nodes = nodes
