@@ -252,12 +252,14 @@
       const heads = table[0].map((text) => labels.get(text.trim().toLowerCase()));
       if (heads.filter((found) => found !== undefined).length < 1 || heads[0] !== undefined) return null;
       const names = new Map();
-      rows.forEach((row, index) => { for (const key of [`${row.service}/${row.name}`, row.name]) if (!names.has(key)) names.set(key, index); });
-      const serviceAt = table[0].findIndex((text) => text.trim() === "service_type");
+      // A project and its queue may have one name, and so may projects of two tenants: our own files say the key too.
+      rows.forEach((row, index) => { for (const key of [`${row.service} ${row.key}`, `${row.service}/${row.name}`, row.name]) if (!names.has(key)) names.set(key, index); });
+      const [serviceAt, keyAt] = ["service_type", "key"].map((head) => table[0].findIndex((text) => text.trim() === head));
       const wanted = [];
       for (const line of table.slice(1)) {
         const name = line[0].trim();
-        const row = names.get(serviceAt > 0 ? `${line[serviceAt].trim()}/${name}` : name) ?? names.get(name);
+        const service = line[serviceAt]?.trim(), key = line[keyAt]?.trim();
+        const row = key ? names.get(`${service} ${key}`) : names.get(service ? `${service}/${name}` : name) ?? names.get(name);
         if (row === undefined || !indexOf.has(row)) continue;
         heads.forEach((column, place_) => { if (column !== undefined && line[place_] !== undefined) wanted.push({ row: indexOf.get(row), column, text: line[place_].trim() }); });
       }
@@ -480,15 +482,15 @@
   at("draft-close").addEventListener("click", () => { at("draft-note").hidden = true; sheet.focus(); });
   let filtering = 0;
   at("filter-text").addEventListener("input", () => { clearTimeout(filtering); filtering = setTimeout(filter, 120); });
-  at("filter-text").addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === "ArrowDown") { event.preventDefault(); filter(); sheet.focus(); } });
+  at("filter-text").addEventListener("keydown", (event) => { if (event.key === "Enter" || event.key === "ArrowDown") { event.preventDefault(); clearTimeout(filtering); filter(); sheet.focus(); } });
   for (const id of ["filter-service", "filter-show"]) at(id).addEventListener("change", filter);
 
   at("export-csv").addEventListener("click", () => {
     const quote = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-    const lines = [["name", "service_type", "kind", ...columns.map((column) => column.title)]];
+    const lines = [["name", "service_type", "kind", ...columns.map((column) => column.title), "key"]];
     for (const row of view) {
       if (rows[row].kind === "service") continue;
-      lines.push([rows[row].name, rows[row].service, rows[row].kind, ...columns.map((_column, column) => plain(column, value(row, column)))]);
+      lines.push([rows[row].name, rows[row].service, rows[row].kind, ...columns.map((_column, column) => plain(column, value(row, column))), rows[row].key]);
     }
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob(["\ufeff", lines.map((line) => line.map(quote).join(",")).join("\r\n")], { type: "text/csv" }));

@@ -22,6 +22,8 @@ class Sheet:
         self.page.locator("#filter-show").select_option(show)
         self.page.locator("#filter-text").fill(text)
         self.page.locator("#filter-text").press("Enter")
+        # The rows are painted with the next frame; a person is not faster than that.
+        self.page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def column(self, title: str) -> str:
         """The number of a column."""
