@@ -24,14 +24,11 @@ down: ## stop what runs on DATA_DIR
 
 # Each worker has servers of its own; the order of the files matters (tests/conftest.py).
 WORKERS ?= auto
-# Counts queries, with those that a cold cache costs: nothing runs beside it.
-ALONE := tests/api/test_query_budgets.py
 # The servers that tests start find the engine's compiled code there, instead of making it again in each data folder.
 test: export NUMBA_CACHE_DIR := $(CURDIR)/.cache/kernels
 test: check ## everything that must hold: the checks and all suites
 	$(BIN)/python manage.py prepare --build-only
-	$(BIN)/python -m pytest $(ALONE)
-	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ALONE:%=--ignore=%)
+	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 check: ## formatting, lint, imports, types, migrations, generated files
 	@$(BOOTSTRAP) dev

@@ -48,6 +48,9 @@ _start()
 # Only now: pytest-django would read the settings before this file if its configuration named them.
 os.environ["DJANGO_SETTINGS_MODULE"] = "tidesched_web.settings"
 django.setup()
+# And not left behind: a worker of pytest-xdist that inherited it would read the settings before this file as well, and
+# so share the servers of the process that started it.
+del os.environ["DJANGO_SETTINGS_MODULE"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
