@@ -68,12 +68,6 @@ def curable(world, task, name):
     return all(getattr(call.__self__, "curable", call)(world, task, name) for call in filters)
 
 
-def in_the_end(world, task, name):
-    """What plugins say of this very task would let it on the node, if not now then later."""
-    filters = world["hooks"].flat("task_filter")
-    return all(getattr(call.__self__, "in_the_end", call)(world, task, name) for call in filters)
-
-
 def score(world, task, name):
     """The sum of the policy's scores."""
     return world["hooks"].total("score", world, task, name)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tests.reference import pods
 from tests.reference.keeping import elect, reserve, shuffle
-from tests.reference.placement import admitted, allows, curable, in_the_end, on, place, take
+from tests.reference.placement import admitted, allows, curable, on, place, take
 from tests.reference.policy import FOUNDING, install, options_of
 from tests.reference.quota import elastic, minimum, renew
 from tests.reference.reclaim import breaks_a_gang, choose_victims, units_near
@@ -386,7 +386,7 @@ def _reclaim_class(world, gang, tasks, changes, taken, placed, backed):
         name
         for name in sorted(world["nodes"])
         if curable(world, wanted[0], name)
-        and in_the_end(world, wanted[0], name)
+        and world["hooks"].all("task_filter", world, wanted[0], name)
         and (
             not wanted[0]["milli"] or any(alone[card] and cards_on(world, name, card) for card in wanted[0]["choices"])
         )

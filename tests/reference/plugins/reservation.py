@@ -63,10 +63,6 @@ class Reservation:
         gang, nodes = world["election"]
         return gang not in world["gangs"] or not missing(world, gang) or name not in nodes
 
-    def in_the_end(self, world, task, name):
-        """Locked nodes are anybody's again one day."""
-        return True
-
     def enqueueable(self, world, gang):
         return 1 if world["election"] is not None and world["election"][0] == gang else 0
 
