@@ -30,6 +30,8 @@ class Report(msgspec.Struct, kw_only=True):
     card_hours: dict[str, float]
     saturated_hours: float
     saturated_stretch_hours: float
+    saturated_5min_hours: float
+    saturated_5min_stretch_hours: float
     allocation: dict[str, dict[str, float]]
     promise_s: dict[str, dict[str, float | None]]
     wait_s: dict[str, dict[str, float | None]]
@@ -176,6 +178,8 @@ class Metrics:
             card_hours={name: round(value, 3) for name, value in hours.items()},
             saturated_hours=round(saturation.together / _HOUR, 3),
             saturated_stretch_hours=round(saturation.longest / _HOUR, 3),
+            saturated_5min_hours=round(saturation.steady.together / _HOUR, 3),
+            saturated_5min_stretch_hours=round(saturation.steady.longest / _HOUR, 3),
             allocation={
                 card: {
                     "mean": round(self._sums[card] / max(1, self._steps) / milli, 4),

@@ -28,6 +28,8 @@ def report_table(report: Report) -> str:
         ("card hours", ", ".join(f"{kind} {value:,.0f}" for kind, value in hours.items())),
         ("hours with three card types full", f"{report.saturated_hours:.2f}"),
         ("… longest stretch", f"{report.saturated_stretch_hours:.2f}"),
+        ("… in means of five minutes", f"{report.saturated_5min_hours:.2f}"),
+        ("… longest stretch of these", f"{report.saturated_5min_stretch_hours:.2f}"),
         *((f"promise, {kind}", _seconds(values)) for kind, values in report.promise_s.items()),
         *((f"wait to running, {kind}", _seconds(values)) for kind, values in report.wait_s.items()),
     ):

@@ -6,12 +6,14 @@ Shares no code with the engine or the simulator: it reads the nodes' CSV and the
 
 import argparse
 import csv
+import itertools
 import json
 import sys
 from collections import defaultdict
 from pathlib import Path
 
 WHOLE = 1000
+WINDOW = 300.0
 
 
 def milli(cards):
@@ -43,6 +45,8 @@ class OutsideCheck:
             self.totals[card] += count * WHOLE
         self.in_use, self.full = defaultdict(int), defaultdict(float)
         self.clock = self.three = self.stretch = self.longest = 0.0
+        self.window = dict.fromkeys(self.totals, 0.0)
+        self.windows_three = []
 
     def wrong(self, line, text):
         self.findings.append(f"t={line['t']} {line['event']} {line['pod']}: {text}")
@@ -167,9 +171,22 @@ class OutsideCheck:
         full = [card for card, milli in self.totals.items() if self.in_use[card] >= 0.95 * milli]
         for card in full:
             self.full[card] += passed
+        self.window_passes(until - passed, until)
         self.stretch = self.stretch + passed if len(full) >= 3 else 0.0
         self.three += passed if len(full) >= 3 else 0.0
         self.longest = max(self.longest, self.stretch)
+
+    def window_passes(self, since, until):
+        """Whether three models were at least 95 % in use in the mean of each five minutes."""
+        while since < until:
+            end = min(until, (since // WINDOW + 1) * WINDOW)
+            for card in self.window:
+                self.window[card] += self.in_use[card] * (end - since)
+            if end % WINDOW == 0:
+                enough = [card for card, sum_ in self.window.items() if sum_ >= 0.95 * self.totals[card] * WINDOW]
+                self.windows_three.append(len(enough) >= 3)
+                self.window = dict.fromkeys(self.window, 0.0)
+            since = end
 
     def moment_over(self, now):
         for gang in self.touched:
@@ -191,6 +208,11 @@ class OutsideCheck:
                 ran = 0
             if ran < self.least.get(reclaimer, 1):
                 self.findings.append(f"t={at} {victim} fell for {reclaimer}, of which {ran} pods ran by t+{patience}")
+
+
+def longest_run(flags):
+    """The most true values on end."""
+    return max((len(list(group)) for flag, group in itertools.groupby(flags) if flag), default=0)
 
 
 def read_capacity(nodes_csv):
@@ -219,6 +241,8 @@ def check_trace(nodes_csv, trace, *, quotas=None, grace=30.0, session=10.0, hour
         "by_card": hours_full,
         "three": round(check.three / 3600, 3),
         "longest": round(check.longest / 3600, 3),
+        "three_5min": round(sum(check.windows_three) * WINDOW / 3600, 3),
+        "longest_5min": round(longest_run(check.windows_three) * WINDOW / 3600, 3),
     }
     return findings, dict(check.counts), saturated
 

@@ -96,6 +96,8 @@ def agree(report, counts, saturated):
     """The report's own figures are those of the trace."""
     assert report["saturated_hours"] == pytest.approx(saturated["three"], abs=0.002)
     assert report["saturated_stretch_hours"] == pytest.approx(saturated["longest"], abs=0.002)
+    assert report["saturated_5min_hours"] == pytest.approx(saturated["three_5min"], abs=0.002)
+    assert report["saturated_5min_stretch_hours"] == pytest.approx(saturated["longest_5min"], abs=0.002)
     for card, share in report["allocation"].items():
         assert share["saturated_hours"] == pytest.approx(saturated["by_card"].get(card, 0), abs=0.002)
     assert report["binds"] == counts["bind"]
