@@ -203,3 +203,96 @@ class TidePlan(Versioned):
 
     def __str__(self) -> str:
         return self.name
+
+
+class PushedObject(models.Model):
+    """What a cluster was last told of one object, field by field; the push writes it once the cluster has taken it."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="pushed_objects")
+    kind = models.CharField(max_length=24)
+    name = models.CharField(max_length=253)
+    fields = models.JSONField(default=dict)
+    version = models.PositiveBigIntegerField(default=0)
+    pushed_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cluster", "kind", "name"], name="one_push_per_object")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+class DriftState(models.TextChoices):
+    """Whether a person has still to decide; the last one is final."""
+
+    OPEN = "open", _("Open")
+    IGNORED = "ignored", _("Ignored")
+    RESOLVED = "resolved", _("Resolved")
+
+
+class DriftWhat(models.TextChoices):
+    """What became of the object in the cluster."""
+
+    CHANGED = "changed", _("Changed by hand")
+    MISSING = "missing", _("Deleted")
+
+
+class DriftEnd(models.TextChoices):
+    """How a drift ended."""
+
+    PUSHED = "pushed", _("Pushed again")
+    ADOPTED = "adopted", _("Adopted")
+    REVERTED = "reverted", _("Changed back in the cluster")
+    LEFT = "left", _("No longer decided on here")
+
+
+class Drift(models.Model):
+    """An object of a cluster that stands otherwise than it was told; one row until it ends.
+
+    ``fields``: ``[{field, intent, pushed, live, changed_by, changed_at}]``, values as text or null where there is none.
+    ``digest`` is of the live values: an ignored drift opens again when it changes.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="drifts")
+    kind = models.CharField(max_length=24)
+    name = models.CharField(max_length=253)
+    queue = models.ForeignKey(Queue, on_delete=models.SET_NULL, null=True, related_name="drifts")
+    what = models.CharField(max_length=16, choices=DriftWhat)
+    state = models.CharField(max_length=16, choices=DriftState, default=DriftState.OPEN)
+    fields = models.JSONField(default=list)
+    live = models.JSONField(null=True)
+    digest = models.CharField(max_length=64)
+    found_at = models.DateTimeField()
+    changed_at = models.DateTimeField()
+    decided_by = models.CharField(max_length=200, blank=True)
+    decided_at = models.DateTimeField(null=True)
+    reason = models.TextField(blank=True)
+    # What a person asked for and is under way: a push, or the change that adopts it.
+    asked = models.CharField(max_length=16, choices=DriftEnd, blank=True)
+    change_id = models.BigIntegerField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    end = models.CharField(max_length=16, choices=DriftEnd, blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cluster", "kind", "name"], name="one_drift_per_object", condition=~Q(state="resolved")
+            )
+        ]
+        indexes = [models.Index(fields=["cluster", "-id"], name="drift_newest")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}: {self.what}"
+
+
+class DriftLook(models.Model):
+    """When a cluster's objects were last compared, how many, and the queues that nobody here decides on."""
+
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, primary_key=True, related_name="drift_look")
+    looked_at = models.DateTimeField()
+    objects_compared = models.PositiveIntegerField(default=0)
+    unmanaged = models.JSONField(default=list)
+
+    def __str__(self) -> str:
+        return f"{self.cluster_id} looked at {self.looked_at}"

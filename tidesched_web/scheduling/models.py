@@ -164,6 +164,15 @@ class ReclaimSource(models.TextChoices):
     OBSERVED = "observed", _("Observed")
 
 
+class ReclaimMaker(models.TextChoices):
+    """Who evicted, as far as the cluster says; never guessed."""
+
+    TIDESCHED = "tidesched", _("TideSched")
+    VOLCANO = "volcano", _("Volcano")
+    SCHEDULER = "scheduler", _("Another scheduler")
+    UNKNOWN = "unknown", _("Unknown")
+
+
 class ReclaimState(models.TextChoices):
     """What came of it."""
 
@@ -183,6 +192,9 @@ class Reclaim(models.Model):
     at = models.DateTimeField(help_text=_("The cluster's clock."))
     wall_at = models.DateTimeField()
     source = models.CharField(max_length=16, choices=ReclaimSource, default=ReclaimSource.OWN)
+    made_by = models.CharField(max_length=16, choices=ReclaimMaker, default=ReclaimMaker.TIDESCHED)
+    # Of an observed one: what the own session decided at that moment (see `pipeline.observed_instead`).
+    instead = models.JSONField(null=True)
     action = models.CharField(max_length=24)
     state = models.CharField(max_length=16, choices=ReclaimState, default=ReclaimState.DECIDED)
     reclaimer = models.CharField(max_length=320)
@@ -229,6 +241,24 @@ class ReclaimVictim(models.Model):
 
     def __str__(self) -> str:
         return self.gang
+
+
+class ObservedEviction(models.Model):
+    """A pod that somebody else evicted: once per pod, whoever sees it and however often."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+")
+    uid = models.CharField(max_length=64)
+    pod = models.CharField(max_length=320)
+    reclaim = models.ForeignKey(Reclaim, on_delete=models.CASCADE, related_name="observed_pods")
+    # How the reclaimer was found: by an event, by a nominated pod, or not at all.
+    evidence = models.CharField(max_length=16, blank=True)
+    wall_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cluster", "uid"], name="eviction_observed_once")]
+
+    def __str__(self) -> str:
+        return self.pod
 
 
 class UsageChange(models.Model):
@@ -319,9 +349,9 @@ class AlertSeverity(models.TextChoices):
 
 
 class Alert(models.Model):
-    """Something that a person must look at; one open alert per cluster and ``key``."""
+    """Something that a person must look at; one open alert per cluster (null: the platform) and ``key``."""
 
-    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="alerts")
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, null=True, related_name="alerts")
     key = models.CharField(max_length=120)
     severity = models.CharField(max_length=16, choices=AlertSeverity)
     code = models.CharField(max_length=60)
@@ -329,6 +359,9 @@ class Alert(models.Model):
     message = models.TextField()
     session_id = models.BigIntegerField(null=True)
     raised_at = models.DateTimeField()
+    acknowledged_at = models.DateTimeField(null=True)
+    acknowledged_by = models.CharField(max_length=200, blank=True)
+    note = models.TextField(blank=True)
     resolved_at = models.DateTimeField(null=True)
     resolved_by = models.CharField(max_length=200, blank=True)
 
@@ -336,9 +369,40 @@ class Alert(models.Model):
         ordering = ["-raised_at"]
         constraints = [
             models.UniqueConstraint(
-                fields=["cluster", "key"], name="one_open_alert", condition=models.Q(resolved_at__isnull=True)
+                fields=["cluster", "key"],
+                name="one_open_alert",
+                condition=models.Q(resolved_at__isnull=True),
+                nulls_distinct=False,
             )
         ]
 
     def __str__(self) -> str:
         return self.message
+
+    @property
+    def state(self) -> str:
+        return "resolved" if self.resolved_at else "acknowledged" if self.acknowledged_at else "open"
+
+
+class ReachState(models.TextChoices):
+    """Whether a cluster can be read."""
+
+    CONNECTED = "connected", _("Connected")
+    UNREACHABLE = "unreachable", _("Not reachable")
+    REFUSED = "refused", _("Credential refused")
+    FORBIDDEN = "forbidden", _("Rights missing")
+    KINDS_MISSING = "kinds_missing", _("Volcano's kinds are missing")
+    FAILING = "failing", _("Answers with errors")
+
+
+class ClusterReach(models.Model):
+    """What stands between a cluster and its sessions, since when, and in the words of the API server."""
+
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, primary_key=True, related_name="reach")
+    state = models.CharField(max_length=16, choices=ReachState, default=ReachState.CONNECTED)
+    since = models.DateTimeField()
+    detail = models.TextField(blank=True)
+    kinds = models.JSONField(default=list)
+
+    def __str__(self) -> str:
+        return f"{self.cluster_id}: {self.state}"
