@@ -2,20 +2,66 @@
 
 from __future__ import annotations
 
-from tidesched_web.clusters.models import Cluster
+from typing import Any
+
+import orjson
+
+from tidesched_web.clusters.kubernetes.connection import Connection
+from tidesched_web.clusters.kubernetes.in_cluster import in_cluster_connection
+from tidesched_web.clusters.models import ConnectionKind, SealedConnection
 from tidesched_web.common.encryption import decrypt, encrypt
 
 
-def bearer_token(cluster: Cluster) -> str:
+def _secrets(row: SealedConnection) -> dict[str, str]:
+    if not row.credentials:
+        return {}
+    plain = decrypt(bytes(row.credentials), row.credentials_key_id)
+    try:
+        read = orjson.loads(plain)
+    except orjson.JSONDecodeError:
+        read = None
+    # Rows of earlier versions hold a token and nothing else.
+    return read if isinstance(read, dict) else {"token": plain.decode()}
+
+
+def bearer_token(row: SealedConnection) -> str:
     """The token for the cluster's API server; empty where it needs none."""
-    if not cluster.credentials:
-        return ""
-    return decrypt(bytes(cluster.credentials), cluster.credentials_key_id).decode()
+    return _secrets(row).get("token", "")
 
 
-def seal(cluster: Cluster, token: str) -> None:
-    """Put ``token`` into ``cluster``, encrypted; the caller saves."""
-    if token:
-        cluster.credentials, cluster.credentials_key_id = encrypt(token.encode())
+def kubeconfig_of(row: SealedConnection) -> str:
+    """The file that an offer was read from, so that another of its contexts can be chosen; else empty."""
+    return _secrets(row).get("kubeconfig", "")
+
+
+def connection_of(row: SealedConnection) -> Connection:
+    """What a client needs to reach the cluster, secrets included.
+
+    Raises:
+        BadConnection: it is this process's own pod's cluster, and this process is in no pod.
+    """
+    if row.connection_kind == ConnectionKind.IN_CLUSTER:
+        return in_cluster_connection()
+    secrets = _secrets(row)
+    return Connection(
+        row.api_url,
+        ca_certificate=row.ca_certificate,
+        token=secrets.get("token", ""),
+        client_certificate=secrets.get("client_certificate", ""),
+        client_key=secrets.get("client_key", ""),
+        tls_server_name=row.tls_server_name,
+    )
+
+
+def seal(row: SealedConnection, token: str = "", **more: str) -> None:
+    """Put the secrets into ``row``, encrypted; the caller saves."""
+    held: dict[str, Any] = {name: text for name, text in {"token": token, **more}.items() if text}
+    if held:
+        row.credentials, row.credentials_key_id = encrypt(orjson.dumps(held))
     else:
-        cluster.credentials, cluster.credentials_key_id = None, ""
+        row.credentials, row.credentials_key_id = None, ""
+
+
+def seal_anew(row: SealedConnection) -> None:
+    """Encrypt the same secrets with the key that encrypts now; the caller saves."""
+    seal(row, **_secrets(row))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
+from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import timezone
@@ -24,7 +25,32 @@ def default_scheduler_names() -> list[str]:
     return ["tidesched"]
 
 
-class Cluster(Versioned):
+class ConnectionKind(models.TextChoices):
+    """By what a cluster lets TideSched in."""
+
+    TOKEN = "token", _("Token")
+    CERTIFICATE = "certificate", _("Client certificate")
+    IN_CLUSTER = "in_cluster", _("Service account of TideSched's own pod")
+
+
+class SealedConnection(models.Model):
+    """How an API server is reached. ``credentials`` holds all secrets, encrypted; `clusters.credentials` reads them."""
+
+    api_url = models.CharField(max_length=300)
+    ca_certificate = models.TextField(blank=True)
+    tls_server_name = models.CharField(max_length=253, blank=True)
+    connection_kind = models.CharField(max_length=16, choices=ConnectionKind, default=ConnectionKind.TOKEN)
+    credentials = models.BinaryField(null=True, blank=True, editable=False)
+    credentials_key_id = models.CharField(max_length=32, blank=True, editable=False)
+    # Whom the credentials say that they are, and until when; neither is secret.
+    credentials_subject = models.CharField(max_length=300, blank=True)
+    credentials_expire_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        abstract = True
+
+
+class Cluster(Versioned, SealedConnection):
     """One Kubernetes cluster (or the built-in simulated one).
 
     The clock is a property of the cluster: ``now = clock_anchor + (wall - clock_wall_anchor) * clock_rate``; a real
@@ -35,10 +61,10 @@ class Cluster(Versioned):
     slug = models.SlugField(max_length=63, unique=True)
     mode = models.CharField(max_length=16, choices=ClusterMode, default=ClusterMode.OBSERVE)
     simulated = models.BooleanField(default=False)
-    api_url = models.CharField(max_length=300)
-    ca_certificate = models.TextField(blank=True)
-    credentials = models.BinaryField(null=True, blank=True, editable=False)
-    credentials_key_id = models.CharField(max_length=32, blank=True, editable=False)
+    credentials_set_at = models.DateTimeField(null=True, blank=True)
+    credentials_set_by = models.CharField(max_length=200, blank=True)
+    # Nothing is read from it or sent to it, and its credentials are gone; what is known of it stays.
+    disconnected_at = models.DateTimeField(null=True, blank=True)
     clock_rate = models.FloatField(default=1.0)
     clock_anchor = models.DateTimeField(null=True, blank=True)
     clock_wall_anchor = models.DateTimeField(null=True, blank=True)
@@ -78,6 +104,55 @@ class Cluster(Versioned):
         if self.clock_anchor is None or self.clock_wall_anchor is None:
             return wall
         return self.clock_anchor + (wall - self.clock_wall_anchor) * self.clock_rate
+
+
+class ConnectionTest(SealedConnection):
+    """One look at whether a cluster can be reached and lets TideSched do what a mode needs.
+
+    A test of a stored cluster uses the cluster's connection. An **offer** has one of its own: it is tried before
+    anything is saved, and its secrets are gone once it is taken or an hour has passed. ``contexts`` are those of its
+    kubeconfig.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, null=True, related_name="connection_tests")
+    offer = models.BooleanField(default=False)
+    mode = models.CharField(max_length=16, choices=ClusterMode)
+    context = models.CharField(max_length=300, blank=True)
+    contexts: ArrayField[list[str], list[str]] = ArrayField(models.CharField(max_length=300), default=list)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True)
+    actor = models.CharField(max_length=200)
+    job_id = models.BigIntegerField(null=True)
+    started_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True)
+    percent = models.PositiveSmallIntegerField(default=0)
+    # Of `kubernetes.probe.Finding`, in the order in which they were found.
+    findings = models.JSONField(default=list)
+    taken_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [models.Index(fields=["cluster", "-id"], name="connection_test_cluster")]
+
+    def __str__(self) -> str:
+        return f"Connection test {self.pk}"
+
+    def levels(self) -> list[str]:
+        """The levels of its findings."""
+        return [str(finding["level"]) for finding in self.findings]
+
+    @property
+    def verdict(self) -> str:
+        """``running``, or the worst of its findings: ``good``, ``warning``, ``failed``."""
+        if self.finished_at is None:
+            return "running"
+        levels = self.levels()
+        return next((level for level in ("failed", "warning") if level in levels), "good")
+
+    @property
+    def open_offer(self) -> bool:
+        """It can still be taken."""
+        has_secrets = bool(self.credentials) or self.connection_kind == ConnectionKind.IN_CLUSTER
+        return self.offer and self.taken_at is None and has_secrets
 
 
 class PolicyRevision(models.Model):

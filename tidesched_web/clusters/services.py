@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.audit import services as audit
 from tidesched_web.clusters.addresses import checked_address
-from tidesched_web.clusters.credentials import bearer_token, seal
+from tidesched_web.clusters.credentials import bearer_token, seal, seal_anew
 from tidesched_web.clusters.models import CardKind, CardType, Cluster, ClusterMode, PolicyRevision
 from tidesched_web.clusters.selectors import foreign_key_ids
 from tidesched_web.common import live
@@ -300,6 +300,6 @@ def rotate_credentials() -> int:
     stale = Cluster.objects.exclude(credentials_key_id__in=["", known_key_ids()[0]])
     clusters = list(stale.order_by("pk").select_for_update(no_key=True))
     for cluster in clusters:
-        seal(cluster, bearer_token(cluster))
+        seal_anew(cluster)
         cluster.save(update_fields=["credentials", "credentials_key_id"])
     return len(clusters)

@@ -29,6 +29,7 @@ class JobKind(models.TextChoices):
     IMPACT_DAY = "impact_day", _("Impact over the last day")
     EXPORT = "export", _("Export")
     ADOPT = "adopt", _("Adoption of queues")
+    CONNECTION_TEST = "connection_test", _("Connection test")
 
 
 class Job(models.Model):

@@ -19,7 +19,8 @@ import orjson
 import urllib3
 from kubernetes.client import ApiClient, Configuration
 
-from tidesched_web.clusters.kubernetes.connection import Connection
+from tidesched_web.clusters.kubernetes.connection import BadConnection, Connection
+from tidesched_web.clusters.kubernetes.guarded_pool import guard
 from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind, from_status
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ class KubernetesClient:
         self._files: list[Path] = []
         self._api = ApiClient(self._configure(connection))
         self._pool: urllib3.PoolManager = self._api.rest_client.pool_manager
+        guard(self._pool)
         headers: dict[str, str] = {"User-Agent": FIELD_MANAGER, "Accept": "application/json"}
         self._api.update_params_for_auth(headers, [], ["BearerToken"], "", "GET", None)
         self._headers = headers
@@ -67,9 +69,9 @@ class KubernetesClient:
     @classmethod
     def for_cluster(cls, cluster: Cluster) -> KubernetesClient:
         """The client of a stored cluster, with its decrypted credentials."""
-        from tidesched_web.clusters.credentials import bearer_token  # the rest of this module needs no database
+        from tidesched_web.clusters.credentials import connection_of  # the rest of this module needs no database
 
-        return cls(Connection(cluster.api_url, ca_certificate=cluster.ca_certificate, token=bearer_token(cluster)))
+        return cls(connection_of(cluster))
 
     def _configure(self, connection: Connection) -> Configuration:
         configuration = Configuration(host=connection.url, connection_pool_maxsize=_POOL_SIZE)
@@ -212,11 +214,11 @@ class KubernetesClient:
         url = self.connection.url + path + (f"?{urlencode(query)}" if query else "")
         try:
             # No retries and no redirects: a write is sent once, and a token goes to nobody else.
-            return self._pool.request(  # type: ignore[return-value]  # urllib3 names the base class
+            response = self._pool.request(
                 method,
                 url,
                 body=data,
-                headers={**self._headers, **headers},
+                headers={**self._headers, **self._fresh_token(), **headers},
                 timeout=timeout,
                 retries=False,
                 redirect=False,
@@ -228,6 +230,18 @@ class KubernetesClient:
             raise Unreachable(f"{self.connection.url}: {error}", maybe_done=False) from error
         except urllib3.exceptions.HTTPError as error:
             raise Unreachable(f"{self.connection.url}: {error}", maybe_done=True) from error
+        if response.status == 401 and self.connection.token_file is not None:
+            self.connection.token_file.forget()
+        return response  # type: ignore[return-value]  # urllib3 names the base class
+
+    def _fresh_token(self) -> dict[str, str]:
+        """The token of this process's own pod, which is replaced every hour."""
+        if self.connection.token_file is None:
+            return {}
+        try:
+            return {"authorization": f"Bearer {self.connection.token_file.token()}"}
+        except BadConnection as error:
+            raise Unreachable(str(error), maybe_done=False) from None
 
 
 def _decode(content: bytes) -> Json:

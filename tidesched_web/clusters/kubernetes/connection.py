@@ -5,7 +5,11 @@ from __future__ import annotations
 import ipaddress
 import re
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from tidesched_web.clusters.kubernetes.in_cluster import TokenFile
 
 # Old resolvers read 2852039166, 0xa9fea9fe or 169.254.43518 as an IPv4 address.
 _NUMBER = re.compile(r"(^|\.)(\d+|0x[0-9a-f]*)\.?$")
@@ -21,7 +25,10 @@ class BadConnection(ValueError):
 
 @dataclass(frozen=True)
 class Connection:
-    """Address and credentials of an API server. The secrets stay out of ``repr``."""
+    """Address and credentials of an API server. The secrets stay out of ``repr``.
+
+    ``token_file`` takes the place of ``token`` where this process runs in the cluster itself.
+    """
 
     url: str
     ca_certificate: str = ""
@@ -29,6 +36,7 @@ class Connection:
     client_certificate: str = field(default="", repr=False)
     client_key: str = field(default="", repr=False)
     tls_server_name: str = ""
+    token_file: TokenFile | None = field(default=None, repr=False, compare=False)
 
     @property
     def is_loopback(self) -> bool:
@@ -38,6 +46,13 @@ class Connection:
             return ipaddress.ip_address(host).is_loopback
         except ValueError:
             return host == "localhost"
+
+
+def gives_away(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    """True for addresses that no cluster has, and some of which answer with secrets or pass them on."""
+    address = getattr(address, "ipv4_mapped", None) or address
+    listed = address.is_link_local or address.is_unspecified or address.is_multicast
+    return listed or str(address) in ("100.100.100.200", "fd00:ec2::254", "192.0.0.192")
 
 
 def check_server(url: str, *, path: str = "server", loopback: bool = False, plain: bool = False) -> str:
@@ -72,9 +87,8 @@ def check_server(url: str, *, path: str = "server", loopback: bool = False, plai
         is_loopback = host == "localhost" or host.endswith(".localhost")
         refused = host in ("metadata", "metadata.google.internal") or _NUMBER.search(host) is not None
     else:
-        address = getattr(address, "ipv4_mapped", None) or address
-        is_loopback = address.is_loopback
-        refused = address.is_link_local or address.is_unspecified or address.is_multicast
+        is_loopback = (getattr(address, "ipv4_mapped", None) or address).is_loopback
+        refused = gives_away(address)
     if refused or (is_loopback and not loopback):
         raise BadConnection(path, f"{host} is not an address where a cluster may be")
     if parts.scheme == "http" and not plain and not (is_loopback and loopback):

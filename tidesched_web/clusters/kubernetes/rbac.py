@@ -1,0 +1,114 @@
+"""RBAC of exactly the verbs of `verbs`.
+
+`python -m tidesched_web.clusters.kubernetes.rbac manifests|chart MODE`, or `… page`, prints a generated file.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import yaml
+
+from tidesched_web.clusters.kubernetes.verbs import MODES, NEEDS, Need, needs_of
+
+NAMESPACE, ACCOUNT = "tidesched", "tidesched"
+_HEAD = "# Written by `make docs` from tidesched_web/clusters/kubernetes/verbs.py.\n"
+Json = dict[str, Any]
+
+
+def rules(needs: Iterable[Need]) -> list[Json]:
+    """The rules of a role; lines that differ in their verbs alone are one rule."""
+    merged: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+    for need in needs:
+        verbs = merged.setdefault((need.group, need.resource, need.names), [])
+        verbs += [verb for verb in need.verbs if verb not in verbs]
+    made: list[Json] = []
+    for (group, resource, names), verbs in merged.items():
+        rule: Json = {"apiGroups": [group], "resources": [resource], "verbs": verbs}
+        made.append(rule | ({"resourceNames": list(names)} if names else {}))
+    return made
+
+
+def roles(mode: str) -> Json:
+    """What the Helm chart makes roles of: rules for the whole cluster, and for single namespaces."""
+    needs = needs_of(mode)
+    places = sorted({need.namespace for need in needs if need.namespace})
+    return {
+        "cluster": rules(need for need in needs if not need.namespace),
+        "namespaces": {place: rules(need for need in needs if need.namespace == place) for place in places},
+    }
+
+
+def manifests(mode: str) -> list[Json]:
+    """Everything that `kubectl apply` needs: namespace, service account, roles and bindings."""
+    name = f"tidesched-{mode}"
+    subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}
+    api = "rbac.authorization.k8s.io/v1"
+    found = roles(mode)
+    made: list[Json] = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT, "namespace": NAMESPACE}},
+        {"apiVersion": api, "kind": "ClusterRole", "metadata": {"name": name}, "rules": found["cluster"]},
+        {
+            "apiVersion": api,
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+            "subjects": [subject],
+        },
+    ]
+    for place, listed in found["namespaces"].items():
+        metadata = {"name": name, "namespace": place}
+        made.append({"apiVersion": api, "kind": "Role", "metadata": metadata, "rules": listed})
+        made.append(
+            {
+                "apiVersion": api,
+                "kind": "RoleBinding",
+                "metadata": metadata,
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+                "subjects": [subject],
+            }
+        )
+    return made
+
+
+def page() -> str:
+    """The table as a page of the documentation."""
+    lines = [
+        "# What TideSched may do in a cluster",
+        "",
+        "Each mode needs exactly these verbs; `deploy/rbac/` has them as roles, the Helm chart makes the same,",
+        "and the connection test asks the cluster for each ([connecting.md](connecting.md)). Written by `make docs` from",
+        "`tidesched_web/clusters/kubernetes/verbs.py`.",
+        "",
+        "| group | resource | where | verbs | observe | quota | schedule | for |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for need in NEEDS:
+        where = f"`{need.namespace}`" if need.namespace else "everywhere"
+        if need.names:
+            where += f", only `{need.names[0]}`"
+        why = need.why + (" (where the cluster has it)" if need.optional else "")
+        ticks = " | ".join("yes" if mode in need.modes else "" for mode in MODES)
+        group, verbs = need.group or "core", ", ".join(need.verbs)
+        lines.append(f"| {group} | {need.resource} | {where} | {verbs} | {ticks} | {why} |")
+    return "\n".join(lines) + "\n"
+
+
+def text(form: str, mode: str = "") -> str:
+    """One of the generated files."""
+    if form == "page":
+        return page()
+    if mode not in MODES:
+        raise ValueError(f"unknown mode {mode!r}; known: {', '.join(MODES)}")
+    if form == "chart":
+        return _HEAD + yaml.safe_dump(roles(mode), sort_keys=False)
+    if form == "manifests":
+        return _HEAD + yaml.safe_dump_all(manifests(mode), sort_keys=False)
+    raise ValueError(f"unknown form {form!r}; known: manifests, chart, page")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(text(*sys.argv[1:]))
