@@ -18,7 +18,7 @@ from django.conf import settings
 
 STREAM = "tidesched:events"
 MAX_EVENTS = 1000
-TOPICS = ("alerts", "changes", "clusters", "gangs", "jobs", "nodes", "queues", "reclaims", "sessions", "usage")
+TOPICS = ("alerts", "changes", "clusters", "drift", "gangs", "jobs", "nodes", "queues", "reclaims", "sessions", "usage")
 
 _log = logging.getLogger(__name__)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 from tidesched_web.clusters.kubernetes.client import Json, KubernetesClient
 from tidesched_web.clusters.kubernetes.paths import WATCHED, Kind
@@ -19,12 +21,31 @@ log = logging.getLogger(__name__)
 Key = tuple[str, str]
 
 
+@dataclass(frozen=True)
+class Trouble:
+    """What keeps one watch from going on: the server's status (0 = no answer), and how long it was not heard."""
+
+    kind: str
+    error: str
+    code: int
+    seconds: float
+    absent: bool = False
+
+
+class Tap(Protocol):
+    """Somebody who looks at objects as they come, for what a snapshot does not keep."""
+
+    def seen(self, kind: Kind, type_: str, obj: Json) -> None:
+        """ADDED, MODIFIED, or DELETED with nothing but its name. Called under the cache's lock: be quick."""
+
+
 class ClusterCache:
     """List and watch of every kind that a snapshot needs. Threads may share it.
 
     Args:
         schedulers: pods with one of these scheduler names are to be scheduled.
         wake: called (from a watch's thread) after a change that may change a decision; has to return at once.
+        taps: told of every change of an object, in order.
     """
 
     def __init__(
@@ -34,7 +55,9 @@ class ClusterCache:
         schedulers: Iterable[str],
         wake: Callable[[], None] | None = None,
         kinds: tuple[Kind, ...] = WATCHED,
+        taps: Sequence[Tap] = (),
     ) -> None:
+        self._taps = tuple(taps)
         self._builder = SnapshotBuilder(tuple(schedulers), strict=False)
         self._wake = wake
         self._lock = threading.Lock()
@@ -81,6 +104,15 @@ class ClusterCache:
         """What is wrong now, by kind."""
         return {r.kind.name: r.error for r in self._reflectors if r.error}
 
+    def troubles(self) -> list[Trouble]:
+        """The watches that cannot go on now, in the order of the kinds."""
+        now = time.monotonic()
+        return [
+            Trouble(r.kind.name, r.error, r.code, now - r.heard, absent=r.absent)
+            for r in self._reflectors
+            if r.error or r.absent
+        ]
+
     def problems(self) -> dict[str, str]:
         """Objects that could not be read, ``Kind namespace/name``: why. Their last good state is used."""
         with self._lock:
@@ -98,6 +130,30 @@ class ClusterCache:
         namespace, _, name = key.partition("/")
         with self._lock:
             return self._uids.get((namespace, name), "")
+
+    def problems(self) -> dict[str, str]:
+        """Objects that could not be read, ``Kind namespace/name``: why. Their last good state is used."""
+        with self._lock:
+            return {f"{kind} {'/'.join(filter(None, key))}": why for (kind, key), why in self._problems.items()}
+
+    def snapshot(self) -> Snapshot:
+        """The picture as of now; the same object until something changes."""
+        with self._lock:
+            if self._snapshot is None:
+                self._snapshot = self._builder.build()
+            return self._snapshot
+
+    def pod_uid(self, key: str) -> str:
+        """uid of the pod ``namespace/name`` in the newest picture; empty where there is none."""
+        namespace, _, name = key.partition("/")
+        with self._lock:
+            return self._uids.get((namespace, name), "")
+
+    def stateless_queues(self) -> dict[str, int]:
+        """Queues that nobody has opened or closed yet, with their resource versions."""
+        with self._lock:
+            known = self._known["Queue"].items()
+            return {name: version for (_, name), (version, mark) in known if not has_state(mark)}
 
     # -- what a writer has seen --------------------------------------------------------------------------------
 
@@ -143,6 +199,8 @@ class ClusterCache:
         self._known[kind.name][key] = (version, mark)
         if kind.name == "Pod":
             self._uids[key] = obj["metadata"]["uid"]
+        for tap in self._taps:
+            tap.seen(kind, "ADDED" if before is None else "MODIFIED", obj)
         try:
             self._builder.upsert(obj, path=f"{kind.name} {'/'.join(filter(None, key))}")
         except BadInput as error:
@@ -169,6 +227,8 @@ class ClusterCache:
                 del gone[old]
         if kind.name == "Pod":
             self._uids.pop(key, None)
+        for tap in self._taps:
+            tap.seen(kind, "DELETED", {"metadata": {"namespace": key[0], "name": key[1]}})
         self._problems.pop((kind.name, key), None)
         self._builder.delete(kind.name, key[0], key[1])
         self._snapshot = None

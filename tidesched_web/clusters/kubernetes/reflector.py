@@ -44,6 +44,8 @@ class Reflector(threading.Thread):
         synced: set after the first full list.
         heard: monotonic time of the last answer, line or bookmark.
         error: what went wrong last, empty while all is well.
+        code: the status that the server answered with then; 0 where it did not answer.
+        absent: the server does not know this kind.
     """
 
     def __init__(self, client: KubernetesClient, kind: Kind, sink: Sink) -> None:
@@ -52,6 +54,8 @@ class Reflector(threading.Thread):
         self.synced = threading.Event()
         self.heard = float("-inf")
         self.error = ""
+        self.code = 0
+        self.absent = False
         self._client = client
         self._sink = sink
         self._ending = threading.Event()
@@ -71,7 +75,7 @@ class Reflector(threading.Thread):
                 self._version = ""
                 continue
             except (ApiFailure, Unreachable) as error:
-                self._failed(str(error))
+                self._failed(str(error), code=getattr(error, "code", 0))
             except (urllib3.exceptions.HTTPError, OSError) as error:
                 self._failed(f"the watch broke: {error}")
             except Exception as error:
@@ -93,14 +97,15 @@ class Reflector(threading.Thread):
             except (ValueError, RuntimeError, OSError):
                 return  # it ended by itself just now
 
-    def _failed(self, message: str) -> None:
+    def _failed(self, message: str, *, code: int = 0) -> None:
         if not self._ending.is_set() and message != self.error:
             log.warning("%s: %s", self.kind.plural, message)
-        self.error = message
+        self.error, self.code = message, code
 
     def _list(self) -> None:
         objects: list[Json] = []
         query: dict[str, Any] = {"limit": PAGE}
+        absent = False
         while True:
             try:
                 page = self._client.get(self.kind.path(), query)
@@ -108,7 +113,7 @@ class Reflector(threading.Thread):
                 if error.code == 410 and "continue" in query:
                     raise _Expired from None
                 if error.code == 404:
-                    page = self._absent()
+                    page, absent = self._absent(), True
                 else:
                     raise
             for obj in page["items"]:
@@ -122,6 +127,7 @@ class Reflector(threading.Thread):
             query["continue"] = metadata["continue"]
         self._sink.replace(self.kind, objects, int(metadata["resourceVersion"] or 0))
         self._version = metadata["resourceVersion"]
+        self.absent = absent
         self._alive()
         self.synced.set()
 
@@ -149,7 +155,7 @@ class Reflector(threading.Thread):
                     if self._ending.is_set():
                         return
         except ApiFailure as error:
-            if error.code == 410:
+            if error.code in (404, 410):  # 404: the kind went; the list says so, and when it is back
                 raise _Expired from None
             raise
         finally:
@@ -168,7 +174,7 @@ class Reflector(threading.Thread):
 
     def _alive(self) -> None:
         self.heard = time.monotonic()
-        self.error = ""
+        self.error, self.code = "", 0
 
 
 def _lines(response: urllib3.HTTPResponse) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""Raising and resolving alerts; one open alert per cluster and key, so raising it again changes nothing."""
+"""Raising and resolving alerts: one open alert per cluster (None: the platform) and key, from its rise to its end."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from tidesched_web.common import live
@@ -14,7 +15,7 @@ from tidesched_web.scheduling.models import Alert, AlertSeverity
 
 def raise_alert(
     *,
-    cluster_id: int,
+    cluster_id: int | None,
     key: str,
     severity: AlertSeverity,
     code: str,
@@ -22,30 +23,43 @@ def raise_alert(
     numbers: Mapping[str, Any] | None = None,
     session_id: int | None = None,
 ) -> bool:
-    """Open an alert unless one with this key is open; True when it is new."""
+    """Open an alert; True when it is new. One that is open is brought up to date instead, and stays acknowledged."""
+    key, figures = key[:120], dict(numbers or {})
+    known = _open(cluster_id, key).first()
+    if known is not None:
+        if (known.code, known.message, known.numbers, known.severity) != (code, message, figures, severity):
+            _open(cluster_id, key).update(code=code, message=message, numbers=figures, severity=severity)
+            _announce(cluster_id, key)
+        return False
     try:
         with transaction.atomic():
             Alert.objects.create(
                 cluster_id=cluster_id, key=key, severity=severity, code=code, message=message,
-                numbers=dict(numbers or {}), session_id=session_id, raised_at=timezone.now(),
+                numbers=figures, session_id=session_id, raised_at=timezone.now(),
             )  # fmt: skip
     except IntegrityError:
         return False
-    transaction.on_commit(lambda: live.publish("alerts", key, cluster_id=cluster_id), robust=True)
+    _announce(cluster_id, key)
     return True
 
 
-def resolve(*, cluster_id: int, key: str, by: str = "") -> bool:
+def resolve(*, cluster_id: int | None, key: str, by: str = "") -> bool:
     """Close the open alert of this key; False when there is none."""
-    closed = Alert.objects.filter(cluster_id=cluster_id, key=key, resolved_at__isnull=True).update(
-        resolved_at=timezone.now(), resolved_by=by
-    )
+    closed = _open(cluster_id, key[:120]).update(resolved_at=timezone.now(), resolved_by=by)
     if closed:
-        transaction.on_commit(lambda: live.publish("alerts", key, cluster_id=cluster_id), robust=True)
+        _announce(cluster_id, key)
     return bool(closed)
 
 
-def keep_open(*, cluster_id: int, prefix: str, wanted: Mapping[str, dict[str, Any]]) -> None:
+def _open(cluster_id: int | None, key: str) -> QuerySet[Alert]:
+    return Alert.objects.filter(cluster_id=cluster_id, key=key, resolved_at__isnull=True)
+
+
+def _announce(cluster_id: int | None, key: str) -> None:
+    transaction.on_commit(lambda: live.publish("alerts", key, cluster_id=cluster_id), robust=True)
+
+
+def keep_open(*, cluster_id: int | None, prefix: str, wanted: Mapping[str, dict[str, Any]]) -> None:
     """Make the open alerts whose key starts with ``prefix`` exactly ``wanted`` (key -> fields of ``raise_alert``)."""
     there = set(
         Alert.objects.filter(cluster_id=cluster_id, resolved_at__isnull=True, key__startswith=prefix).values_list(
@@ -55,5 +69,4 @@ def keep_open(*, cluster_id: int, prefix: str, wanted: Mapping[str, dict[str, An
     for key in there - wanted.keys():
         resolve(cluster_id=cluster_id, key=key)
     for key, fields in wanted.items():
-        if key not in there:
-            raise_alert(cluster_id=cluster_id, key=key, **fields)
+        raise_alert(cluster_id=cluster_id, key=key, **fields)

@@ -23,13 +23,17 @@ from tidesched_web.scheduling.pipeline.installation import installation_id
 from tidesched_web.scheduling.pipeline.lease import Lease, LeaseLost
 from tidesched_web.scheduling.pipeline.session import StalePicture
 from tidesched_web.scheduling.pipeline.settling import CannotSettle
+from tidesched_web.scheduling.pipeline.watching import KindsMissing, Watching
 
 _log = logging.getLogger(__name__)
 
 SYNC_SECONDS = 20.0
 FOREIGN_KEY = "foreign_scheduler"
 # What may go wrong without being a bug: said in one line, tried again later.
-_EXPECTED = (DatabaseError, ApiFailure, Unreachable, CannotSettle, StalePicture, NoPolicy, BadInput, BrokenInvariant)
+_EXPECTED = (
+    DatabaseError, ApiFailure, Unreachable, CannotSettle, StalePicture, KindsMissing, NoPolicy, BadInput,
+    BrokenInvariant,
+)  # fmt: skip
 
 
 def _connection_of(cluster: Cluster) -> tuple[object, ...]:
@@ -58,6 +62,7 @@ class ClusterShard(threading.Thread):
         self._context: ClusterContext | None = None
         self._lease_object_at = float("-inf")
         self._connection: tuple[object, ...] = ()
+        self._watching = Watching(self.cluster_id)
 
     @property
     def cluster_id(self) -> int:
@@ -84,7 +89,9 @@ class ClusterShard(threading.Thread):
             cluster = Cluster.objects.get(pk=self.cluster_id)
             self._connection = _connection_of(cluster)
             client = KubernetesClient.for_cluster(cluster)
-            cache = ClusterCache(client, schedulers=cluster.scheduler_names, wake=self.wake_by_watch)
+            cache = ClusterCache(
+                client, schedulers=cluster.scheduler_names, wake=self.wake_by_watch, taps=self._watching.taps
+            )
             cache.start()
             self._context = ClusterContext(cluster, self.lease, client, cache)
             if self._wait_until_ready(cache):
@@ -102,6 +109,7 @@ class ClusterShard(threading.Thread):
     def _wait_until_ready(self, cache: ClusterCache) -> bool:
         loaded = False
         while not self._ends():
+            self._watching.look(cache)
             try:
                 if not loaded:
                     assert self._context is not None
@@ -118,6 +126,7 @@ class ClusterShard(threading.Thread):
         assert self._context is not None
         last_start, period = float("-inf"), 1.0
         while not self._ends():
+            self._watching.look(self._context.cache)
             try:
                 trigger = self._due(last_start, period)
                 if trigger is None:
@@ -157,6 +166,7 @@ class ClusterShard(threading.Thread):
 
     def _one_session(self, trigger: str) -> float:
         assert self._context is not None
+        self._watching.require_kinds(self._context.cache)
         self._hold_lease_object(self._context)
         self.busy = True
         done = session.run(self._context, trigger=trigger)

@@ -1,0 +1,93 @@
+"""Drift that a caller may see, and what is compared to find it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from django.db.models import Count, Q, QuerySet
+
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.clusters.selectors import visible_clusters
+from tidesched_web.common.permissions import Access
+from tidesched_web.quota.drift_fields import Fields, fields_of
+from tidesched_web.quota.manifest import class_manifest, queue_manifest
+from tidesched_web.quota.models import Drift, DriftEnd, DriftLook, DriftState, PriorityClass, PushedObject, Queue
+from tidesched_web.quota.selectors import queue_grants, visible_queues, with_card_quota
+from tidesched_web.quota.tide_selectors import effective_now
+
+QUEUE, CLASS = "Queue", "PriorityClass"
+Key = tuple[str, str]
+
+
+def visible_drift(access: Access) -> QuerySet[Drift]:
+    """Drift in visible clusters; a member sees that of the queues of their tenants."""
+    rows = Drift.objects.filter(cluster__in=visible_clusters(access)).select_related("cluster", "queue")
+    return rows if access.everything else rows.filter(queue__in=visible_queues(access).values("pk"))
+
+
+def open_drift(access: Access, cluster: Cluster) -> QuerySet[Drift]:
+    """What has not ended, what waits for a person first."""
+    return visible_drift(access).filter(cluster=cluster).exclude(state=DriftState.RESOLVED)
+
+
+def drift_counts(access: Access, cluster: Cluster) -> dict[str, int]:
+    """How many objects stand open and ignored. One query."""
+    rows = open_drift(access, cluster).order_by().values_list("state").annotate(n=Count("pk"))
+    return dict(rows)
+
+
+def drift_look(cluster: Cluster) -> DriftLook | None:
+    """The newest comparison of a cluster, or None where there was none."""
+    return DriftLook.objects.filter(cluster=cluster).first()
+
+
+def asked_again(cluster: Cluster) -> set[Key]:
+    """Objects that a person asked to push again: their fields are taken from whoever holds them."""
+    rows = Drift.objects.filter(cluster=cluster, asked=DriftEnd.PUSHED).exclude(state=DriftState.RESOLVED)
+    return set(rows.values_list("kind", "name"))
+
+
+@dataclass(frozen=True)
+class Intended:
+    """An object as it is wanted now."""
+
+    fields: Fields
+    state: str = ""
+    queue_id: int | None = None
+
+
+def intended(cluster: Cluster, names: Collection[Key] | None) -> dict[Key, Intended]:
+    """What the cluster should hold now, tide plans included; with ``names`` only of those objects."""
+    queues = Queue.objects.filter(cluster=cluster).select_related("tenant", "project", "business_line")
+    classes = PriorityClass.objects.filter(cluster=cluster)
+    if names is not None:
+        queues = queues.filter(name__in=[name for kind, name in names if kind == QUEUE])
+        classes = classes.filter(name__in=[name for kind, name in names if kind == CLASS])
+    rows = list(with_card_quota(queues).annotate(granted=queue_grants()))
+    quota = effective_now(cluster, rows) if rows else {}
+    found: dict[Key, Intended] = {}
+    for queue in rows:
+        manifest = queue_manifest(queue, quota[queue.pk])
+        found[QUEUE, queue.name] = Intended(fields_of(manifest, state=str(queue.state)), str(queue.state), queue.pk)
+    for row in classes:
+        found[CLASS, row.name] = Intended(fields_of(class_manifest(row)))
+    return found
+
+
+def managed_names(cluster: Cluster) -> set[Key]:
+    """Every object that somebody here decides on. Two queries, names only."""
+    queues = Queue.objects.filter(cluster=cluster).order_by().values_list("name", flat=True)
+    classes = PriorityClass.objects.filter(cluster=cluster).order_by().values_list("name", flat=True)
+    return {*((QUEUE, name) for name in queues), *((CLASS, name) for name in classes)}
+
+
+def pushed_objects(cluster: Cluster, names: Collection[Key] | None) -> dict[Key, PushedObject]:
+    """What the cluster was last told of these objects."""
+    rows = PushedObject.objects.filter(cluster=cluster)
+    if names is not None:
+        wanted = Q(pk__in=[])
+        for kind in (QUEUE, CLASS):
+            wanted |= Q(kind=kind, name__in=[name for of, name in names if of == kind])
+        rows = rows.filter(wanted)
+    return {(row.kind, row.name): row for row in rows}

@@ -1,0 +1,46 @@
+"""What the rows of the intent become in their cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tidesched_web.clusters.kubernetes import manifests
+from tidesched_web.quota.models import PriorityClass, Queue
+from tidesched_web.quota.selectors import card_quota_of
+
+
+def queue_manifest(queue: Queue, card_quota: Mapping[str, int] | None = None) -> dict[str, object]:
+    """What a queue becomes in its cluster; ``queue`` has ``with_card_quota`` and ``granted``.
+
+    ``card_quota``: what the tide plans make of its own one.
+    """
+    return manifests.queue(
+        queue.name,
+        service_type=queue.service_type,
+        weight=queue.weight,
+        priority=queue.priority,
+        reclaimable=queue.reclaimable,
+        card_quota=card_quota_of(queue) if card_quota is None else card_quota,
+        cpu_milli=queue.cpu_milli,
+        memory_mib=queue.memory_mib,
+        parent=queue.parent,
+        deserved=queue.deserved,
+        guarantee=queue.guarantee,
+        namespaces=queue.granted,  # type: ignore[attr-defined]
+        labels={
+            manifests.TENANT: queue.tenant.slug if queue.tenant else "",
+            manifests.PROJECT: queue.project.slug if queue.project else "",
+            manifests.BUSINESS_LINE: queue.business_line.slug if queue.business_line else "",
+        },
+    )
+
+
+def class_manifest(row: PriorityClass) -> dict[str, object]:
+    """What a priority class becomes in its cluster."""
+    return manifests.priority_class(
+        row.name,
+        value=row.value,
+        global_default=row.global_default,
+        preemption_policy=row.preemption_policy,
+        description=row.description,
+    )

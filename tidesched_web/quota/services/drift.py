@@ -1,0 +1,296 @@
+"""Finding drift, and what a person may do about it: push again, ignore. Adopting is a change (`changes.drift`).
+
+One row for each object until its drift ends; comparing again changes nothing. The live objects come from the caller
+(the watch cache of the process that holds the cluster), so no list is asked for here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from tidesched_web.audit import services as audit
+from tidesched_web.clusters.models import Cluster, ClusterMode
+from tidesched_web.common import live as events
+from tidesched_web.common.errors import DomainError, need_reason
+from tidesched_web.common.permissions import Access, require_administrator
+from tidesched_web.quota.drift_fields import FieldDrift, as_json, compare, digest, fields_of, live_state
+from tidesched_web.quota.drift_selectors import CLASS, QUEUE, Intended, Key, intended, managed_names, pushed_objects
+from tidesched_web.quota.models import (
+    Drift,
+    DriftEnd,
+    DriftLook,
+    DriftState,
+    DriftWhat,
+    PriorityClass,
+    PushedObject,
+    Queue,
+    SyncState,
+)
+from tidesched_web.quota.waking import wake_push
+
+# Volcano makes these by itself, and they are nobody's.
+OWN_OF_VOLCANO = frozenset({"root", "default"})
+# Ended drift is kept so many rows a cluster, for the page's history; the audit log has what people did.
+KEEP_ENDED = 500
+
+
+@dataclass(frozen=True)
+class Live:
+    """An object as the watch saw it last: what of it is kept, and who manages which field."""
+
+    part: Mapping[str, Any]
+    managed: list[Mapping[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One comparison: what stands otherwise now (by object), and what was looked at."""
+
+    differs: Mapping[Key, tuple[DriftWhat, list[FieldDrift]]]
+    looked_at: Collection[Key]
+    intents: Mapping[Key, Intended]
+    pushed: Mapping[Key, PushedObject]
+
+
+def compared(cluster: Cluster, live: Mapping[Key, Live], names: Collection[Key] | None) -> Seen:
+    """Compare intent, last push and live; with ``names`` only of those objects. Reads, and writes nothing."""
+    intents, pushed = intended(cluster, names), pushed_objects(cluster, names)
+    differs: dict[Key, tuple[DriftWhat, list[FieldDrift]]] = {}
+    for key, wanted in intents.items():
+        told = pushed.get(key)
+        found = live.get(key)
+        if found is None:
+            if told is not None:  # what was never sent cannot be missed
+                rows = [FieldDrift(name, value, told.fields.get(name), None) for name, value in wanted.fields.items()]
+                differs[key] = (DriftWhat.MISSING, rows)
+            continue
+        state = live_state(found.part, wanted.state) if wanted.state else ""
+        rows = compare(
+            wanted.fields, told.fields if told else None, fields_of(found.part, state=state), list(found.managed)
+        )
+        if rows:
+            differs[key] = (DriftWhat.CHANGED, rows)
+    return Seen(differs, {*(names if names is not None else ()), *intents, *pushed}, intents, pushed)
+
+
+@transaction.atomic
+def record(*, cluster: Cluster, seen: Seen, live: Mapping[Key, Live]) -> int:
+    """Make the rows say what was seen; returns how many changed."""
+    now, changed = timezone.now(), 0
+    rows = {
+        (row.kind, row.name): row
+        for row in Drift.objects.select_for_update()
+        .filter(cluster=cluster)
+        .exclude(state=DriftState.RESOLVED)
+        .order_by("pk")
+    }
+    for key, (what, fields) in sorted(seen.differs.items()):
+        changed += _note(cluster, key, what, fields, rows.get(key), seen, live.get(key))
+    for key, row in rows.items():
+        if key in seen.looked_at and key not in seen.differs:
+            _end(row, _how_it_ended(row, key, seen), now)
+            changed += 1
+    orphans = [row.pk for key, row in seen.pushed.items() if key not in seen.intents and key not in live]
+    if orphans:
+        PushedObject.objects.filter(pk__in=orphans).delete()
+    if changed:
+        _announce(cluster.pk)
+    return changed
+
+
+def _note(
+    cluster: Cluster,
+    key: Key,
+    what: DriftWhat,
+    fields: list[FieldDrift],
+    row: Drift | None,
+    seen: Seen,
+    live: Live | None,
+) -> bool:
+    now, mark = timezone.now(), digest(fields)
+    values = {"what": what, "fields": as_json(fields), "live": dict(live.part) if live else None, "digest": mark}
+    if row is None:
+        Drift.objects.create(
+            cluster=cluster, kind=key[0], name=key[1], queue_id=seen.intents[key].queue_id, found_at=now,
+            changed_at=now, **values,
+        )  # fmt: skip
+        _mark(cluster.pk, key, drifted=True)
+        return True
+    if row.digest == mark and row.fields == values["fields"]:
+        return False
+    again = row.digest != mark
+    for name, value in values.items():
+        setattr(row, name, value)
+    if again:  # somebody changed it once more: what was decided about it was about something else
+        row.state, row.changed_at, row.asked = DriftState.OPEN, now, ""
+    row.save()
+    return True
+
+
+def _how_it_ended(row: Drift, key: Key, seen: Seen) -> DriftEnd:
+    if key not in seen.intents:
+        return DriftEnd.LEFT
+    if row.asked:
+        return DriftEnd(row.asked)
+    told = seen.pushed.get(key)
+    return DriftEnd.PUSHED if told is not None and told.pushed_at > row.changed_at else DriftEnd.REVERTED
+
+
+def _end(row: Drift, end: DriftEnd, now: Any) -> None:
+    row.state, row.end, row.ended_at = DriftState.RESOLVED, end, now
+    row.save(update_fields=["state", "end", "ended_at"])
+    _mark(row.cluster_id, (row.kind, row.name), drifted=False)
+    ended = Drift.objects.filter(cluster_id=row.cluster_id, state=DriftState.RESOLVED).order_by("-pk")
+    edge = ended.values_list("pk", flat=True)[KEEP_ENDED : KEEP_ENDED + 1].first()
+    if edge is not None:
+        ended.filter(pk__lte=edge).delete()
+
+
+def _mark(cluster_id: int, key: Key, *, drifted: bool) -> None:
+    """Let the object's own row say so; what waits to be pushed, or was refused, stays as it is."""
+    before, after = (SyncState.IN_STEP, SyncState.DRIFTED) if drifted else (SyncState.DRIFTED, SyncState.IN_STEP)
+    model: type[Queue] | type[PriorityClass] = Queue if key[0] == QUEUE else PriorityClass
+    model._base_manager.filter(cluster_id=cluster_id, name=key[1], sync_state=before).update(sync_state=after)
+
+
+def note_look(*, cluster: Cluster, live: Collection[Key]) -> DriftLook:
+    """Say that the cluster was compared now, and which of its queues nobody here decides on."""
+    managed = managed_names(cluster)
+    unmanaged = sorted(
+        name for kind, name in live if kind == QUEUE and name not in OWN_OF_VOLCANO and (kind, name) not in managed
+    )
+    before = DriftLook.objects.filter(cluster=cluster).values_list("unmanaged", flat=True).first()
+    look, _made = DriftLook.objects.update_or_create(
+        cluster=cluster,
+        defaults={
+            "looked_at": timezone.now(),
+            "objects_compared": len(managed.intersection(live)),
+            "unmanaged": unmanaged,
+        },
+    )
+    if before is not None and before != unmanaged:
+        transaction.on_commit(lambda: events.publish("drift", cluster.pk, cluster_id=cluster.pk), robust=True)
+    return look
+
+
+def unresolved(cluster: Cluster) -> set[Key]:
+    """Objects that drift now: they are compared each time, since their end may come from any side."""
+    rows = Drift.objects.filter(cluster=cluster).exclude(state=DriftState.RESOLVED)
+    return set(rows.values_list("kind", "name"))
+
+
+def open_count(cluster: Cluster) -> int:
+    """How many objects wait for a person."""
+    return Drift.objects.filter(cluster=cluster, state=DriftState.OPEN).count()
+
+
+# -- what a person decides ---------------------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def repush(*, drifts: Collection[Drift], access: Access, reason: str) -> int:
+    """Send the intent of these objects again: the drift ends once the cluster has it. Returns how many are sent."""
+    rows, reason = _decided(drifts, access, reason)
+    for row in rows:
+        if row.cluster.mode == ClusterMode.OBSERVE:
+            said = _("%(cluster)s is in mode observe: nothing is written to it.")
+            raise DomainError("conflict", said % {"cluster": row.cluster.name})
+    for row in rows:
+        _say(row, access, reason, asked=DriftEnd.PUSHED, state=DriftState.OPEN)
+        model: type[Queue] | type[PriorityClass] = Queue if row.kind == QUEUE else PriorityClass
+        model._base_manager.filter(cluster_id=row.cluster_id, name=row.name).update(sync_state=SyncState.PENDING)
+    _audit(rows, "drift.repush", access, reason)
+    transaction.on_commit(wake_push, robust=True)
+    return len(rows)
+
+
+@transaction.atomic
+def ignore(*, drifts: Collection[Drift], access: Access, reason: str) -> int:
+    """Leave these objects as they are until they change again. Returns how many."""
+    rows, reason = _decided(drifts, access, reason)
+    for row in rows:
+        _say(row, access, reason, asked="", state=DriftState.IGNORED)
+    _audit(rows, "drift.ignore", access, reason)
+    return len(rows)
+
+
+def note_adoption(*, drifts: Collection[Drift], access: Access, reason: str, change_id: int | None) -> None:
+    """These objects are being adopted by a change. In the transaction of the caller."""
+    rows, reason = _decided(drifts, access, reason)
+    for row in rows:
+        _say(row, access, reason, asked=DriftEnd.ADOPTED, state=DriftState.OPEN, change_id=change_id)
+    _audit(rows, "drift.adopt", access, reason)
+
+
+def _decided(drifts: Collection[Drift], access: Access, reason: str) -> tuple[list[Drift], str]:
+    require_administrator(access)
+    reason = need_reason(reason)
+    ids = [row.pk for row in drifts]
+    rows = list(
+        Drift.objects.select_for_update(of=("self",))
+        .select_related("cluster", "queue")
+        .filter(pk__in=ids)
+        .order_by("pk")
+    )
+    if not rows:
+        raise DomainError("invalid", _("Choose at least one object."))
+    for row in rows:
+        if row.state == DriftState.RESOLVED:
+            raise DomainError("conflict", _("The drift of %(name)s has ended meanwhile.") % {"name": row.name})
+    return rows, reason
+
+
+def _say(
+    row: Drift, access: Access, reason: str, *, asked: str, state: DriftState, change_id: int | None = None
+) -> None:
+    row.decided_by, row.decided_at, row.reason = access.actor[:200], timezone.now(), reason
+    row.asked, row.state, row.change_id = asked, state, change_id
+    row.save(update_fields=["decided_by", "decided_at", "reason", "asked", "state", "change_id"])
+
+
+def _audit(rows: list[Drift], action: str, access: Access, reason: str) -> None:
+    """Last in the transaction: it locks the head of the chain."""
+    for cluster_id in sorted({row.cluster_id for row in rows}):
+        facts = [_fact(row, action) for row in rows if row.cluster_id == cluster_id]
+        chain = audit.cluster_chain(cluster_id)
+        audit.append_all(facts, chain=chain, actor=access.actor, cluster_id=cluster_id, reason=reason)
+        _announce(cluster_id)
+
+
+def _fact(row: Drift, action: str) -> audit.Fact:
+    return audit.Fact(
+        action,
+        "drift",
+        row.pk,
+        f"{row.kind} {row.name}",
+        [row.queue.tenant_id] if row.queue and row.queue.tenant_id else [],
+        {one["field"]: one["live"] for one in row.fields},
+        {one["field"]: one["intent"] for one in row.fields} if action == "drift.repush" else None,
+    )
+
+
+def _announce(cluster_id: int) -> None:
+    for topic in ("drift", "queues"):
+        transaction.on_commit(lambda topic=topic: events.publish(topic, cluster_id, cluster_id=cluster_id), robust=True)
+
+
+__all__ = [
+    "CLASS",
+    "QUEUE",
+    "Live",
+    "Seen",
+    "compared",
+    "ignore",
+    "note_adoption",
+    "note_look",
+    "open_count",
+    "record",
+    "repush",
+    "unresolved",
+]

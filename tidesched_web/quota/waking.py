@@ -1,0 +1,21 @@
+"""Sending the message that wakes the push; losing it only costs time, the rows stay."""
+
+from __future__ import annotations
+
+import logging
+
+from tidesched_web.celery import app
+
+_log = logging.getLogger(__name__)
+
+PUSH_TASK = "quota.push_pending"
+
+
+def wake_push() -> bool:
+    """Let a worker push what waits now; False when the broker does not take the message."""
+    try:
+        app.send_task(PUSH_TASK, queue="work", expires=30, retry=False)
+    except Exception as error:  # noqa: BLE001 - kombu raises the transport's own errors; the tick finds the rows anyway
+        _log.warning("no worker was woken for the push: %s", error)
+        return False
+    return True

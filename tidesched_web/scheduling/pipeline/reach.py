@@ -1,0 +1,98 @@
+"""What stands between a cluster and its sessions: told to the pages and as an alert, from the watches alone."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from django.db import transaction
+from django.utils import timezone
+
+from tidesched_web.clusters.kubernetes.cache import Trouble
+from tidesched_web.clusters.kubernetes.paths import POD_GROUP, QUEUE
+from tidesched_web.common import live
+from tidesched_web.scheduling.models import AlertSeverity, ClusterReach, ReachState
+from tidesched_web.scheduling.pipeline import alerts
+
+# A watch that breaks and comes back at once is nothing that a person should hear of.
+PATIENCE_SECONDS = 4.0
+PREFIX = "reach:"
+_NEEDED = (QUEUE.name, POD_GROUP.name)
+_SEVERITY = {ReachState.FORBIDDEN: AlertSeverity.WARNING, ReachState.FAILING: AlertSeverity.WARNING}
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How a cluster can be read now; ``seconds``: for how long it has been so."""
+
+    state: ReachState
+    detail: str = ""
+    kinds: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+CONNECTED = Reach(ReachState.CONNECTED)
+
+
+def reach_of(troubles: Sequence[Trouble]) -> Reach:
+    """The worst of what the watches say: no answer, then no entry, then no right, then errors, then missing kinds."""
+    lasting = [one for one in troubles if one.error and one.seconds >= PATIENCE_SECONDS]
+    for state, codes in (
+        (ReachState.UNREACHABLE, (0,)),
+        (ReachState.REFUSED, (401,)),
+        (ReachState.FORBIDDEN, (403,)),
+    ):
+        found = [one for one in lasting if one.code in codes]
+        if found:
+            return _reach(state, found)
+    if lasting:
+        return _reach(ReachState.FAILING, lasting)
+    absent = [one for one in troubles if one.absent and one.kind in _NEEDED]
+    if absent:
+        return Reach(ReachState.KINDS_MISSING, "", [one.kind for one in absent])
+    return CONNECTED
+
+
+def _reach(state: ReachState, found: Sequence[Trouble]) -> Reach:
+    longest = max(found, key=lambda one: min(one.seconds, 1e9))
+    seconds = longest.seconds if longest.seconds < 1e9 else 0.0  # never heard at all: since now
+    return Reach(state, longest.error[:500], [one.kind for one in found], seconds)
+
+
+class ReachWatch:
+    """Writes the state of one cluster down when it changes."""
+
+    def __init__(self, cluster_id: int) -> None:
+        self._cluster_id = cluster_id
+        self._known: tuple[ReachState, list[str]] | None = None
+
+    def look(self, troubles: Sequence[Trouble]) -> Reach:
+        """Write and announce a change; True ends are announced as well as beginnings."""
+        now = reach_of(troubles)
+        if self._known != (now.state, now.kinds):
+            _write(self._cluster_id, now)
+            self._known = (now.state, now.kinds)
+        return now
+
+
+@transaction.atomic
+def _write(cluster_id: int, reach: Reach) -> None:
+    before = ClusterReach.objects.select_for_update().filter(cluster_id=cluster_id).first()
+    since = timezone.now() - dt.timedelta(seconds=reach.seconds)
+    if before is not None and before.state == reach.state:
+        since = before.since  # a restart of the worker does not begin it anew
+    ClusterReach.objects.update_or_create(
+        cluster_id=cluster_id,
+        defaults={"state": reach.state, "since": since, "detail": reach.detail, "kinds": reach.kinds},
+    )
+    wanted = {}
+    if reach.state is not ReachState.CONNECTED:
+        wanted[f"{PREFIX}{reach.state}"] = {
+            "severity": _SEVERITY.get(reach.state, AlertSeverity.CRITICAL),
+            "code": f"cluster_{reach.state}",
+            "message": reach.detail or f"{reach.state.label}: {', '.join(reach.kinds)}",
+            "numbers": {"kinds": ", ".join(reach.kinds)},
+        }
+    alerts.keep_open(cluster_id=cluster_id, prefix=PREFIX, wanted=wanted)
+    transaction.on_commit(lambda: live.publish("clusters", cluster_id, cluster_id=cluster_id), robust=True)
