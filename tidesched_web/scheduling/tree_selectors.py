@@ -1,15 +1,15 @@
-"""What the quota tree of a cluster shows, summed by the database: three queries, however many queues there are."""
+"""What the quota tree of a cluster shows, summed by the database: two queries, however many queues there are."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import BigIntegerField, Count, Exists, F, OuterRef, Q, QuerySet, Sum, Value
-from django.db.models.functions import Coalesce
+from django.db.models import BigIntegerField, Case, Count, Exists, F, OuterRef, Q, QuerySet, Sum, Value, When
+from django.db.models.functions import Cast
 
+from tidesched_web.accounts.models import BusinessLine, Project, Tenant
 from tidesched_web.clusters.models import CardType, Cluster
 from tidesched_web.common.models import ServiceType
 from tidesched_web.common.permissions import Access
@@ -39,6 +39,16 @@ class PlaceSums:
     allocated: dict[str, int] = field(default_factory=dict)
     inqueue: dict[str, int] = field(default_factory=dict)
 
+    def add(self, kind: str, card: str, first: int, second: int) -> None:
+        """One row of `_sum_rows`."""
+        if kind == "queues":
+            self.queues += first
+        elif kind == "quota":
+            self.quota[card] = self.quota.get(card, 0) + first
+        else:
+            self.allocated[card] = self.allocated.get(card, 0) + first
+            self.inqueue[card] = self.inqueue.get(card, 0) + second
+
 
 @dataclass(slots=True)
 class TreeSums:
@@ -61,60 +71,44 @@ class TreeSums:
         return sum(sums.queues for sums in self.places.values())
 
 
-_PLACE = ("service_type", "tenant_id", "project_id", "business_line_id")
 _OWNERS = ("tenant", "project", "business_line")
-_NAMES = tuple(f"{owner}__{field}" for owner in _OWNERS for field in ("slug", "name"))
 
 
 def tree_sums(access: Access, cluster: Cluster) -> TreeSums:
     """Read the sums of a cluster's tree. Two queries."""
     found = TreeSums()
+    names: dict[str, dict[int, tuple[str, str, int | None]]] = {"card": {}, "tenant": {}, "project": {}, "line": {}}
+    for kind, pk, slug, name, number in _names(cluster):
+        names[kind][pk] = (slug, name, number)
+    found.hardware = {name: seen for name, _title, seen in names["card"].values() if seen is not None}
     promised: dict[str, int] = defaultdict(int)
     training: dict[str, int] = defaultdict(int)
-
-    def sees(tenant: int | None) -> bool:
-        return access.everything or tenant in access.tenant_ids
-
-    for row in _quota_rows(cluster):
-        card, service, cards = row["name"], row["quotas__service_type"], row["cards"]
-        if row["seen"]:
-            found.hardware[card] = row["hardware"]
-        if row["is_queue"] and service == ServiceType.INFERENCE:
-            promised[card] += cards
-        owner = row["quotas__tenant_id"] or row["quotas__project__tenant_id"] or row["quotas__queue__tenant_id"]
-        if cards is None or not sees(owner):
+    for row in _sum_rows(cluster):
+        kind, service, own_tenant, own_project, tenant, project, line, card_type, card, first, second = row
+        if kind == "quota":
+            card = names["card"][card_type][0]
+            if not own_tenant and not own_project and service == ServiceType.INFERENCE:
+                promised[card] += first
+        elif kind == "use" and service == ServiceType.TRAINING:
+            training[card] += first
+        if own_project:
+            tenant = names["project"][own_project][2]
+        owner = own_tenant or tenant or 0
+        if not (access.everything or owner in access.tenant_ids):
             continue
-        if tenant := row["quotas__tenant_id"]:
-            found.tenants[tenant] = (row["quotas__tenant__slug"], row["quotas__tenant__name"])
-            found.limits[service, "tenant", tenant][card] = cards
-        elif project := row["quotas__project_id"]:
-            found.projects[project] = (row["quotas__project__slug"], row["quotas__project__name"], owner)
-            found.tenants.setdefault(owner, (row["owner_slug"], row["owner_name"]))
-            found.limits[service, "project", project][card] = cards
+        if owner:
+            found.tenants[owner] = names["tenant"][owner][:2]
+        if shown := own_project or project:
+            found.projects[shown] = (*names["project"][shown][:2], owner)
+        if own_tenant:
+            found.limits[service, "tenant", own_tenant][card] = first
+        elif own_project:
+            found.limits[service, "project", own_project][card] = first
         else:
-            project = row["quotas__queue__project_id"] or 0
-            line = 0 if project else row["quotas__queue__business_line_id"] or 0
-            quota = found.places[Place(service, owner or 0, project, line)].quota
-            quota[card] = quota.get(card, 0) + cards
-    for values in _use_rows(cluster):
-        service, tenant, project, line, *names, card, queues, allocated, inqueue = values
-        if service == ServiceType.TRAINING and card:
-            training[card] += allocated
-        if not sees(tenant):
-            continue
-        tenant, project = tenant or 0, project or 0
-        line = 0 if project else line or 0
-        if tenant:
-            found.tenants[tenant] = (names[0], names[1])
-        if project:
-            found.projects[project] = (names[2], names[3], tenant)
-        if line:
-            found.lines[line] = (names[4], names[5])
-        sums = found.places[Place(service, tenant, project, line)]
-        sums.queues += queues
-        if card:
-            sums.allocated[card] = sums.allocated.get(card, 0) + allocated
-            sums.inqueue[card] = sums.inqueue.get(card, 0) + inqueue
+            place = Place(service, owner, project or 0, 0 if project else line or 0)
+            if place.line:
+                found.lines[place.line] = names["line"][place.line][:2]
+            found.places[place].add(kind, card, first, second)
     found.totals = {
         card: CardTotals(hardware * 1000, promised[card] * 1000, training[card])
         for card, hardware in found.hardware.items()
@@ -122,45 +116,80 @@ def tree_sums(access: Access, cluster: Cluster) -> TreeSums:
     return found
 
 
-def _quota_rows(cluster: Cluster) -> Iterable[Mapping[str, Any]]:
-    """Each card type with its quotas, those of queues summed by place; a card type without any is one row too."""
-    return (
-        CardType.objects.filter(cluster=cluster)
-        .order_by()
-        .values(
-            "name",
-            "hardware",
-            "quotas__service_type",
-            "quotas__tenant_id",
-            "quotas__tenant__slug",
-            "quotas__tenant__name",
-            "quotas__project_id",
-            "quotas__project__slug",
-            "quotas__project__name",
-            "quotas__project__tenant_id",
-            "quotas__queue__tenant_id",
-            "quotas__queue__project_id",
-            "quotas__queue__business_line_id",
-            seen=F("last_seen_at"),
-            owner_slug=F("quotas__project__tenant__slug"),
-            owner_name=F("quotas__project__tenant__name"),
+_NUMBER = BigIntegerField()
+_NAME_COLUMNS = ("of", "pk", "short", "long", "figure")
+
+
+def _names(cluster: Cluster) -> QuerySet[Any, Any]:
+    """(kind, id, slug, name, number) of all that sums are of. The number is a card type's hardware, None where it was
+    never seen, and a project's tenant."""
+    none = Value(None, _NUMBER)
+    cards = CardType.objects.filter(cluster=cluster).annotate(
+        of=Value("card"),
+        short=F("name"),
+        long=F("name"),
+        figure=Case(When(last_seen_at__isnull=False, then=Cast("hardware", _NUMBER)), default=none),
+    )
+    owners = [
+        model.objects.annotate(of=Value(kind), short=F("slug"), long=F("name"), figure=figure)
+        for kind, model, figure in (
+            ("tenant", Tenant, none),
+            ("project", Project, F("tenant_id")),
+            ("line", BusinessLine, none),
         )
-        .annotate(cards=Sum("quotas__cards"), is_queue=Count("quotas__queue_id"))
-    )
+    ]
+    first, *others = (queryset.order_by().values_list(*_NAME_COLUMNS) for queryset in (cards, *owners))
+    return first.union(*others, all=True)
 
 
-def _use_rows(cluster: Cluster) -> QuerySet[Queue, tuple[Any, ...]]:
-    """(place, its names, card, queues, allocated, inqueue): a row without a card counts the queues of a place."""
-    number = BigIntegerField()
-    queues = Queue.objects.filter(cluster=cluster).order_by()
-    counted = queues.values(*_PLACE, *_NAMES).annotate(
-        card=Value(""), n=Count("pk"), used=Value(0, number), asked=Value(0, number)
+_SUM_COLUMNS = (
+    "kind", "service", "own_tenant", "own_project", "in_tenant", "in_project", "in_line", "card_key", "card_name",
+    "first", "second",
+)  # fmt: skip
+
+
+def _sum_rows(cluster: Cluster) -> QuerySet[Any, Any]:
+    """Quotas by owner or place and card type, what is in use and promised by place and card, queues by place.
+
+    Grouped by numbers alone: names are many times as slow to group by.
+    """
+    nothing, unnamed = Value(0, _NUMBER), Value("")
+
+    def of(queryset: QuerySet[Any], kind: str, prefix: str = "", **columns: Any) -> QuerySet[Any, Any]:
+        places = {
+            "kind": Value(kind),
+            "service": F("service_type") if kind == "quota" else F(f"{prefix}service_type"),
+            "own_tenant": nothing,
+            "own_project": nothing,
+            "in_tenant": F(f"{prefix}tenant_id"),
+            "in_project": F(f"{prefix}project_id"),
+            "in_line": F(f"{prefix}business_line_id"),
+            "card_key": nothing,
+            "card_name": unnamed,
+            "second": nothing,
+        } | columns
+        sums = {name: places.pop(name) for name in ("first", "second")}
+        return queryset.order_by().values(**places).annotate(**sums).values_list(*_SUM_COLUMNS)
+
+    quotas = of(
+        CardQuota.objects.filter(cluster=cluster),
+        "quota",
+        "queue__",
+        own_tenant=F("tenant_id"),
+        own_project=F("project_id"),
+        card_key=F("card_type_id"),
+        first=Sum("cards"),
     )
-    used = queues.values(*_PLACE, *_NAMES, card=F("usage__card")).annotate(
-        n=Value(0, number), used=Coalesce(Sum("usage__allocated"), 0), asked=Coalesce(Sum("usage__inqueue"), 0)
+    use = of(
+        QueueUsage.objects.filter(queue__cluster=cluster),
+        "use",
+        "queue__",
+        card_name=F("card"),
+        first=Cast(Sum("allocated"), _NUMBER),
+        second=Cast(Sum("inqueue"), _NUMBER),
     )
-    columns = (*_PLACE, *_NAMES, "card", "n", "used", "asked")
-    return counted.values_list(*columns).union(used.filter(card__isnull=False).values_list(*columns), all=True)
+    queues = of(Queue.objects.filter(cluster=cluster), "queues", first=Count("pk"))
+    return quotas.union(use, queues, all=True)
 
 
 def tree_queues(access: Access, cluster: Cluster) -> QuerySet[Queue]:
