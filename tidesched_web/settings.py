@@ -271,6 +271,7 @@ RETENTION_JOBS = env.number("RETENTION_JOBS", 500)
 JOB_HANDLERS = {
     "impact": "tidesched_web.changes.impact_jobs.impact_now",
     "impact_day": "tidesched_web.changes.impact_jobs.impact_of_a_day",
+    "connection_test": "tidesched_web.scheduling.connection_test_jobs.test_connection",
 }
 
 # --- logs -------------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -131,6 +132,58 @@ def set_mode(*, cluster: Cluster, mode: str, actor: str, reason: str) -> Cluster
         cluster, actor=actor, action="cluster.set_mode", reason=reason, before={"mode": before}, after={"mode": mode}
     )
     return cluster
+
+
+_SETTINGS = (
+    "name",
+    "mode",
+    "scheduler_names",
+    "session_period_seconds",
+    "evict_gangs_per_minute",
+    "evict_cards_per_minute",
+    "evict_share_of_training",
+)
+
+
+@transaction.atomic
+def set_settings(
+    *, cluster: Cluster, values: Mapping[str, Any], actor: str, reason: str, version: int | None = None
+) -> Cluster:
+    """Change some of a cluster's settings. ``version`` is the one that the author looked at."""
+    reason = _need_reason(reason)
+    row = lock_row(Cluster, cluster.pk)
+    if version is not None and version != row.version:
+        said = _("Somebody changed this cluster meanwhile: look at the present state, then try again.")
+        raise DomainError("stale", said, {"etag": f'"{row.version}"', "version": row.version})
+    unknown = sorted(set(values).difference(_SETTINGS))
+    if unknown:
+        raise DomainError.for_field(f"/{unknown[0]}", f"Unknown setting. Known: {', '.join(_SETTINGS)}.")
+    changed = {name: value for name, value in values.items() if getattr(row, name) != value}
+    if not changed:
+        return row
+    before = {name: getattr(row, name) for name in changed}
+    for name, value in changed.items():
+        setattr(row, name, value)
+    row.version += 1
+    _check_settings(row)
+    try:
+        with transaction.atomic():
+            row.save(update_fields=[*changed, "version", "updated_at"])
+    except IntegrityError:
+        text = _("There is a cluster %(name)s already.") % {"name": row.name}
+        raise DomainError.for_field("/name", text, code="already_exists") from None
+    _append(row, actor=actor, action="cluster.set_settings", reason=reason, before=before, after=changed)
+    return row
+
+
+def _check_settings(row: Cluster) -> None:
+    check_fields(row)
+    if not row.scheduler_names:
+        raise DomainError.for_field("/scheduler_names", _("At least one name of a scheduler is needed."))
+    if not 0.1 <= row.session_period_seconds <= 3600:
+        raise DomainError.for_field("/session_period_seconds", _("From 0.1 to 3600 seconds."))
+    if not 0 <= row.evict_share_of_training <= 1:
+        raise DomainError.for_field("/evict_share_of_training", _("From 0 to 1."))
 
 
 @transaction.atomic

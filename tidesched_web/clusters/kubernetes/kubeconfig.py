@@ -29,6 +29,20 @@ _WHY_NOT = {
 }
 
 
+def contexts_of(text: str) -> tuple[list[str], str]:
+    """The names of the contexts of a file in its order, and the current one (empty where none is said).
+
+    Raises:
+        BadConnection: it is no kubeconfig.
+    """
+    document = _load(text)
+    entries = document.get("contexts")
+    listed = [entry.get("name") for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
+    names = [name for name in listed if isinstance(name, str) and name]
+    current = document.get("current-context")
+    return names, current if isinstance(current, str) and current in names else ""
+
+
 def read_kubeconfig(text: str, *, context: str = "") -> Connection:
     """The connection of ``context``, or of the file's current one.
 
@@ -38,7 +52,8 @@ def read_kubeconfig(text: str, *, context: str = "") -> Connection:
     document = _load(text)
     name = context or document.get("current-context") or ""
     if not isinstance(name, str) or not name:
-        raise BadConnection("current-context", "name the context to use")
+        there = ", ".join(contexts_of(text)[0])
+        raise BadConnection("current-context", f"name the context to use: {there or 'the file has none'}")
     chosen = _named(document, "contexts", "context", name)
     cluster_name, user_name = str(chosen.get("cluster", "")), str(chosen.get("user", ""))
     cluster = _named(document, "clusters", "cluster", cluster_name)

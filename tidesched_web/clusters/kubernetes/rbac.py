@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import yaml
@@ -15,7 +16,19 @@ from tidesched_web.clusters.kubernetes.verbs import MODES, NEEDS, Need, needs_of
 
 NAMESPACE, ACCOUNT = "tidesched", "tidesched"
 _HEAD = "# Written by `make docs` from tidesched_web/clusters/kubernetes/verbs.py.\n"
+_API = "rbac.authorization.k8s.io/v1"
 Json = dict[str, Any]
+
+
+class _Plain(yaml.SafeDumper):
+    """Writes what is the same twice twice: readers of roles do not know YAML's aliases."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _dump(documents: list[Json]) -> str:
+    return yaml.dump_all(documents, Dumper=_Plain, sort_keys=False, allow_unicode=True)
 
 
 def rules(needs: Iterable[Need]) -> list[Json]:
@@ -45,14 +58,13 @@ def manifests(mode: str) -> list[Json]:
     """Everything that `kubectl apply` needs: namespace, service account, roles and bindings."""
     name = f"tidesched-{mode}"
     subject = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": NAMESPACE}
-    api = "rbac.authorization.k8s.io/v1"
     found = roles(mode)
     made: list[Json] = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT, "namespace": NAMESPACE}},
-        {"apiVersion": api, "kind": "ClusterRole", "metadata": {"name": name}, "rules": found["cluster"]},
+        {"apiVersion": _API, "kind": "ClusterRole", "metadata": {"name": name}, "rules": found["cluster"]},
         {
-            "apiVersion": api,
+            "apiVersion": _API,
             "kind": "ClusterRoleBinding",
             "metadata": {"name": name},
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
@@ -61,10 +73,10 @@ def manifests(mode: str) -> list[Json]:
     ]
     for place, listed in found["namespaces"].items():
         metadata = {"name": name, "namespace": place}
-        made.append({"apiVersion": api, "kind": "Role", "metadata": metadata, "rules": listed})
+        made.append({"apiVersion": _API, "kind": "Role", "metadata": metadata, "rules": listed})
         made.append(
             {
-                "apiVersion": api,
+                "apiVersion": _API,
                 "kind": "RoleBinding",
                 "metadata": metadata,
                 "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
@@ -74,14 +86,41 @@ def manifests(mode: str) -> list[Json]:
     return made
 
 
+def remedy(missing: Iterable[tuple[Need, str]], *, user: str, mode: str) -> str:
+    """A manifest that grants the verbs that are missing, and nothing else, to the account that lacks them."""
+    by_place: dict[str, list[Need]] = {}
+    for need, verb in missing:
+        by_place.setdefault(need.namespace, []).append(replace(need, verbs=(verb,)))
+    parts = user.split(":")
+    if user.startswith("system:serviceaccount:") and len(parts) == 4:
+        subject = {"kind": "ServiceAccount", "name": parts[3], "namespace": parts[2]}
+    else:
+        subject = {"kind": "User", "name": user or "…", "apiGroup": "rbac.authorization.k8s.io"}
+    made: list[Json] = []
+    for place, needs in sorted(by_place.items()):
+        kind = "Role" if place else "ClusterRole"
+        metadata = {"name": f"tidesched-{mode}-more"} | ({"namespace": place} if place else {})
+        made.append({"apiVersion": _API, "kind": kind, "metadata": metadata, "rules": rules(needs)})
+        made.append(
+            {
+                "apiVersion": _API,
+                "kind": f"{kind}Binding",
+                "metadata": metadata,
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": metadata["name"]},
+                "subjects": [subject],
+            }
+        )
+    return _dump(made)
+
+
 def page() -> str:
     """The table as a page of the documentation."""
     lines = [
         "# What TideSched may do in a cluster",
         "",
         "Each mode needs exactly these verbs; `deploy/rbac/` has them as roles, the Helm chart makes the same,",
-        "and the connection test asks the cluster for each ([connecting.md](connecting.md)). Written by `make docs` from",
-        "`tidesched_web/clusters/kubernetes/verbs.py`.",
+        "and the connection test asks the cluster for each ([connecting.md](connecting.md)). Written by",
+        "`make docs` from `tidesched_web/clusters/kubernetes/verbs.py`.",
         "",
         "| group | resource | where | verbs | observe | quota | schedule | for |",
         "|---|---|---|---|---|---|---|---|",
@@ -104,9 +143,9 @@ def text(form: str, mode: str = "") -> str:
     if mode not in MODES:
         raise ValueError(f"unknown mode {mode!r}; known: {', '.join(MODES)}")
     if form == "chart":
-        return _HEAD + yaml.safe_dump(roles(mode), sort_keys=False)
+        return _HEAD + _dump([roles(mode)])
     if form == "manifests":
-        return _HEAD + yaml.safe_dump_all(manifests(mode), sort_keys=False)
+        return _HEAD + _dump(manifests(mode))
     raise ValueError(f"unknown form {form!r}; known: manifests, chart, page")
 
 

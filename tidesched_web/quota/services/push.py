@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from django.db.models import Q
 from django.utils import timezone
 
+from tidesched_web.clusters.connection_selectors import reached_clusters
 from tidesched_web.clusters.kubernetes import manifests
 from tidesched_web.clusters.kubernetes.client import KubernetesClient
 from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
@@ -50,7 +51,7 @@ def push_cluster(
     With names, nothing but those is looked at.
     """
     report = PushReport()
-    if cluster.mode == ClusterMode.OBSERVE:
+    if cluster.mode == ClusterMode.OBSERVE or cluster.disconnected_at is not None:
         return report
     client = KubernetesClient.for_cluster(cluster)
     try:
@@ -84,7 +85,7 @@ def push_pending() -> dict[str, PushReport]:
     """Push what waits in every cluster that takes pushes; the reports by the cluster's slug."""
     queues = Queue.objects.filter(Q(sync_state=SyncState.PENDING) | DRAINS).values("cluster_id")
     classes = PriorityClass.objects.filter(sync_state=SyncState.PENDING).values("cluster_id")
-    clusters = Cluster.objects.exclude(mode=ClusterMode.OBSERVE).order_by("slug")
+    clusters = reached_clusters().exclude(mode=ClusterMode.OBSERVE).order_by("slug")
     waiting = set(clusters.filter(Q(pk__in=queues) | Q(pk__in=classes)))
     turned = {cluster for cluster in clusters.filter(pk__in=clusters_with_tide()) if tide_due(cluster)}
     return {cluster.slug: push_cluster(cluster=cluster) for cluster in clusters if cluster in waiting | turned}

@@ -31,7 +31,8 @@ SELECT c.id, coalesce(l.expires_at > clock_timestamp(), false)
 FROM clusters_cluster c
 LEFT JOIN scheduling_sessionrequest r ON r.cluster_id = c.id
 LEFT JOIN scheduling_clusterlease l ON l.cluster_id = c.id
-WHERE r.due_at IS NULL OR r.due_at <= clock_timestamp() OR l.expires_at IS NULL OR l.expires_at <= clock_timestamp()
+WHERE c.disconnected_at IS NULL
+AND (r.due_at IS NULL OR r.due_at <= clock_timestamp() OR l.expires_at IS NULL OR l.expires_at <= clock_timestamp())
 ORDER BY c.id
 """
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from django.db import Error as DatabaseError
 from django.db import connection
 
-from tidesched_web.clusters.models import Cluster
+from tidesched_web.clusters.connection_selectors import reached_clusters
 from tidesched_web.scheduling.pipeline import lease, timing
 from tidesched_web.scheduling.pipeline.shard import ClusterShard
 
@@ -103,7 +103,7 @@ class Shards:
                     self._consumed.discard(cluster_id)
                     self._release(cluster_id)
             mine = set(self._shards)
-        for cluster_id in Cluster.objects.order_by("pk").values_list("pk", flat=True):
+        for cluster_id in reached_clusters().order_by("pk").values_list("pk", flat=True):
             if self._stopped.is_set():
                 return
             if cluster_id not in mine:

@@ -1,0 +1,79 @@
+"""The three ways in which a person says how a cluster is reached, read into one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tidesched_web.clusters.addresses import checked_address
+from tidesched_web.clusters.kubernetes.connection import BadConnection, Connection
+from tidesched_web.clusters.kubernetes.credential_facts import Facts, authorities, facts_of
+from tidesched_web.clusters.kubernetes.in_cluster import ADDRESS
+from tidesched_web.clusters.kubernetes.kubeconfig import contexts_of, read_kubeconfig
+from tidesched_web.clusters.models import ConnectionKind
+from tidesched_web.common.errors import DomainError
+
+MOST_TOKEN = 20_000
+
+
+@dataclass(frozen=True)
+class Offered:
+    """A connection as it was given, checked as far as that goes without asking the cluster."""
+
+    kind: ConnectionKind
+    connection: Connection
+    facts: Facts
+    context: str = ""
+    contexts: list[str] = field(default_factory=list)
+    kubeconfig: str = field(default="", repr=False)
+
+
+def by_kubeconfig(text: str, *, context: str = "") -> Offered:
+    """Read a kubeconfig: the named context, else its current one, else its only one.
+
+    Raises:
+        DomainError: ``invalid`` at ``/kubeconfig`` or ``/context``.
+    """
+    try:
+        contexts, current = contexts_of(text)
+        chosen = context or current or (contexts[0] if len(contexts) == 1 else "")
+        if context and context not in contexts:
+            there = ", ".join(contexts)
+            raise DomainError.for_field("/context", f"The file has no context {context!r}. It has: {there}.")
+        connection = read_kubeconfig(text, context=chosen)
+        _check_authorities(connection)
+        facts = facts_of(connection)
+    except BadConnection as error:
+        pointer = "/context" if error.path == "current-context" else "/kubeconfig"
+        raise DomainError.for_field(pointer, str(error)) from None
+    kind = ConnectionKind.CERTIFICATE if connection.client_certificate else ConnectionKind.TOKEN
+    return Offered(kind, connection, facts, chosen, contexts, text)
+
+
+def by_token(*, api_url: str, token: str, ca_certificate: str = "", tls_server_name: str = "") -> Offered:
+    """Address, authority and token of a service account.
+
+    Raises:
+        DomainError: ``invalid`` at the field.
+    """
+    address, token = checked_address(api_url, simulated=False), token.strip()
+    if not token:
+        raise DomainError.for_field("/token", "A token is needed.")
+    if len(token) > MOST_TOKEN or not (token.isascii() and token.isprintable()) or " " in token:
+        raise DomainError.for_field("/token", "This is not a token: it has blanks, line ends or other signs in it.")
+    server_name = tls_server_name.strip()
+    connection = Connection(address, ca_certificate=ca_certificate, token=token, tls_server_name=server_name)
+    try:
+        _check_authorities(connection)
+    except BadConnection as error:
+        raise DomainError.for_field("/ca_certificate", f"{error.message[:1].upper()}{error.message[1:]}.") from None
+    return Offered(ConnectionKind.TOKEN, connection, facts_of(connection))
+
+
+def by_own_pod() -> Offered:
+    """The cluster that TideSched itself runs in; its workers read the pod's token from its file."""
+    return Offered(ConnectionKind.IN_CLUSTER, Connection(ADDRESS), Facts("", None))
+
+
+def _check_authorities(connection: Connection) -> None:
+    """Without an authority of its own the server has to have a certificate that the whole world trusts."""
+    authorities(connection.ca_certificate)

@@ -1,0 +1,55 @@
+"""Connection tests that a caller may see, and what the newest one says of a cluster."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+
+from tidesched_web.clusters.models import Cluster, ConnectionTest
+from tidesched_web.common.permissions import Access
+
+
+def visible_tests(access: Access) -> QuerySet[ConnectionTest]:
+    """Tests of clusters, and offers that belong to no cluster yet: for those who see everything. Never the secrets."""
+    rows = ConnectionTest.objects.select_related("cluster").defer("ca_certificate")
+    return rows if access.everything else rows.none()
+
+
+def connection_test_by_id(pk: int) -> ConnectionTest | None:
+    """A test as it is now, with its cluster."""
+    return ConnectionTest.objects.select_related("cluster").filter(pk=pk).first()
+
+
+def newest_test(cluster: Cluster) -> ConnectionTest | None:
+    """The newest finished test of the connection that the cluster has now; an offer counts once it was taken."""
+    rows = ConnectionTest.objects.filter(cluster=cluster, finished_at__isnull=False)
+    return rows.exclude(offer=True, taken_at__isnull=True).order_by("-id").first()
+
+
+def running_test(cluster: Cluster) -> ConnectionTest | None:
+    """The test that is under way."""
+    return ConnectionTest.objects.filter(cluster=cluster, offer=False, finished_at__isnull=True).order_by("-id").first()
+
+
+def _finding(cluster: Cluster, *codes: str) -> dict[str, Any] | None:
+    test = newest_test(cluster)
+    found = [one for one in test.findings if one["code"] in codes] if test is not None else []
+    return found[0] if found else None
+
+
+def card_quota_enforced(cluster: Cluster) -> bool | None:
+    """Whether the cluster's own Volcano knows card quotas, as the newest test saw it; None where nobody knows."""
+    found = _finding(cluster, "card_quota_holds", "card_quota_ignored")
+    return None if found is None else found["code"] == "card_quota_holds"
+
+
+def volcano_runs(cluster: Cluster) -> bool | None:
+    """Whether Volcano's scheduler runs in the cluster, as the newest test saw it; None where nobody knows."""
+    found = _finding(cluster, "volcano_runs", "volcano_absent")
+    return None if found is None else found["code"] == "volcano_runs"
+
+
+def reached_clusters() -> QuerySet[Cluster]:
+    """Clusters that TideSched talks to: all but those that somebody disconnected."""
+    return Cluster.objects.filter(disconnected_at__isnull=True)

@@ -1,0 +1,262 @@
+"""The connection test: can the cluster be reached, is it what a mode needs, and may TideSched do what it would do."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from tidesched_web.clusters.kubernetes import volcano
+from tidesched_web.clusters.kubernetes.client import ApiFailure, KubernetesClient, Unreachable
+from tidesched_web.clusters.kubernetes.connection import BadConnection
+from tidesched_web.clusters.kubernetes.credential_facts import authorities, facts_of
+from tidesched_web.clusters.kubernetes.paths import (
+    DEPLOYMENT,
+    DISRUPTION_BUDGET,
+    LEASE,
+    POD,
+    POD_GROUP,
+    PRIORITY_CLASS,
+    QUEUE,
+    Kind,
+)
+from tidesched_web.clusters.kubernetes.unreachable import reason_of
+from tidesched_web.clusters.kubernetes.verbs import LEASE_NAME, LEASE_NAMESPACE, Verb, verbs_of
+
+GOOD, NOTE, WARNING, FAILED = "good", "note", "warning", "failed"
+# The Eviction API and disruption budgets of `policy/v1`.
+LEAST_VERSION = (1, 22)
+SOON = dt.timedelta(days=7)
+_REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_WHO = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+_PARALLEL = 8
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was found out. ``values`` are what its sentence is made of; no secret is among them."""
+
+    step: str
+    code: str
+    level: str
+    values: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is stored."""
+        return {"step": self.step, "code": self.code, "level": self.level, "values": self.values}
+
+
+class _Stop(Exception):
+    """Nothing more can be found out."""
+
+
+class Probe:
+    """One run. ``installation`` is this installation's name in the cluster's Lease."""
+
+    def __init__(self, client: KubernetesClient, *, mode: str, installation: str, now: dt.datetime) -> None:
+        self._client = client
+        self._mode, self._installation, self._now = mode, installation, now
+        self._findings: list[Finding] = []
+        self._step = ""
+
+    def run(self) -> Iterator[tuple[int, list[Finding]]]:
+        """Percent done and all findings so far, after each step. Never raises for what a cluster may answer."""
+        steps: list[tuple[str, Callable[[], None]]] = [
+            ("credentials", self._credentials),
+            ("reach", self._reach),
+            ("identity", self._identity),
+            ("version", self._version),
+            ("apis", self._apis),
+            ("volcano", self._volcano),
+            ("policy", self._policy),
+            ("others", self._others),
+            ("verbs", self._verbs),
+        ]
+        for number, (name, step) in enumerate(steps, 1):
+            self._step = name
+            try:
+                step()
+            except _Stop:
+                break
+            except Unreachable as error:
+                self._say(reason_of(error), FAILED, url=self._client.connection.url)
+                break
+            except ApiFailure as error:
+                self._say("not_answered", WARNING, status=error.code, detail=str(error)[:300])
+            yield round(100 * number / len(steps)), list(self._findings)
+        yield 100, list(self._findings)
+
+    def _say(self, code: str, level: str, **values: Any) -> None:
+        self._findings.append(Finding(self._step, code, level, values))
+
+    # -- steps -------------------------------------------------------------------------------------------------
+
+    def _credentials(self) -> None:
+        connection = self._client.connection
+        try:
+            found, chain = facts_of(connection), authorities(connection.ca_certificate)
+        except BadConnection as error:
+            self._say("unusable", FAILED, path=error.path, detail=error.message)
+            raise _Stop from None
+        end = found.expires_at
+        if end is None:
+            self._say("no_end", NOTE)
+        elif end <= self._now:
+            self._say("expired", FAILED, at=end.isoformat())
+        elif connection.token_file is None and end <= self._now + SOON:
+            self._say("ends_soon", WARNING, at=end.isoformat())
+        else:
+            self._say("lasts", GOOD, at=end.isoformat())
+        for one in chain:
+            if one.expires_at <= self._now + SOON:
+                self._say("authority_ends", WARNING, at=one.expires_at.isoformat(), subject=one.subject)
+
+    def _reach(self) -> None:
+        url, started = self._client.connection.url, time.monotonic()
+        try:
+            self._said = self._client.get("/version")
+        except ApiFailure as error:
+            if error.code == 401:
+                self._say("not_let_in", FAILED, url=url)
+            elif error.code == 403:
+                self._said = {}
+                self._say("reached", GOOD, url=url, ms=round(1000 * (time.monotonic() - started)))
+                return
+            else:
+                self._say("not_kubernetes", FAILED, url=url, status=error.code)
+            raise _Stop from None
+        if "gitVersion" not in self._said:
+            self._say("not_kubernetes", FAILED, url=url, status=200)
+            raise _Stop
+        self._say("reached", GOOD, url=url, ms=round(1000 * (time.monotonic() - started)))
+
+    def _identity(self) -> None:
+        body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+        answer = self._client.send("POST", _WHO, body)
+        if answer.reason == "Unauthorized":
+            self._say("not_let_in", FAILED, url=self._client.connection.url)
+            raise _Stop
+        who = (((answer.body or {}).get("status") or {}).get("userInfo") or {}).get("username", "")
+        if who:
+            self._say("known_as", GOOD, user=who)
+
+    def _version(self) -> None:
+        shown = str(self._said.get("gitVersion", ""))
+        numbers = [int("".join(filter(str.isdigit, str(self._said.get(part, "")))) or 0) for part in ("major", "minor")]
+        if not shown:
+            self._say("version_unknown", NOTE)
+        elif tuple(numbers) < LEAST_VERSION:
+            self._say("version_old", FAILED, version=shown, least=".".join(map(str, LEAST_VERSION)))
+        else:
+            self._say("version", GOOD, version=shown)
+
+    def _apis(self) -> None:
+        needed: list[tuple[Kind, str]] = [(DISRUPTION_BUDGET, ""), (PRIORITY_CLASS, ""), (DEPLOYMENT, "")]
+        needed += [(LEASE, "")] if self._mode != "observe" else []
+        needed += [(POD, "binding"), (POD, "eviction")] if self._mode == "schedule" else []
+        missing = [(kind, part) for kind, part in needed if not self._served(kind, part)]
+        for kind, part in missing:
+            self._say("api_missing", FAILED, resource=_named(kind, part), group_version=kind.group_version)
+        if not missing:
+            self._say("apis", GOOD, count=len(needed))
+
+    def _volcano(self) -> None:
+        missing = [kind for kind in (QUEUE, POD_GROUP) if not self._served(kind)]
+        for kind in missing:
+            level = WARNING if self._mode == "observe" else FAILED
+            self._say("crd_missing", level, kind=kind.name, crd=f"{kind.plural}.{kind.group_version.split('/')[0]}")
+        if not missing:
+            self._say("crds", GOOD)
+
+    def _policy(self) -> None:
+        try:
+            conf = volcano.scheduler_conf(self._client)
+        except ApiFailure as error:
+            self._say("conf_hidden", WARNING, status=error.code)
+            return
+        level = {"quota": FAILED, "observe": WARNING}.get(self._mode, NOTE)
+        if conf is None:
+            self._say("conf_missing", NOTE if self._mode == "schedule" else WARNING)
+        elif volcano.enforces_card_quota(conf):
+            self._say("card_quota_holds", GOOD)
+        else:
+            self._say("card_quota_ignored", level, plugins=volcano.plugins_of(conf))
+
+    def _others(self) -> None:
+        try:
+            running = volcano.running_schedulers(self._client)
+        except ApiFailure:
+            running = None  # the verbs say why
+        if running:
+            self._say("volcano_runs", FAILED if self._mode == "schedule" else GOOD, names=running)
+        elif running is not None:
+            self._say("volcano_absent", WARNING if self._mode == "quota" else NOTE)
+        lease = self._client.send("GET", LEASE.path(LEASE_NAMESPACE, LEASE_NAME))
+        spec = (lease.body or {}).get("spec") or {}
+        holder = str(spec.get("holderIdentity") or "")
+        if holder and holder != self._installation and self._renewed_lately(spec):
+            self._say("other_installation", WARNING if self._mode == "observe" else FAILED, holder=holder)
+
+    def _verbs(self) -> None:
+        asked = [verb for verb in verbs_of(self._mode) if not verb.need.optional or self._has(verb)]
+        with ThreadPoolExecutor(_PARALLEL, thread_name_prefix="review") as pool:
+            answers = list(pool.map(self._allowed, asked))
+        if any(answer is None for answer in answers):
+            self._say("no_reviews", NOTE)
+            return
+        for verb, allowed in zip(asked, answers, strict=True):
+            if not allowed:
+                self._say("verb_missing", FAILED, **_described(verb))
+        if all(answers):
+            self._say("verbs", GOOD, count=len(asked), mode=self._mode)
+
+    # -- parts -------------------------------------------------------------------------------------------------
+
+    def _served(self, kind: Kind, part: str = "") -> bool:
+        return self._client.serves(kind.group_version, _named(kind, part))
+
+    def _has(self, verb: Verb) -> bool:
+        """Whether the cluster has the kind of an optional line, in any version."""
+        group = verb.need.group
+        try:
+            versions = self._client.get(f"/apis/{group}")["versions"]
+        except ApiFailure:
+            return False
+        return any(self._client.serves(version["groupVersion"], verb.need.resource) for version in versions)
+
+    def _allowed(self, verb: Verb) -> bool | None:
+        """The answer of an access review; None where this server answers none."""
+        body = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": verb.attributes},
+        }
+        answer = self._client.send("POST", _REVIEW, body)
+        if answer.body is None:
+            return None
+        return bool((answer.body.get("status") or {}).get("allowed"))
+
+    def _renewed_lately(self, spec: dict[str, Any]) -> bool:
+        renewed = spec.get("renewTime")
+        if not renewed:
+            return False
+        lasts = dt.timedelta(seconds=float(spec.get("leaseDurationSeconds") or 0))
+        return dt.datetime.fromisoformat(renewed) + lasts > self._now
+
+
+def _named(kind: Kind, part: str) -> str:
+    return f"{kind.plural}/{part}" if part else kind.plural
+
+
+def _described(verb: Verb) -> dict[str, Any]:
+    need = verb.need
+    return {
+        "verb": verb.verb,
+        "resource": f"{need.resource}.{need.group}" if need.group else need.resource,
+        "namespace": need.namespace,
+        "names": list(need.names),
+        "why": need.why,
+    }

@@ -1,0 +1,64 @@
+"""What a cluster's own Volcano is set to do, and whether its scheduler runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from tidesched_web.clusters.kubernetes.client import ApiFailure, KubernetesClient
+from tidesched_web.clusters.kubernetes.paths import DEPLOYMENT, POD
+from tidesched_web.clusters.kubernetes.verbs import VOLCANO_CONFIG_MAP, VOLCANO_NAMESPACE
+
+# The plugin that reads `volcano.sh/card.quota`; a stock Volcano has none that does.
+CARD_QUOTA_PLUGIN = "capacity-card"
+_DEPLOYMENT, _LABEL = "volcano-scheduler", "app=volcano-scheduler"
+
+
+def scheduler_conf(client: KubernetesClient) -> str | None:
+    """The text of Volcano's scheduler configuration; None where the cluster has no such ConfigMap.
+
+    Raises:
+        ApiFailure: the server does not let it be read. Unreachable: it did not answer.
+    """
+    try:
+        found = client.get(f"/api/v1/namespaces/{VOLCANO_NAMESPACE}/configmaps/{VOLCANO_CONFIG_MAP}")
+    except ApiFailure as error:
+        if error.code == 404:
+            return None
+        raise
+    data = found.get("data") or {}
+    name = "volcano-scheduler.conf"
+    return str(data[name] if name in data else next(iter(data.values()), ""))
+
+
+def plugins_of(conf: str) -> list[str]:
+    """The plugins that a configuration switches on, in its order; none where it cannot be read."""
+    try:
+        document: Any = yaml.safe_load(conf)
+    except yaml.YAMLError:
+        return []
+    tiers = document.get("tiers") if isinstance(document, dict) else None
+    found = []
+    for tier in tiers if isinstance(tiers, list) else []:
+        plugins = tier.get("plugins") if isinstance(tier, dict) else None
+        found += [str(one.get("name")) for one in plugins or [] if isinstance(one, dict)]
+    return found
+
+
+def enforces_card_quota(conf: str) -> bool:
+    """True where queues' card quotas hold when Volcano schedules."""
+    return CARD_QUOTA_PLUGIN in plugins_of(conf)
+
+
+def running_schedulers(client: KubernetesClient) -> list[str]:
+    """``namespace/name`` of what runs Volcano's scheduler.
+
+    Raises:
+        ApiFailure, Unreachable: as `KubernetesClient.get`.
+    """
+    named = client.get(DEPLOYMENT.path(), {"fieldSelector": f"metadata.name={_DEPLOYMENT}", "limit": 10})
+    pods = client.get(POD.path(), {"labelSelector": _LABEL, "limit": 10})
+    ready = [one for one in named["items"] if (one.get("status") or {}).get("readyReplicas")]
+    running = [one for one in pods["items"] if (one.get("status") or {}).get("phase") == "Running"]
+    return [f"{one['metadata']['namespace']}/{one['metadata']['name']}" for one in [*ready, *running]]

@@ -1,0 +1,76 @@
+"""Connection tests run in a worker: where sessions run, so that they see what sessions will see."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils import timezone
+
+from tidesched_web.accounts.models import User
+from tidesched_web.clusters import connection_services
+from tidesched_web.clusters.connection_selectors import connection_test_by_id
+from tidesched_web.clusters.credentials import connection_of
+from tidesched_web.clusters.kubernetes.client import KubernetesClient
+from tidesched_web.clusters.kubernetes.connection import BadConnection, Connection
+from tidesched_web.clusters.kubernetes.probe import FAILED, Finding, Probe
+from tidesched_web.clusters.models import ConnectionTest
+from tidesched_web.common import live
+from tidesched_web.common.errors import DomainError
+from tidesched_web.jobs import services as jobs
+from tidesched_web.jobs.models import Job, JobKind
+from tidesched_web.jobs.running import Running
+from tidesched_web.scheduling.pipeline.installation import installation_id
+
+
+def start_test(test: ConnectionTest, *, owner: User | None, actor: str) -> Job:
+    """Let a worker do the test. The job knows its number only: the connection stays where it is, encrypted."""
+    job = jobs.enqueue(
+        kind=JobKind.CONNECTION_TEST,
+        owner=owner,
+        actor=actor,
+        params={"test": test.pk},
+        cluster=test.cluster,
+        subject=f"connection:{test.pk}",
+    )
+    connection_services.note_job(test=test, job_id=job.pk)
+    return job
+
+
+def test_connection(running: Running) -> dict[str, Any]:
+    """The handler: what is found out is written down step by step."""
+    test = connection_test_by_id(int(running.params["test"]))
+    if test is None:
+        raise DomainError("not_found", "The test is gone.")
+    findings: list[dict[str, Any]] = []
+    try:
+        connection = _connection(test)
+    except (BadConnection, DomainError) as error:
+        findings = [Finding("credentials", "unusable", FAILED, {"path": "", "detail": str(error)}).to_json()]
+    else:
+        for percent, found in _probe(connection, test.mode):
+            findings = [one.to_json() for one in found]
+            connection_services.note_findings(test=test, percent=percent, findings=findings, finished=False)
+            running.report(percent / 100)
+    connection_services.note_findings(test=test, percent=100, findings=findings, finished=True)
+    if test.cluster_id is not None:
+        live.publish("clusters", test.cluster_id, f"test.{test.pk}", cluster_id=test.cluster_id)
+    levels = [finding["level"] for finding in findings]
+    return {"test": test.pk, "failed": levels.count("failed"), "warnings": levels.count("warning")}
+
+
+def _connection(test: ConnectionTest) -> Connection:
+    if test.offer:
+        if not test.open_offer:
+            raise DomainError("conflict", "This connection cannot be taken any more: give it again.")
+        return connection_of(test)
+    if test.cluster is None or test.cluster.disconnected_at is not None:
+        raise DomainError("conflict", "The cluster is disconnected.")
+    return connection_of(test.cluster)
+
+
+def _probe(connection: Connection, mode: str) -> Any:
+    client = KubernetesClient(connection)
+    try:
+        yield from Probe(client, mode=mode, installation=installation_id(), now=timezone.now()).run()
+    finally:
+        client.close()
