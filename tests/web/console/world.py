@@ -42,7 +42,7 @@ def full() -> World:
     wall = timezone.now()
     now = dt.datetime(2026, 3, 4, 20, 15, tzinfo=dt.UTC)
     admin, auditor, member, stranger, newcomer = people()
-    cluster = empty_cluster(clock_rate=144.0, clock_anchor=now, clock_wall_anchor=wall)
+    cluster = empty_cluster(clock_rate=1.0, clock_anchor=now, clock_wall_anchor=wall)
     world = World(cluster, admin, auditor, member, stranger, newcomer)
     tenants = {slug: Tenant.objects.create(slug=slug, name=name) for slug, name in TENANTS}
     Membership.objects.create(user=member, tenant=tenants["search"])
