@@ -1,0 +1,73 @@
+"""Static files go out piece by piece: no iterator that the event loop would have to read whole, nothing left open."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.conf import settings as configured
+from django.http import FileResponse, HttpResponse
+from django.test import RequestFactory
+
+from tidesched_web.common.static_files import PIECE_BYTES, StaticFilesMiddleware
+
+TEXT = b"tide " * PIECE_BYTES  # five pieces
+
+
+@pytest.fixture
+def serve(tmp_path: Path, settings):
+    """Ask the middleware of an installation with one file."""
+    (tmp_path / "big.txt").write_bytes(TEXT)
+    settings.STATIC_ROOT = str(tmp_path)
+    middleware = StaticFilesMiddleware(lambda request: HttpResponse(b"the page"), settings)
+
+    def ask(path: str = "/static/big.txt", method: str = "get", **headers: str) -> FileResponse:
+        return middleware(getattr(RequestFactory(), method)(path, headers=headers))
+
+    return ask
+
+
+def sent(response: FileResponse) -> list[bytes]:
+    """The pieces, as an ASGI server gets them; a warning fails."""
+
+    async def read() -> list[bytes]:
+        return [piece async for piece in response]
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pieces = async_to_sync(read)()
+    response.close()
+    return pieces
+
+
+def test_a_file_goes_out_in_pieces_and_is_closed(serve):
+    response = serve()
+    file = response._resource_closers[0].__self__
+    pieces = sent(response)
+    assert (b"".join(pieces), len(pieces)) == (TEXT, 5)
+    assert file.closed
+    assert response["Content-Type"].startswith("text/plain")
+
+
+def test_a_part_of_it(serve):
+    response = serve(range="bytes=5-9")
+    assert (response.status_code, sent(response)) == (206, [b"tide "])
+
+
+def test_answers_without_a_body(serve):
+    head = serve(method="head")
+    assert (head.status_code, sent(head)) == (200, [])
+    again = serve(**{"if-modified-since": head["Last-Modified"]})
+    assert (again.status_code, sent(again)) == (304, [])
+    assert serve(method="post").status_code == 405
+
+
+def test_everything_else_passes(serve):
+    assert serve("/clusters/").content == b"the page"
+
+
+def test_it_is_what_serves():
+    assert "tidesched_web.common.static_files.StaticFilesMiddleware" in configured.MIDDLEWARE
+    assert not [name for name in configured.MIDDLEWARE if name.startswith("whitenoise")]
