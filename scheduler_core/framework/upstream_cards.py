@@ -48,8 +48,8 @@ class UpstreamCards:
         session, tasks = self._session, self._session.tasks
         found: Ints = np.zeros(session.axes.ledger_rows, dtype=np.int64)
         promised = tasks.live & (tasks.status == PIPELINED) & (tasks.gang >= 0) & (tasks.card >= 0)
-        for task in np.flatnonzero(promised & self._choices[tasks.cls]).tolist():
-            if session.queue_of(int(tasks.gang[task])) == queue:
+        for task in np.flatnonzero(promised).tolist():
+            if self._choices[tasks.cls[task]] and session.queue_of(int(tasks.gang[task])) == queue:
                 found[LEDGER_CARDS + int(tasks.card[task])] += session.cluster.class_of(task).milli
         return found
 

@@ -309,3 +309,12 @@ def test_a_parent_means_nothing_to_it():
         gang("y", 1, 1, "top"),
     )
     assert set(binds(decide(given))) == {"x-0", "y-0"}
+
+
+@pytest.mark.parametrize("rules", [policy("enqueue allocate reclaim"), as_upstream(policy("enqueue allocate reclaim"))])
+def test_jobs_whose_pods_are_not_made_yet_are_admitted(rules):
+    """A cluster without a single pod has no kinds of tasks, but tables with room for some."""
+    group = {"phase": GangPhase.PENDING, "waits_for_admission": True, "replicas": 2, "card_request": {H: 2000}}
+    waiting, _ = gang("new", 2, 1, "training", group=group)
+    result = decide(snapshot([node("n1", 8)], [training()], (waiting, [])), rules)
+    assert phases(result) == {"new": GangPhase.INQUEUE}
