@@ -54,12 +54,13 @@ class HostPort(msgspec.Struct, frozen=True, gc=False):
     host_ip: str = "0.0.0.0"  # noqa: S104 - what Kubernetes means by none
 
 
-class OwnerReference(msgspec.Struct, frozen=True, gc=False):
+class OwnerReference(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """Who made the pod."""
 
     kind: str
     name: str
     uid: str = ""
+    api_version: str = ""
 
 
 class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):

@@ -10,7 +10,8 @@ from tests.cluster.objects import node, pod
 from tidesched_web.clusters.kubernetes.client import Json, KubernetesClient
 from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
 from tidesched_web.clusters.kubernetes.paths import DISRUPTION_BUDGET, NODE, POD
-from tidesched_web.clusters.kubernetes.writes import ClusterWrites, run_all
+from tidesched_web.clusters.kubernetes.pressure import run_all
+from tidesched_web.clusters.kubernetes.writes import ClusterWrites
 
 
 @pytest.fixture
@@ -143,7 +144,7 @@ def test_of_many_binders_one_wins(
 
 def test_an_event_about_a_pod_is_kept(client: KubernetesClient, writes: ClusterWrites, namespace: str) -> None:
     uid = make_pod(client, namespace, "one")
-    outcome = writes.create_event(
+    outcome = writes.write_event(
         kind="Pod",
         namespace=namespace,
         name="one",

@@ -254,8 +254,11 @@ def _split(kind: ResourceType, key: str) -> tuple[str, str]:
     return (namespace, name) if kind.namespaced else ("", key)
 
 
+_DISRUPTION = "DisruptionTarget"
+
+
 def _with_clients_fields(manifest: Object, old: Object | None) -> Object:
-    """The world's object with what clients added to it: labels, annotations, field owners, the nominated node."""
+    """The world's object with what clients added to it: labels, annotations, field owners, nominations."""
     metadata = dict(manifest["metadata"])
     before = old["metadata"] if old is not None else {}
     for field in ("labels", "annotations"):
@@ -265,7 +268,11 @@ def _with_clients_fields(manifest: Object, old: Object | None) -> Object:
     if "managedFields" in before:
         metadata["managedFields"] = before["managedFields"]
     result = {**manifest, "metadata": metadata}
-    nominated = (old or {}).get("status", {}).get("nominatedNodeName")
-    if nominated and not manifest.get("spec", {}).get("nodeName"):
+    status = (old or {}).get("status", {})
+    if (nominated := status.get("nominatedNodeName")) and not manifest.get("spec", {}).get("nodeName"):
         result["status"] = {**manifest.get("status", {}), "nominatedNodeName": nominated}
+    announced = [line for line in status.get("conditions") or () if line.get("type") == _DISRUPTION]
+    lines = result.get("status", {}).get("conditions")
+    if announced and lines and all(line["type"] != _DISRUPTION for line in lines):
+        result["status"] = {**result["status"], "conditions": [*lines, *announced]}
     return result

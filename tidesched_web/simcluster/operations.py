@@ -12,7 +12,7 @@ from typing import Any
 
 from tidesched_web.simcluster import admission, field_ownership
 from tidesched_web.simcluster.errors import already_exists, bad_request, conflict, invalid, not_found
-from tidesched_web.simcluster.patching import merge_patch
+from tidesched_web.simcluster.patching import STRATEGIC_PATCH, merge_patch, strategic_patch
 from tidesched_web.simcluster.requests import Target
 from tidesched_web.simcluster.resources import NAMESPACES, ResourceType
 from tidesched_web.simcluster.store import Object, Store
@@ -77,10 +77,10 @@ def update(store: Store, target: Target, body: Object, *, manager: str, now: str
     return _replace(store, target, old, new, manager=manager, now=now)
 
 
-def patch(store: Store, target: Target, body: Object, *, manager: str, now: str) -> Object:
-    """An RFC 7396 merge patch; a uid or a resource version in it is a precondition."""
+def patch(store: Store, target: Target, body: Object, *, media_type: str, manager: str, now: str) -> Object:
+    """A merge patch of either kind; a uid or a resource version in it is a precondition."""
     old = read(store, target)
-    new = merge_patch(old, body)
+    new = (strategic_patch if media_type == STRATEGIC_PATCH else merge_patch)(old, body)
     admission.check_identity(target.kind, target.namespace, target.name, new)
     return _replace(store, target, old, new, manager=manager, now=now)
 

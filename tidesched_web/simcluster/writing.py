@@ -105,13 +105,13 @@ def _store_object(machine: Machine, write: Write, body: Object) -> tuple[Answer,
         obj, code = operations.create(store, target, body, manager=manager, now=now), 201
     elif write.verb == "update":
         obj = operations.update(store, target, body, manager=manager, now=now)
-    elif patch_type(write.content_type) == APPLY_PATCH:
+    elif (media_type := patch_type(write.content_type, custom="volcano" in target.kind.group)) == APPLY_PATCH:
         if not write.query.get("fieldManager"):
             raise bad_request("fieldManager is required for apply patch")
         obj, made = operations.apply(store, target, body, manager=manager, force=write.force, now=now)
         code = 201 if made else 200
     else:
-        obj = operations.patch(store, target, body, manager=manager, now=now)
+        obj = operations.patch(store, target, body, media_type=media_type, manager=manager, now=now)
     if not write.dry_run:
         obj = _tell_world(machine, target, obj, old)
     status = obj.get("status") or {}

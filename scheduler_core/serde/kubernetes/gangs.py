@@ -11,6 +11,7 @@ from typing import Protocol
 
 import msgspec
 
+from scheduler_core.model.pod import OwnerReference, Pod
 from scheduler_core.model.podgroup import PodGroup
 from scheduler_core.model.resources import MAX_COUNT, MAX_CPU_MILLI, MAX_MEMORY_MIB, MILLI, Amount
 from scheduler_core.serde.kubernetes import annotations as keys
@@ -109,7 +110,8 @@ def group_of_pods(name: str, members: list[PodRecord], owners: Owners, prioritie
     said = read_notes(notes, pod.labels)
     least, problem = _least(first, notes)
     problem = problem or said.problem
-    if keys.GROUP_NAME in pod.annotations or keys.GROUP_NAME_VOLCANO in pod.annotations:
+    named = keys.GROUP_NAME in pod.annotations or keys.GROUP_NAME_VOLCANO in pod.annotations
+    if named and name != group_name_of(owner, pod):
         # Whoever wrote the name was to make the PodGroup; its size is not known, so it must not start.
         problem = problem or f"its pods name the PodGroup {namespace}/{name}, which does not exist"
     priority = priorities.value(pod.priority_class) if pod.priority_class or not first.has_priority else pod.priority
@@ -137,6 +139,12 @@ def group_of_pods(name: str, members: list[PodRecord], owners: Owners, prioritie
         problem=problem,
         annotations=notes,
     )
+
+
+def group_name_of(owner: OwnerReference | None, pod: Pod) -> str:
+    """How a controller would call the PodGroup of a pod; one of that name can be made anew by anybody."""
+    above = (owner.uid or owner.name) if owner else (pod.uid or pod.name)
+    return f"podgroup-{above}"
 
 
 def job_minimum(job: JobRecord, priorities: Priorities) -> Amount:

@@ -80,7 +80,7 @@ def owner_of(meta: RawMeta) -> RawOwner | None:
 
 def owner_reference(owner: RawOwner | None) -> OwnerReference | None:
     """The owner as the model has it."""
-    return None if owner is None else OwnerReference(owner.kind, owner.name, owner.uid)
+    return None if owner is None else OwnerReference(owner.kind, owner.name, owner.uid, owner.api_version)
 
 
 def parse_bool(text: str | None) -> bool | None:

@@ -12,7 +12,7 @@ from typing import Protocol
 from tidesched_web.clusters.kubernetes.client import Json, KubernetesClient
 from tidesched_web.clusters.kubernetes.paths import WATCHED, Kind
 from tidesched_web.clusters.kubernetes.reflector import Reflector
-from tidesched_web.clusters.kubernetes.signatures import signature
+from tidesched_web.clusters.kubernetes.signatures import has_state, signature
 from tidesched_web.engine.bridge import SnapshotBuilder
 from tidesched_web.engine.model import BadInput, Snapshot
 
@@ -112,24 +112,6 @@ class ClusterCache:
             for r in self._reflectors
             if r.error or r.absent
         ]
-
-    def problems(self) -> dict[str, str]:
-        """Objects that could not be read, ``Kind namespace/name``: why. Their last good state is used."""
-        with self._lock:
-            return {f"{kind} {'/'.join(filter(None, key))}": why for (kind, key), why in self._problems.items()}
-
-    def snapshot(self) -> Snapshot:
-        """The picture as of now; the same object until something changes."""
-        with self._lock:
-            if self._snapshot is None:
-                self._snapshot = self._builder.build()
-            return self._snapshot
-
-    def pod_uid(self, key: str) -> str:
-        """uid of the pod ``namespace/name`` in the newest picture; empty where there is none."""
-        namespace, _, name = key.partition("/")
-        with self._lock:
-            return self._uids.get((namespace, name), "")
 
     def problems(self) -> dict[str, str]:
         """Objects that could not be read, ``Kind namespace/name``: why. Their last good state is used."""

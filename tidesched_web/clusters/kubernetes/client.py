@@ -30,6 +30,8 @@ TIMEOUT_SECONDS = 5.0
 FIELD_MANAGER = "tidesched"
 MERGE_PATCH = "application/merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"
+# Merges lists by their keys, so a condition is written without the others; for built-in kinds only.
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 _POOL_SIZE = 32
 _DISCOVERY_SECONDS = 300.0
 
@@ -45,11 +47,11 @@ class Unreachable(Exception):
 
 
 class ApiFailure(Exception):
-    """The server answered a read with an error."""
+    """The server answered a read with an error, and may ask for ``retry_after`` seconds of rest (0 = it does not)."""
 
-    def __init__(self, code: int, body: Json) -> None:
+    def __init__(self, code: int, body: Json, *, retry_after: float = 0.0) -> None:
         super().__init__(f"{code} {body.get('reason', '')}: {body.get('message', '')}")
-        self.code, self.body = code, body
+        self.code, self.body, self.retry_after = code, body, retry_after
 
 
 class KubernetesClient:
@@ -114,9 +116,9 @@ class KubernetesClient:
         Raises:
             ApiFailure: the server said no. Unreachable: it said nothing.
         """
-        code, body = self._request("GET", path, query=query)
+        code, body, rest = self._request("GET", path, query=query)
         if code != 200:
-            raise ApiFailure(code, body)
+            raise ApiFailure(code, body, retry_after=rest)
         return body
 
     def serves(self, group_version: str, resource: str) -> bool:
@@ -151,7 +153,7 @@ class KubernetesClient:
         response = self._send("GET", path, query, None, {}, timeout)
         try:
             if response.status != 200:
-                raise ApiFailure(response.status, _decode(response.data))
+                raise ApiFailure(response.status, _decode(response.data), retry_after=_rest(response))
             yield response
         finally:
             # What was not read is of no use: the connection is closed, not put back.
@@ -171,10 +173,12 @@ class KubernetesClient:
     ) -> Outcome:
         """One request, sent at most once; any answer and none is an :class:`Outcome`."""
         try:
-            code, answer = self._request(method, path, body, query=query, content_type=content_type, headers=headers)
+            code, answer, rest = self._request(
+                method, path, body, query=query, content_type=content_type, headers=headers
+            )
         except Unreachable as error:
-            return Outcome(OutcomeKind.UNREACHABLE, "Unreachable", str(error), maybe_done=error.maybe_done)
-        return from_status(code, answer)
+            return Outcome(OutcomeKind.UNREACHABLE, "Unreachable", str(error), maybe_done=error.maybe_done, away=True)
+        return from_status(code, answer, retry_after=rest)
 
     # -- transport ---------------------------------------------------------------------------------------------
 
@@ -187,7 +191,8 @@ class KubernetesClient:
         query: Mapping[str, Any] | None = None,
         content_type: str = "application/json",
         headers: Mapping[str, str] | None = None,
-    ) -> tuple[int, Json]:
+    ) -> tuple[int, Json, float]:
+        """Status code, body, and the seconds of rest that the server asks for."""
         sent = dict(headers or {})
         data = None
         if body is not None:
@@ -200,7 +205,7 @@ class KubernetesClient:
             raise Unreachable(f"{self.connection.url}: {error}", maybe_done=True) from error
         finally:
             response.release_conn()
-        return response.status, _decode(content)
+        return response.status, _decode(content), _rest(response)
 
     def _send(
         self,
@@ -242,6 +247,12 @@ class KubernetesClient:
             return {"authorization": f"Bearer {self.connection.token_file.token()}"}
         except BadConnection as error:
             raise Unreachable(str(error), maybe_done=False) from None
+
+
+def _rest(response: urllib3.BaseHTTPResponse) -> float:
+    """``Retry-After`` in seconds; Kubernetes never sends a date."""
+    text = response.headers.get("Retry-After", "")
+    return float(text) if text.isdigit() else 0.0
 
 
 def _decode(content: bytes) -> Json:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from tidesched_web.clusters.kubernetes.paths import EVENT, PRIORITY_CLASS, QUEUE
+from tidesched_web.clusters.kubernetes.paths import EVENT, POD_GROUP, PRIORITY_CLASS, QUEUE
 
 CARD_QUOTA = "volcano.sh/card.quota"
 SERVICE_TYPE = "tidesched.io/service-type"
@@ -15,6 +16,10 @@ NAMESPACES = "tidesched.io/namespaces"
 TENANT, PROJECT, BUSINESS_LINE = "tidesched.io/tenant", "tidesched.io/project", "tidesched.io/business-line"
 CARD_INDICES = "tidesched.io/card-indices"
 CARD_TYPE = "tidesched.io/card-type"
+# On a PodGroup that TideSched made: the workload that it stands for.
+MADE_FOR = "tidesched.io/made-for"
+SUBMITTED_AT = "tidesched.io/submitted-at"
+GROUP_NAME = "scheduling.k8s.io/group-name"
 
 Json = dict[str, Any]
 
@@ -95,9 +100,55 @@ def priority_class(
     return manifest
 
 
-def binding(name: str, namespace: str, *, uid: str, node: str, card: str, card_indices: tuple[int, ...]) -> Json:
+def pod_group(
+    namespace: str,
+    name: str,
+    *,
+    owner: tuple[str, str, str, str],
+    min_member: int,
+    queue: str,
+    priority_class: str,
+    cpu_milli: int,
+    memory_mib: int,
+    scalars: Mapping[str, int],
+    annotations: Mapping[str, str],
+    submitted: float,
+) -> Json:
+    """A PodGroup for server-side apply, of the pods of ``owner`` (apiVersion, kind, name, uid).
+
+    It keeps the place that its first pod had in the queue.
+    """
+    api_version, kind, owner_name, uid = owner
+    resources: Json = {}
+    if cpu_milli:
+        resources["cpu"] = f"{cpu_milli}m"
+    if memory_mib:
+        resources["memory"] = f"{memory_mib}Mi"
+    resources |= {resource: str(count) for resource, count in sorted(scalars.items())}
+    metadata: Json = {
+        "name": name,
+        "namespace": namespace,
+        "annotations": {SUBMITTED_AT: rfc3339(submitted), **annotations, MADE_FOR: f"{kind}/{owner_name}"},
+    }
+    if api_version and uid:
+        metadata["ownerReferences"] = [
+            {"apiVersion": api_version, "kind": kind, "name": owner_name, "uid": uid, "controller": True}
+        ]
+    spec: Json = {"minMember": min_member, "queue": queue}
+    if priority_class:
+        spec["priorityClassName"] = priority_class
+    if resources:
+        spec["minResources"] = resources
+    return {"apiVersion": POD_GROUP.group_version, "kind": POD_GROUP.name, "metadata": metadata, "spec": spec}
+
+
+def binding(
+    name: str, namespace: str, *, uid: str, node: str, card: str, card_indices: tuple[int, ...], group: str = ""
+) -> Json:
     """A Binding; its annotations become the pod's, its uid must be the pod's."""
     annotations = {}
+    if group:
+        annotations[GROUP_NAME] = group
     if card:
         annotations[CARD_TYPE] = card
     if card_indices:
@@ -134,14 +185,19 @@ def event(
     type_: str,
     reason: str,
     message: str,
+    first: float,
     now: float,
-    instance: str,
+    count: int,
 ) -> Json:
-    """A core/v1 Event about an object."""
+    """A core/v1 Event about an object, for server-side apply.
+
+    Its name says object and reason, so the next one of the same reason is the same Event, counted on.
+    """
+    mark = hashlib.sha256(f"{uid}/{reason}".encode()).hexdigest()[:16]
     return {
         "apiVersion": EVENT.group_version,
         "kind": EVENT.name,
-        "metadata": {"generateName": f"{name[:200]}.", "namespace": namespace},
+        "metadata": {"name": f"{name[:200]}.{mark}", "namespace": namespace},
         "involvedObject": {
             "kind": kind,
             "apiVersion": api_version,
@@ -152,11 +208,10 @@ def event(
         "type": type_,
         "reason": reason,
         "message": message[:1024],
-        "firstTimestamp": rfc3339(now),
+        "firstTimestamp": rfc3339(first),
         "lastTimestamp": rfc3339(now),
-        "eventTime": None,
-        "count": 1,
+        "count": count,
         "source": {"component": "tidesched"},
         "reportingComponent": "tidesched",
-        "reportingInstance": instance,
+        "reportingInstance": "tidesched",
     }

@@ -6,6 +6,9 @@ import enum
 from dataclasses import dataclass
 from typing import Any
 
+# Where a throttling server does not say how long it wants to rest.
+_REST_SECONDS = 1.0
+
 
 class OutcomeKind(enum.StrEnum):
     """The five answers that a caller has to tell apart."""
@@ -14,7 +17,7 @@ class OutcomeKind(enum.StrEnum):
     GONE = "gone"  # the object (with this uid) is not there any more
     CONFLICT = "conflict"  # it is there, but otherwise than expected: look again
     REFUSED = "refused"  # the cluster says no and will say it again (rights, rules, a disruption budget)
-    UNREACHABLE = "unreachable"  # no answer: it may have happened or not
+    UNREACHABLE = "unreachable"  # no answer, or none about the request itself: it may have happened or not
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,9 @@ class Outcome:
         reason: Kubernetes' own word (``NotFound``, ``Conflict``, ``TooManyRequests`` …) or the name of the failure.
         message: the sentence that came with it.
         maybe_done: only with UNREACHABLE: the request may have reached the server, so ask before repeating it.
+        away: only with UNREACHABLE: the server serves nobody for now (no connection, an expired token), so the next
+            request would end in the same way.
+        retry_after: only with UNREACHABLE: the server has too much to do and asks for so many seconds of rest; 0 = no.
         body: the object that came back, when one did.
     """
 
@@ -32,6 +38,8 @@ class Outcome:
     reason: str = ""
     message: str = ""
     maybe_done: bool = False
+    away: bool = False
+    retry_after: float = 0.0
     body: dict[str, Any] | None = None
 
     @property
@@ -39,8 +47,8 @@ class Outcome:
         return self.kind is OutcomeKind.DONE
 
 
-def from_status(code: int, body: dict[str, Any]) -> Outcome:
-    """Read an HTTP answer."""
+def from_status(code: int, body: dict[str, Any], *, retry_after: float = 0.0) -> Outcome:
+    """Read an HTTP answer; ``retry_after`` as its header says."""
     if 200 <= code < 300:
         return Outcome(OutcomeKind.DONE, body=body)
     reason, message = str(body.get("reason") or f"HTTP {code}"), str(body.get("message") or "")
@@ -50,13 +58,15 @@ def from_status(code: int, body: dict[str, Any]) -> Outcome:
         return Outcome(OutcomeKind.GONE, "Replaced", message)
     if code == 409:
         return Outcome(OutcomeKind.CONFLICT, reason, message)
-    if code == 429 and not is_budget(body):
-        return Outcome(OutcomeKind.UNREACHABLE, reason, message)  # throttled before anything was done
+    if code == 401:  # about the caller, not about the request: a token that has expired will be replaced
+        return Outcome(OutcomeKind.UNREACHABLE, reason, message, away=True)
+    if code == 429 and not is_budget(body):  # throttled before anything was done
+        return Outcome(OutcomeKind.UNREACHABLE, reason, message, retry_after=retry_after or _REST_SECONDS)
     if code >= 500:
         # A pod with several disruption budgets is answered with 500, and will be again.
-        if "PodDisruptionBudget" in message:
+        if "more than one PodDisruptionBudget" in message:
             return Outcome(OutcomeKind.REFUSED, reason, message)
-        return Outcome(OutcomeKind.UNREACHABLE, reason, message, maybe_done=True)
+        return Outcome(OutcomeKind.UNREACHABLE, reason, message, maybe_done=True, away=code == 503)
     return Outcome(OutcomeKind.REFUSED, reason, message)
 
 

@@ -34,3 +34,8 @@ def signature(kind: str, obj: Json) -> object:
         case _:
             # A priority class has no spec; the controllers' objects count by what they want.
             return (metadata["uid"], str(spec), obj.get("value"))
+
+
+def has_state(mark: object) -> bool:
+    """Whether the queue of this signature is open, closing or closed as far as its status says."""
+    return isinstance(mark, tuple) and bool(mark[1])

@@ -6,13 +6,20 @@ Answers are :class:`~tidesched_web.clusters.kubernetes.outcomes.Outcome` values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tidesched_web.clusters.kubernetes import manifests
-from tidesched_web.clusters.kubernetes.client import APPLY_PATCH, FIELD_MANAGER, MERGE_PATCH, KubernetesClient
-from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
+from tidesched_web.clusters.kubernetes.client import (
+    APPLY_PATCH,
+    FIELD_MANAGER,
+    MERGE_PATCH,
+    STRATEGIC_PATCH,
+    ApiFailure,
+    KubernetesClient,
+    Unreachable,
+)
+from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind, from_status
 from tidesched_web.clusters.kubernetes.paths import (
     COMMAND,
     EVENT,
@@ -22,8 +29,6 @@ from tidesched_web.clusters.kubernetes.paths import (
     QUEUE,
     Kind,
 )
-
-PARALLEL_WRITES = 8
 
 Json = dict[str, Any]
 
@@ -48,9 +53,13 @@ class ClusterWrites:
         node: str,
         card: str = "",
         card_indices: tuple[int, ...] = (),
+        group: str = "",
     ) -> Outcome:
-        """Bind the pod with ``uid`` to ``node``; DONE too where it is bound there already."""
-        body = manifests.binding(name, namespace, uid=uid, node=node, card=card, card_indices=card_indices)
+        """Bind the pod with ``uid`` to ``node``; DONE too where it is bound there already.
+
+        ``group``: the PodGroup of a pod that does not name its own.
+        """
+        body = manifests.binding(name, namespace, uid=uid, node=node, card=card, card_indices=card_indices, group=group)
         outcome = self._send("POST", POD.path(namespace, name, "binding"), body)
         if outcome.kind is not OutcomeKind.CONFLICT:
             return outcome
@@ -68,6 +77,25 @@ class ClusterWrites:
         query = {"dryRun": "All"} if dry_run else None
         body = manifests.eviction(name, namespace, uid=uid)
         return self._send("POST", POD.path(namespace, name, "eviction"), body, query=query)
+
+    def announce_disruption(self, namespace: str, name: str, *, uid: str, message: str, now: float) -> Outcome:
+        """Say in the pod's status that it is to go, and for whom, before it is evicted.
+
+        Whoever sees the pod end then knows that it did not fail. The Eviction API of a newer server overwrites reason
+        and message with its own.
+        """
+        condition = {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "PreemptionByScheduler",
+            "message": message[:1024],
+            "lastTransitionTime": manifests.rfc3339(now),
+        }
+        return self._patch_pod_status(namespace, name, uid, {"conditions": [condition]})
+
+    def nominate_node(self, namespace: str, name: str, *, uid: str, node: str) -> Outcome:
+        """Say on which node the pod's place is being made; an empty ``node`` takes that back."""
+        return self._patch_pod_status(namespace, name, uid, {"nominatedNodeName": node or None})
 
     def delete_pod(self, namespace: str, name: str, *, uid: str) -> Outcome:
         """Delete the pod with ``uid`` with its grace; no disruption budget is asked."""
@@ -97,39 +125,46 @@ class ClusterWrites:
         status: Json = {"phase": phase, "conditions": [dict(line) for line in conditions], **(counts or {})}
         return self._patch_status(POD_GROUP, namespace, name, {"metadata": {"uid": uid}, "status": status})
 
-    def create_podgroup(self, manifest: Json) -> Outcome:
-        """Make a PodGroup for pods that came without one; DONE too where it is there."""
-        namespace = manifest["metadata"]["namespace"]
-        outcome = self._send("POST", POD_GROUP.path(namespace), manifest, query={"fieldManager": FIELD_MANAGER})
-        if outcome.reason == "AlreadyExists":
-            return Outcome(OutcomeKind.DONE, outcome.reason, outcome.message)
-        return outcome
+    def apply_podgroup(self, manifest: Json) -> Outcome:
+        """Make the PodGroup of pods that came without one, or bring ours up to date.
+
+        Not forced: a PodGroup that somebody else keeps (Volcano's controllers, a person) stays theirs.
+        """
+        return self._apply(POD_GROUP, manifest)
+
+    def delete_podgroup(self, namespace: str, name: str, *, uid: str) -> Outcome:
+        """Delete the PodGroup with ``uid``: its workload was scaled to nothing."""
+        return self._send("DELETE", POD_GROUP.path(namespace, name), manifests.delete_options(uid))
 
     # -- queues and priority classes ---------------------------------------------------------------------------
 
-    def apply_queue(self, manifest: Json, *, dry_run: bool = False) -> Outcome:
-        """Server-side apply: the fields of ``manifest`` become TideSched's, all others are left alone."""
-        return self._apply(QUEUE, manifest, dry_run=dry_run)
+    def apply_queue(self, manifest: Json, *, dry_run: bool = False, force: bool = False) -> Outcome:
+        """Server-side apply: the fields of ``manifest`` become TideSched's, all others are left alone.
 
-    def apply_priority_class(self, manifest: Json, *, dry_run: bool = False) -> Outcome:
+        A field that another manager has set otherwise is a CONFLICT, unless ``force`` takes it.
+        """
+        return self._apply(QUEUE, manifest, dry_run=dry_run, force=force)
+
+    def apply_priority_class(self, manifest: Json, *, dry_run: bool = False, force: bool = False) -> Outcome:
         """As :meth:`apply_queue`; another value of a live class is REFUSED: it has to be replaced."""
-        return self._apply(PRIORITY_CLASS, manifest, dry_run=dry_run)
+        return self._apply(PRIORITY_CLASS, manifest, dry_run=dry_run, force=force)
 
-    def patch_queue_status(self, name: str, status: Mapping[str, Any]) -> Outcome:
-        """Merge ``status`` into the queue's (state, allocated, counts of gangs)."""
-        return self._patch_status(QUEUE, "", name, {"status": dict(status)})
+    def patch_queue_status(self, name: str, status: Mapping[str, Any], *, version: int | None = None) -> Outcome:
+        """Merge ``status`` into the queue's (state, allocated, counts of gangs), if it still is of ``version``."""
+        guard: Json = {} if version is None else {"metadata": {"resourceVersion": str(version)}}
+        return self._patch_status(QUEUE, "", name, {**guard, "status": dict(status)})
 
-    def close_queue(self, name: str, *, drained: bool) -> Outcome:
+    def close_queue(self, name: str, *, drained: bool, by_command: bool = True) -> Outcome:
         """Let a queue take nobody in any more.
 
-        Where Volcano's controllers run they are asked by a Command; elsewhere the state is written: ``Closing``, and
-        ``Closed`` once it is ``drained``.
+        Where Volcano runs (``by_command``, and it knows Commands) it is asked; where TideSched is the scheduler, it
+        writes the state itself: ``Closing``, and ``Closed`` once the queue is ``drained``.
         """
-        return self._command_or_state(name, "CloseQueue", "Closed" if drained else "Closing")
+        return self._command_or_state(name, "CloseQueue", "Closed" if drained else "Closing", by_command)
 
-    def open_queue(self, name: str) -> Outcome:
-        """Let a closed queue take gangs in again."""
-        return self._command_or_state(name, "OpenQueue", "Open")
+    def open_queue(self, name: str, *, by_command: bool = True) -> Outcome:
+        """Let a closed queue take gangs in again; as :meth:`close_queue`."""
+        return self._command_or_state(name, "OpenQueue", "Open", by_command)
 
     def delete_queue(self, name: str, *, uid: str) -> Outcome:
         """Delete the queue with ``uid``; the caller has seen that it is closed and empty."""
@@ -149,7 +184,7 @@ class ClusterWrites:
 
     # -- events ------------------------------------------------------------------------------------------------
 
-    def create_event(
+    def write_event(
         self,
         *,
         kind: str,
@@ -160,8 +195,10 @@ class ClusterWrites:
         reason: str,
         message: str,
         now: float,
+        first: float | None = None,
+        count: int = 1,
     ) -> Outcome:
-        """Write an Event about a Pod or PodGroup."""
+        """Write an Event about a Pod or PodGroup, or the next one of the same object and reason over it."""
         api_version = {"Pod": POD, "PodGroup": POD_GROUP}[kind].group_version
         body = manifests.event(
             kind=kind,
@@ -172,27 +209,40 @@ class ClusterWrites:
             type_=type_,
             reason=reason,
             message=message,
+            first=now if first is None else first,
             now=now,
-            instance=self._session or "tidesched",
+            count=count,
         )
-        return self._send("POST", EVENT.path(namespace), body)
+        return self._apply(EVENT, body, force=True)
 
     # -- steps -------------------------------------------------------------------------------------------------
 
-    def _apply(self, kind: Kind, manifest: Json, *, dry_run: bool) -> Outcome:
-        query = {"fieldManager": FIELD_MANAGER, "force": "true"} | ({"dryRun": "All"} if dry_run else {})
-        path = kind.path(name=manifest["metadata"]["name"])
+    def _apply(self, kind: Kind, manifest: Json, *, dry_run: bool = False, force: bool = False) -> Outcome:
+        query = {"fieldManager": FIELD_MANAGER}
+        query |= ({"force": "true"} if force else {}) | ({"dryRun": "All"} if dry_run else {})
+        metadata = manifest["metadata"]
+        path = kind.path(metadata.get("namespace", ""), metadata["name"])
         return self._send("PATCH", path, manifest, query=query, content_type=APPLY_PATCH)
 
     def _patch_status(self, kind: Kind, namespace: str, name: str, patch: Json) -> Outcome:
         """By the status subresource where the kind has one, else with the object (Volcano's PodGroup has none)."""
-        subresource = "status" if self._client.serves(kind.group_version, f"{kind.plural}/status") else ""
-        path = kind.path(namespace, name, subresource)
+        try:
+            apart = self._client.serves(kind.group_version, f"{kind.plural}/status")
+        except Unreachable as error:
+            return Outcome(OutcomeKind.UNREACHABLE, "Unreachable", str(error), away=True)
+        except ApiFailure as error:
+            return from_status(error.code, error.body, retry_after=error.retry_after)
+        path = kind.path(namespace, name, "status" if apart else "")
         query = {"fieldManager": FIELD_MANAGER}
         return self._send("PATCH", path, patch, query=query, content_type=MERGE_PATCH)
 
-    def _command_or_state(self, name: str, action: str, state: str) -> Outcome:
-        if not self._client.serves(COMMAND.group_version, COMMAND.plural):
+    def _patch_pod_status(self, namespace: str, name: str, uid: str, status: Json) -> Outcome:
+        path, body = POD.path(namespace, name, "status"), {"metadata": {"uid": uid}, "status": status}
+        query = {"fieldManager": FIELD_MANAGER}
+        return self._send("PATCH", path, body, query=query, content_type=STRATEGIC_PATCH)
+
+    def _command_or_state(self, name: str, action: str, state: str, by_command: bool) -> Outcome:
+        if not (by_command and self._client.serves(COMMAND.group_version, COMMAND.plural)):
             return self.patch_queue_status(name, {"state": state})
         found = self.get_queue(name)
         if found.body is None:
@@ -207,11 +257,19 @@ class ClusterWrites:
         body = {
             "apiVersion": COMMAND.group_version,
             "kind": COMMAND.name,
-            "metadata": {"generateName": f"{name}-", "namespace": "default", "ownerReferences": [owner]},
+            # One name: while Volcano has not taken a Command yet, asking again adds no second one.
+            "metadata": {
+                "name": f"tidesched-{action.lower()}-{name}",
+                "namespace": "default",
+                "ownerReferences": [owner],
+            },
             "target": owner,
             "action": action,
         }
-        return self._send("POST", COMMAND.path("default"), body)
+        outcome = self._send("POST", COMMAND.path("default"), body)
+        if outcome.reason == "AlreadyExists":
+            return Outcome(OutcomeKind.DONE, outcome.reason, outcome.message)
+        return outcome
 
     def _send(
         self,
@@ -223,9 +281,3 @@ class ClusterWrites:
         content_type: str = "application/json",
     ) -> Outcome:
         return self._client.send(method, path, body, query=query, content_type=content_type, headers=self._headers)
-
-
-def run_all(calls: Iterable[Callable[[], Outcome]], *, parallel: int = PARALLEL_WRITES) -> list[Outcome]:
-    """Make the calls, at most ``parallel`` at a time; the outcomes in the order of the calls."""
-    with ThreadPoolExecutor(max_workers=parallel, thread_name_prefix="write") as pool:
-        return list(pool.map(lambda call: call(), calls))

@@ -1,7 +1,8 @@
 """Push intent to the cluster: Queue and PriorityClass objects, by server-side apply.
 
-No transaction is open while the cluster is asked. The answer is written only where the row is still of the version
-that was pushed; a newer one stays pending and goes with the next push.
+What is there is read first, and only what differs is written (``push_object``), some objects at a time. No transaction
+is open while the cluster is asked. The answer is written only where the row is still of the version that was pushed; a
+newer one stays pending and goes with the next push.
 
 What a queue is told is its **effective** quota: the base as people set it, with the layers of the tide plans that are
 open now. It is worked out anew at each push from the clock alone, so a tick that was missed is made good by the next.
@@ -9,32 +10,46 @@ open now. It is worked out anew at each push from the clock alone, so a tick tha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 
-from django.db.models import Q
-from django.utils import timezone
+from django.db.models import F, Q
 
 from tidesched_web.clusters.connection_selectors import reached_clusters
-from tidesched_web.clusters.kubernetes import manifests
-from tidesched_web.clusters.kubernetes.client import KubernetesClient
+from tidesched_web.clusters.kubernetes.client import ApiFailure, Json, KubernetesClient, Unreachable
 from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
+from tidesched_web.clusters.kubernetes.paths import COMMAND, PRIORITY_CLASS, QUEUE, Kind
+from tidesched_web.clusters.kubernetes.pressure import run_all
 from tidesched_web.clusters.kubernetes.writes import ClusterWrites
 from tidesched_web.clusters.models import Cluster, ClusterMode
-from tidesched_web.common import live
+from tidesched_web.quota.manifest import class_manifest, queue_manifest
 from tidesched_web.quota.models import PriorityClass, Queue, QueueState, SyncState
-from tidesched_web.quota.selectors import card_quota_of, queue_grants, with_card_quota
-from tidesched_web.quota.tide_selectors import beyond_base, clusters_with_tide, effective_now, tide_due
+from tidesched_web.quota.selectors import queue_grants, with_card_quota
+from tidesched_web.quota.services.drift_push import asked_again
+from tidesched_web.quota.services.push_marks import Pushed, mark_away, mark_pushed
+from tidesched_web.quota.services.push_object import Aim, bring
+from tidesched_web.quota.tide_selectors import clusters_with_tide, effective_now, tide_due
 
 # Closed as far as people are concerned, and not yet empty: looked at again until it is.
 DRAINS = Q(state=QueueState.CLOSED, live_state=QueueState.CLOSING)
+PARALLEL_PUSHES = 12
+# So many objects are sent before what came of them is written.
+BATCH = 500
+# More than so many are read with one list, fewer one by one.
+_READ_SINGLY = 8
+_PAGE = 500
 
 
 @dataclass
 class PushReport:
-    """What came of a push. ``unreachable`` holds the failure that ended it early; the rest stays pending."""
+    """What came of a push: ``pushed`` are as they should be, ``written`` of these had to be written.
+
+    ``unreachable`` holds the failure that ended it early; the rest stays pending.
+    """
 
     pushed: int = 0
+    written: int = 0
     refused: dict[str, str] = field(default_factory=dict)
     unreachable: str = ""
 
@@ -45,39 +60,40 @@ def push_cluster(
     everything: bool = False,
     queues_named: Collection[str] | None = None,
     classes_named: Collection[str] | None = None,
+    client: KubernetesClient | None = None,
 ) -> PushReport:
-    """Push what is not in step, or all of it: applying an object that is as it should be changes nothing.
+    """Push what is not in step, or look at all of it; an object that is as it should be is not written.
 
     With names, nothing but those is looked at.
     """
     report = PushReport()
     if cluster.mode == ClusterMode.OBSERVE or cluster.disconnected_at is not None:
         return report
-    client = KubernetesClient.for_cluster(cluster)
-    try:
-        writes = ClusterWrites(client)
-        classes = PriorityClass.objects.filter(cluster=cluster).order_by("name")
-        queues = (
-            with_card_quota(Queue.objects.filter(cluster=cluster))
-            .select_related("tenant", "project", "business_line")
-            .annotate(granted=queue_grants())
+    classes = PriorityClass.objects.filter(cluster=cluster).order_by("name")
+    queues = (
+        with_card_quota(Queue.objects.filter(cluster=cluster))
+        .select_related("tenant", "project", "business_line")
+        .annotate(granted=queue_grants())
+        .order_by("name")
+    )
+    if not everything:
+        # What was changed by hand waits for a person, or for an edit of its own.
+        settled = Q(sync_state=SyncState.IN_STEP) | (
+            Q(sync_state=SyncState.DRIFTED) & Q(pushed_version__gte=F("version"))
         )
-        if not everything:
-            classes = classes.exclude(sync_state=SyncState.IN_STEP)
-            queues = queues.filter(~Q(sync_state=SyncState.IN_STEP) | Q(pk__in=tide_due(cluster)) | DRAINS)
-        if queues_named is not None or classes_named is not None:
-            classes = classes.filter(name__in=classes_named or ())
-            queues = queues.filter(name__in=queues_named or ())
-        for priority_class in classes:
-            if not _push_class(writes, priority_class, report):
-                return report
-        waiting = list(queues.order_by("name"))
-        effective = effective_now(cluster, waiting)
-        for queue in waiting:
-            if not _push_queue(writes, queue, effective[queue.pk], report):
-                return report
-    finally:
-        client.close()
+        classes = classes.exclude(settled)
+        queues = queues.filter(~settled | Q(pk__in=tide_due(cluster)) | DRAINS)
+    if queues_named is not None or classes_named is not None:
+        classes = classes.filter(name__in=classes_named or ())
+        queues = queues.filter(name__in=queues_named or ())
+    chosen_classes, chosen_queues = list(classes), list(queues)
+    if chosen_classes or chosen_queues:
+        used = client or KubernetesClient.for_cluster(cluster)
+        try:
+            _Push(cluster, used, report).run(chosen_classes, chosen_queues)
+        finally:
+            if client is None:
+                used.close()
     return report
 
 
@@ -91,95 +107,91 @@ def push_pending() -> dict[str, PushReport]:
     return {cluster.slug: push_cluster(cluster=cluster) for cluster in clusters if cluster in waiting | turned}
 
 
-def queue_manifest(queue: Queue, card_quota: Mapping[str, int] | None = None) -> dict[str, object]:
-    """What a queue becomes in its cluster; ``queue`` has ``with_card_quota`` and ``granted``.
+class _Push:
+    """One push to one cluster: classes first, since queues may speak of them."""
 
-    ``card_quota``: what the tide plans make of its own one.
-    """
-    return manifests.queue(
-        queue.name,
-        service_type=queue.service_type,
-        weight=queue.weight,
-        priority=queue.priority,
-        reclaimable=queue.reclaimable,
-        card_quota=card_quota_of(queue) if card_quota is None else card_quota,
-        cpu_milli=queue.cpu_milli,
-        memory_mib=queue.memory_mib,
-        parent=queue.parent,
-        deserved=queue.deserved,
-        guarantee=queue.guarantee,
-        namespaces=queue.granted,  # type: ignore[attr-defined]
-        labels={
-            manifests.TENANT: queue.tenant.slug if queue.tenant else "",
-            manifests.PROJECT: queue.project.slug if queue.project else "",
-            manifests.BUSINESS_LINE: queue.business_line.slug if queue.business_line else "",
-        },
-    )
+    def __init__(self, cluster: Cluster, client: KubernetesClient, report: PushReport) -> None:
+        self.cluster, self.client, self.report = cluster, client, report
+        self.writes = ClusterWrites(client)
 
+    def run(self, classes: Sequence[PriorityClass], queues: Sequence[Queue]) -> None:
+        forced = asked_again(self.cluster)
+        steps: list[tuple[Kind, Sequence[PriorityClass] | Sequence[Queue], Callable[[], list[Pushed]]]] = [
+            (PRIORITY_CLASS, classes, lambda: [self._class(row, forced) for row in classes]),
+            (QUEUE, queues, lambda: self._queues(queues, forced)),
+        ]
+        for kind, rows, make in steps:
+            if not rows:
+                continue
+            try:
+                pushed = make()
+                live = self._read(kind, [row.name for row in rows])
+            except (ApiFailure, Unreachable) as error:
+                self.report.unreachable = str(error)
+                mark_away(rows, str(error))
+                return
+            for start in range(0, len(pushed), BATCH):
+                self._send(pushed[start : start + BATCH], live)
+                if self.report.unreachable:
+                    mark_away([one.row for one in pushed[start + BATCH :]], self.report.unreachable)
+                    return
 
-def _push_class(writes: ClusterWrites, row: PriorityClass, report: PushReport) -> bool:
-    manifest = manifests.priority_class(
-        row.name,
-        value=row.value,
-        global_default=row.global_default,
-        preemption_policy=row.preemption_policy,
-        description=row.description,
-    )
-    outcome = writes.apply_priority_class(manifest)
-    state = _note(report, f"PriorityClass {row.name}", outcome)
-    changes: dict[str, object] = {"sync_state": state, "sync_error": "" if outcome.done else outcome.message}
-    if outcome.done:
-        changes["pushed_version"] = row.version
-    PriorityClass.objects.filter(pk=row.pk, version=row.version).update(**changes)
-    return outcome.kind is not OutcomeKind.UNREACHABLE
+    def _class(self, row: PriorityClass, forced: Collection[tuple[str, str]]) -> Pushed:
+        return Pushed(row, Aim(class_manifest(row), forced=(PRIORITY_CLASS.name, row.name) in forced))
 
+    def _queues(self, rows: Sequence[Queue], forced: Collection[tuple[str, str]]) -> list[Pushed]:
+        # In mode schedule nobody but TideSched keeps a queue's state, even where Volcano's kinds are installed.
+        runs = self.cluster.mode == ClusterMode.QUOTA and self.client.serves(COMMAND.group_version, COMMAND.plural)
+        effective = effective_now(self.cluster, list(rows))
+        return [
+            Pushed(
+                row,
+                Aim(
+                    queue_manifest(row, effective[row.pk]),
+                    forced=(QUEUE.name, row.name) in forced,
+                    wants_open=row.state == QueueState.OPEN,
+                    by_command=runs,
+                ),
+                effective[row.pk],
+            )
+            for row in rows
+        ]
 
-def _push_queue(writes: ClusterWrites, row: Queue, card_quota: Mapping[str, int], report: PushReport) -> bool:
-    outcome = _with_state(writes, row, writes.apply_queue(queue_manifest(row, card_quota)))
-    state = _note(report, f"Queue {row.name}", outcome)
-    changes: dict[str, object] = {"sync_state": state, "sync_error": "" if outcome.done else outcome.message}
-    if outcome.done:
-        status = (outcome.body or {}).get("status") or {}
-        changes |= {
-            "pushed_version": row.version,
-            "pushed_at": timezone.now(),
-            "live_state": status.get("state") or QueueState.OPEN,
-            "tide": beyond_base(card_quota_of(row), card_quota),
-        }
-    if Queue.objects.filter(pk=row.pk, version=row.version).update(**changes) and state != row.sync_state:
-        live.publish("queues", row.pk, row.version, cluster_id=row.cluster_id)
-    return outcome.kind is not OutcomeKind.UNREACHABLE
+    def _read(self, kind: Kind, names: Sequence[str]) -> dict[str, Json]:
+        """The live objects of these names.
 
+        Raises:
+            ApiFailure, Unreachable: they are not known, so nothing is written.
+        """
+        if len(names) <= _READ_SINGLY:
+            paths = [kind.path(name=name) for name in names]
+            outcomes = run_all([partial(self.client.send, "GET", path) for path in paths])
+            for outcome in outcomes:
+                if outcome.kind not in (OutcomeKind.DONE, OutcomeKind.GONE):
+                    raise Unreachable(f"{outcome.reason}: {outcome.message}", maybe_done=False)
+            return {outcome.body["metadata"]["name"]: outcome.body for outcome in outcomes if outcome.body}
+        wanted, found = set(names), dict[str, Json]()
+        query: dict[str, object] = {"limit": _PAGE}
+        while True:
+            page = self.client.get(kind.path(), query)
+            found |= {one["metadata"]["name"]: one for one in page["items"] if one["metadata"]["name"] in wanted}
+            if not page["metadata"].get("continue"):
+                return found
+            query["continue"] = page["metadata"]["continue"]
 
-def _with_state(writes: ClusterWrites, row: Queue, applied: Outcome) -> Outcome:
-    """Close or open the applied queue where it stands otherwise than it should; a closed one drains first."""
-    if not applied.done:
-        return applied
-    body = applied.body or {}
-    status = body.get("status") or {}
-    live = status.get("state") or QueueState.OPEN
-    drained = not any(status.get(count) for count in ("pending", "inqueue", "running", "unknown"))
-    wanted = row.state == QueueState.OPEN
-    if wanted and live in (QueueState.CLOSING, QueueState.CLOSED):
-        outcome, state = writes.open_queue(row.name), QueueState.OPEN
-    elif not wanted and (
-        live not in (QueueState.CLOSING, QueueState.CLOSED) or (live == QueueState.CLOSING and drained)
-    ):
-        outcome = writes.close_queue(row.name, drained=drained)
-        state = QueueState.CLOSED if drained else QueueState.CLOSING
-    else:
-        return applied
-    if not outcome.done:
-        return outcome
-    return replace(applied, body={**body, "status": {**status, "state": state}})
+    def _send(self, batch: Sequence[Pushed], live: Mapping[str, Json]) -> None:
+        calls = [partial(bring, self.writes, one.aim, live.get(one.row.name)) for one in batch]
+        outcomes = run_all(calls, parallel=PARALLEL_PUSHES)
+        for one, outcome in zip(batch, outcomes, strict=True):
+            one.outcome = outcome
+            self._count(one, outcome)
+        mark_pushed(self.cluster, batch)
 
-
-def _note(report: PushReport, what: str, outcome: Outcome) -> SyncState:
-    if outcome.done:
-        report.pushed += 1
-        return SyncState.IN_STEP
-    if outcome.kind is OutcomeKind.UNREACHABLE:
-        report.unreachable = outcome.message or outcome.reason
-        return SyncState.PENDING
-    report.refused[what] = f"{outcome.reason}: {outcome.message}"
-    return SyncState.FAILED
+    def _count(self, one: Pushed, outcome: Outcome) -> None:
+        if outcome.done:
+            self.report.pushed += 1
+            self.report.written += outcome.reason != "Unchanged"
+        elif outcome.kind is OutcomeKind.UNREACHABLE:
+            self.report.unreachable = self.report.unreachable or outcome.message or outcome.reason
+        else:
+            self.report.refused[f"{one.kind} {one.row.name}"] = f"{outcome.reason}: {outcome.message}"

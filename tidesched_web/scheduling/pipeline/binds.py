@@ -77,6 +77,7 @@ def _call(draft: Draft, route: Route) -> Callable[[], Answer]:
         node=draft.node,
         card=draft.detail.get("card", ""),
         card_indices=tuple(draft.detail.get("card_indices", ())),
+        group=draft.detail.get("group", ""),
     )
 
 

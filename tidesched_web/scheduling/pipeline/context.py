@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,13 +18,19 @@ from tidesched_web.engine.model import BadInput, Policy
 from tidesched_web.scheduling.models import AlertSeverity
 from tidesched_web.scheduling.pipeline import alerts
 from tidesched_web.scheduling.pipeline.assumed import Assumed
+from tidesched_web.scheduling.pipeline.events import EventBook
 from tidesched_web.scheduling.pipeline.inputs import InputWriter
 from tidesched_web.scheduling.pipeline.inventory import Inventory
 from tidesched_web.scheduling.pipeline.lease import Lease
+from tidesched_web.scheduling.pipeline.nominations import NominationBook
+from tidesched_web.scheduling.pipeline.podgroups import PodGroupBook
 from tidesched_web.scheduling.pipeline.reclaims import QueueOwner, queue_owners
-from tidesched_web.scheduling.pipeline.statuses import EventBook, QueueStatusBook
+from tidesched_web.scheduling.pipeline.statuses import QueueStatusBook
 from tidesched_web.scheduling.pipeline.usage import UsageRecorder
 from tidesched_web.workloads.services import GangRecorder
+
+if TYPE_CHECKING:
+    from tidesched_web.scheduling.pipeline.observed import Observer
 
 OWNERS_SECONDS = 5.0
 # Open pages are told at most twice a second what to fetch again.
@@ -37,8 +44,17 @@ class NoPolicy(RuntimeError):
 class ClusterContext:
     """Everything that is warm for one cluster. Belongs to the one session thread of that cluster."""
 
-    def __init__(self, cluster: Cluster, lease: Lease, client: KubernetesClient, cache: ClusterCache) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        lease: Lease,
+        client: KubernetesClient,
+        cache: ClusterCache,
+        *,
+        observer: Observer | None = None,
+    ) -> None:
         self.cluster_id = cluster.pk
+        self.observer = observer
         self.lease = lease
         self.client = client
         self.cache = cache
@@ -51,6 +67,8 @@ class ClusterContext:
         self.inputs = InputWriter(cluster_id=cluster.pk)
         self.events = EventBook(cluster_id=cluster.pk)
         self.queue_statuses = QueueStatusBook()
+        self.pod_groups = PodGroupBook()
+        self.nominations = NominationBook()
         self.foreign_holder = ""
         self._policies: dict[int, Policy] = {}
         self._to_announce: dict[str, int] = {}

@@ -29,6 +29,7 @@ class EvictionReport(msgspec.Struct):
     open: int = 0
     cancelled_reclaims: int = 0
     partial_reclaims: int = 0
+    cancelled: set[int] = set()
 
 
 def units(drafts: Sequence[Draft]) -> list[list[Draft]]:
@@ -52,6 +53,7 @@ def send(groups: Sequence[list[Draft]], route: Route) -> EvictionReport:
         route.begin(drafts)
         answers = route.send([_call(draft, route, dry_run=True) for draft in drafts])
         failpoints.reach("evict.dry_run_done")
+        route.require_server()
         rehearsed = dict(zip((draft.id for draft in drafts), answers, strict=True))
         passed = []
         for group in batch:
@@ -59,6 +61,7 @@ def send(groups: Sequence[list[Draft]], route: Route) -> EvictionReport:
             if refused:
                 _cancel(group, refused[0], rehearsed[refused[0].id], route)
                 report.cancelled_reclaims += 1
+                report.cancelled |= {draft.reclaim_id for draft in group if draft.reclaim_id is not None}
                 report.failed += len(group)
             else:
                 passed.append(group)
@@ -69,6 +72,14 @@ def send(groups: Sequence[list[Draft]], route: Route) -> EvictionReport:
 def _call(draft: Draft, route: Route, *, dry_run: bool) -> Callable[[], Answer]:
     namespace, name = split_name(draft.target)
     return lambda: route.writes.evict_pod(namespace, name, uid=draft.uid, dry_run=dry_run)
+
+
+def _announce(draft: Draft, route: Route) -> Callable[[], Answer]:
+    namespace, name = split_name(draft.target)
+    message = f"TideSched: {draft.detail.get('action', 'evict')} for {draft.detail.get('reclaimer') or 'others'}"
+    return lambda: route.writes.announce_disruption(
+        namespace, name, uid=draft.uid, message=message, now=route.now.timestamp()
+    )
 
 
 def _passes(answer: Answer) -> bool:
@@ -98,6 +109,9 @@ def _evict(groups: Sequence[list[Draft]], route: Route, report: EvictionReport) 
         return
     route.require()  # somebody may have pressed the pause switch during the dry run
     reclaims.begin({draft.reclaim_id for draft in drafts if draft.reclaim_id is not None})
+    # Best effort: whoever sees a pod end then knows why. What cannot be said must not keep anybody from leaving.
+    route.send([_announce(draft, route) for draft in drafts])
+    route.require_server()
     answers = route.send([_call(draft, route, dry_run=False) for draft in drafts], between="evict.between_members")
     failpoints.reach("evict.sent")
     outcomes = [_outcome(draft, answer) for draft, answer in zip(drafts, answers, strict=True)]

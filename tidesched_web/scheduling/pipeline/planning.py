@@ -8,9 +8,11 @@ from typing import Any
 
 import msgspec
 
-from tidesched_web.engine.model import Bind, Event, GangCondition, GangOutcome, Pod, PodGroup, Result, Snapshot
+from tidesched_web.clusters.kubernetes.manifests import GROUP_NAME
+from tidesched_web.engine.model import Bind, GangCondition, GangOutcome, Pod, PodGroup, Result, Snapshot
 from tidesched_web.scheduling.models import DecisionKind
 from tidesched_web.scheduling.pipeline.decisions import Draft
+from tidesched_web.scheduling.pipeline.events import Counted
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -26,8 +28,8 @@ class Plan(msgspec.Struct, frozen=True):
             yield from part
 
 
-def make(result: Result, snapshot: Snapshot, *, new_events: Iterable[Event]) -> Plan:
-    """Turn a result into drafts. ``new_events``: those of the result that the cluster has not been told yet."""
+def make(result: Result, snapshot: Snapshot, *, new_events: Iterable[Counted]) -> Plan:
+    """Turn a result into drafts. ``new_events``: those that the cluster has not been told yet."""
     pods = {pod.key: pod for pod in snapshot.pods}
     groups = {group.key: group for group in snapshot.pod_groups}
     return Plan(
@@ -112,6 +114,7 @@ def _binds(binds: Sequence[Bind], pods: dict[str, Pod], groups: dict[str, PodGro
                 detail={
                     "card": bind.card,
                     "card_indices": list(bind.card_indices),
+                    "group": "" if GROUP_NAME in pod.annotations or not pod.owner else pod.group,
                     # How many of this gang's binds must succeed for it to stand; 0 = it stands already.
                     "required": max(0, min(minimum - there[pod.group_key], decided[pod.group_key])),
                 },
@@ -142,13 +145,24 @@ def status_draft(outcome: GangOutcome, group: PodGroup) -> Draft:
     )
 
 
-def _event(event: Event, pods: dict[str, Pod], groups: dict[str, PodGroup]) -> Draft:
+def _event(counted: Counted, pods: dict[str, Pod], groups: dict[str, PodGroup]) -> Draft:
+    event = counted.event
     about: Any = pods.get(event.name) if event.kind == "Pod" else groups.get(event.name)
     gang = about.group_key if isinstance(about, Pod) else event.name
+    detail = {
+        "kind": event.kind,
+        "type": event.type,
+        "reason": event.reason,
+        "message": event.message,
+        "count": counted.count,
+        "first": counted.first,
+    }
+    if counted.reclaim is not None:
+        detail["reclaim"] = counted.reclaim
     return Draft(
         kind=DecisionKind.EVENT,
         gang=gang,
         target=event.name,
         uid=about.uid if about is not None else "",
-        detail={"kind": event.kind, "type": event.type, "reason": event.reason, "message": event.message},
+        detail=detail,
     )

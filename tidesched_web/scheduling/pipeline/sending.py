@@ -1,6 +1,7 @@
 """Sending decisions in batches: the lease is checked before each batch and before each single request.
 
 What a batch did is marked right after it. A write without an answer stays *sending*: the next session asks the cluster.
+Where the server serves nobody, or asks for rest for too long, the session ends there in the same way.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from collections.abc import Callable, Sequence
 import msgspec
 from django.db import transaction
 
+from tidesched_web.clusters.kubernetes.client import Unreachable
 from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer
 from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
-from tidesched_web.clusters.kubernetes.writes import ClusterWrites, run_all
+from tidesched_web.clusters.kubernetes.pressure import run_all
+from tidesched_web.clusters.kubernetes.writes import ClusterWrites
 from tidesched_web.scheduling.models import DecisionKind, DecisionState
 from tidesched_web.scheduling.pipeline import decisions, failpoints, guards
 from tidesched_web.scheduling.pipeline.assumed import Assumed
@@ -37,6 +40,7 @@ class Route(msgspec.Struct, kw_only=True):
     lease: Lease
     writes: ClusterWrites
     assumed: Assumed
+    away: Answer | None = None
 
     def require(self) -> None:
         """Make sure that this process may still act.
@@ -73,13 +77,24 @@ class Route(msgspec.Struct, kw_only=True):
 
             return checked
 
-        return run_all([guarded(call) for call in calls])
+        answers = run_all([guarded(call) for call in calls])
+        self.away = self.away or next((answer for answer in answers if answer.away), None)
+        return answers
+
+    def require_server(self) -> None:
+        """Go no further where the server did not serve the last batch.
+
+        Raises:
+            Unreachable: with what it said, or that it said nothing.
+        """
+        if self.away is not None:
+            raise Unreachable(f"{self.away.reason}: {self.away.message}", maybe_done=True)
 
     def finish(self, drafts: Sequence[Draft], outcomes: Sequence[Outcome]) -> None:
         """Mark what came of a batch, and remember what the cache will show only later.
 
         Raises:
-            LeaseLost: whoever has it by now asks the cluster itself.
+            LeaseLost: whoever has it by now asks the cluster itself. Unreachable: the rest of the batch stays open.
         """
         done = {outcome.id for outcome in outcomes if outcome.state is DecisionState.DONE}
         for draft in drafts:
@@ -89,6 +104,7 @@ class Route(msgspec.Struct, kw_only=True):
             hold_row(self.lease)
             decisions.mark(drafts, outcomes)
         failpoints.reach("send.marked", acts=_acts(drafts))
+        self.require_server()
 
 
 def _acts(drafts: Sequence[Draft]) -> bool:
@@ -102,7 +118,7 @@ def outcome_of(draft: Draft, answer: Answer) -> Outcome | None:
         return Outcome(draft.id, DecisionState.DONE, answer.reason)
     if answer.kind is OutcomeKind.GONE:
         return Outcome(draft.id, DecisionState.SUPERSEDED, "The object is gone.")
-    if answer.kind is OutcomeKind.UNREACHABLE and answer.maybe_done:
+    if answer.kind is OutcomeKind.UNREACHABLE:
         return None
     return Outcome(draft.id, DecisionState.FAILED, text)
 

@@ -27,9 +27,10 @@ from tidesched_web.scheduling.pipeline import (
     writing,
 )
 from tidesched_web.scheduling.pipeline.context import ClusterContext
+from tidesched_web.scheduling.pipeline.decisions import Draft
 from tidesched_web.scheduling.pipeline.guards import Hold
 from tidesched_web.scheduling.pipeline.lease import hold_row
-from tidesched_web.scheduling.pipeline.sending import Paused
+from tidesched_web.scheduling.pipeline.sending import Paused, supersede
 from tidesched_web.scheduling.pipeline.work import Work
 
 # Older than this the picture is no ground to decide on: watches are heard at least once in half the time.
@@ -53,6 +54,7 @@ def run(context: ClusterContext, *, trigger: str) -> Session:
     _4_decide(work)
     _5_write_then_send(work)
     _6_record_and_announce(work)
+    _7_record_what_others_did(work)
     return work.session
 
 
@@ -119,7 +121,7 @@ def _4_decide(work: Work) -> None:
 
 def _5_write_then_send(work: Work) -> None:
     since = time.perf_counter()
-    events = work.context.events.new(work.result.events) if work.hold is None else []
+    events = work.context.events.due(work.result, work.snapshot) if work.hold is None else []
     work.plan = planning.make(work.result, work.snapshot, new_events=events)
     with transaction.atomic():
         hold_row(work.context.lease)
@@ -135,14 +137,19 @@ def _5_write_then_send(work: Work) -> None:
 
 def _send(work: Work) -> None:
     """Evictions first: their grace is what everybody waits for. Statuses last: they tell of the rest."""
-    session, route = work.session, work.route(work.session.pk)
+    session, route, context = work.session, work.route(work.session.pk), work.context
     Session.objects.filter(pk=session.pk).update(state=SessionState.SENDING)
     plan = work.plan
     try:
         evicted = evictions.send(evictions.units(plan.evictions), route)
+        made = context.pod_groups.send(work.snapshot, route)
         bound = binds.send(binds.gangs(plan.binds), route)
-        failed = statuses.send([*plan.statuses, *plan.events], route)
-        work.context.queue_statuses.send(work.result, work.snapshot, route)
+        context.nominations.send(work.result, work.snapshot, route)
+        told = _still_true(work, evicted.cancelled)
+        failed = statuses.send([*plan.statuses, *told], route, told=context.events.note)
+        stateless = context.cache.stateless_queues()
+        context.queue_statuses.send(work.result, work.snapshot, route, stateless=stateless)
+        route.require_server()
     except Paused:
         # What stands half-way is settled by the session after the pause; the rest is not sent at all.
         work.counts["held"] = str(Hold.PAUSED)
@@ -151,7 +158,17 @@ def _send(work: Work) -> None:
         "failed": evicted.failed + bound.failed + failed,
         "unanswered": evicted.open + bound.open,
         "taken_back": bound.taken_back,
+        **({"pod_groups": made} if made else {}),
     }
+
+
+def _still_true(work: Work, cancelled: set[int]) -> list[Draft]:
+    """The events, without those of reclaims that a dry run has just cancelled."""
+    gone = {index for index, row in enumerate(work.reclaims) if row.pk in cancelled}
+    over = [draft for draft in work.plan.events if draft.detail.get("reclaim") in gone] if gone else []
+    if over:
+        supersede(over, "The reclaim was cancelled.")
+    return [draft for draft in work.plan.events if draft not in over]
 
 
 def _follow_clock(work: Work) -> None:
@@ -204,6 +221,14 @@ def _6_record_and_announce(work: Work) -> None:
     }
     topics = {topic: cluster_id for topic, n in changed.items() if n}
     context.announce({"sessions": session.pk, **topics}, version=session.number)
+
+
+def _7_record_what_others_did(work: Work) -> None:
+    """Evictions by others, in the modes in which TideSched evicts nobody."""
+    if work.context.observer is None:
+        return
+    if work.context.observer.record(work):
+        work.context.announce({"reclaims": work.session.cluster_id}, version=work.session.number)
 
 
 def _ratios(cluster: Cluster) -> dict[str, float]:

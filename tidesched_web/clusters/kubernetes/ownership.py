@@ -1,0 +1,104 @@
+"""How an object that is to be applied stands to the live one: what differs, and who set it so.
+
+Server-side apply keeps in ``metadata.managedFields`` which manager set which field. A field that somebody sets to
+another value is theirs from then on. So a field that TideSched still owns has not been touched since its last push, and
+another value of it may be taken even where somebody co-owns the old one; one that it does not own was changed by them.
+
+Source: Kubernetes documentation of server-side apply (field management, conflicts).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tidesched_web.clusters.kubernetes.client import FIELD_MANAGER
+
+Path = tuple[str, ...]
+
+_IDENTITY = {("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace")}
+# The server leaves out what is false.
+_OMITTED: dict[Path, bool] = {("globalDefault",): False}
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Attributes:
+    same: live has every field as wanted, and TideSched owns these and no others: a push has nothing to say.
+    shared: a field that differs is also owned by somebody else: it has to be forced.
+    contested: fields that somebody else has set otherwise since, with their managers.
+    """
+
+    same: bool
+    shared: bool
+    contested: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    @property
+    def message(self) -> str:
+        """What is in the way, in one sentence."""
+        fields = "; ".join(f"{field} is set by {', '.join(managers)}" for field, managers in self.contested)
+        return f"Not overwritten: {fields}"
+
+
+def standing(wanted: Mapping[str, Any], live: Mapping[str, Any] | None) -> Standing:
+    """Compare the manifest ``wanted`` with what the server has; None = it has no such object."""
+    if live is None:
+        return Standing(same=False, shared=False)
+    leaves = dict(_leaves(wanted))
+    ours, theirs = _owners(live)
+    differing = {path for path, value in leaves.items() if _at(live, path) != value}
+    contested = tuple(
+        ("." + ".".join(path), tuple(sorted(theirs[path])))
+        for path in sorted(differing)
+        if path not in ours and theirs.get(path)
+    )
+    told = {path for path, value in leaves.items() if not (path in _OMITTED and value is _OMITTED[path])}
+    same = not differing and told <= ours and ours <= leaves.keys()
+    return Standing(same=same, shared=any(theirs.get(path) for path in differing), contested=contested)
+
+
+def _leaves(obj: Mapping[str, Any], prefix: Path = ()) -> Iterator[tuple[Path, Any]]:
+    for key, value in obj.items():
+        path = (*prefix, key)
+        if path in _IDENTITY:
+            continue
+        if isinstance(value, Mapping) and value:
+            yield from _leaves(value, path)
+        else:
+            yield path, value
+
+
+def _at(obj: Mapping[str, Any], path: Path) -> Any:
+    value: Any = obj
+    for part in path:
+        if not isinstance(value, Mapping) or part not in value:
+            return _OMITTED.get(path)
+        value = value[part]
+    return value
+
+
+def _owners(live: Mapping[str, Any]) -> tuple[set[Path], dict[Path, set[str]]]:
+    """Fields that TideSched applied, and the other managers of each field. Lists count as one value."""
+    ours: set[Path] = set()
+    theirs: dict[Path, set[str]] = {}
+    for entry in live["metadata"].get("managedFields") or ():
+        if entry.get("subresource"):
+            continue
+        paths = _paths(entry.get("fieldsV1") or {})
+        if entry["manager"] == FIELD_MANAGER:
+            # What TideSched once wrote in another way is no stranger's either.
+            if entry.get("operation") == "Apply":
+                ours.update(paths)
+            continue
+        for path in paths:
+            theirs.setdefault(path, set()).add(entry["manager"])
+    return ours, theirs
+
+
+def _paths(tree: Mapping[str, Any], prefix: Path = ()) -> Iterator[Path]:
+    fields = [(key[2:], below) for key, below in tree.items() if key.startswith("f:")]
+    if not fields and prefix:
+        yield prefix
+    for name, below in fields:
+        yield from _paths(below, (*prefix, name))

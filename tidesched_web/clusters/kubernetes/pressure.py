@@ -1,0 +1,97 @@
+"""Many requests at once: never more than the server bears, and no more at all once it serves nobody."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+
+from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
+
+PARALLEL_WRITES = 8
+# So long a throttled batch is tried again before it is left to the next session.
+PATIENCE_SECONDS = 15.0
+_LONGEST_REST = 5.0
+
+
+def run_all(
+    calls: Iterable[Callable[[], Outcome]],
+    *,
+    parallel: int = PARALLEL_WRITES,
+    patience: float = PATIENCE_SECONDS,
+) -> list[Outcome]:
+    """Make the calls, at most ``parallel`` at a time; the outcomes in the order of the calls.
+
+    A throttled call (429) is made again after the rest that the server asks for, and all others wait with it, half as
+    many at a time. Once the server is away, what is not sent yet is not sent: its outcome is UNREACHABLE, not
+    ``maybe_done``.
+    """
+    waiting = list(calls)
+    if not waiting:
+        return []
+    flow = _Flow(parallel, patience)
+    with ThreadPoolExecutor(max_workers=min(parallel, len(waiting)), thread_name_prefix="write") as pool:
+        return list(pool.map(flow.make, waiting))
+
+
+class _Flow:
+    """How many calls may be under way, and from when on."""
+
+    def __init__(self, most: int, patience: float) -> None:
+        self._changed = threading.Condition()
+        self._most, self._width, self._active, self._well = most, most, 0, 0
+        self._rests_until = 0.0
+        self._ends_at = time.monotonic() + patience
+        self._away: Outcome | None = None
+
+    def make(self, call: Callable[[], Outcome]) -> Outcome:
+        while True:
+            away = self._enter()
+            if away is not None:
+                return Outcome(OutcomeKind.UNREACHABLE, away.reason, f"Not sent: {away.message}", away=True)
+            outcome = None
+            try:
+                outcome = call()
+            finally:
+                outcome, again = self._leave(outcome)
+            if not again:
+                return outcome  # type: ignore[return-value]  # None only where the call raised
+
+    def _enter(self) -> Outcome | None:
+        with self._changed:
+            while self._away is None:
+                rest = self._rests_until - time.monotonic()
+                if rest <= 0 and self._active < self._width:
+                    self._active += 1
+                    return None
+                self._changed.wait(rest if rest > 0 else None)
+            return self._away
+
+    def _leave(self, outcome: Outcome | None) -> tuple[Outcome | None, bool]:
+        """The outcome as it counts, and whether the call is to be made again."""
+        with self._changed:
+            self._active -= 1
+            again = False
+            if outcome is not None and outcome.retry_after:
+                again = self._rest(outcome.retry_after)
+                if not again:
+                    outcome = dataclasses.replace(outcome, away=True)
+            else:
+                self._well += 1
+                if self._well >= self._width and self._width < self._most:
+                    self._width, self._well = self._width + 1, 0
+            if outcome is not None and outcome.away and self._away is None:
+                self._away = outcome
+            self._changed.notify_all()
+            return outcome, again
+
+    def _rest(self, seconds: float) -> bool:
+        now = time.monotonic()
+        # Others may have been told the same at the same time: that is one wish, not several.
+        if now >= self._rests_until:
+            self._width, self._well = max(1, self._width // 2), 0
+            self._rests_until = now + min(seconds, _LONGEST_REST) * random.uniform(1.0, 1.2)
+        return self._rests_until < self._ends_at

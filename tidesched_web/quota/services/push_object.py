@@ -1,0 +1,99 @@
+"""Bringing one object to what it should be: read, compare, and write only what differs. Asks no database.
+
+Fields are never forced from somebody else in silence. Forced is what a person has asked to push again, and a field that
+TideSched still owns beside another manager: nobody has set it otherwise since, so nobody's wish is lost. All else that
+somebody has set otherwise is a conflict, which names the field and who it was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
+from tidesched_web.clusters.kubernetes.ownership import standing
+from tidesched_web.clusters.kubernetes.paths import PRIORITY_CLASS
+from tidesched_web.clusters.kubernetes.writes import ClusterWrites, Json
+from tidesched_web.quota.models import QueueState
+
+# Between reading and writing somebody may write too (a status counts): so often it is looked at anew.
+_LOOKS = 5
+_COUNTS = ("pending", "inqueue", "running", "unknown")
+
+
+@dataclass(frozen=True)
+class Aim:
+    """An object as it should be.
+
+    Attributes:
+        forced: a person has asked to push it again, whoever has set what.
+        wants_open: only of queues. by_command: Volcano opens and closes them.
+    """
+
+    manifest: Json
+    forced: bool = False
+    wants_open: bool | None = None
+    by_command: bool = False
+
+
+def bring(writes: ClusterWrites, aim: Aim, live: Json | None) -> Outcome:
+    """Bring ``live`` (what was read, None = nothing) to ``aim``; the outcome's body is the object as it is then.
+
+    Reason ``Unchanged``: nothing was sent.
+    """
+    applied = _apply(writes, aim, live)
+    return _with_state(writes, aim, applied) if aim.wants_open is not None else applied
+
+
+def _apply(writes: ClusterWrites, aim: Aim, live: Json | None) -> Outcome:
+    is_class = aim.manifest["kind"] == PRIORITY_CLASS.name
+    apply = writes.apply_priority_class if is_class else writes.apply_queue
+    name = str(aim.manifest["metadata"]["name"])
+    outcome = Outcome(OutcomeKind.CONFLICT)
+    for _ in range(_LOOKS):
+        stands = standing(aim.manifest, live)
+        if stands.same:
+            return Outcome(OutcomeKind.DONE, "Unchanged", body=live)
+        if aim.forced:
+            if is_class and live is not None and live.get("value") != aim.manifest["value"]:
+                # Kubernetes edits no value: the class is made anew; pods keep what they have.
+                writes.delete_priority_class(name, uid=live["metadata"]["uid"])
+            return apply(aim.manifest, force=True)
+        if stands.contested:
+            return Outcome(OutcomeKind.CONFLICT, "Conflict", stands.message)
+        outcome = apply(_at_version(aim.manifest, live), force=True) if stands.shared else apply(aim.manifest)
+        if outcome.kind is not OutcomeKind.CONFLICT:
+            return outcome
+        found = writes.get_priority_class(name) if is_class else writes.get_queue(name)
+        if found.kind not in (OutcomeKind.DONE, OutcomeKind.GONE):
+            return found
+        live = found.body
+    return outcome
+
+
+def _at_version(manifest: Json, live: Json | None) -> Json:
+    """Only if nobody has written since it was read."""
+    assert live is not None
+    version = live["metadata"]["resourceVersion"]
+    return {**manifest, "metadata": {**manifest["metadata"], "resourceVersion": version}}
+
+
+def _with_state(writes: ClusterWrites, aim: Aim, applied: Outcome) -> Outcome:
+    """Close or open the applied queue where it stands otherwise than it should; a closed one drains first."""
+    if not applied.done:
+        return applied
+    name, body = str(aim.manifest["metadata"]["name"]), applied.body or {}
+    status: dict[str, Any] = body.get("status") or {}
+    live = status.get("state") or QueueState.OPEN
+    closed = live in (QueueState.CLOSING, QueueState.CLOSED)
+    drained = not any(status.get(count) for count in _COUNTS)
+    if aim.wants_open and closed:
+        outcome, state = writes.open_queue(name, by_command=aim.by_command), QueueState.OPEN
+    elif not aim.wants_open and (not closed or (live == QueueState.CLOSING and drained and not aim.by_command)):
+        outcome = writes.close_queue(name, drained=drained, by_command=aim.by_command)
+        state = QueueState.CLOSED if drained and not aim.by_command else QueueState.CLOSING
+    else:
+        return applied
+    if not outcome.done:
+        return outcome
+    return replace(applied, reason="", body={**body, "status": {**status, "state": state}})
