@@ -39,6 +39,29 @@ class Node:
 Key = tuple[bool, float]
 
 
+class CommonLevels:
+    """The key of a queue that is compared only as deep as the other one's goes; below that both are equal.
+
+    No total order where paths have different lengths: upstream's ``compatibility: volcano`` alone sorts by it.
+    """
+
+    __slots__ = ("levels",)
+
+    def __init__(self, levels: tuple[Key, ...]) -> None:
+        self.levels = levels
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CommonLevels) and self._cut(other) == other._cut(self)
+
+    def __lt__(self, other: CommonLevels) -> bool:
+        return self._cut(other) < other._cut(self)
+
+    __hash__ = None  # type: ignore[assignment]  # equal is not the same here
+
+    def _cut(self, other: CommonLevels) -> tuple[Key, ...]:
+        return self.levels[: len(other.levels)]
+
+
 class ShareTree:
     """The tree of all queues with their gangs.
 
@@ -89,6 +112,10 @@ class ShareTree:
     def key(self, queue: int) -> tuple[Key, ...]:
         """Sort key of a queue: per level, those that can still be served first, then share by weight."""
         return tuple((node.saturated, round(node.share / node.weight, _DECIMALS)) for node in self._paths[queue])
+
+    def before(self, queue: int, other: int) -> bool:
+        """Whether a queue is served before another one for its share: on the levels that both have, ties are none."""
+        return CommonLevels(self.key(queue)) < CommonLevels(self.key(other))
 
     def _settle_below(self, node: Node) -> None:
         for child in node.children.values():

@@ -8,7 +8,8 @@ Source: volcano-semantics 4.4.
 
 On purpose different from upstream: each card type is a resource of its own, so that the last H200 weighs more than one
 of many V100; members of one gang are no matter of shares between them; victims of a reclaim are counted together, so
-that no more fall than shift the balance; a queue without the annotations stands below the root with its own weight.
+that no more fall than shift the balance; a queue without the annotations stands below the root with its own weight; of
+two queues that are equal on all levels that both have the one with the shorter path goes first, as some total order.
 With ``compatibility: volcano`` cards count by their Kubernetes resource and the others are as upstream too, but for the
 place of queues without annotations.
 """
@@ -22,7 +23,7 @@ from typing import ClassVar
 import numpy as np
 
 from scheduler_core.algorithms.dominant_share import dominant_share, may_take
-from scheduler_core.algorithms.hierarchical_share import Key, ShareTree, read_path
+from scheduler_core.algorithms.hierarchical_share import CommonLevels, Key, ShareTree, read_path
 from scheduler_core.framework.combine import Opinion
 from scheduler_core.framework.plugin import Plugin
 from scheduler_core.framework.resource_rows import ResourceRows
@@ -105,9 +106,15 @@ class Drf(Plugin):
 
     # The tree -----------------------------------------------------------------------------------------------------
 
-    def queue_order(self, queue: int) -> tuple[tuple[Key, ...], ...]:
-        """Level by level; no order without ``enableHierarchy``."""
-        return (self._settled().key(queue),) if self._hierarchical else ()
+    def queue_order(self, queue: int) -> tuple[tuple[Key, ...] | CommonLevels, ...]:
+        """Level by level, of equal ones the shorter path first; no order without ``enableHierarchy``.
+
+        Upstream compares the levels that both queues have, and leaves the rest to whoever decides next.
+        """
+        if not self._hierarchical:
+            return ()
+        key = self._settled().key(queue)
+        return (CommonLevels(key) if self.session.compat else key,)
 
     def reclaimable(self, reclaimer: int, candidates: Sequence[int]) -> Opinion:
         """Those after whose move the reclaimer's queue would still be served first; no opinion without hierarchy."""
@@ -129,7 +136,7 @@ class Drf(Plugin):
             after = [a - b for a, b in zip(before, rows.of_task(task), strict=True)]
             tree.set_gang(theirs, gang, after, self._wanted(gang))
             tree.settle()
-            taken = tree.key(queue) < tree.key(theirs)
+            taken = tree.before(queue, theirs)
             if taken:
                 allowed.append(task)
             else:

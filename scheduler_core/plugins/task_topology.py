@@ -7,10 +7,10 @@ the wishes of the roles), task_node_order. The PodGroup says which roles: ``volc
 Score of a node = (bucket mates there - tasks there that the role wants to be away from + tasks of the bucket, this one
 included, that still fit there together) x weight x 100 / size of the largest bucket.
 Source: volcano-semantics 4.12.
-Departures on purpose: mates that are left out so that a bucket fits go in the order of the bucket, the last first;
-tasks in place before the session count as neighbours too; a role that the gang does not have is passed over instead of
-the whole annotation, and one named twice in a set is a fault of the PodGroup (``compatibility: volcano``: both void
-the annotations).
+Departures on purpose: tasks in place before the session are neighbours to keep away from too; a role that the gang does
+not have is passed over instead of the whole annotation, and one named twice in a set is a fault of the PodGroup
+(``compatibility: volcano``: those placed in the session alone; both void the annotations). In both modes mates that are
+left out so that a bucket fits go in the order of the bucket, the last first: Volcano draws them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.session import Session
 from scheduler_core.model.resources import MILLI
 from scheduler_core.state.axes import FIRST_SCALAR
-from scheduler_core.state.status import HOLDS, PENDING, PIPELINED, RELEASING, Bools, Floats, Ints
+from scheduler_core.state.status import ALLOCATED, HOLDS, PENDING, PIPELINED, RELEASING, Bools, Floats, Ints
 
 NEAR = "volcano.sh/task-topology-affinity"
 APART = "volcano.sh/task-topology-anti-affinity"
@@ -115,7 +115,7 @@ class TaskTopology(Plugin):
         there: dict[int, dict[str, int]] = {}
         for other in self.session.gangs.members(int(tasks.gang[task])):
             node, status = int(tasks.node[other]), int(tasks.status[other])
-            if node >= 0 and (status == PIPELINED or (HOLDS[status] and status != RELEASING)):
+            if node >= 0 and self._counts_as_neighbour(status):
                 roles = there.setdefault(node, {})
                 role = tasks.pod(other).role
                 roles[role] = roles.get(role, 0) + 1
@@ -124,6 +124,12 @@ class TaskTopology(Plugin):
         for node, roles in there.items():
             found[node] = attraction(topology.wanted, own, roles, only_apart=True)
         return found
+
+    def _counts_as_neighbour(self, status: int) -> bool:
+        """Whoever has a place; upstream: whoever got it in this session."""
+        if self.session.compat:
+            return status in (PIPELINED, ALLOCATED)
+        return status == PIPELINED or bool(HOLDS[status] and status != RELEASING)
 
     def _together(self, task: int, others: list[int]) -> Ints:
         """How many of the bucket's waiting tasks, the task itself included, fit on each node together."""

@@ -52,7 +52,9 @@ class Drf:
         for other in candidates:
             before = holding[other["gang"]]
             holding[other["gang"]] = [t for t in before if t is not other]
-            if _place(world, holding, task["queue"]) < _place(world, holding, other["queue"]):
+            mine, theirs = _place(world, holding, task["queue"]), _place(world, holding, other["queue"])
+            # On the levels that both have; a tie moves nobody.
+            if mine[: len(theirs)] < theirs[: len(mine)]:
                 allowed.add(other["key"])
             else:
                 holding[other["gang"]] = before
