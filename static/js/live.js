@@ -20,6 +20,8 @@
     if (document.hidden || document.querySelector("dialog[open], .dropdown-menu.show")) return true;
     const active = document.activeElement;
     if (active && active !== document.body && active.closest("form, #live")) return true;
+    // What is chosen there would be chosen no longer.
+    if (region().querySelector("form input[type=checkbox]:checked")) return true;
     return Boolean(String(window.getSelection()) && region().contains(window.getSelection().anchorNode));
   };
 

@@ -6,9 +6,11 @@ from rest_framework.routers import SimpleRouter
 from tidesched_web.api import index, schema
 from tidesched_web.api.v1 import (
     accounts,
+    alerts,
     audit,
     changes,
     clusters,
+    drift,
     jobs,
     owners,
     quota,
@@ -35,6 +37,8 @@ router.register("sessions", scheduling.Sessions, "sessions")
 router.register("nodes", clusters.Nodes, "nodes")
 router.register("quota-changes", changes.QuotaChanges, "quota-changes")
 router.register("jobs", jobs.Jobs, "jobs")
+router.register("drift", drift.DriftView, "drift")
+router.register("alerts", alerts.Alerts, "alerts")
 router.register("audit", audit.Audit, "audit")
 router.register("members", accounts.Members, "members")
 router.register("tokens", accounts.Tokens, "tokens")

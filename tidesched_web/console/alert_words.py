@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from tidesched_web.console import amounts
 from tidesched_web.console.card_names import card_label
 from tidesched_web.console.wording import HOLDS
+from tidesched_web.scheduling.models import Alert
 
 # The sentence and the numbers that it needs; `text` is what only those who see everything may read.
 _SENTENCES: dict[str, tuple[tuple[str, ...], Promise]] = {
@@ -27,7 +29,53 @@ _SENTENCES: dict[str, tuple[tuple[str, ...], Promise]] = {
     "partial_reclaim": ((), _("A reclaim was carried out only in part: some pods could not be evicted.")),
     "policy_invalid": ((), _("The newest policy cannot be used; the last good one stays in force.")),
     "session_failed": ((), _("A session could not decide.")),
+    "card_lost": (("card", "quota"), _("No node has %(card)s any more; the queues are promised %(quota)s of it.")),
+    "quota_without_card": (("card", "quota"), _("The queues are promised %(quota)s × %(card)s, which no node has.")),
+    "drift": (("objects",), _("Objects of the cluster that stand otherwise than they were told: %(objects)s.")),
+    "cluster_unreachable": ((), _("The API server of the cluster does not answer.")),
+    "cluster_refused": ((), _("The API server refuses the credential of the cluster: it has expired or was revoked.")),
+    "cluster_forbidden": (("kinds",), _("The credential of the cluster lacks the right to read %(kinds)s.")),
+    "cluster_kinds_missing": (("kinds",), _("The API server does not know %(kinds)s: is Volcano installed?")),
+    "cluster_failing": ((), _("The API server of the cluster answers with errors.")),
+    "audit_broken": (("chain",), _("Chain %(chain)s of the audit log does not hold.")),
 }
+# Conditions that are looked at again and again: a person may say that they know, and the end comes by itself.
+_BY_ITSELF = frozenset(
+    {
+        "quota_over_hardware", "card_lost", "quota_without_card", "drift", "foreign_scheduler", "audit_broken",
+        "cluster_unreachable", "cluster_refused", "cluster_forbidden", "cluster_kinds_missing", "cluster_failing",
+    }
+)  # fmt: skip
+_PLACES: dict[str, tuple[str, Promise]] = {
+    "quota_over_hardware": ("quota_tree", _("Open the quota tree")),
+    "quota_without_card": ("card_types", _("Open the card types")),
+    "card_lost": ("card_types", _("Open the card types")),
+    "node_lost": ("nodes", _("Open the nodes")),
+    "node_recut": ("nodes", _("Open the nodes")),
+    "drift": ("drift", _("Open the drift")),
+    "eviction_budget": ("sessions", _("Open the sessions")),
+    "session_failed": ("sessions", _("Open the sessions")),
+    "foreign_scheduler": ("sessions", _("Open the sessions")),
+    "partial_reclaim": ("reclaims", _("Open the reclaims")),
+    "policy_invalid": ("policy", _("Open the policy")),
+}
+
+
+def ends_by_itself(alert: Alert) -> bool:
+    """Whether its condition is watched: then nobody closes it by hand."""
+    return alert.code in _BY_ITSELF
+
+
+def place_of(alert: Alert) -> tuple[str, Promise] | None:
+    """Where to look, as an address and the words of its link."""
+    if alert.code == "audit_broken":
+        return reverse("console:audit_integrity"), _("Open the verification")
+    if alert.cluster is None:
+        return None
+    if alert.code.startswith("cluster_"):
+        return reverse("console:clusters"), _("Open the clusters")
+    name, words = _PLACES.get(alert.code, ("", ""))
+    return (reverse(f"console:{name}", args=[alert.cluster.slug]), words) if name else None  # type: ignore[return-value]
 
 
 def alert_sentence(code: str, numbers: Mapping[str, Any], message: str, *, everything: bool) -> str:

@@ -1,6 +1,8 @@
-"""Alerts: what a person must look at, and the act that lets the sessions go on."""
+"""Alerts: what a person must look at, who looks after it, and the act that lets the sessions go on."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -11,37 +13,95 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from tidesched_web.console import amounts
+from tidesched_web.console.alert_words import ends_by_itself, place_of
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.scheduling import services as scheduling
+from tidesched_web.scheduling.models import Alert
 from tidesched_web.scheduling.selectors import visible_alerts
+
+MOST = 100
 
 
 @page(section="alerts", topics="alerts sessions")
 def alerts(this: Page) -> HttpResponse:
-    """Open alerts first, then the history."""
-    rows = visible_alerts(this.access).filter(cluster=this.cluster)
-    opened = list(rows.filter(resolved_at__isnull=True).order_by("-raised_at")[:100])
+    """Open alerts of a cluster first, then the history."""
+    return _shown(this, visible_alerts(this.access).filter(cluster=this.cluster), everywhere=False)
+
+
+@page(section="all_alerts", topics="alerts")
+def all_alerts(this: Page) -> HttpResponse:
+    """Those of every cluster that the reader sees, and of the platform itself."""
+    return _shown(this, visible_alerts(this.access), everywhere=True)
+
+
+def _shown(this: Page, rows: Any, *, everywhere: bool) -> HttpResponse:
+    waiting = rows.filter(resolved_at__isnull=True).order_by("acknowledged_at", "-raised_at")
+    opened = sorted(waiting[:MOST], key=lambda alert: alert.acknowledged_at is not None)
     history = paged(rows.filter(resolved_at__isnull=False), ("-id",), this.request.GET.get("cursor", ""))
-    line = (
-        ngettext("%(n)s alert is open.", "%(n)s alerts are open.", len(opened)) % {"n": amounts.number(len(opened))}
-        if opened
-        else _("Nothing needs a person now.")
+    return this.render(
+        "alerts/alerts.html",
+        {
+            "opened": [
+                {"alert": alert, "place": place_of(alert), "by_itself": ends_by_itself(alert)} for alert in opened
+            ],
+            "page": history,
+            "line": _line(opened),
+            "everywhere": everywhere,
+        },
     )
-    return this.render("alerts/alerts.html", {"opened": opened, "page": history, "line": line})
+
+
+def _line(opened: list[Alert]) -> str:
+    waits = sum(1 for alert in opened if alert.acknowledged_at is None)
+    if waits:
+        return ngettext("%(n)s alert is open.", "%(n)s alerts are open.", waits) % {"n": amounts.number(waits)}
+    if opened:
+        return ngettext(
+            "Somebody looks after the %(n)s alert that has not ended.",
+            "Somebody looks after the %(n)s alerts that have not ended.",
+            len(opened),
+        ) % {"n": amounts.number(len(opened))}
+    return _("Nothing needs a person now.")
+
+
+def _chosen(this: Page, pk: int) -> Alert:
+    """The alert of the address; a cluster's under its cluster, the platform's under none."""
+    rows = visible_alerts(this.access).filter(pk=pk)
+    named = "slug" in (this.request.resolver_match.kwargs if this.request.resolver_match else {})
+    alert = rows.filter(cluster=this.cluster).first() if named else rows.filter(cluster__isnull=True).first()
+    if alert is None:
+        raise Http404
+    if not this.access.administers:
+        raise PermissionDenied
+    return alert
+
+
+def _back(this: Page, alert: Alert) -> HttpResponse:
+    everywhere = this.request.POST.get("back") == "all" or alert.cluster_id is None
+    return redirect("console:all_alerts") if everywhere else redirect("console:alerts", this.cluster.slug)
+
+
+@require_POST
+@page(section="alerts")
+def acknowledge(this: Page, pk: int) -> HttpResponse:
+    """Say that somebody looks after it; it ends when its condition does."""
+    alert = _chosen(this, pk)
+    note = this.request.POST.get("note", "").strip()[:500]
+    if scheduling.acknowledge_alert(alert=alert, actor=this.access.actor, note=note):
+        messages.success(this.request, _("The alert is acknowledged: it counts no more and ends with its condition."))
+    else:
+        messages.info(this.request, _("Somebody had acknowledged it already, or it has ended."))
+    return _back(this, alert)
 
 
 @require_POST
 @page(section="alerts")
 def resolve(this: Page, pk: int) -> HttpResponse:
     """Mark an alert as dealt with: a stopped session may go on then."""
-    alert = visible_alerts(this.access).filter(cluster=this.cluster, pk=pk).first()
-    if alert is None:
-        raise Http404
-    if not this.access.administers:
-        raise PermissionDenied
+    alert = _chosen(this, pk)
     if scheduling.resolve_alert(alert=alert, actor=this.access.actor):
         messages.success(this.request, _("The alert is resolved."))
     else:
         messages.info(this.request, _("Somebody had resolved it already."))
-    return redirect("console:alerts", this.cluster.slug)
+    return _back(this, alert)

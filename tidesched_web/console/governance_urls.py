@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from tidesched_web.console import adoption, audit, tide_plans, tree_files
+from tidesched_web.console import adoption, audit, drift, tide_plans, tree_files
 
 _CLUSTER = "clusters/<slug:slug>/"
 
@@ -16,6 +16,8 @@ urlpatterns = [
     path(f"{_CLUSTER}tree/", tree_files.tree_page, name="tree_file"),
     path(f"{_CLUSTER}tree/export/", tree_files.export, name="tree_export"),
     path(f"{_CLUSTER}adoption/", adoption.adoption, name="adoption"),
+    path(f"{_CLUSTER}drift/", drift.drift, name="drift"),
+    path(f"{_CLUSTER}drift/decide/", drift.decide, name="drift_decide"),
     path(f"{_CLUSTER}tide-plans/", tide_plans.plans, name="tide_plans"),
     path(f"{_CLUSTER}new/tide-plan/", tide_plans.new, name="tide_plan_new"),
     path(f"{_CLUSTER}new/tide-plan/week/", tide_plans.week_of_draft, name="tide_plan_week"),

@@ -56,6 +56,7 @@ class Page:
                 "layout": "layouts/fragment.html" if fragment else "layouts/page.html",
                 "access": self.access,
                 "clusters": self.clusters,
+                "bell": waiting_alerts(self.clusters),
                 "cluster": self.current,
                 "now": self.current.clock() if self.current else None,
                 "section": self.section,
@@ -67,6 +68,11 @@ class Page:
         patch_vary_headers(response, ["HX-Request", "Cookie"])
         patch_cache_control(response, private=True, no_store=True)
         return response
+
+
+def waiting_alerts(clusters: list[Cluster]) -> int:
+    """How many alerts nobody has looked at, over all clusters of the reader and the platform."""
+    return sum(one.open_alerts for one in clusters) + (clusters[0].platform_alerts if clusters else 0)  # type: ignore[attr-defined]
 
 
 View = Callable[..., HttpResponse]

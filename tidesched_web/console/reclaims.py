@@ -16,9 +16,10 @@ from tidesched_web.console.export import csv_list, plain_cards
 from tidesched_web.console.forms.filters import ReclaimFilter
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
-from tidesched_web.scheduling.models import Reclaim
+from tidesched_web.scheduling.models import Reclaim, ReclaimSource
 from tidesched_web.scheduling.selectors import (
     decisions_of_reclaim,
+    others_and_own,
     reclaims_with_victims,
 )
 from tidesched_web.scheduling.sight import hide_other_side
@@ -33,7 +34,7 @@ def _redact(this: Page, reclaim: Reclaim) -> None:
     """Of the other side of a reclaim a member sees the gang's name, not how much it has nor who else was looked at."""
     hide_other_side(reclaim)
     if not this.access.everything:
-        reclaim.refused = []
+        reclaim.refused, reclaim.instead = [], None
 
 
 @page(section="reclaims", topics="sessions reclaims")
@@ -47,7 +48,15 @@ def reclaims(this: Page) -> HttpResponse:
     found = paged(rows, ("-id",), this.request.GET.get("cursor", ""))
     for row in found.rows:
         _redact(this, row)
-    return this.render("reclaims/reclaims.html", {"page": found, "form": form, "line": _line(found.rows)})
+    return this.render(
+        "reclaims/reclaims.html",
+        {
+            "page": found,
+            "form": form,
+            "line": _line(found.rows),
+            "others": others_and_own(this.cluster) if this.access.everything else None,
+        },
+    )
 
 
 def _line(rows: list[Reclaim]) -> str:
@@ -74,6 +83,8 @@ def _export(this: Page, rows: Any) -> HttpResponse:
             "at": lambda row: row.at.isoformat(),
             "wall_at": lambda row: row.wall_at.isoformat(),
             "state": lambda row: row.state,
+            "source": lambda row: row.source,
+            "made_by": lambda row: row.made_by,
             "action": lambda row: row.action,
             "reclaimer": lambda row: row.reclaimer,
             "queue": lambda row: row.queue_name,
@@ -140,6 +151,26 @@ def balance(reclaim: Reclaim) -> list[Balance]:
     ]
 
 
+def _said(row: Reclaim, fell: int) -> str:
+    if row.reclaimer:
+        return ngettext(
+            "%(reclaimer)s needed %(needed)s; %(n)s gang fell and freed %(freed)s.",
+            "%(reclaimer)s needed %(needed)s; %(n)s gangs fell and freed %(freed)s.",
+            fell,
+        )
+    if row.source == ReclaimSource.OBSERVED:
+        return ngettext(
+            "%(n)s gang was evicted and freed %(freed)s; the cluster does not say for whom.",
+            "%(n)s gangs were evicted and freed %(freed)s; the cluster does not say for whom.",
+            fell,
+        )
+    return ngettext(
+        "A plugin of the policy sent %(n)s gang away and freed %(freed)s.",
+        "A plugin of the policy sent %(n)s gangs away and freed %(freed)s.",
+        fell,
+    )
+
+
 @page(section="reclaims", topics="sessions reclaims")
 def reclaim(this: Page, pk: int) -> HttpResponse:
     """The receipt of one reclaim."""
@@ -149,20 +180,7 @@ def reclaim(this: Page, pk: int) -> HttpResponse:
     _redact(this, row)
     decisions = decisions_of_reclaim(row) if this.access.everything else []
     fell = len(row.victim_rows)  # type: ignore[attr-defined]
-    said = (
-        ngettext(
-            "%(reclaimer)s needed %(needed)s; %(n)s gang fell and freed %(freed)s.",
-            "%(reclaimer)s needed %(needed)s; %(n)s gangs fell and freed %(freed)s.",
-            fell,
-        )
-        if row.reclaimer
-        else ngettext(
-            "A plugin of the policy sent %(n)s gang away and freed %(freed)s.",
-            "A plugin of the policy sent %(n)s gangs away and freed %(freed)s.",
-            fell,
-        )
-    )
-    line = said % {
+    line = _said(row, fell) % {
         "reclaimer": row.reclaimer,
         "needed": _amount(row.needed),
         "n": amounts.number(fell),
@@ -176,5 +194,7 @@ def reclaim(this: Page, pk: int) -> HttpResponse:
             "balance": balance(row),
             "decisions": decisions,
             "redacted": not this.access.everything,
+            "observed": row.source == ReclaimSource.OBSERVED,
+            "instead": row.instead,
         },
     )

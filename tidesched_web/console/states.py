@@ -15,8 +15,15 @@ from tidesched_web.changes.models import CarryState, ChangeState
 from tidesched_web.clusters.models import ClusterMode
 from tidesched_web.common.models import ServiceType
 from tidesched_web.jobs.models import JobState
-from tidesched_web.quota.models import QueueState, SyncState
-from tidesched_web.scheduling.models import AlertSeverity, DecisionState, ReclaimState, SessionState
+from tidesched_web.quota.models import DriftEnd, DriftState, QueueState, SyncState
+from tidesched_web.scheduling.models import (
+    AlertSeverity,
+    DecisionState,
+    ReachState,
+    ReclaimMaker,
+    ReclaimState,
+    SessionState,
+)
 from tidesched_web.workloads.models import GangEventKind, GangState
 
 
@@ -74,6 +81,37 @@ _RECLAIM = {
     ReclaimState.DONE: ("circle-check", "good"),
     ReclaimState.PARTIAL: ("alert-triangle", "reclaimed"),
     ReclaimState.CANCELLED: ("x", "quiet"),
+    ReclaimState.SEEN: ("eye", "quiet"),
+}
+_MAKER = {
+    ReclaimMaker.TIDESCHED: ("ripple", "admitted"),
+    ReclaimMaker.VOLCANO: ("activity", "waiting"),
+    ReclaimMaker.SCHEDULER: ("calendar-time", "waiting"),
+    ReclaimMaker.UNKNOWN: ("question-mark", "quiet"),
+}
+_DRIFT = {
+    DriftState.OPEN: ("arrows-split-2", "reclaimed"),
+    DriftState.IGNORED: ("ban", "quiet"),
+    DriftState.RESOLVED: ("circle-check", "good"),
+}
+_DRIFT_END = {
+    DriftEnd.PUSHED: ("send", "good"),
+    DriftEnd.ADOPTED: ("check", "good"),
+    DriftEnd.REVERTED: ("arrow-back-up", "good"),
+    DriftEnd.LEFT: ("logout", "quiet"),
+}
+_REACH = {
+    ReachState.CONNECTED: ("circle-check", "good"),
+    ReachState.UNREACHABLE: ("circle-x", "failed"),
+    ReachState.REFUSED: ("key", "failed"),
+    ReachState.FORBIDDEN: ("lock", "waiting"),
+    ReachState.KINDS_MISSING: ("box", "failed"),
+    ReachState.FAILING: ("alert-triangle", "waiting"),
+}
+_ALERT_STATE: dict[str, Look] = {
+    "open": Look(_("Open"), "bell", "failed"),
+    "acknowledged": Look(_("Acknowledged"), "user-check", "waiting"),
+    "resolved": Look(_("Resolved"), "circle-check", "good"),
 }
 _ALERT = {
     AlertSeverity.INFO: ("info-circle", "admitted"),
@@ -172,6 +210,11 @@ LOOKS: dict[str, dict[str, Look]] = {
     "decision": _looks(_DECISION),
     "reclaim": _looks(_RECLAIM),
     "alert": _looks(_ALERT),
+    "alert_state": _ALERT_STATE,
+    "maker": _looks(_MAKER),
+    "drift": _looks(_DRIFT),
+    "drift_end": _looks(_DRIFT_END),
+    "reach": _looks(_REACH),
     "service": _looks(_SERVICE),
     "step": _looks(_STEP),
     "change": _looks(_CHANGE),

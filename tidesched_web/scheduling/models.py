@@ -182,6 +182,7 @@ class ReclaimState(models.TextChoices):
     DONE = "done", _("Reclaimer runs")
     PARTIAL = "partial", _("Partly evicted")
     CANCELLED = "cancelled", _("Cancelled")
+    SEEN = "seen", _("Seen")
 
 
 class Reclaim(models.Model):

@@ -17,7 +17,7 @@ from django.db import connection, transaction
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common import partitions
 from tidesched_web.scheduling.models import Alert, Reclaim, ReclaimVictim
-from tidesched_web.scheduling.pipeline import inputs
+from tidesched_web.scheduling.pipeline import audit_alerts, inputs
 from tidesched_web.scheduling.rollups import roll_up
 from tidesched_web.workloads import services as workloads
 
@@ -50,6 +50,8 @@ def run() -> dict[str, int]:
         _step(done, "rolled_up", lambda: roll_up(cluster.pk))  # noqa: B023 - called at once
         for name, function in _CLUSTER_STEPS.items():
             _step(done, name, lambda: function(cluster))  # noqa: B023 - called at once
+    _step(done, "chains_broken", audit_alerts.look)
+    _step(done, "platform_alerts", lambda: _delete_alerts(None))
     for table, (column, setting) in PARTITIONED.items():
         _step(done, f"dropped_{table}", lambda: _drop(table, column, getattr(settings, setting)))  # noqa: B023
     return done
@@ -193,7 +195,7 @@ def _delete_rollups(cluster: Cluster) -> int:
         return int(cursor.rowcount)
 
 
-def _delete_alerts(cluster: Cluster) -> int:
+def _delete_alerts(cluster: Cluster | None) -> int:
     resolved = Alert.objects.filter(cluster=cluster, resolved_at__isnull=False)
     edge = _edge(resolved, settings.RETENTION_ALERTS)
     return resolved.filter(pk__lte=edge).delete()[0] if edge is not None else 0

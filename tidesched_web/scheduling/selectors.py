@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.postgres.expressions import ArraySubquery
@@ -11,27 +12,32 @@ from django.db.models import (
     Count,
     Exists,
     F,
+    FloatField,
     IntegerField,
     OuterRef,
     Prefetch,
     Q,
     QuerySet,
     Subquery,
+    Sum,
     Value,
     When,
 )
-from django.db.models.functions import Coalesce, Concat, JSONObject
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast, Coalesce, Concat, JSONObject
 
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.common.permissions import Access
-from tidesched_web.quota.models import Queue
+from tidesched_web.quota.models import Drift, DriftState, Queue
 from tidesched_web.quota.selectors import visible_queues, with_card_quota
 from tidesched_web.scheduling.models import (
     Alert,
+    ClusterLease,
     Decision,
     QueueUsage,
     Reclaim,
+    ReclaimSource,
     ReclaimVictim,
     Session,
     SessionState,
@@ -44,28 +50,34 @@ from tidesched_web.workloads.selectors import visible_gangs
 
 
 def clusters_with_sessions(access: Access) -> QuerySet[Cluster]:
-    """Visible clusters with their newest session and how many alerts are open, in one query.
+    """Visible clusters with their newest session and what waits for a person, in one query.
 
     Annotations: ``session_id``, ``session_number``, ``session_state``, ``session_at`` (wall), ``session_now`` (the
-    cluster's clock), ``open_alerts``.
+    cluster's clock), ``open_alerts`` and ``platform_alerts`` (nobody has acknowledged them), ``open_drift``,
+    ``lease_until``; and how the cluster is reached (`reach`).
     """
     newest = Session.objects.filter(cluster=OuterRef("pk")).order_by("-id")
-    alerts = (
-        Alert.objects.filter(cluster=OuterRef("pk"), resolved_at__isnull=True)
-        .order_by()
-        .values("cluster")
-        .annotate(n=Count("pk"))
-        .values("n")
-    )
-    return visible_clusters(access).annotate(
+    waiting = Alert.objects.filter(resolved_at__isnull=True, acknowledged_at__isnull=True).order_by()
+    alerts = waiting.filter(cluster=OuterRef("pk")).values("cluster").annotate(n=Count("pk")).values("n")
+    platform = waiting.filter(cluster__isnull=True).values("cluster").annotate(n=Count("pk")).values("n")
+    drifts = Drift.objects.filter(cluster=OuterRef("pk"), state=DriftState.OPEN).order_by()
+    if not access.everything:
+        drifts = drifts.filter(queue__tenant_id__in=access.tenant_ids)
+    lease = ClusterLease.objects.filter(cluster=OuterRef("pk")).values("expires_at")
+    found = visible_clusters(access).select_related("reach")
+    return found.annotate(
         session_id=Subquery(newest.values("pk")[:1]),
         session_number=Subquery(newest.values("number")[:1]),
         session_state=Subquery(newest.values("state")[:1]),
         session_at=Subquery(newest.values("started_at")[:1]),
         session_now=Subquery(newest.values("now")[:1]),
         open_alerts=Coalesce(Subquery(alerts), 0),
+        platform_alerts=Coalesce(Subquery(platform), 0) if access.everything else Value(0),
+        open_drift=Coalesce(Subquery(drifts.values("cluster").annotate(n=Count("pk")).values("n")), 0),
+        lease_until=Subquery(lease[:1]),
         alert_rows=ArraySubquery(
-            Alert.objects.filter(cluster=OuterRef("pk"), resolved_at__isnull=True)
+            waiting.filter(cluster=OuterRef("pk"))
+            .exclude(key__startswith="reach:")  # the pages say it in words of their own
             .order_by("-raised_at")
             .values(row=JSONObject(severity="severity", code="code", message="message", numbers="numbers"))[:3]
         ),
@@ -95,8 +107,11 @@ def first_unsent(cluster: Cluster, session_id: int | None) -> int | None:
 
 
 def visible_alerts(access: Access) -> QuerySet[Alert]:
-    """Alerts of visible clusters."""
-    return Alert.objects.filter(cluster__in=visible_clusters(access)).select_related("cluster")
+    """Alerts of visible clusters; those of the platform itself for who sees everything."""
+    wanted = Q(cluster__in=visible_clusters(access))
+    if access.everything:
+        wanted |= Q(cluster__isnull=True)
+    return Alert.objects.filter(wanted).select_related("cluster")
 
 
 def visible_decisions(access: Access, session: Session) -> QuerySet[Decision]:
@@ -265,3 +280,36 @@ def session_reclaims(access: Access, session: Session, *, limit: int = 50) -> li
     """The reclaims of a visible session that the caller sees. One query."""
     reclaims = reclaims_with_victims(access).filter(session_id=session.pk).order_by("id")[:limit]
     return [hide_other_side(reclaim) for reclaim in reclaims]
+
+
+@dataclass(frozen=True)
+class OthersAndOwn:
+    """What others evicted in a day of the cluster's clock, and what the own sessions would have at those moments."""
+
+    reclaims: int
+    compared: int
+    gangs: int
+    work: float
+    own_gangs: int
+    own_work: float
+
+
+def others_and_own(cluster: Cluster, hours: float = 24.0) -> OthersAndOwn | None:
+    """The sums of a day; both sides only over what can be compared. None where nobody else evicted. One query."""
+    since = cluster.clock() - dt.timedelta(hours=hours)
+    fell = ReclaimVictim.objects.filter(reclaim=OuterRef("pk")).order_by().values("reclaim").annotate(n=Count("pk"))
+    rows = Reclaim.objects.filter(cluster=cluster, source=ReclaimSource.OBSERVED, at__gte=since).annotate(
+        fell=Coalesce(Subquery(fell.values("n")), 0)
+    )
+    known = Q(instead__isnull=False)
+    own_gangs = Cast(KeyTextTransform("gangs", "instead"), IntegerField())
+    own_work = Cast(KeyTextTransform("work_lost_card_seconds", "instead"), FloatField())
+    found = rows.aggregate(
+        reclaims=Count("pk"),
+        compared=Count("pk", filter=known),
+        gangs=Coalesce(Sum("fell", filter=known), 0),
+        work=Coalesce(Sum("work_lost_card_seconds", filter=known), 0.0),
+        own_gangs=Coalesce(Sum(own_gangs, filter=known), 0),
+        own_work=Coalesce(Sum(own_work, filter=known), 0.0),
+    )
+    return OthersAndOwn(**found) if found["reclaims"] else None

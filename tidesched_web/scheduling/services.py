@@ -59,18 +59,35 @@ def resolve_alert(*, alert: Alert, actor: str, reason: str = "") -> bool:
         release_guard(cluster=locked.cluster, actor=actor, reason=reason)
         return True
     _resolve(locked, actor)
+    _audit(locked, "alert.resolve", actor, reason)
+    return True
+
+
+@transaction.atomic
+def acknowledge_alert(*, alert: Alert, actor: str, note: str = "") -> bool:
+    """Say that somebody looks after it: it counts no more, and ends when its condition does. False where it is late."""
+    done = Alert.objects.filter(pk=alert.pk, resolved_at__isnull=True, acknowledged_at__isnull=True).update(
+        acknowledged_at=timezone.now(), acknowledged_by=actor[:200], note=note
+    )
+    if not done:
+        return False
+    transaction.on_commit(lambda: live.publish("alerts", alert.key, cluster_id=alert.cluster_id), robust=True)
+    _audit(alert, "alert.acknowledge", actor, note)
+    return True
+
+
+def _audit(alert: Alert, action: str, actor: str, reason: str) -> None:
     audit.append(
-        chain=audit.cluster_chain(alert.cluster_id),
+        chain=audit.PLATFORM_CHAIN if alert.cluster_id is None else audit.cluster_chain(alert.cluster_id),
         actor=actor,
-        action="alert.resolve",
+        action=action,
         object_type="alert",
         object_id=alert.pk,
         object_label=alert.key,
         cluster_id=alert.cluster_id,
         reason=reason,
-        before={"message": locked.message},
+        before={"message": alert.message},
     )
-    return True
 
 
 def _resolve(alert: Alert, actor: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from tidesched_web.scheduling.models import Reclaim
+from tidesched_web.scheduling.models import Reclaim, ReclaimSource
 
 
 def reclaim_within_sight(
@@ -30,6 +30,8 @@ def reclaim_within_sight(
         "at": reclaim.at,
         "wall_at": reclaim.wall_at,
         "source": reclaim.source,
+        "made_by": reclaim.made_by,
+        "instead": reclaim.instead if own_queues is None else None,
         "state": reclaim.state,
         "action": reclaim.action,
         "reclaimer": reclaim.reclaimer,
@@ -49,6 +51,8 @@ def reclaim_within_sight(
 
 def _display(reclaim: Reclaim, fallen: str) -> str:
     """One sentence; what a plugin sends away (action shuffle) goes for nobody."""
+    if not reclaim.reclaimer and reclaim.source == ReclaimSource.OBSERVED:
+        return f"{fallen} was evicted for nobody knows whom"
     return f"{reclaim.reclaimer} takes from {fallen}" if reclaim.reclaimer else f"{reclaim.action} sends {fallen} away"
 
 

@@ -21,6 +21,8 @@ _FIELDS: dict[str, tuple[str, ...]] = {
     "status.phase": ("status", "phase"),
     "involvedObject.name": ("involvedObject", "name"),
     "involvedObject.kind": ("involvedObject", "kind"),
+    "involvedObject.uid": ("involvedObject", "uid"),
+    "reason": ("reason",),
 }
 
 

@@ -27,7 +27,7 @@ from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.common.errors import DomainError
 from tidesched_web.quota.models import Queue
 from tidesched_web.quota.selectors import visible_queues
-from tidesched_web.scheduling.models import Reclaim, ReclaimSource, ReclaimState, Session, SessionState
+from tidesched_web.scheduling.models import Reclaim, ReclaimMaker, ReclaimSource, ReclaimState, Session, SessionState
 from tidesched_web.scheduling.selectors import (
     own_queue_ids,
     visible_decisions,
@@ -80,6 +80,7 @@ class ReclaimFilters(django_filters.FilterSet):
     victim = TextFilter(field_name="victims__gang", label="namespace/name")
     action = TextFilter()
     source = django_filters.ChoiceFilter(choices=ReclaimSource.choices)
+    made_by = django_filters.ChoiceFilter(choices=ReclaimMaker.choices)
     state = django_filters.ChoiceFilter(choices=ReclaimState.choices)
 
     def on_either_side(self, queryset: QuerySet[Reclaim], _: str, value: str) -> QuerySet[Reclaim]:

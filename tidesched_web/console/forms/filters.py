@@ -14,8 +14,8 @@ from django.utils.translation import gettext_lazy as _
 from tidesched_web.common.models import ServiceType
 from tidesched_web.console.card_names import card_label
 from tidesched_web.console.wording import TITLES
-from tidesched_web.quota.models import QueueState
-from tidesched_web.scheduling.models import ReclaimState, SessionState
+from tidesched_web.quota.models import DriftState, QueueState
+from tidesched_web.scheduling.models import ReclaimMaker, ReclaimState, SessionState
 from tidesched_web.workloads.models import GangState
 from tidesched_web.workloads.selectors import that_wait
 
@@ -143,6 +143,7 @@ class ReclaimFilter(FilterForm):
 
     q = forms.CharField(label=_("Gang or queue"), max_length=120)
     state = forms.ChoiceField(label=_("State"), choices=_choices(ReclaimState.choices))
+    made_by = forms.ChoiceField(label=_("Made by"), choices=_choices(ReclaimMaker.choices))
 
     def apply(self, reclaims: QuerySet) -> QuerySet:
         """Narrow the list."""
@@ -152,6 +153,8 @@ class ReclaimFilter(FilterForm):
             ).distinct()
         if state := self.value("state"):
             reclaims = reclaims.filter(state=state)
+        if maker := self.value("made_by"):
+            reclaims = reclaims.filter(made_by=maker)
         return reclaims
 
 
@@ -173,3 +176,24 @@ class SessionFilter(FilterForm):
         elif decided == "reclaims":
             sessions = sessions.filter(counts__reclaims__gt=0)
         return sessions
+
+
+class DriftFilter(FilterForm):
+    """Filters of the drift page."""
+
+    q = forms.CharField(label=_("Name"), max_length=120)
+    kind = forms.ChoiceField(
+        label=_("Kind"), choices=[("", _("any")), ("Queue", "Queue"), ("PriorityClass", "PriorityClass")]
+    )
+    state = forms.ChoiceField(
+        label=_("State"), choices=_choices((s.value, s.label) for s in (DriftState.OPEN, DriftState.IGNORED))
+    )
+
+    def apply(self, rows: QuerySet) -> QuerySet:
+        """Narrow the list."""
+        if text := self.value("q"):
+            rows = rows.filter(name__icontains=text)
+        for name in ("kind", "state"):
+            if value := self.value(name):
+                rows = rows.filter(**{name: value})
+        return rows

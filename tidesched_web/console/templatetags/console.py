@@ -20,6 +20,7 @@ from tidesched_web.console import amounts
 from tidesched_web.console.alert_words import alert_sentence
 from tidesched_web.console.audit_words import act_words, object_word
 from tidesched_web.console.card_names import card_label
+from tidesched_web.console.reach_words import ReachWords, reach_words
 from tidesched_web.console.states import look
 from tidesched_web.console.wording import own_numbers, reason_sentence, reason_title, remedy_sentence, rule_text
 from tidesched_web.scheduling.models import Alert
@@ -41,6 +42,13 @@ def icon(name: str, css: str = "") -> SafeString:
         static("vendor/icons.svg"),
         name,
     )
+
+
+@register.simple_tag(takes_context=True)
+def reach_of(context: dict[str, Any], cluster: Cluster) -> ReachWords | None:
+    """What keeps the sessions of a cluster from running, if anything does."""
+    access = context.get("access")
+    return reach_words(cluster, everything=bool(access and access.everything))
 
 
 @register.simple_tag

@@ -70,3 +70,21 @@ def keep_open(*, cluster_id: int | None, prefix: str, wanted: Mapping[str, dict[
         resolve(cluster_id=cluster_id, key=key)
     for key, fields in wanted.items():
         raise_alert(cluster_id=cluster_id, key=key, **fields)
+
+
+def raise_recut(*, cluster_id: int, node: str, before: Mapping[str, int], after: Mapping[str, int]) -> None:
+    """The cards of a node are others now; cut back to what they were when the alert rose, they are right again."""
+    key = f"node_recut:{node}"[:120]
+    known = _open(cluster_id, key).values_list("numbers", flat=True).first()
+    first = dict((known or {}).get("before") or before)
+    if first == dict(after):
+        resolve(cluster_id=cluster_id, key=key)
+        return
+    raise_alert(
+        cluster_id=cluster_id,
+        key=key,
+        severity=AlertSeverity.WARNING,
+        code="node_recut",
+        message=f"The cards of node {node} have changed.",
+        numbers={"node": node, "before": first, "after": dict(after)},
+    )

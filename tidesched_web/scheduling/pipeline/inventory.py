@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,9 +15,11 @@ from tidesched_web.engine.cards import hardware
 from tidesched_web.engine.model import Node as SeenNode
 from tidesched_web.engine.model import Snapshot
 from tidesched_web.engine.tide import quota_beyond_hardware
+from tidesched_web.quota.card_selectors import cards_of_no_node
 from tidesched_web.scheduling.models import AlertSeverity
 from tidesched_web.scheduling.pipeline import alerts
 
+CARD_ALERTS_SECONDS = 5.0
 _NODE_WRITTEN = (
     "cpu_milli", "memory_mib", "pods", "cards", "labels", "taints", "unschedulable", "last_seen_at", "gone_at"
 )  # fmt: skip
@@ -28,13 +31,17 @@ class Inventory:
     def __init__(self, *, cluster_id: int) -> None:
         self.cluster_id = cluster_id
         self._nodes: dict[str, SeenNode | None] = {}
+        self._cut: dict[str, dict[str, int]] = {}
+        self._cards_alerted_at = float("-inf")
         self._hardware: dict[str, int] | None = None
         self._quotas: Any = None
 
     def load(self) -> None:
-        """Read which nodes the tables have; their figures are compared by the first session."""
-        names = Node.objects.filter(cluster_id=self.cluster_id, gone_at__isnull=True).values_list("name", flat=True)
-        self._nodes = dict.fromkeys(names)
+        """Read which nodes the tables have, and how their cards were cut; the rest is compared by the first session."""
+        rows = Node.objects.filter(cluster_id=self.cluster_id, gone_at__isnull=True).values_list("name", "cards")
+        self._cut = dict(rows)
+        self._nodes = dict.fromkeys(self._cut)
+        self._cards_alerted_at = float("-inf")
         self._hardware = None
         self._quotas = None
 
@@ -57,6 +64,9 @@ class Inventory:
             Node.objects.filter(cluster_id=self.cluster_id, name__in=lost).update(gone_at=wall_at)
         self._alert_changes(changed, lost)
         self._nodes = dict(seen)
+        self._cut |= {node.name: _cards(node) for node in changed}
+        for name in lost:
+            self._cut.pop(name, None)
         return len(changed) + len(lost) + self._record_card_types(snapshot, ratios=ratios, wall_at=wall_at)
 
     def _record_card_types(self, snapshot: Snapshot, *, ratios: Mapping[str, float], wall_at: dt.datetime) -> int:
@@ -70,6 +80,7 @@ class Inventory:
         if quotas != self._quotas:
             self._quotas = quotas
             alerts.keep_open(cluster_id=self.cluster_id, prefix="quota_over_hardware:", wanted=_quota_alerts(quotas))
+        self._alert_cards(snapshot)
         return changes
 
     def _write_card_types(self, snapshot: Snapshot, have: dict[str, int], wall_at: dt.datetime) -> None:
@@ -93,30 +104,49 @@ class Inventory:
     def _alert_changes(self, changed: list[SeenNode], lost: list[str]) -> None:
         """Say which nodes left, that they are back, and where cards were cut anew: quotas count on the hardware."""
         for name in lost:
-            before = self._nodes.get(name)
-            cards = _cards(before) if before is not None else {}
+            cards = self._cut.get(name, {})
             alerts.raise_alert(
                 cluster_id=self.cluster_id,
-                key=f"node_lost:{name}"[:120],
-                severity=AlertSeverity.WARNING,
+                key=f"node_lost:{name}",
+                severity=AlertSeverity.WARNING if cards else AlertSeverity.INFO,
                 code="node_lost",
                 message=f"Node {name} has left the cluster.",
                 numbers={"node": name, "cards": cards},
             )
         for node in changed:
-            if node.name not in self._nodes:
-                alerts.resolve(cluster_id=self.cluster_id, key=f"node_lost:{node.name}"[:120], by="scheduler")
-                continue
-            before = self._nodes[node.name]
-            if before is not None and _cards(before) != _cards(node):
-                alerts.raise_alert(
-                    cluster_id=self.cluster_id,
-                    key=f"node_recut:{node.name}"[:120],
-                    severity=AlertSeverity.WARNING,
-                    code="node_recut",
-                    message=f"The cards of node {node.name} have changed.",
-                    numbers={"node": node.name, "before": _cards(before), "after": _cards(node)},
-                )
+            before = self._cut.get(node.name)
+            if before is None:
+                alerts.resolve(cluster_id=self.cluster_id, key=f"node_lost:{node.name}", by="scheduler")
+            elif before != _cards(node):
+                alerts.raise_recut(cluster_id=self.cluster_id, node=node.name, before=before, after=_cards(node))
+
+    def _alert_cards(self, snapshot: Snapshot) -> None:
+        """Cards that no node has (any more), and quotas that name one; looked at now and then, since intent changes."""
+        if time.monotonic() - self._cards_alerted_at < CARD_ALERTS_SECONDS:
+            return
+        self._cards_alerted_at = time.monotonic()
+        live = {card for queue in snapshot.queues for card, milli in (queue.card_quota or {}).items() if milli}
+        lost, named = cards_of_no_node(self.cluster_id, live)
+        alerts.keep_open(cluster_id=self.cluster_id, prefix="card_lost:", wanted=_card_alerts("card_lost", lost))
+        alerts.keep_open(
+            cluster_id=self.cluster_id, prefix="quota_without_card:", wanted=_card_alerts("quota_without_card", named)
+        )
+
+
+def _card_alerts(code: str, cards: Mapping[str, int]) -> dict[str, dict[str, Any]]:
+    said = {
+        "card_lost": "No node has {card} any more; queues are promised {quota}.",
+        "quota_without_card": "Queues are promised {quota} × {card}, which no node has.",
+    }[code]
+    return {
+        f"{code}:{card}"[:120]: {
+            "severity": AlertSeverity.WARNING,
+            "code": code,
+            "message": said.format(card=card, quota=quota),
+            "numbers": {"card": card, "quota": quota},
+        }
+        for card, quota in cards.items()
+    }
 
 
 def _cards(node: SeenNode) -> dict[str, int]:
@@ -134,6 +164,7 @@ def _quota_alerts(quotas: dict[str, dict[str, tuple[int, int]]]) -> dict[str, di
         }
         for service_type, cards in quotas.items()
         for card, (quota, have) in cards.items()
+        if have  # of a card that no node has an alert of its own tells
     }
 
 

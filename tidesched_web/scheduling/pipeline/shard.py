@@ -93,7 +93,7 @@ class ClusterShard(threading.Thread):
                 client, schedulers=cluster.scheduler_names, wake=self.wake_by_watch, taps=self._watching.taps
             )
             cache.start()
-            self._context = ClusterContext(cluster, self.lease, client, cache)
+            self._context = ClusterContext(cluster, self.lease, client, cache, observer=self._watching.observer)
             if self._wait_until_ready(cache):
                 self._work()
         except LeaseLost as error:

@@ -16,6 +16,7 @@ from tidesched_web.clusters.kubernetes.paths import QUEUE
 from tidesched_web.clusters.models import Cluster, ClusterMode
 from tidesched_web.scheduling.models import ReachState
 from tidesched_web.scheduling.pipeline.drift_watch import DriftWatch
+from tidesched_web.scheduling.pipeline.observed import Observer
 from tidesched_web.scheduling.pipeline.reach import ReachWatch, reach_of
 
 _log = logging.getLogger(__name__)
@@ -38,7 +39,8 @@ class Watching:
     def __init__(self, cluster_id: int) -> None:
         self.cluster_id = cluster_id
         self.drift = DriftWatch()
-        self.taps: tuple[Tap, ...] = (self.drift,)
+        self.observer = Observer(cluster_id)
+        self.taps: tuple[Tap, ...] = (self.drift, self.observer.sightings)
         self._reach_watch = ReachWatch(cluster_id)
         self._looked_at = float("-inf")
 

@@ -8,7 +8,15 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from tidesched_web.api.v1.serializers.briefs import AddressField, BriefCluster, BriefSession
-from tidesched_web.scheduling.models import DecisionKind, DecisionState, ReclaimSource, ReclaimState, SessionState
+from tidesched_web.scheduling.models import (
+    AlertSeverity,
+    DecisionKind,
+    DecisionState,
+    ReclaimMaker,
+    ReclaimSource,
+    ReclaimState,
+    SessionState,
+)
 
 
 @extend_schema_field({"type": "object", "additionalProperties": {"type": "number"}})
@@ -103,6 +111,14 @@ class RefusedDocument(serializers.Serializer[Any]):
     rule = serializers.CharField()
 
 
+@extend_schema_field({"type": "object", "additionalProperties": True, "nullable": True})
+class InsteadField(serializers.Field[Any, Any, Any, Any]):
+    """Session, what was found (reclaims, places, waits, stands, unseen), sums, and the reclaims themselves."""
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
 class ReclaimDocument(serializers.Serializer[Any]):
     """Who needed what and who fell. Where the reclaimer is another tenant's, only its gang's name is shown."""
 
@@ -114,6 +130,11 @@ class ReclaimDocument(serializers.Serializer[Any]):
     at = serializers.DateTimeField(help_text="The cluster's clock.")
     wall_at = serializers.DateTimeField()
     source = serializers.ChoiceField(choices=ReclaimSource.choices)  # type: ignore[assignment]
+    made_by = serializers.ChoiceField(choices=ReclaimMaker.choices)
+    instead = InsteadField(
+        allow_null=True,
+        help_text="Of an observed one: what the own session decided at that moment. For who sees everything.",
+    )
     state = serializers.ChoiceField(choices=ReclaimState.choices)
     action = serializers.CharField()
     reclaimer = serializers.CharField()
@@ -138,3 +159,48 @@ class UsagePointDocument(serializers.Serializer[Any]):
     allocated = serializers.FloatField()
     inqueue = serializers.FloatField()
     elastic = serializers.FloatField()
+
+
+@extend_schema_field({"type": "object", "additionalProperties": True})
+class FiguresField(serializers.Field[Any, Any, Any, Any]):
+    """Name → figure."""
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+class AlertDocument(serializers.Serializer[Any]):
+    """A condition that a person should know of: one row until it ends."""
+
+    id = serializers.IntegerField()
+    url = AddressField("alerts")
+    display = serializers.SerializerMethodField()
+    cluster = BriefCluster(allow_null=True, help_text="Null for the platform itself.")
+    key = serializers.CharField()
+    code = serializers.CharField()
+    severity = serializers.ChoiceField(choices=AlertSeverity.choices)
+    state = serializers.ChoiceField(
+        choices=[("open", "open"), ("acknowledged", "acknowledged"), ("resolved", "resolved")]
+    )
+    message = serializers.SerializerMethodField()
+    numbers = FiguresField()
+    session = serializers.IntegerField(source="session_id", allow_null=True)
+    raised_at = serializers.DateTimeField()
+    acknowledged_at = serializers.DateTimeField(allow_null=True)
+    acknowledged_by = serializers.CharField()
+    note = serializers.CharField()
+    resolved_at = serializers.DateTimeField(allow_null=True)
+    resolved_by = serializers.CharField()
+
+    def get_display(self, alert: Any) -> str:
+        return f"{alert.code} ({alert.state})"
+
+    def get_message(self, alert: Any) -> str:
+        """For those who see everything: it may name anybody's gangs."""
+        return str(alert.message) if self.context["access"].everything else ""
+
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        shown: dict[str, Any] = super().to_representation(instance)
+        if not self.context["access"].everything:
+            shown["numbers"], shown["note"] = {}, ""
+        return shown

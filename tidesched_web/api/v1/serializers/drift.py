@@ -1,0 +1,55 @@
+"""Drift as the API shows it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from tidesched_web.api.v1.serializers.briefs import AddressField, BriefCluster
+from tidesched_web.quota.models import DriftEnd, DriftState, DriftWhat
+
+
+class DriftFieldDocument(serializers.Serializer[Any]):
+    """One field, values as text; null is not there. Who changed it as far as the cluster says, else empty."""
+
+    field = serializers.CharField()
+    intent = serializers.CharField(allow_null=True)
+    pushed = serializers.CharField(allow_null=True)
+    live = serializers.CharField(allow_null=True)
+    changed_by = serializers.CharField()
+    changed_at = serializers.CharField()
+
+
+class DriftDocument(serializers.Serializer[Any]):
+    """An object that stands otherwise than it was told: one row until that ends."""
+
+    id = serializers.IntegerField()
+    url = AddressField("drift")
+    display = serializers.SerializerMethodField()
+    cluster = BriefCluster()
+    kind = serializers.CharField()
+    name = serializers.CharField()
+    what = serializers.ChoiceField(choices=DriftWhat.choices)
+    state = serializers.ChoiceField(choices=DriftState.choices)
+    differences = DriftFieldDocument(many=True, source="fields")
+    found_at = serializers.DateTimeField()
+    changed_at = serializers.DateTimeField()
+    asked = serializers.CharField(help_text="pushed or adopted, while that is under way.")
+    change = serializers.IntegerField(source="change_id", allow_null=True)
+    decided_by = serializers.CharField()
+    decided_at = serializers.DateTimeField(allow_null=True)
+    reason = serializers.CharField()
+    ended_at = serializers.DateTimeField(allow_null=True)
+    end = serializers.ChoiceField(choices=DriftEnd.choices, allow_blank=True)
+
+    def get_display(self, drift: Any) -> str:
+        return f"{drift.kind} {drift.name}: {drift.what}"
+
+
+class DriftActs(serializers.Serializer[Any]):
+    """One decision about many objects of one cluster."""
+
+    ids = serializers.ListField(child=serializers.IntegerField(), allow_empty=False, max_length=1000)
+    act = serializers.ChoiceField(choices=[("repush", "repush"), ("adopt", "adopt"), ("ignore", "ignore")])
+    reason = serializers.CharField(max_length=1000, required=False, allow_blank=True, default="")

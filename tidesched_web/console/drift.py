@@ -1,0 +1,124 @@
+"""Drift: where the cluster stands otherwise than it was told, and what a person does about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST
+
+from tidesched_web.changes import drift as adopting
+from tidesched_web.changes.models import ChangeState
+from tidesched_web.clusters.models import ClusterMode
+from tidesched_web.common.errors import DomainError
+from tidesched_web.console import amounts
+from tidesched_web.console.drift_words import field_words
+from tidesched_web.console.export import csv_response
+from tidesched_web.console.forms.filters import DriftFilter
+from tidesched_web.console.page import Page, page
+from tidesched_web.console.paging import paged
+from tidesched_web.quota.drift_selectors import drift_counts, drift_look, open_drift, visible_drift
+from tidesched_web.quota.models import Drift, DriftState
+from tidesched_web.quota.services import drift as services
+
+# More than this on one page helps nobody; what is beyond it comes as the first ones end.
+MOST = 200
+
+
+@page(section="drift", topics="drift queues changes")
+def drift(this: Page) -> HttpResponse:
+    """What stands otherwise, by object; the queues of nobody; and what ended before."""
+    if this.request.GET.get("format") == "csv":
+        return _export(this)
+    return this.render("drift/drift.html", _context(this))
+
+
+def _export(this: Page) -> HttpResponse:
+    """A row for each field that stands otherwise."""
+    rows = DriftFilter(this.request.GET).apply(open_drift(this.access, this.cluster)).order_by("kind", "name")
+    fields = ("field", "intent", "pushed", "live", "changed_by", "changed_at")
+    return csv_response(
+        f"drift-{this.cluster.slug}",
+        ["kind", "name", "state", "what", "found_at", *fields],
+        (
+            [row.kind, row.name, row.state, row.what, row.found_at.isoformat(), *(one.get(name) for name in fields)]
+            for row in rows
+            for one in row.fields
+        ),
+    )
+
+
+def _context(this: Page) -> dict[str, Any]:
+    form = DriftFilter(this.request.GET)
+    counts = drift_counts(this.access, this.cluster)
+    rows = list(form.apply(open_drift(this.access, this.cluster)).order_by("-state", "kind", "name")[:MOST])
+    look = drift_look(this.cluster)
+    ended = visible_drift(this.access).filter(cluster=this.cluster, state=DriftState.RESOLVED)
+    return {
+        "form": form,
+        "rows": [_row(row) for row in rows],
+        "counts": counts,
+        "look": look,
+        "unmanaged": look.unmanaged if look and this.access.everything else [],
+        "page": paged(ended, ("-id",), this.request.GET.get("cursor", "")),
+        "line": _line(counts, look),
+        "writes": this.cluster.mode != ClusterMode.OBSERVE,
+    }
+
+
+def _row(row: Drift) -> dict[str, Any]:
+    fields = [field_words(one, row.kind) for one in row.fields]
+    return {"drift": row, "fields": fields, "adoptable": row.live is not None and all(f.adoptable for f in fields)}
+
+
+def _line(counts: dict[str, int], look: Any) -> str:
+    if look is None:
+        return _("The cluster has not been compared yet.")
+    waits = counts.get(DriftState.OPEN, 0)
+    if not waits:
+        return _("Everything stands in the cluster as it was told.")
+    return ngettext(
+        "%(n)s object stands otherwise than it was told.", "%(n)s objects stand otherwise than they were told.", waits
+    ) % {"n": amounts.number(waits)}
+
+
+@require_POST
+@page(section="drift")
+def decide(this: Page) -> HttpResponse:
+    """Push again, adopt or ignore what was chosen, with one reason."""
+    if not this.access.administers:
+        raise PermissionDenied
+    sent = this.request.POST
+    chosen = [int(pk) for pk in sent.getlist("drift") if pk.isascii() and pk.isdigit() and len(pk) < 19]
+    rows = list(visible_drift(this.access).filter(cluster=this.cluster, pk__in=chosen))
+    reason, act = sent.get("reason", ""), sent.get("act", "")
+    try:
+        if act == "adopt":
+            change = adopting.adopt(drifts=rows, access=this.access, reason=reason)
+            said = _("Change %(n)s makes the live figures the intent.")
+            if change.state == ChangeState.WAITING:
+                said = _("Change %(n)s waits for a second person.")
+            messages.success(this.request, said % {"n": change.pk})
+            return redirect("console:change", this.cluster.slug, change.pk)
+        if act == "repush":
+            count = services.repush(drifts=rows, access=this.access, reason=reason)
+            said = ngettext("%(n)s object is sent again.", "%(n)s objects are sent again.", count)
+        elif act == "ignore":
+            count = services.ignore(drifts=rows, access=this.access, reason=reason)
+            said = ngettext(
+                "%(n)s object is left as it is until it changes again.",
+                "%(n)s objects are left as they are until they change again.",
+                count,
+            )
+        else:
+            raise DomainError("invalid", _("Say what is to be done."))
+    except DomainError as error:
+        context = {"error": error.message, "details": error.extra.get("errors") or [], "reason": reason}
+        return this.render("drift/drift.html", _context(this) | context | {"chosen": set(chosen)}, status=error.status)
+    messages.success(this.request, said % {"n": amounts.number(count)})
+    return redirect("console:drift", this.cluster.slug)

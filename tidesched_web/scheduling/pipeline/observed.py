@@ -1,0 +1,146 @@
+"""Recording what others evicted, in the modes in which TideSched itself does not: once per pod, with its audit entry.
+
+Two workers, a restart, a list instead of a watch: whoever sees a pod again finds its row there. The reclaimer is named
+where the cluster names it; a name that comes later (an event that was still under way) is entered later, and audited.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Iterable, Mapping
+
+from django.db import transaction
+from django.utils import timezone
+
+from tidesched_web.clusters.kubernetes.client import ApiFailure, KubernetesClient, Unreachable
+from tidesched_web.clusters.kubernetes.paths import EVENT
+from tidesched_web.clusters.models import ClusterMode
+from tidesched_web.engine.cards import card_of
+from tidesched_web.engine.model import Amount, Pod, Snapshot
+from tidesched_web.scheduling.models import Decision, DecisionKind, DecisionState
+from tidesched_web.scheduling.pipeline.lease import hold_row
+from tidesched_web.scheduling.pipeline.observed_instead import Decided, OwnDecisions
+from tidesched_web.scheduling.pipeline.observed_rows import Evicted, Writer
+from tidesched_web.scheduling.pipeline.sightings import Sighting, Sightings, gang_by_itself, named_in_event
+from tidesched_web.scheduling.pipeline.work import Work
+
+# So long a name is looked for after the eviction, and so often.
+NAMED_WITHIN_SECONDS, NAMED_EVERY_SECONDS = 60.0, 3.0
+_EVENTS_AT_ONCE = 20
+_MODES = (ClusterMode.OBSERVE, ClusterMode.QUOTA)
+
+
+class Observer:
+    """What one cluster's holder remembers between sessions about evictions by others."""
+
+    def __init__(self, cluster_id: int) -> None:
+        self.cluster_id = cluster_id
+        self.sightings = Sightings()
+        self._own = OwnDecisions()
+        self._unnamed: list[Evicted] = []
+        self._last: Snapshot | None = None
+
+    def record(self, work: Work) -> int:
+        """Write what was seen since the last session; returns how many pods. After a session that sent nothing."""
+        taken = self.sightings.take()
+        try:
+            return self._record(work, taken) if work.cluster.mode in _MODES else 0
+        except Exception:
+            self.sightings.give_back(taken)
+            raise
+        finally:
+            self._remember(work)
+
+    def _record(self, work: Work, taken: list[Sighting]) -> int:
+        before = self._last or work.snapshot
+        found = self._without_own([_evicted(one, work, before) for one in taken]) if taken else []
+        again = self._still_unnamed()
+        self._name([*found, *again], work)
+        named = [one for one in again if one.reclaimer]
+        if not found and not named:
+            return 0
+        with transaction.atomic():
+            hold_row(work.context.lease)
+            written = Writer(work, self._own).write(found, named)
+        self._unnamed = [one for one in [*again, *found] if not one.reclaimer and one.row is not None]
+        return written
+
+    def _remember(self, work: Work) -> None:
+        self._last = work.snapshot
+        if work.cluster.mode in _MODES:
+            at = work.now.isoformat()
+            self._own.note(Decided(work.session.pk, work.session.number, at, work.snapshot, work.result))
+
+    def _without_own(self, found: list[Evicted]) -> list[Evicted]:
+        """Evictions that TideSched itself decided on (the mode was another a moment ago) have their reclaim already."""
+        uids = [one.sighting.uid for one in found]
+        since = timezone.now() - dt.timedelta(days=1)
+        evictions = Decision.objects.filter(cluster_id=self.cluster_id, kind=DecisionKind.EVICT, at__gte=since)
+        sent = evictions.exclude(state__in=(DecisionState.SUPERSEDED, DecisionState.FAILED))
+        own = set(sent.filter(uid__in=uids).values_list("uid", flat=True))
+        return [one for one in found if one.sighting.uid not in own]
+
+    def _still_unnamed(self) -> list[Evicted]:
+        edge = time.monotonic() - NAMED_WITHIN_SECONDS
+        self._unnamed = [one for one in self._unnamed if one.seen_at >= edge]
+        return self._unnamed
+
+    # -- for whom ----------------------------------------------------------------------------------------------
+
+    def _name(self, found: Iterable[Evicted], work: Work) -> None:
+        """An event that names the pod comes first; else the one gang that is nominated to the node."""
+        nameless = [one for one in found if not one.reclaimer]
+        if not nameless:
+            return
+        pods = {pod.key: pod for pod in (*(self._last.pods if self._last else ()), *work.snapshot.pods)}
+        by_uid = {pod.uid: pod for pod in pods.values()}
+        self._name_by_events(nameless, work.context.client, pods, by_uid)
+        for one in nameless:
+            if one.reclaimer or not one.sighting.node:
+                continue
+            gangs = {_group(pods, key) for key in self.sightings.nominated_to(one.sighting.node)} - {one.gang}
+            if len(gangs) == 1:
+                one.reclaimer, one.evidence = gangs.pop(), "nominated"
+
+    def _name_by_events(
+        self, nameless: list[Evicted], client: KubernetesClient, pods: Mapping[str, Pod], by_uid: Mapping[str, Pod]
+    ) -> None:
+        """Ask for the events of some of the pods; those that leave the gang together leave for the same one."""
+        now = time.monotonic()
+        due = [one for one in nameless if now - one.asked_at >= NAMED_EVERY_SECONDS]
+        for one in due[:_EVENTS_AT_ONCE]:
+            one.asked_at = now
+            query = {"fieldSelector": f"involvedObject.uid={one.sighting.uid}", "limit": 50}
+            try:
+                events = client.get(EVENT.path(one.sighting.pod.partition("/")[0]), query).get("items") or []
+            except (ApiFailure, Unreachable):
+                return  # not told now: asked again, or unknown
+            for key, uid in map(named_in_event, events):
+                pod = by_uid.get(uid) or pods.get(key)
+                if pod is not None or key:
+                    one.reclaimer, one.evidence = (pod.group_key if pod is not None else key), "event"
+
+
+def _group(pods: Mapping[str, Pod], key: str) -> str:
+    return pods[key].group_key if key in pods else key
+
+
+def _evicted(sighting: Sighting, work: Work, before: Snapshot) -> Evicted:
+    """With what the newest snapshot that has the pod says of it."""
+    for snapshot in (work.snapshot, before):
+        pod = next((pod for pod in snapshot.pods if pod.key == sighting.pod and pod.uid == sighting.uid), None)
+        if pod is None:
+            continue
+        node = next((node for node in snapshot.nodes if node.name == pod.node), None)
+        card = card_of(pod, node)
+        queue = next((group.queue for group in snapshot.pod_groups if group.key == pod.group_key), "")
+        began = pod.started if pod.started is not None else pod.created
+        return Evicted(
+            sighting,
+            pod.group_key or gang_by_itself(sighting),
+            queue,
+            Amount(pod.cpu_milli, pod.memory_mib, {card: pod.card.milli} if pod.card and card else {}),
+            max(0.0, work.now.timestamp() - began),
+        )
+    return Evicted(sighting, gang_by_itself(sighting))

@@ -1,0 +1,117 @@
+"""What TideSched would have done at the moment when others evicted: the own session's decision, as a document. Pure.
+
+The session that counts is the newest one that still saw the pods running: it decided on the same ground.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from tidesched_web.engine.model import Reclaim, Result, Snapshot, cards_to_json
+
+# Sessions that are kept in mind: an eviction is seen within one or two of them.
+KEPT = 5
+MOST_RECLAIMS: Final = 20
+
+
+@dataclass(frozen=True)
+class Decided:
+    """One own session that sent nothing."""
+
+    session_id: int
+    number: int
+    at: str
+    snapshot: Snapshot
+    result: Result
+
+
+class OwnDecisions:
+    """The last sessions of one cluster, in the process that runs them."""
+
+    def __init__(self) -> None:
+        self._kept: deque[Decided] = deque(maxlen=KEPT)
+
+    def note(self, decided: Decided) -> None:
+        """Keep one more."""
+        self._kept.append(decided)
+
+    def before(self, pods: Collection[str]) -> Decided | None:
+        """The newest session whose snapshot had all these pods running, none of them leaving."""
+        wanted = set(pods)
+        for decided in reversed(self._kept):
+            stayed = sum(1 for pod in decided.snapshot.pods if pod.key in wanted and pod.deleted is None and pod.node)
+            if stayed == len(wanted):
+                return decided
+        return None
+
+
+def instead_of(decided: Decided | None, reclaimer: str) -> dict[str, Any] | None:
+    """What that session decided: for the reclaimer, or (where nobody knows it) about everybody.
+
+    ``found``: reclaims, places (without an eviction), waits (with its reason), stands (wants nothing), unseen.
+    None where no session is known that saw the pods running.
+    """
+    if decided is None:
+        return None
+    result = decided.result
+    own = [reclaim for reclaim in result.reclaims if not reclaimer or reclaim.reclaimer == reclaimer]
+    found: dict[str, Any] = {"session": decided.number, "session_id": decided.session_id, "at": decided.at}
+    if own:
+        found["found"] = "reclaims"
+    elif not reclaimer:
+        found["found"] = "stands"
+    elif any(_gang_of_bind(decided, bind.pod) == reclaimer for bind in result.binds):
+        found["found"] = "places"
+    elif reason := next((one for one in result.reasons if one.podgroup == reclaimer), None):
+        found["found"] = "waits"
+        found["reason"] = {
+            "code": str(reason.code),
+            "numbers": msgspec.to_builtins(reason.numbers, str_keys=True),
+            "message": reason.message,
+        }
+    else:
+        found["found"] = "stands" if any(one.name == reclaimer for one in result.podgroups) else "unseen"
+    return found | _sums(own)
+
+
+def _sums(reclaims: list[Reclaim]) -> dict[str, Any]:
+    victims = [victim for reclaim in reclaims for victim in reclaim.victims]
+    cards: dict[str, int] = {}
+    for victim in victims:
+        for card, milli in victim.cards.items():
+            cards[card] = cards.get(card, 0) + milli
+    return {
+        "gangs": len({victim.gang for victim in victims}),
+        "pods": sum(len(victim.pods) for victim in victims),
+        "cards": {card: cards_to_json(milli) for card, milli in sorted(cards.items()) if milli},
+        "work_lost_card_seconds": round(sum(victim.work_lost_card_seconds for victim in victims), 3),
+        "reclaims": [_reclaim(reclaim) for reclaim in reclaims[:MOST_RECLAIMS]],
+    }
+
+
+def _reclaim(reclaim: Reclaim) -> dict[str, Any]:
+    return {
+        "reclaimer": reclaim.reclaimer,
+        "queue": reclaim.queue,
+        "action": reclaim.action,
+        "rule": reclaim.rule[:200],
+        "victims": [
+            {
+                "gang": victim.gang,
+                "queue": victim.queue,
+                "pods": len(victim.pods),
+                "cards": {card: cards_to_json(milli) for card, milli in sorted(victim.cards.items()) if milli},
+                "work_lost_card_seconds": round(victim.work_lost_card_seconds, 3),
+            }
+            for victim in reclaim.victims
+        ],
+    }
+
+
+def _gang_of_bind(decided: Decided, key: str) -> str:
+    return next((pod.group_key for pod in decided.snapshot.pods if pod.key == key), "")

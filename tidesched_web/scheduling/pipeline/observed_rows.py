@@ -1,0 +1,230 @@
+"""The rows of evictions by others: reclaims with their victims, each pod once, and their audit entries."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from django.utils import timezone
+
+from tidesched_web.audit import services as audit
+from tidesched_web.engine.model import Amount
+from tidesched_web.scheduling.models import ObservedEviction, Reclaim, ReclaimSource, ReclaimState, ReclaimVictim
+from tidesched_web.scheduling.pipeline.observed_instead import OwnDecisions, instead_of
+from tidesched_web.scheduling.pipeline.reclaims import QueueOwner
+from tidesched_web.scheduling.pipeline.sightings import Sighting
+from tidesched_web.scheduling.pipeline.work import Work
+
+ACTOR = "observer"
+# Pods that leave for the same gang within this time are one reclaim.
+TOGETHER = dt.timedelta(seconds=30)
+
+
+@dataclass
+class Evicted:
+    """One evicted pod with what the snapshots know of it, and for whom it left as far as the cluster says."""
+
+    sighting: Sighting
+    gang: str
+    queue: str = ""
+    amount: Amount = field(default_factory=Amount)
+    seconds: float = 0.0
+    reclaimer: str = ""
+    evidence: str = ""
+    row: int | None = None
+    asked_at: float = float("-inf")
+    seen_at: float = field(default_factory=time.monotonic)
+
+    @property
+    def lost(self) -> float:
+        return self.seconds * sum(self.amount.cards.values()) / 1000
+
+    @property
+    def together(self) -> tuple[str, str, str, str]:
+        """What one reclaim has in common; where nobody is named, the gang that fell."""
+        one = self.sighting
+        return str(one.made_by), one.action, self.reclaimer, "" if self.reclaimer else self.gang
+
+
+class Writer:
+    """Writes evictions into rows, in the transaction of the caller."""
+
+    def __init__(self, work: Work, own: OwnDecisions) -> None:
+        self._work, self._own = work, own
+        self._owners: dict[str, QueueOwner] = work.context.owners()
+        self._facts: list[tuple[Reclaim, audit.Fact]] = []
+        self._wall = timezone.now()
+
+    def write(self, found: list[Evicted], named: list[Evicted]) -> int:
+        """New ones, then names that came later; the audit entries last of all."""
+        new = self._not_yet_seen(found)
+        groups: dict[tuple[str, str, str, str], list[Evicted]] = {}
+        for one in new:
+            groups.setdefault(one.together, []).append(one)
+        for _key, members in sorted(groups.items()):
+            self._group(members)
+        for row_id in sorted({one.row for one in named if one.row is not None}):
+            self._enter_name(row_id, [one for one in named if one.row == row_id])
+        self._append()
+        return len(new)
+
+    def _not_yet_seen(self, found: list[Evicted]) -> list[Evicted]:
+        """Whoever holds the lease row is alone here, so what stands in the table stays so until the commit."""
+        uids = [one.sighting.uid for one in found]
+        seen = set(
+            ObservedEviction.objects.filter(cluster_id=self._work.cluster.pk, uid__in=uids).values_list(
+                "uid", flat=True
+            )
+        )
+        return [one for one in found if one.sighting.uid not in seen]
+
+    def _group(self, members: list[Evicted]) -> None:
+        row = self._recent(members[0])
+        first = row is None
+        if row is None:
+            row = self._new_row(members)
+        else:
+            self._extend(row, members)
+        for one in members:
+            one.row = row.pk
+        self._write_victims(row, members)
+        ObservedEviction.objects.bulk_create(
+            ObservedEviction(
+                cluster_id=self._work.cluster.pk, uid=one.sighting.uid, pod=one.sighting.pod, reclaim=row,
+                evidence=one.evidence, wall_at=self._wall,
+            )
+            for one in members
+        )  # fmt: skip
+        self._facts.append((row, self._fact(row, members, "observe" if first else "observe_more")))
+
+    def _recent(self, one: Evicted) -> Reclaim | None:
+        """The reclaim that this pod is part of, if its first pods fell a moment ago."""
+        rows = Reclaim.objects.filter(
+            cluster_id=self._work.cluster.pk, source=ReclaimSource.OBSERVED, made_by=one.sighting.made_by,
+            action=one.sighting.action, reclaimer=one.reclaimer, wall_at__gte=self._wall - TOGETHER,
+        )  # fmt: skip
+        if not one.reclaimer:
+            rows = rows.filter(victims__gang=one.gang)
+        return rows.order_by("-id").first()
+
+    def _new_row(self, members: list[Evicted]) -> Reclaim:
+        work, one = self._work, members[0]
+        queue, needed, promised = self._reclaimer(one.reclaimer)
+        owner = self._owners.get(queue)
+        decided = self._own.before([member.sighting.pod for member in members])
+        return Reclaim.objects.create(
+            cluster_id=work.cluster.pk, session=work.session, at=work.now, wall_at=self._wall,
+            source=ReclaimSource.OBSERVED, made_by=one.sighting.made_by, action=one.sighting.action,
+            state=ReclaimState.PROMISED if promised else ReclaimState.SEEN, reclaimer=one.reclaimer,
+            queue_id=owner.id if owner else None, queue_name=queue, needed=needed.to_json(),
+            freed=_sum(members).to_json(), work_lost_card_seconds=sum(member.lost for member in members),
+            rule=one.sighting.message, promised_pods=promised, instead=instead_of(decided, one.reclaimer),
+        )  # fmt: skip
+
+    def _extend(self, row: Reclaim, members: list[Evicted]) -> None:
+        more = _sum(members).to_json()
+        cards = dict(row.freed.get("cards") or {})
+        for card, count in more["cards"].items():
+            cards[card] = cards.get(card, 0) + count
+        row.freed = {
+            "cpu_milli": row.freed.get("cpu_milli", 0) + more["cpu_milli"],
+            "memory_bytes": row.freed.get("memory_bytes", 0) + more["memory_bytes"],
+            "cards": cards,
+        }
+        row.work_lost_card_seconds += sum(member.lost for member in members)
+        row.save(update_fields=["freed", "work_lost_card_seconds"])
+
+    def _write_victims(self, row: Reclaim, members: list[Evicted]) -> None:
+        there = {victim.gang: victim for victim in ReclaimVictim.objects.filter(reclaim=row)}
+        for gang in sorted({one.gang for one in members}):
+            own = [one for one in members if one.gang == gang]
+            victim = there.get(gang) or ReclaimVictim(
+                reclaim=row, gang=gang, queue_id=self._id(own[0].queue), queue_name=own[0].queue, pods=[], cards={}
+            )
+            victim.pods = sorted({*victim.pods, *(one.sighting.pod for one in own)})
+            for card, count in _sum(own).to_json()["cards"].items():
+                victim.cards[card] = victim.cards.get(card, 0) + count
+            victim.work_lost_card_seconds += sum(one.lost for one in own)
+            victim.save()
+
+    def _enter_name(self, row_id: int, members: list[Evicted]) -> None:
+        """The cluster has named the reclaimer meanwhile; of two names none is right for the whole."""
+        names = {one.reclaimer for one in members}
+        row = Reclaim.objects.select_for_update().filter(pk=row_id, reclaimer="").first()
+        if row is None or len(names) != 1:
+            return
+        row.reclaimer = names.pop()
+        queue, needed, promised = self._reclaimer(row.reclaimer)
+        row.queue_name, row.queue_id, row.needed = queue, self._id(queue), needed.to_json()
+        row.promised_pods, row.state = promised, ReclaimState.PROMISED if promised else row.state
+        if row.instead is not None:
+            decided = self._own.before([one.sighting.pod for one in members])
+            row.instead = instead_of(decided, row.reclaimer) or row.instead
+        row.save()
+        uids = [one.sighting.uid for one in members]
+        ObservedEviction.objects.filter(reclaim=row, uid__in=uids).update(evidence=members[0].evidence)
+        self._facts.append((row, self._fact(row, members, "name")))
+
+    def _reclaimer(self, gang: str) -> tuple[str, Amount, list[str]]:
+        """Queue of the gang that gained, what its waiting pods ask for, and those pods."""
+        snapshot = self._work.snapshot
+        queue = next((group.queue for group in snapshot.pod_groups if group.key == gang), "")
+        waiting = [
+            pod for pod in snapshot.pods if gang and pod.group_key == gang and pod.deleted is None and not pod.started
+        ]
+        needed = Amount()
+        for pod in waiting:
+            cards = {pod.card.key or pod.card.resource: pod.card.milli} if pod.card else {}
+            needed += Amount(pod.cpu_milli, pod.memory_mib, cards)
+        return queue, needed, [pod.key for pod in waiting]
+
+    def _id(self, queue: str) -> int | None:
+        owner = self._owners.get(queue)
+        return owner.id if owner else None
+
+    def _fact(self, row: Reclaim, members: list[Evicted], verb: str) -> audit.Fact:
+        queues = {row.queue_name, *(one.queue for one in members)}
+        return audit.Fact(
+            f"reclaim.{verb}",
+            "reclaim",
+            row.pk,
+            row.reclaimer or "unknown",
+            sorted({owner.tenant_id for name in queues if (owner := self._owners.get(name)) and owner.tenant_id}),
+            None,
+            {
+                "made_by": str(members[0].sighting.made_by),
+                "action": members[0].sighting.action,
+                "reclaimer": row.reclaimer or "unknown",
+                "queue": row.queue_name,
+                "evidence": sorted({one.evidence or "none" for one in members}),
+                "pods": [
+                    {"pod": one.sighting.pod, "uid": one.sighting.uid, "gang": one.gang, "node": one.sighting.node}
+                    for one in members
+                ],
+                "cards": _sum(members).to_json()["cards"],
+                "session": row.session_id,
+            },
+        )
+
+    def _append(self) -> None:
+        if not self._facts:
+            return
+        cluster_id = self._work.cluster.pk
+        entries = audit.append_all(
+            [fact for _row, fact in self._facts],
+            chain=audit.cluster_chain(cluster_id),
+            actor=ACTOR,
+            cluster_id=cluster_id,
+            reason=self._facts[0][0].rule,
+        )
+        for (row, _fact), entry in zip(self._facts, entries, strict=True):
+            Reclaim.objects.filter(pk=row.pk, audit_entry_id__isnull=True).update(audit_entry_id=entry.pk)
+
+
+def _sum(members: Iterable[Evicted]) -> Amount:
+    total = Amount()
+    for one in members:
+        total += one.amount
+    return total
