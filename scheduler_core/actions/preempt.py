@@ -239,12 +239,14 @@ class Preempt(Action):
         classes = tuple(int(session.tasks.cls[task]) for task in tasks)
         priority, held = session.group(gang).priority, session.gangs.counts[:, gang].tobytes()
         lowest = min((int(session.tasks.priority[task]) for task in tasks), default=0)
+        said = tuple(mask.tobytes() for task in tasks for _, mask, *_ in session.candidates.said_of(task))
         return (
             session.queue_of(gang),
             priority,
             lowest,
             session.service_type(gang),
             classes,
+            said,
             session.needed(gang),
             held,
         )

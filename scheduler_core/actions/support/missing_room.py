@@ -5,6 +5,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from scheduler_core.algorithms.smallest_set import Cost, cost, go_together
 from scheduler_core.algorithms.victims import Unit
 from scheduler_core.framework.session import Session
@@ -43,10 +45,15 @@ class MissingRoom:
         session = self._session
         cls = session.cluster.class_of(task)
         view = session.candidates.view(cls)
-        if view.future.any():
+        # What holds for this very task and not for its class.
+        only: Bools = np.ones(len(session.nodes), dtype=np.bool_)
+        for _, mask, *_ in session.candidates.said_of(task):
+            only = only & mask
+        if (view.future & only).any():
             yield []
         known = self._bring_up(cls, view.curable, chosen)
-        for _, _, _, offer in heapq.nsmallest(_MOST_NODES, known.values(), key=lambda entry: entry[:3]):
+        open_to_it = (entry for entry in known.values() if only[entry[2]])
+        for _, _, _, offer in heapq.nsmallest(_MOST_NODES, open_to_it, key=lambda entry: entry[:3]):
             yield offer
 
     def _bring_up(self, cls: TaskClass, curable: Bools, chosen: Sequence[Unit]) -> dict[int, Offer]:

@@ -7,6 +7,7 @@ import msgspec
 from scheduler_core.model.pod import PodPhase
 from scheduler_core.model.podgroup import EvictedPolicy, GangPhase
 from scheduler_core.model.policy import PluginOption, Policy
+from scheduler_core.model.queue import NodeGroups
 from scheduler_core.model.resources import Amount
 from tests.core.small_cluster import H, World, binds, decide, evicted, gang, node, queue, snapshot
 
@@ -49,6 +50,22 @@ def test_tasks_of_several_kinds_share_what_one_gang_leaves():
     result = decide(cluster([4, 4, 4], *low, (group, pods)), rules())
     assert len(result.pipelined) == 3
     assert evicted(result) == ["wide"]
+
+
+def test_only_nodes_of_the_queues_own_groups_are_looked_at():
+    """However many cheaper victims there are where the gang may not go."""
+    label = "volcano.sh/nodegroup-name"
+    nodes = [node(f"n{i:02}", 4, labels={label: "A" if i == 30 else "B"}) for i in range(31)]
+    own = queue("q", None, node_groups=NodeGroups(required=("A",)))
+    low = [ranked(f"low{i:02}", 1, 4, 1, on=[f"n{i:02}"], started=900.0 - 20 * i) for i in range(31)]
+    policy = rules()
+    tier = (*policy.tiers[1], PluginOption(name="nodegroup"))
+    policy = msgspec.structs.replace(policy, tiers=(policy.tiers[0], tier))
+    high = ranked("high", 1, 4, 9)
+    result = decide(snapshot(nodes, [own], *low, high), policy)
+    assert evicted(result) == ["low30"]
+    # Nobody falls where two are wanted and the group has one node.
+    assert evicted(decide(snapshot(nodes, [own], *low, ranked("high", 2, 4, 9)), policy)) == []
 
 
 def test_free_room_is_used_before_anybody_falls():
