@@ -13,11 +13,13 @@ from scheduler_core.state.workspace import Workspace
 from tests.core.small_cluster import policy
 
 
-def opened(given, rules=None, *, now=1000.0, workspace=None):
-    """The session of a snapshot, before its first action."""
+def opened(given, rules=None, *, tiers=None, now=1000.0, memory=None, workspace=None):
+    """The session of a snapshot, before its first action; ``tiers`` of plugins instead of those of the policy."""
     rules = rules or policy()
-    tiers = [[(PLUGINS[option.name](option.arguments), option.switches) for option in tier] for tier in rules.tiers]
-    return Session(given, rules, tiers, now=now, seed=0, memory=Memory(), workspace=workspace or Workspace())
+    tiers = tiers or [
+        [(PLUGINS[option.name](option.arguments), option.switches) for option in tier] for tier in rules.tiers
+    ]
+    return Session(given, rules, tiers, now=now, seed=0, memory=memory or Memory(), workspace=workspace or Workspace())
 
 
 def task_of(session, name):

@@ -8,13 +8,11 @@ import msgspec
 
 from scheduler_core.actions.support.bundles_by_worth import Demand, in_order, offers
 from scheduler_core.actions.support.guards import Guards
-from scheduler_core.framework.session import Session
-from scheduler_core.model.memory import Memory
 from scheduler_core.model.podgroup import EvictedPolicy
 from scheduler_core.plugins.capacity_card import CapacityCard
 from scheduler_core.plugins.gang import Gang
 from scheduler_core.plugins.priority import Priority
-from scheduler_core.state.workspace import Workspace
+from tests.core import open_session
 from tests.core.small_cluster import A, H, World, decide, evicted, gang, node, policy, queue, service, snapshot
 
 NONE = EvictedPolicy.NONE
@@ -23,7 +21,7 @@ NONE = EvictedPolicy.NONE
 def opened(given, *more, compat=False):
     rules = msgspec.structs.replace(policy("gangpreempt"), compatibility="volcano" if compat else "")
     tiers = [[(Priority({}), {}), (Gang({}), {}), *((plugin, {}) for plugin in more)]]
-    return Session(given, rules, tiers, now=100.0, seed=0, memory=Memory(), workspace=Workspace())
+    return open_session.opened(given, rules, tiers=tiers, now=100.0)
 
 
 def offered(session, name, wants="wants", *, allow_whole=True):

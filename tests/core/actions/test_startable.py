@@ -7,24 +7,15 @@ import random
 import msgspec
 import pytest
 
-from scheduler_core import Memory, Workspace
 from scheduler_core.actions.support.startable import Startable
-from scheduler_core.framework.session import Session
 from scheduler_core.model.resources import Amount
-from scheduler_core.scheduler import registered
 from tests import builders as b
-from tests.core.small_cluster import A, H, gang, inference, node, policy, service, snapshot, training
+from tests.core.open_session import opened
+from tests.core.small_cluster import A, H, gang, inference, node, service, snapshot, training
 from tests.properties.clusters import random_cluster
 from tests.reference.policy import install, options_of
 from tests.reference.startable import DryRun
 from tests.reference.world import open_world
-
-
-def opened(given, rules=None, now=1000.0):
-    rules = rules or policy()
-    plugins, _ = registered()
-    tiers = [[(plugins[option.name](option.arguments), option.switches) for option in tier] for tier in rules.tiers]
-    return Session(given, rules, tiers, now=now, seed=0, memory=Memory(), workspace=Workspace())
 
 
 def takes(given):
@@ -89,7 +80,7 @@ def test_a_job_without_pods_is_cut_into_equal_parts(cards, pods, room):
 def test_the_plain_loops_come_to_the_same(seed):
     objects, options, now = random_cluster(random.Random(seed))
     given, rules = b.snapshot(objects), b.founding_policy(**options)
-    session = opened(given, rules, now)
+    session = opened(given, rules, now=now)
     world = install(open_world(given, options_of(None, options), now, None))
     ours, theirs = Startable(session), DryRun(world)
     names = session.gangs.names

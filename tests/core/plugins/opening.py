@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from scheduler_core import Memory, PluginOption, Policy, Snapshot, Workspace
+from scheduler_core import Memory, PluginOption, Policy, Snapshot
 from scheduler_core.framework.plugin import Plugin
-from scheduler_core.framework.session import Session
 from scheduler_core.model.node import Node
 from scheduler_core.model.podgroup import PodGroup
 from scheduler_core.model.queue import Queue
 from scheduler_core.model.resources import Amount
+from tests.core import open_session
 
 P = TypeVar("P", bound=Plugin)
 
@@ -37,7 +37,7 @@ def opened(
     )
     tier = [(plugin, dict(switches or {})), *((other, {}) for other in beside)]
     # A plugin does not keep its session, so the test has to.
-    plugin.kept = Session(given, rules, [tier], now=now, seed=0, memory=memory or Memory(), workspace=Workspace())
+    plugin.kept = open_session.opened(given, rules, tiers=[tier], now=now, memory=memory)
     return plugin
 
 

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler_core.framework.session import Session
-from scheduler_core.model.memory import Memory
 from scheduler_core.model.pod import ServiceType
 from scheduler_core.plugins.capacity_card import CapacityCard
-from scheduler_core.state.workspace import Workspace
+from tests.core.plugins.opening import opened
 from tests.core.small_cluster import A, H, binds, decide, gang, inference, node, policy, service, snapshot, training
 
 V = "NVIDIA-V100"
-
-
-def opened(given, **arguments) -> CapacityCard:
-    """The plugin in an open session of its own."""
-    plugin = CapacityCard(arguments)
-    plugin.kept = Session(given, policy(), [[(plugin, {})]], now=0.0, seed=0, memory=Memory(), workspace=Workspace())
-    return plugin
 
 
 def test_the_leftmost_card_that_a_node_has_scores():
@@ -27,7 +18,7 @@ def test_the_leftmost_card_that_a_node_has_scores():
         [training()],
         gang("x", 1, 1, "training", card=f"{A}|{H}|{V}"),
     )
-    plugin = opened(given, nodeOrderWeight=2.0)
+    plugin = opened(CapacityCard, given, nodeOrderWeight=2.0)
     cls = plugin.session.cluster.classes[0]
     assert plugin.node_order(cls, slice(None)).tolist() == [50.0, 200.0, 100.0, 0.0]
 
@@ -50,7 +41,7 @@ def test_the_queue_with_the_smaller_share_goes_first():
         gang("next-a", 1, 2, "a"),
         gang("next-b", 1, 2, "b"),
     )
-    plugin = opened(given)
+    plugin = opened(CapacityCard, given)
     assert (plugin.share(0), plugin.share(1)) == (0.5, 0.375)
     assert list(binds(decide(given))) == ["next-b-0"]
 
@@ -80,12 +71,13 @@ def test_service_types(group, expected):
         [node("n1")], [training()], gang("x", 1, 1, "training", group={"owner_kind": "", **group}, owner=None)
     )
     owners = {"Job": "training", "ReplicaSet": "inference"}
-    assert opened(given, podOwnerReferenceToServiceType=owners).service_type(0) is expected
+    assert opened(CapacityCard, given, podOwnerReferenceToServiceType=owners).service_type(0) is expected
 
 
 def test_the_pods_owner_speaks_where_the_group_names_none():
     given = snapshot([node("n1")], [training()], gang("x", 1, 1, "training", group={"owner_kind": ""}))
-    assert opened(given, podOwnerReferenceToServiceType={"Job": "training"}).service_type(0) is ServiceType.TRAINING
+    plugin = opened(CapacityCard, given, podOwnerReferenceToServiceType={"Job": "training"})
+    assert plugin.service_type(0) is ServiceType.TRAINING
 
 
 def test_defaults():

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from scheduler_core.framework.combine import Ballot
-from scheduler_core.framework.session import Session
-from scheduler_core.model.memory import Memory
 from scheduler_core.plugins.gang import Gang
-from scheduler_core.state.workspace import Workspace
-from tests.core.small_cluster import code, decide, gang, node, policy, snapshot, training
+from tests.core.plugins.opening import opened
+from tests.core.small_cluster import code, decide, gang, node, snapshot, training
 
 
-def opened(*gangs) -> Gang:
-    plugin = Gang({})
-    given = snapshot([node("n1"), node("n2")], [training()], *gangs)
-    plugin.kept = Session(given, policy(), [[(plugin, {})]], now=0.0, seed=0, memory=Memory(), workspace=Workspace())
-    return plugin
+def on_two_nodes(*gangs) -> Gang:
+    return opened(Gang, snapshot([node("n1"), node("n2")], [training()], *gangs))
 
 
 def tasks(plugin: Gang) -> list[int]:
@@ -23,7 +18,7 @@ def tasks(plugin: Gang) -> list[int]:
 
 
 def test_members_above_the_minimum_may_go():
-    plugin = opened(gang("x", 4, 1, "training", on=["n1"] * 4, least=2))
+    plugin = on_two_nodes(gang("x", 4, 1, "training", on=["n1"] * 4, least=2))
     t1, t2, *_ = members = tasks(plugin)
     opinion = plugin.preemptable(members[0], members)
     assert opinion.allowed == {t1, t2}
@@ -31,7 +26,7 @@ def test_members_above_the_minimum_may_go():
 
 
 def test_promised_members_make_it_pipelined_but_not_ready():
-    plugin = opened(gang("x", 4, 1, "training", on=["n1", "n1"], least=4))
+    plugin = on_two_nodes(gang("x", 4, 1, "training", on=["n1", "n1"], least=4))
     session = plugin.session
     statement = session.statement()
     assert plugin.job_starving(0)
@@ -45,19 +40,19 @@ def test_promised_members_make_it_pipelined_but_not_ready():
 
 def test_every_role_needs_its_minimum():
     group = {"min_task_member": {"worker": 2}, "min_member": 3}
-    plugin = opened(gang("x", 3, 1, "training", group=group, role="worker"))
+    plugin = on_two_nodes(gang("x", 3, 1, "training", group=group, role="worker"))
     assert plugin.job_valid(0) is None
-    short = opened(gang("x", 3, 1, "training", group=group, role="master"))
+    short = on_two_nodes(gang("x", 3, 1, "training", group=group, role="master"))
     assert short.job_valid(0) == "0 of at least 2 members of role worker exist"
 
 
 def test_a_sum_of_roles_above_the_minimum_is_not_looked_at():
-    plugin = opened(gang("x", 3, 1, "training", group={"min_task_member": {"worker": 9}, "min_member": 3}))
+    plugin = on_two_nodes(gang("x", 3, 1, "training", group={"min_task_member": {"worker": 9}, "min_member": 3}))
     assert plugin.job_valid(0) is None
 
 
 def test_members_that_ask_for_nothing_count_as_ready():
-    plugin = opened(gang("x", 2, 0, "training", cpu=0, memory=0))
+    plugin = on_two_nodes(gang("x", 2, 0, "training", cpu=0, memory=0))
     assert plugin.job_ready(0)
 
 
