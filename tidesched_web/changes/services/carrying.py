@@ -25,7 +25,7 @@ from tidesched_web.quota.services import push
 
 CLAIM = dt.timedelta(seconds=60)
 # So many objects are sent before the pages are told how far it is.
-BATCH = 50
+BATCH = 250
 QUEUE, CLASS = "Queue", "PriorityClass"
 _OPEN = (CarryState.QUEUED, CarryState.APPLYING)
 
@@ -56,14 +56,13 @@ def _send(change: QuotaChange) -> None:
     waiting = _waiting(change)
     client = KubernetesClient.for_cluster(change.cluster)
     try:
-        writes = ClusterWrites(client)
         for start in range(0, len(waiting), BATCH):
             batch = waiting[start : start + BATCH]
             _mark(batch, CarryState.APPLYING)
             QuotaChange.objects.filter(pk=change.pk).update(claimed_until=timezone.now() + CLAIM)
             with transaction.atomic():
                 announce(change)
-            unreachable = _send_batch(change.cluster, writes, batch)
+            unreachable = _send_batch(change.cluster, client, batch)
             if unreachable:
                 _mark(waiting[start:], CarryState.QUEUED, unreachable, only=_OPEN)
                 return
@@ -71,8 +70,9 @@ def _send(change: QuotaChange) -> None:
         client.close()
 
 
-def _send_batch(cluster: Cluster, writes: ClusterWrites, batch: list[ChangeObject]) -> str:
+def _send_batch(cluster: Cluster, client: KubernetesClient, batch: list[ChangeObject]) -> str:
     """Send some objects; returns why the cluster could not be reached, if so."""
+    writes = ClusterWrites(client)
     for row in batch:
         if row.act == CarryAct.REPLACE:
             outcome = _remove_other_value(cluster, writes, row.name)
@@ -83,6 +83,7 @@ def _send_batch(cluster: Cluster, writes: ClusterWrites, batch: list[ChangeObjec
         cluster=cluster,
         queues_named=[row.name for row in kept if row.kind == QUEUE],
         classes_named=[row.name for row in kept if row.kind == CLASS],
+        client=client,
     )
     _read_back(cluster, kept)
     if report.unreachable:
@@ -122,11 +123,16 @@ def _delete(cluster: Cluster, writes: ClusterWrites, row: ChangeObject) -> Outco
     status = found.body.get("status") or {}
     gangs = sum(int(status.get(count) or 0) for count in ("pending", "inqueue", "running", "unknown"))
     if status.get("state") != "Closed":
-        closed = writes.close_queue(row.name, drained=not gangs)
+        closed = writes.close_queue(row.name, drained=not gangs, by_command=cluster.mode == ClusterMode.QUOTA)
         if not closed.done:
             return closed
     if gangs:
         return Outcome(OutcomeKind.CONFLICT, "Draining", f"{gangs} gangs are still in it")
+    if status.get("state") != "Closed":
+        # Volcano, where it is asked to close a queue, does so in its own time.
+        now = writes.get_queue(row.name)
+        if now.body is not None and (now.body.get("status") or {}).get("state") != "Closed":
+            return Outcome(OutcomeKind.CONFLICT, "Closing", "Volcano has not closed it yet")
     return writes.delete_queue(row.name, uid=found.body["metadata"]["uid"])
 
 

@@ -11,14 +11,13 @@ from typing import Protocol
 
 from tidesched_web.clusters.kubernetes.client import Json, KubernetesClient
 from tidesched_web.clusters.kubernetes.paths import WATCHED, Kind
-from tidesched_web.clusters.kubernetes.reflector import Reflector
+from tidesched_web.clusters.kubernetes.reflector import Key, Reflector, key_of
 from tidesched_web.clusters.kubernetes.signatures import has_state, signature
+from tidesched_web.clusters.kubernetes.trimming import needed
 from tidesched_web.engine.bridge import SnapshotBuilder
 from tidesched_web.engine.model import BadInput, Snapshot
 
 log = logging.getLogger(__name__)
-
-Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -151,16 +150,21 @@ class ClusterCache:
 
     # -- from the watches --------------------------------------------------------------------------------------
 
-    def replace(self, kind: Kind, objects: list[Json], version: int) -> None:
-        """A full list: what is not in it, and is not newer than it, is gone."""
+    def page(self, kind: Kind, objects: list[Json]) -> None:
+        """Some objects of a list; the lock is free between two pages, so a session need not wait for all of them."""
         with self._lock:
-            listed = {_key(obj) for obj in objects}
-            known = self._known[kind.name]
             changed = False
-            for key in [key for key, (of, _) in known.items() if key not in listed and of <= version]:
-                changed |= self._forget(kind, key, version)
             for obj in objects:
                 changed |= self._upsert(kind, obj)
+        self._tell(changed)
+
+    def ended(self, kind: Kind, keys: set[Key], version: int) -> None:
+        """A list is complete: what is not in it, and is not newer than it, is gone."""
+        with self._lock:
+            known = self._known[kind.name]
+            changed = False
+            for key in [key for key, (of, _) in known.items() if key not in keys and of <= version]:
+                changed |= self._forget(kind, key, version)
             # Ends that the list is younger than cannot be contradicted any more.
             self._gone[kind.name] = {key: of for key, of in self._gone[kind.name].items() if of > version}
         self._tell(changed)
@@ -169,11 +173,11 @@ class ClusterCache:
         """One event."""
         with self._lock:
             gone = type_ == "DELETED"
-            changed = self._forget(kind, _key(obj), _version(obj)) if gone else self._upsert(kind, obj)
+            changed = self._forget(kind, key_of(obj), _version(obj)) if gone else self._upsert(kind, obj)
         self._tell(changed)
 
     def _upsert(self, kind: Kind, obj: Json) -> bool:
-        key, version = _key(obj), _version(obj)
+        key, version = key_of(obj), _version(obj)
         before = self._known[kind.name].get(key)
         if (before is not None and version <= before[0]) or version <= self._gone[kind.name].get(key, -1):
             return False
@@ -184,7 +188,7 @@ class ClusterCache:
         for tap in self._taps:
             tap.seen(kind, "ADDED" if before is None else "MODIFIED", obj)
         try:
-            self._builder.upsert(obj, path=f"{kind.name} {'/'.join(filter(None, key))}")
+            self._builder.upsert(needed(obj), path=f"{kind.name} {'/'.join(filter(None, key))}")
         except BadInput as error:
             self._problems[kind.name, key] = error.message
             log.warning("%s %s cannot be read: %s", kind.name, "/".join(filter(None, key)), error.message)
@@ -219,11 +223,6 @@ class ClusterCache:
     def _tell(self, changed: bool) -> None:
         if changed and self._wake is not None and self.synced:
             self._wake()
-
-
-def _key(obj: Json) -> Key:
-    metadata = obj["metadata"]
-    return metadata.get("namespace", ""), metadata["name"]
 
 
 def _version(obj: Json) -> int:

@@ -41,6 +41,7 @@ COMMAND = Kind("Command", "bus.volcano.sh/v1alpha1", "commands", True)
 # What a session's snapshot is built from.
 WATCHED: tuple[Kind, ...] = (
     NODE,
+    NAMESPACE,
     PRIORITY_CLASS,
     QUEUE,
     POD_GROUP,

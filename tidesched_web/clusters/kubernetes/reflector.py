@@ -7,7 +7,7 @@ import random
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import orjson
 import urllib3
@@ -16,6 +16,8 @@ from tidesched_web.clusters.kubernetes.client import ApiFailure, Json, Kubernete
 from tidesched_web.clusters.kubernetes.paths import Kind
 
 log = logging.getLogger(__name__)
+
+Key = tuple[str, str]  # namespace and name
 
 PAGE = 500
 # A watch is asked to end after about so long, so that a silent one is never trusted for longer.
@@ -33,6 +35,20 @@ class Sink(Protocol):
         """One event: ADDED, MODIFIED or DELETED."""
 
 
+@runtime_checkable
+class PagedSink(Protocol):
+    """As :class:`Sink`, for more objects than should be held twice: a list comes page by page."""
+
+    def page(self, kind: Kind, objects: list[Json]) -> None:
+        """Some objects of a list."""
+
+    def ended(self, kind: Kind, keys: set[Key], version: int) -> None:
+        """The list is complete: at ``version`` there are no others than those of ``keys``."""
+
+    def change(self, kind: Kind, type_: str, obj: Json) -> None:
+        """As :meth:`Sink.change`."""
+
+
 class _Expired(Exception):
     """The server does not have the changes since our version any more."""
 
@@ -48,7 +64,7 @@ class Reflector(threading.Thread):
         absent: the server does not know this kind.
     """
 
-    def __init__(self, client: KubernetesClient, kind: Kind, sink: Sink) -> None:
+    def __init__(self, client: KubernetesClient, kind: Kind, sink: Sink | PagedSink) -> None:
         super().__init__(name=f"watch-{kind.plural}", daemon=True)
         self.kind = kind
         self.synced = threading.Event()
@@ -61,6 +77,7 @@ class Reflector(threading.Thread):
         self._ending = threading.Event()
         self._response: urllib3.HTTPResponse | None = None
         self._version = ""
+        self._expired = 0  # lists and watches in a row that found their version gone
 
     def run(self) -> None:
         delay = _FIRST_DELAY
@@ -69,13 +86,16 @@ class Reflector(threading.Thread):
                 if not self._version:
                     self._list()
                 self._watch()
-                delay = _FIRST_DELAY
+                delay, self._expired = _FIRST_DELAY, 0
                 continue
             except _Expired:
                 self._version = ""
-                continue
+                self._expired += 1
+                if self._expired < 2:  # at once; but not in a circle with a server that has nothing to go on from
+                    continue
             except (ApiFailure, Unreachable) as error:
                 self._failed(str(error), code=getattr(error, "code", 0))
+                self._ending.wait(min(getattr(error, "retry_after", 0.0), _LONGEST_DELAY))
             except (urllib3.exceptions.HTTPError, OSError) as error:
                 self._failed(f"the watch broke: {error}")
             except Exception as error:
@@ -103,8 +123,10 @@ class Reflector(threading.Thread):
         self.error, self.code = message, code
 
     def _list(self) -> None:
-        objects: list[Json] = []
-        query: dict[str, Any] = {"limit": PAGE}
+        whole: list[Json] = []
+        keys: set[Key] = set()
+        # A list that outlived its version between two pages is asked for in one piece.
+        query: dict[str, Any] = {"limit": PAGE} if self._expired < 2 else {}
         absent = False
         while True:
             try:
@@ -120,12 +142,20 @@ class Reflector(threading.Thread):
                 # Items of a list come without what is said once for all of them.
                 obj.setdefault("kind", self.kind.name)
                 obj.setdefault("apiVersion", self.kind.group_version)
-                objects.append(obj)
+            if isinstance(self._sink, PagedSink):
+                self._sink.page(self.kind, page["items"])
+                keys.update(key_of(obj) for obj in page["items"])
+            else:
+                whole += page["items"]
             metadata = page["metadata"]
             if not metadata.get("continue"):
                 break
             query["continue"] = metadata["continue"]
-        self._sink.replace(self.kind, objects, int(metadata["resourceVersion"] or 0))
+        version = int(metadata["resourceVersion"] or 0)
+        if isinstance(self._sink, PagedSink):
+            self._sink.ended(self.kind, keys, version)
+        else:
+            self._sink.replace(self.kind, whole, version)
         self._version = metadata["resourceVersion"]
         self.absent = absent
         self._alive()
@@ -175,6 +205,12 @@ class Reflector(threading.Thread):
     def _alive(self) -> None:
         self.heard = time.monotonic()
         self.error, self.code = "", 0
+
+
+def key_of(obj: Json) -> Key:
+    """Namespace and name."""
+    metadata = obj["metadata"]
+    return metadata.get("namespace", ""), metadata["name"]
 
 
 def _lines(response: urllib3.HTTPResponse) -> Iterator[bytes]:

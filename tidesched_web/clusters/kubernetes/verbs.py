@@ -80,7 +80,7 @@ NEEDS: tuple[Need, ...] = (
     Need("", "pods", ("delete",), _SCHEDULE, "take back the bound members of a gang that cannot be completed"),
     Need("", "pods/status", ("patch",), _SCHEDULE, "nominated node and conditions"),
     Need("", "events", ("create", "patch"), _SCHEDULE, "say why a pod waits"),
-    Need("scheduling.volcano.sh", "podgroups", ("create", "patch"), _SCHEDULE, "make and keep PodGroups"),
+    Need("scheduling.volcano.sh", "podgroups", ("create", "patch", "delete"), _SCHEDULE, "make and keep PodGroups"),
     Need(
         "scheduling.volcano.sh",
         "podgroups/status",

@@ -10,7 +10,7 @@ open now. It is worked out anew at each push from the clock alone, so a tick tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -23,10 +23,10 @@ from tidesched_web.clusters.kubernetes.paths import COMMAND, PRIORITY_CLASS, QUE
 from tidesched_web.clusters.kubernetes.pressure import run_all
 from tidesched_web.clusters.kubernetes.writes import ClusterWrites
 from tidesched_web.clusters.models import Cluster, ClusterMode
+from tidesched_web.quota.drift_selectors import asked_again
 from tidesched_web.quota.manifest import class_manifest, queue_manifest
 from tidesched_web.quota.models import PriorityClass, Queue, QueueState, SyncState
 from tidesched_web.quota.selectors import queue_grants, with_card_quota
-from tidesched_web.quota.services.drift_push import asked_again
 from tidesched_web.quota.services.push_marks import Pushed, mark_away, mark_pushed
 from tidesched_web.quota.services.push_object import Aim, bring
 from tidesched_web.quota.tide_selectors import clusters_with_tide, effective_now, tide_due
@@ -115,26 +115,28 @@ class _Push:
         self.writes = ClusterWrites(client)
 
     def run(self, classes: Sequence[PriorityClass], queues: Sequence[Queue]) -> None:
+        """Send all, or mark what could not be sent as waiting, with the reason."""
         forced = asked_again(self.cluster)
-        steps: list[tuple[Kind, Sequence[PriorityClass] | Sequence[Queue], Callable[[], list[Pushed]]]] = [
-            (PRIORITY_CLASS, classes, lambda: [self._class(row, forced) for row in classes]),
-            (QUEUE, queues, lambda: self._queues(queues, forced)),
-        ]
-        for kind, rows, make in steps:
-            if not rows:
-                continue
-            try:
-                pushed = make()
-                live = self._read(kind, [row.name for row in rows])
-            except (ApiFailure, Unreachable) as error:
-                self.report.unreachable = str(error)
-                mark_away(rows, str(error))
+        waiting: list[PriorityClass | Queue] = [*classes, *queues]
+        try:
+            if classes:
+                self._bring(PRIORITY_CLASS, [self._class(row, forced) for row in classes], waiting)
+            if queues and not self.report.unreachable:
+                self._bring(QUEUE, self._queues(queues, forced), waiting)
+        except (ApiFailure, Unreachable) as error:
+            self.report.unreachable = str(error)
+        if self.report.unreachable:
+            mark_away(waiting, self.report.unreachable)
+
+    def _bring(self, kind: Kind, lines: Sequence[Pushed], waiting: list[PriorityClass | Queue]) -> None:
+        """Read what is there and send batch by batch; what was sent leaves ``waiting``."""
+        live = self._read(kind, [one.row.name for one in lines])
+        for start in range(0, len(lines), BATCH):
+            batch = lines[start : start + BATCH]
+            self._send(batch, live)
+            del waiting[: len(batch)]
+            if self.report.unreachable:
                 return
-            for start in range(0, len(pushed), BATCH):
-                self._send(pushed[start : start + BATCH], live)
-                if self.report.unreachable:
-                    mark_away([one.row for one in pushed[start + BATCH :]], self.report.unreachable)
-                    return
 
     def _class(self, row: PriorityClass, forced: Collection[tuple[str, str]]) -> Pushed:
         return Pushed(row, Aim(class_manifest(row), forced=(PRIORITY_CLASS.name, row.name) in forced))

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tidesched_web.clusters.kubernetes.manifests import rfc3339
 from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer
 from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
 from tidesched_web.engine.model import MIB, QueueOutcome, Result, Snapshot
@@ -47,8 +48,11 @@ def _call(draft: Draft, route: Route) -> Callable[[], Answer]:
     namespace, name = split_name(draft.target)
     detail = draft.detail
     if draft.kind is DecisionKind.STATUS:
+        # As Volcano writes them: the session that saw the change, and when.
+        since = {"transitionID": str(route.session_id), "lastTransitionTime": rfc3339(route.now.timestamp())}
+        conditions = [{**condition, **since} for condition in detail["conditions"]]
         return lambda: route.writes.patch_podgroup_status(
-            namespace, name, uid=draft.uid, phase=detail["phase"], conditions=detail["conditions"]
+            namespace, name, uid=draft.uid, phase=detail["phase"], conditions=conditions
         )
     return lambda: route.writes.write_event(
         kind=detail["kind"],

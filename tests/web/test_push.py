@@ -1,0 +1,205 @@
+"""The quota push against a (simulated) API server: what is written, what is left alone, and what is not forced."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from tests.cluster.servers import SimulatedServer
+from tidesched_web.clusters import services as clusters
+from tidesched_web.clusters.kubernetes.client import APPLY_PATCH, MERGE_PATCH
+from tidesched_web.clusters.kubernetes.paths import PRIORITY_CLASS, QUEUE
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.quota import services as quota
+from tidesched_web.quota.models import Drift, Queue
+from tidesched_web.quota.services.push import push_cluster
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    made = SimulatedServer(tmp_path_factory.mktemp("push"))
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def client(server):
+    made = server.client()
+    yield made
+    made.close()
+
+
+class Ground:
+    """A cluster with two queues and a priority class whose names nobody else has."""
+
+    def __init__(self, server, mode):
+        mark = uuid.uuid4().hex[:6]
+        self.cluster = clusters.create(
+            name=f"push-{mark}", api_url=server.url, actor="test", mode=mode, token=server.token, simulated=True
+        )
+        tenant = quota.ensure_tenant(slug="acme", actor="test")
+        self.line = quota.ensure_business_line(tenant=tenant, slug="research", actor="test")
+        clusters.ensure_card_type(cluster=self.cluster, name="NVIDIA-H200", actor="test", resource="nvidia.com/gpu")
+        self.cluster.card_types.update(hardware=10_000)
+        self.names = [f"a-{mark}", f"b-{mark}"]
+        for name in self.names:
+            self.queue(name)
+        self.pc = f"pc-{mark}"
+        quota.ensure_priority_class(cluster=self.cluster, name=self.pc, value=70_000, actor="test")
+
+    def queue(self, name):
+        quota.create_queue(
+            cluster=self.cluster, name=name, service_type="training", card_quota={"NVIDIA-H200": 8}, actor="test",
+            business_line=self.line,
+        )  # fmt: skip
+
+    def row(self, name):
+        return Queue.objects.get(cluster=self.cluster, name=name)
+
+    def weigh(self, name, weight):
+        """As an edit does."""
+        Queue.objects.filter(pk=self.row(name).pk).update(
+            weight=weight, version=self.row(name).version + 1, sync_state="pending"
+        )
+
+    def push(self, **more):
+        return push_cluster(cluster=Cluster.objects.get(pk=self.cluster.pk), **more)
+
+
+@pytest.fixture
+def ground(db, server):
+    return Ground(server, "quota")
+
+
+def sent(server):
+    return len(server.writes())
+
+
+def test_a_push_without_changes_sends_no_write(ground, server):
+    first = ground.push(everything=True)
+    assert (first.pushed, first.written, first.refused, first.unreachable) == (3, 3, {}, "")
+    before = sent(server)
+    again = ground.push(everything=True)
+    assert (again.pushed, again.written) == (3, 0)
+    assert sent(server) == before
+    assert {ground.row(name).sync_state for name in ground.names} == {"in_step"}
+
+
+def test_a_push_of_many_queues_takes_few_statements(ground, server):
+    made = [f"{ground.names[0]}-{index}" for index in range(30)]
+    for name in made:
+        ground.queue(name)
+    with CaptureQueriesContext(connection) as queries:
+        report = ground.push()
+    assert (report.pushed, report.refused, report.unreachable) == (33, {}, "")
+    assert len(queries) < 20
+    rows = Queue.objects.filter(cluster=ground.cluster)
+    assert {(row.sync_state, row.live_state, row.pushed_version == row.version) for row in rows} == {
+        ("in_step", "Open", True)
+    }
+    assert all(row.pushed_at for row in rows)
+
+
+def test_what_others_own_is_left_alone(ground, client):
+    ground.push()
+    name = ground.names[0]
+    path = QUEUE.path(name=name)
+    note = {
+        "metadata": {"annotations": {"example.org/owner": "ops"}},
+        "spec": {"guarantee": {"resource": {"cpu": "1"}}},
+    }
+    assert client.send("PATCH", path, note, content_type=MERGE_PATCH, query={"fieldManager": "kubectl-edit"}).done
+    ground.weigh(name, 7)
+    assert ground.push().written == 1
+    live = client.get(path)
+    assert live["spec"]["weight"] == 7
+    assert live["spec"]["guarantee"] == {"resource": {"cpu": "1"}}
+    assert live["metadata"]["annotations"]["example.org/owner"] == "ops"
+
+
+def test_what_was_changed_by_hand_is_not_overwritten_until_a_person_asks(ground, client):
+    ground.push()
+    name = ground.names[0]
+    path = QUEUE.path(name=name)
+    edit = {"spec": {"weight": 99}}
+    assert client.send("PATCH", path, edit, content_type=MERGE_PATCH, query={"fieldManager": "kubectl-edit"}).done
+    ground.weigh(name, 7)
+    report = ground.push()
+    assert list(report.refused) == [f"Queue {name}"]
+    row = ground.row(name)
+    assert (row.sync_state, row.sync_error) == ("failed", "Not overwritten: .spec.weight is set by kubectl-edit")
+    assert client.get(path)["spec"]["weight"] == 99
+    now = timezone.now()
+    Drift.objects.create(
+        cluster=ground.cluster, kind="Queue", name=name, what="changed", state="open", digest="d", found_at=now,
+        changed_at=now, asked="pushed",
+    )  # fmt: skip
+    assert ground.push().written == 1
+    assert client.get(path)["spec"]["weight"] == 7
+    assert ground.row(name).sync_state == "in_step"
+
+
+def test_an_adopted_queue_may_be_changed_although_its_maker_owns_the_old_value(ground, client):
+    name = ground.names[0]
+    ground.push(queues_named=[])
+    body = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}}
+    assert client.send("POST", QUEUE.path(), body | {"spec": {"weight": 1}}, query={"fieldManager": "helm"}).done
+    assert ground.push(queues_named=[name]).written == 1, "the same values are owned together"
+    ground.weigh(name, 7)
+    report = ground.push(queues_named=[name])
+    assert (report.written, report.refused) == (1, {})
+    assert client.get(QUEUE.path(name=name))["spec"]["weight"] == 7
+    # and whoever applies the old value again has to say that it takes the field
+    outcome = client.send(
+        "PATCH", QUEUE.path(name=name), body | {"spec": {"weight": 1}}, query={"fieldManager": "helm"},
+        content_type=APPLY_PATCH,
+    )  # fmt: skip
+    assert outcome.reason == "Conflict"
+
+
+def test_another_value_of_a_class_is_refused_and_named(ground, client):
+    ground.push()
+    path = PRIORITY_CLASS.path(name=ground.pc)
+    client.send("DELETE", path)
+    other = {"metadata": {"name": ground.pc}, "value": 5}
+    assert client.send("POST", PRIORITY_CLASS.path(), other, query={"fieldManager": "kubectl-create"}).done
+    report = ground.push(everything=True)
+    assert "kubectl-create" in report.refused[f"PriorityClass {ground.pc}"]
+
+
+@pytest.mark.parametrize(("mode", "state"), [("quota", "Closed"), ("schedule", "Closed")])
+def test_a_queue_closes_and_opens_again(db, server, client, mode, state):
+    ground = Ground(server, mode)
+    ground.push()
+    name = ground.names[0]
+    client.send(
+        "PATCH", QUEUE.path(name=name, subresource="status"), {"status": {"running": 1}}, content_type=MERGE_PATCH
+    )
+    row = ground.row(name)
+    Queue.objects.filter(pk=row.pk).update(state="Closed", version=row.version + 1, sync_state="pending")
+    ground.push()
+    assert client.get(QUEUE.path(name=name))["status"]["state"] == "Closing"
+    client.send(
+        "PATCH", QUEUE.path(name=name, subresource="status"), {"status": {"running": 0}}, content_type=MERGE_PATCH
+    )
+    ground.push()
+    assert client.get(QUEUE.path(name=name))["status"]["state"] == state
+    assert ground.row(name).live_state == state
+    row = ground.row(name)
+    Queue.objects.filter(pk=row.pk).update(state="Open", version=row.version + 1, sync_state="pending")
+    ground.push()
+    assert client.get(QUEUE.path(name=name))["status"]["state"] == "Open"
+
+
+def test_while_the_cluster_does_not_answer_all_waits_and_says_why(ground):
+    Cluster.objects.filter(pk=ground.cluster.pk).update(api_url="http://127.0.0.1:9")
+    report = ground.push()
+    assert report.unreachable
+    rows = Queue.objects.filter(cluster=ground.cluster)
+    assert {row.sync_state for row in rows} == {"pending"}
+    assert all("refused" in row.sync_error for row in rows)
