@@ -14,7 +14,9 @@ from tidesched_web.accounts.selectors import access_of
 from tidesched_web.audit import segment_services
 from tidesched_web.changes import services as changes
 from tidesched_web.jobs.services import enqueue
+from tidesched_web.quota.models import Drift
 from tidesched_web.quota.services.tide_plans import write_tide_plan
+from tidesched_web.scheduling.models import Alert
 
 NIGHT = {
     "days": ["mon"], "start": "22:00", "end": "07:00", "quota": {"acme-online": {"NVIDIA-H200": {"add": -1}}},
@@ -43,6 +45,7 @@ OF_ADMINS = LIST | {"owner": 404, "teammate": 404, "stranger": 404, "rival": 404
 CHANGES = ("quota:read", "quota:write")
 ACTS_IN_ACME = OF_ACME | {"owner": 202, "teammate": 403, "auditor": 403, "admin": 202}
 
+DECIDED = OF_ACME | {"owner": 403, "teammate": 403, "auditor": 403, "admin": 202}
 FOR_AUDITORS = LIST | dict.fromkeys(("owner", "teammate", "stranger", "rival"), 403)
 
 # (route, method) → (who may, scopes of which one lets a token of the owner do what the owner may)
@@ -139,6 +142,16 @@ MATRIX = {
     ("jobs-list", "get"): (LIST, ("quota:read", "quota:write")),
     ("jobs-detail", "get"): (OF_OWNER, ("quota:read", "quota:write")),
     ("jobs-cancel", "post"): (OF_OWNER, ("quota:write",)),
+    ("drift-list", "get"): (LIST, CHANGES),
+    ("drift-detail", "get"): (OF_ACME, CHANGES),
+    ("drift-list", "post"): (BY_ADMINS | {"admin": 202}, CHANGES),
+    ("drift-repush", "post"): (DECIDED | {"admin": 409}, CHANGES),  # the cluster is only observed
+    ("drift-adopt", "post"): (DECIDED, CHANGES),
+    ("drift-ignore", "post"): (DECIDED, CHANGES),
+    ("alerts-list", "get"): (LIST, ("cluster:read", "reclaim:read")),
+    ("alerts-detail", "get"): (OF_EAST, ("cluster:read", "reclaim:read")),
+    ("alerts-acknowledge", "post"): (ACT, ("cluster:read", "reclaim:read")),
+    ("alerts-resolve", "post"): (ACT, ("cluster:read", "reclaim:read")),
     ("members-list", "get"): (LIST, ("quota:read",)),
     ("members-detail", "get"): (OF_ACME, ("quota:read",)),
     ("tokens-list", "get"): (TOKEN_LIST, ()),
@@ -190,6 +203,7 @@ BODIES = {
         "queue": "acme-online",
         "reason": "drill",
     },
+    ("drift-list", "post"): lambda world: {"ids": [drift(world).pk], "act": "ignore", "reason": "drill"},
     ("clusters-policy", "put"): lambda world: POLICY,
     ("clusters-policy", "patch"): lambda world: POLICY,
     ("members-list", "post"): lambda world: {"tenant": "acme", "user": "rival"},
@@ -199,6 +213,26 @@ BODIES = {
     ("quota-changes-retry", "post"): lambda world: {},
     ("tokens-list", "post"): lambda world: {"scopes": ["quota:read"]},
 }
+
+
+def drift(world):
+    """Somebody has set the weight of acme's queue in the cluster."""
+    live = {"kind": "Queue", "metadata": {"name": "acme-online"}, "spec": {"weight": 7}}
+    field = {
+        "field": "spec.weight",
+        "intent": "1",
+        "pushed": "1",
+        "live": "7",
+        "changed_by": "kubectl",
+        "changed_at": "",
+    }
+    now, queue = timezone.now(), world.queues["acme-online"]
+    return Drift.objects.get_or_create(
+        cluster=world.clusters["east"], kind="Queue", name="acme-online",
+        defaults={
+            "queue": queue, "what": "changed", "fields": [field], "live": live, "found_at": now, "changed_at": now,
+        },
+    )[0]  # fmt: skip
 
 
 def routes():
@@ -273,6 +307,13 @@ def address(world, name):
     if resource == "jobs":
         job = enqueue(kind="impact", owner=world.users["owner"], actor="owner", params={}, cluster=east)
         return f"/api/v1/jobs/{job.pk}/" + ("" if act == "detail" else f"{act}/")
+    if resource == "drift":
+        return f"/api/v1/drift/{drift(world).pk}/" + ("" if act == "detail" else f"{act}/")
+    if resource == "alerts":
+        alert = Alert.objects.create(
+            cluster=east, key="drill", severity="warning", code="node_lost", message="drill", raised_at=timezone.now()
+        )
+        return f"/api/v1/alerts/{alert.pk}/" + ("" if act == "detail" else f"{act}/")
     if resource == "tokens":
         world.token("owner", "quota:read")
         return world.client("admin").read("tokens/", user="owner")["results"][0]["url"]

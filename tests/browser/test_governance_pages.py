@@ -18,8 +18,11 @@ PAGES = {
     "tide-plan-new": "/clusters/demo/new/tide-plan/",
     "tide-plan-switch": "/clusters/demo/tide-plans/nights/switch/",
     "tree-file": "/clusters/demo/tree/",
+    "drift": "/clusters/demo/drift/",
+    "all-alerts": "/alerts/",
+    "observed": "/clusters/demo/reclaims/?made_by=volcano",
 }
-EMPTY = ["audit", "audit-integrity", "tide-plans", "tree-file"]
+EMPTY = ["audit", "audit-integrity", "tide-plans", "tree-file", "drift"]
 
 
 def compared(watched: Watched) -> None:
@@ -60,7 +63,7 @@ def test_every_page(site: str, open_browser: Opener, theme: str, width: int, sub
 
 def test_in_chinese(site: str, open_browser: Opener, subtests: pytest.Subtests) -> None:
     watched = open_browser(site, language="zh-hans")
-    for name in ("audit", "audit-integrity", "tide-plan", "tide-plan-edit", "tree-file"):
+    for name in ("audit", "audit-integrity", "tide-plan", "tide-plan-edit", "tree-file", "drift"):
         with subtests.test(name):
             visit(watched, name, PAGES[name], "zh-light-1440")
 

@@ -12,6 +12,7 @@ from tests.web.console import world as story
 from tests.web.console.test_authority_governance import ROWS as GOVERNED
 from tests.web.console.test_authority_manage import ROWS as MANAGED
 from tests.web.console.test_changes import EXPECTED as QUOTA
+from tests.web.console.test_connections import ROWS as CONNECTIONS
 from tests.web.console.test_pages import client_of
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters.models import Cluster
@@ -49,7 +50,12 @@ SAMPLES = {
     "nodes": "clusters/demo/nodes/",
     "alerts": "clusters/demo/alerts/",
     "resolve_alert": "clusters/demo/alerts/{alert}/resolve/",
+    "acknowledge_alert": "clusters/demo/alerts/{alert}/acknowledge/",
+    "all_alerts": "alerts/",
+    "resolve_platform_alert": "alerts/{alert}/resolve/",
+    "acknowledge_platform_alert": "alerts/{alert}/acknowledge/",
 }
+POSTS = {"resolve_alert", "acknowledge_alert", "resolve_platform_alert", "acknowledge_platform_alert"}
 # Objects of tenant Research, or of the platform: not there for a member of Search.
 FOREIGN = {"queue", "queue_usage", "gang", "gang_by_name", "reclaim"}
 
@@ -70,7 +76,7 @@ def sample(name: str, world: story.World) -> str:
 
 def test_every_address_has_its_sample() -> None:
     names = {pattern.name for pattern in urls.urlpatterns}
-    assert names == set(SAMPLES) | set(MANAGED) | set(GOVERNED) | set(QUOTA) | JOBS | OPEN | NO_PAGE
+    assert names == set(SAMPLES) | set(MANAGED) | set(GOVERNED) | set(CONNECTIONS) | set(QUOTA) | JOBS | OPEN | NO_PAGE
     assert any(isinstance(entry, URLPattern | URLResolver) for entry in get_resolver().url_patterns)
 
 
@@ -78,7 +84,7 @@ def test_a_stranger_is_asked_to_sign_in(world, subtests) -> None:
     for name in SAMPLES:
         with subtests.test(name):
             path = sample(name, world)
-            response = Client().post(path) if name == "resolve_alert" else Client().get(path)
+            response = Client().post(path) if name in POSTS else Client().get(path)
             assert response.status_code == 302
             assert response["Location"].startswith("/sign-in/?next=")
 
@@ -103,7 +109,7 @@ def test_a_newcomer_sees_no_cluster(world, subtests) -> None:
         if path.startswith("clusters/demo"):
             with subtests.test(name):
                 target = sample(name, world)
-                response = client.post(target) if name == "resolve_alert" else client.get(target)
+                response = client.post(target) if name in POSTS else client.get(target)
                 assert response.status_code == 404
 
 

@@ -49,6 +49,13 @@ ROWS = {
     ),
     "tree_export": Row("clusters/demo/tree/export/", IN_CLUSTER),
     "adoption": Row("clusters/demo/adoption/", CLUSTER_BY_ALL_SEEING, CLUSTER_BY_ADMIN | {"admin": 400}, {}),
+    "drift": Row("clusters/demo/drift/", IN_CLUSTER),
+    "drift_decide": Row(
+        "clusters/demo/drift/decide/",
+        ONLY_POST,
+        CLUSTER_BY_ADMIN | {"admin": 400},
+        {"act": "ignore", "reason": "drill"},
+    ),
     "tide_plans": Row("clusters/demo/tide-plans/", IN_CLUSTER),
     "tide_plan_new": Row("clusters/demo/new/tide-plan/", CLUSTER_BY_ADMIN, done(CLUSTER_BY_ADMIN), PLAN),
     "tide_plan_week": Row("clusters/demo/new/tide-plan/week/", ONLY_POST, CLUSTER_BY_ADMIN, PLAN),

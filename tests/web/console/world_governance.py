@@ -8,6 +8,7 @@ from unittest.mock import patch
 
 from django.utils import timezone
 
+from tests.web.console import world_drift
 from tests.web.console.cast import A100, H200, L40S, RTX, World
 from tidesched_web.accounts.models import Tenant
 from tidesched_web.audit import check_services, segment_services, signing_services
@@ -23,6 +24,7 @@ def answered(world: World) -> None:
     """Add it."""
     _plans(world)
     _log(world)
+    world_drift.meddled(world)
 
 
 def _plans(world: World) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from django.db import transaction
 from django.utils import timezone
@@ -54,7 +54,7 @@ class Observer:
 
     def _record(self, work: Work, taken: list[Sighting]) -> int:
         before = self._last or work.snapshot
-        found = self._without_own([_evicted(one, work, before) for one in taken]) if taken else []
+        found = self._without_own(_evicted(taken, work, before)) if taken else []
         again = self._still_unnamed()
         self._name([*found, *again], work)
         named = [one for one in again if one.reclaimer]
@@ -93,21 +93,27 @@ class Observer:
         nameless = [one for one in found if not one.reclaimer]
         if not nameless:
             return
-        pods = {pod.key: pod for pod in (*(self._last.pods if self._last else ()), *work.snapshot.pods)}
-        by_uid = {pod.uid: pod for pod in pods.values()}
-        self._name_by_events(nameless, work.context.client, pods, by_uid)
+        told = self._events(nameless, work.context.client)
+        nominated = {one.sighting.node: self.sightings.nominated_to(one.sighting.node) for one in nameless}
+        keys = {key for key, _uid in told.values() if key} | {key for pods in nominated.values() for key in pods}
+        uids = {uid for _key, uid in told.values() if uid}
+        gangs: dict[str, str] = {}
+        for snapshot in (self._last, work.snapshot):
+            for pod in snapshot.pods if snapshot is not None and (keys or uids) else ():
+                if pod.key in keys or pod.uid in uids:
+                    gangs[pod.key] = gangs[pod.uid] = pod.group_key or pod.key
         for one in nameless:
-            if one.reclaimer or not one.sighting.node:
+            key, uid = told.get(one.sighting.uid, ("", ""))
+            if name := gangs.get(uid) or gangs.get(key) or key:
+                one.reclaimer, one.evidence = name, "event"
                 continue
-            gangs = {_group(pods, key) for key in self.sightings.nominated_to(one.sighting.node)} - {one.gang}
-            if len(gangs) == 1:
-                one.reclaimer, one.evidence = gangs.pop(), "nominated"
+            there = {gangs.get(key, key) for key in nominated[one.sighting.node]} - {one.gang}
+            if one.sighting.node and len(there) == 1:
+                one.reclaimer, one.evidence = there.pop(), "nominated"
 
-    def _name_by_events(
-        self, nameless: list[Evicted], client: KubernetesClient, pods: Mapping[str, Pod], by_uid: Mapping[str, Pod]
-    ) -> None:
-        """Ask for the events of some of the pods; those that leave the gang together leave for the same one."""
-        now = time.monotonic()
+    def _events(self, nameless: list[Evicted], client: KubernetesClient) -> dict[str, tuple[str, str]]:
+        """Whom the events of these pods name, by the victim's uid; asked for some of them now and then."""
+        now, found = time.monotonic(), {}
         due = [one for one in nameless if now - one.asked_at >= NAMED_EVERY_SECONDS]
         for one in due[:_EVENTS_AT_ONCE]:
             one.asked_at = now
@@ -115,32 +121,31 @@ class Observer:
             try:
                 events = client.get(EVENT.path(one.sighting.pod.partition("/")[0]), query).get("items") or []
             except (ApiFailure, Unreachable):
-                return  # not told now: asked again, or unknown
-            for key, uid in map(named_in_event, events):
-                pod = by_uid.get(uid) or pods.get(key)
-                if pod is not None or key:
-                    one.reclaimer, one.evidence = (pod.group_key if pod is not None else key), "event"
+                break  # not told now: asked again, or unknown
+            for name in map(named_in_event, events):
+                if any(name):
+                    found[one.sighting.uid] = name
+        return found
 
 
-def _group(pods: Mapping[str, Pod], key: str) -> str:
-    return pods[key].group_key if key in pods else key
-
-
-def _evicted(sighting: Sighting, work: Work, before: Snapshot) -> Evicted:
-    """With what the newest snapshot that has the pod says of it."""
-    for snapshot in (work.snapshot, before):
-        pod = next((pod for pod in snapshot.pods if pod.key == sighting.pod and pod.uid == sighting.uid), None)
+def _evicted(taken: list[Sighting], work: Work, before: Snapshot) -> list[Evicted]:
+    """With what the newest snapshot that has each pod says of it."""
+    wanted = {one.uid for one in taken}
+    pods: dict[str, Pod] = {}
+    for snapshot in (before, work.snapshot):
+        pods |= {pod.uid: pod for pod in snapshot.pods if pod.uid in wanted}
+    nodes = {node.name: node for node in (*before.nodes, *work.snapshot.nodes)} if pods else {}
+    queues = {group.key: group.queue for group in (*before.pod_groups, *work.snapshot.pod_groups)} if pods else {}
+    found = []
+    for one in taken:
+        pod = pods.get(one.uid)
         if pod is None:
+            found.append(Evicted(one, gang_by_itself(one)))
             continue
-        node = next((node for node in snapshot.nodes if node.name == pod.node), None)
-        card = card_of(pod, node)
-        queue = next((group.queue for group in snapshot.pod_groups if group.key == pod.group_key), "")
+        card = card_of(pod, nodes.get(pod.node))
         began = pod.started if pod.started is not None else pod.created
-        return Evicted(
-            sighting,
-            pod.group_key or gang_by_itself(sighting),
-            queue,
-            Amount(pod.cpu_milli, pod.memory_mib, {card: pod.card.milli} if pod.card and card else {}),
-            max(0.0, work.now.timestamp() - began),
-        )
-    return Evicted(sighting, gang_by_itself(sighting))
+        amount = Amount(pod.cpu_milli, pod.memory_mib, {card: pod.card.milli} if pod.card and card else {})
+        seconds = max(0.0, work.now.timestamp() - began)
+        gang = pod.group_key or gang_by_itself(one)
+        found.append(Evicted(one, gang, queues.get(pod.group_key, ""), amount, seconds))
+    return found

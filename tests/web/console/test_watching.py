@@ -1,0 +1,114 @@
+"""The pages that tell of others' hands in a cluster: drift, alerts with the bell, observed evictions, an API away."""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+
+from tests.web.console import world as story
+from tests.web.console import world_drift
+from tests.web.console.test_pages import client_of
+from tidesched_web.audit.models import AuditEntry
+from tidesched_web.quota.models import Drift
+from tidesched_web.scheduling.models import Alert
+
+pytestmark = pytest.mark.django_db
+
+DRIFT = "/clusters/demo/drift/"
+
+
+@pytest.fixture
+def world() -> story.World:
+    made = story.full()
+    world_drift.meddled(made)
+    return made
+
+
+def shown(user, path, status=200):
+    response = client_of(user).get(path)
+    assert response.status_code == status
+    return response.content.decode()
+
+
+def test_drift_is_told_to_whose_it_is_and_decided_by_an_admin(world) -> None:
+    page = shown(world.admin, DRIFT)
+    assert "3 objects stand otherwise" in page
+    for text in ("search-training", "Quota of H200", "kubectl-edit", "is gone", "legacy-batch", "A trial until Friday"):
+        assert text in page, text
+    assert "cannot be adopted" in page  # a label
+    assert (
+        '<span class="nav-count count-badge" title="Objects that stand otherwise than they were told">3</span>' in page
+    )
+    for user, sees in ((world.member, "search-training"), (world.stranger, "research-training")):
+        page = shown(user, DRIFT)
+        rows = {row["name"] for row in csv.DictReader(shown(user, f"{DRIFT}?format=csv").lstrip("\ufeff").splitlines())}
+        assert rows == {sees}
+        assert "legacy-batch" not in page
+        assert "pc-normal" not in page
+    assert shown(world.admin, f"{DRIFT}?state=ignored").count('name="drift"') == 1
+    shown(world.newcomer, DRIFT, 404)
+
+    row = Drift.objects.get(name="search-training")
+    decide = f"{DRIFT}decide/"
+    assert client_of(world.auditor).post(decide, {"drift": row.pk, "act": "ignore", "reason": "x"}).status_code == 403
+    admin = client_of(world.admin)
+    refused = admin.post(decide, {"drift": row.pk, "act": "ignore", "reason": " "})
+    assert refused.status_code == 400
+    assert "Say why" in refused.content.decode()
+    assert admin.post(decide, {"act": "ignore", "reason": "x"}).status_code == 400
+    done = admin.post(decide, {"drift": row.pk, "act": "ignore", "reason": "agreed"}, follow=True)
+    assert "1 object is left as it is" in done.content.decode()
+    assert AuditEntry.objects.get(action="drift.ignore").tenant_ids == [world.queues["search-training"].tenant_id]
+    gone = Drift.objects.get(name="maps-route-inference")
+    assert admin.post(decide, {"drift": gone.pk, "act": "adopt", "reason": "x"}).status_code == 409
+
+
+def test_an_alert_is_looked_after_counted_and_linked(world) -> None:
+    page = shown(world.admin, "/alerts/")
+    assert "Chain platform of the audit log does not hold." in page
+    assert "Open the verification" in page
+    assert "The nodes come on Monday." in page
+    waiting = Alert.objects.filter(resolved_at__isnull=True, acknowledged_at__isnull=True)
+    assert f'<span class="count-badge">{waiting.count()}</span>' in page
+    assert "audit log" not in shown(world.member, "/alerts/").split("<main")[1]
+    platform = Alert.objects.get(cluster__isnull=True)
+    assert client_of(world.member).post(f"/alerts/{platform.pk}/acknowledge/").status_code == 404
+    assert client_of(world.auditor).post(f"/alerts/{platform.pk}/acknowledge/").status_code == 403
+    own = Alert.objects.get(code="drift")
+    assert client_of(world.admin).post(f"/alerts/{own.pk}/acknowledge/").status_code == 404  # it is a cluster's
+    for alert, path in ((platform, "/alerts"), (own, "/clusters/demo/alerts")):
+        before = waiting.count()
+        client_of(world.admin).post(f"{path}/{alert.pk}/acknowledge/", {"note": "seen"})
+        alert.refresh_from_db()
+        assert (alert.state, alert.acknowledged_by, alert.note) == ("acknowledged", "admin", "seen")
+        assert waiting.count() == before - 1
+    assert AuditEntry.objects.filter(action="alert.acknowledge").count() == 2
+    client_of(world.admin).post(f"/alerts/{platform.pk}/acknowledge/")
+    assert AuditEntry.objects.filter(action="alert.acknowledge").count() == 2
+
+
+def test_evictions_by_others_stand_beside_the_own_decision(world) -> None:
+    page = shown(world.admin, "/clusters/demo/reclaims/?made_by=volcano")
+    assert page.count("<tr>") == 5  # two tables' heads, two sums, one reclaim
+    assert "1 of 2 observed reclaims can be compared" in page
+    named, unknown = world.reclaims[-2:]
+    page = shown(world.admin, f"/clusters/demo/reclaims/{named.pk}/")
+    assert "At that moment TideSched would have taken 1 gang." in page
+    assert "foundation/base-lap2-001" in page
+    assert f"/clusters/demo/sessions/{named.instead['session']}/" in page
+    assert "foundation" not in shown(world.member, f"/clusters/demo/reclaims/{named.pk}/").split("<main")[1]
+    page = shown(world.admin, f"/clusters/demo/reclaims/{unknown.pk}/")
+    assert "Unknown: no event and no nominated pod says for whom." in page
+    assert "no session of TideSched had seen these pods running" in page
+
+
+def test_every_page_says_when_the_api_server_is_away(world) -> None:
+    assert "does not answer" not in shown(world.admin, "/clusters/demo/gangs/")
+    world_drift.away(world)
+    for path in ("/clusters/demo/gangs/", "/clusters/demo/", DRIFT):
+        page = shown(world.admin, path)
+        assert "The API server does not answer." in page
+        assert "goes on by itself once it answers" in page
+        assert "connection refused" in page
+    assert "connection refused" not in shown(world.member, DRIFT)
