@@ -94,6 +94,23 @@ def test_a_card_type_is_declared_ahead_and_taken_back(world):
     assert CardType.objects.filter(cluster__slug="east").count() == 2
 
 
+def test_a_card_type_goes_by_other_names(world):
+    admin = world.client("admin")
+    card = CardType.objects.get(cluster__slug="east", name=H200)
+    url = f"/api/v1/card-types/{card.pk}/"
+    named = admin.change("PATCH", url, {"aliases": ["H200"], "reason": "everybody says so"})
+    assert (named.status_code, named.json()["aliases"]) == (200, ["H200"]), named.content
+    assert admin.change("PATCH", url, {"resource": "x", "reason": "x"}).status_code == 409, "what nodes say of it"
+    queue = Queue.objects.get(name="acme-train")
+    patch = {"card_quota": {"H200": 5}, "reason": "by its short name"}
+    changed = world.client("owner").change("PATCH", f"/api/v1/queues/{queue.pk}/", patch, If_Match="*")
+    assert (changed.status_code, changed.json()["card_quota"][H200]) == (200, 5), changed.content
+    assert world.client("owner").change("PATCH", url, {"aliases": [], "reason": "x"}).status_code == 403
+    for _again in range(2):
+        gone = admin.change("PATCH", url, {"aliases": [], "reason": "no longer"})
+        assert (gone.status_code, gone.json()["aliases"], gone.json()["discovered"]) == (200, [], True)
+
+
 def test_a_grant_is_given_and_taken_back(world):
     owner = world.client("owner")
     body = {"cluster": "east", "namespace": "acme-dev", "queue": "acme-train", "reason": "dev"}

@@ -46,6 +46,10 @@ layers = st.fixed_dictionaries(
     optional={"name": texts},
 )
 documents = {
+    "card-type": st.fixed_dictionaries(
+        {"kind": st.sampled_from(["whole", "mig"])},
+        optional={"aliases": st.lists(slugs, max_size=3), "resource": texts},
+    ),
     "tenant": st.fixed_dictionaries(
         {"name": texts}, optional={"description": texts, "approval_required": st.booleans(), "quota": limits}
     ),
@@ -71,6 +75,7 @@ documents = {
     ),
 }  # fmt: skip
 keys = {
+    "card-type": slugs,
     "tenant": names, "business-line": st.builds("{}/{}".format, names | st.just("-"), names),
     "priority-class": slugs, "queue": names.filter(lambda name: name == name.lower()), "tide-plan": names,
 }  # fmt: skip

@@ -30,6 +30,7 @@ _SLUG = re.compile(r"[-a-zA-Z0-9_]{1,63}")
 _CARD = re.compile(r"\S{1,120}")
 _QUANTITY = re.compile(r"[0-9]+(\.[0-9]+)?([eE][0-9]+|[munkKMGTPE]i?)?")
 _INT64 = 2**62
+MOST_ALIASES: Final = 20
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,18 @@ def _quantity(value: Any) -> str:
     return text
 
 
+def _names(value: Any) -> list[str]:
+    """Names that can stand where a card's name can; in order, each once."""
+    if not isinstance(value, list) or len(value) > MOST_ALIASES:
+        raise _Refused(_("This has to be a list of at most %(most)d names.") % {"most": MOST_ALIASES})
+    for number, name in enumerate(value):
+        if not isinstance(name, str) or "\x00" in name or not _CARD.fullmatch(name):
+            said = _("%(name)r is no name for this: %(rule)s.")
+            rule = _("a card name has no blanks and at most 120 characters")
+            raise _Refused(said % {"name": name, "rule": rule}, pointer(str(number)), "invalid_name")
+    return sorted(set(value))
+
+
 _PERCENT = _whole(1, 10_000)
 _CARDS = _map_of(_whole(0, 10_000_000))
 
@@ -191,6 +204,7 @@ _FIELDS: Final[Mapping[str, Mapping[str, _Field]]] = {
         "resource": _Field(_text(120)),
         "kind": _Field(_one_of("whole", "mig", "mps"), "whole"),
         "parent": _Field(_text(120)),
+        "aliases": _Field(_names),
     },
     "tenant": {
         "name": _Field(_text(120)),
@@ -228,7 +242,7 @@ _FIELDS: Final[Mapping[str, Mapping[str, _Field]]] = {
 }
 # Maps and texts that say nothing when they are empty.
 _DROPPED_EMPTY: Final = frozenset(
-    {"description", "resource", "parent", "deserved", "guarantee", "tenant", "project", "business_line"}
+    {"description", "resource", "parent", "aliases", "deserved", "guarantee", "tenant", "project", "business_line"}
 )
 
 
@@ -258,7 +272,7 @@ def canonical(key: str, document: Mapping[str, Any]) -> tuple[Document, list[Fau
         except _Refused as refused:
             faults.append(Fault(key, pointer(name) + refused.at, refused.code, refused.detail))
             continue
-        if value not in ("", {}, None) or name not in _DROPPED_EMPTY:
+        if value not in ("", {}, [], None) or name not in _DROPPED_EMPTY:
             result[name] = value
     for name, field in _FIELDS[kind].items():
         if field.required and name not in document:

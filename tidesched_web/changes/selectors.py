@@ -15,7 +15,7 @@ from tidesched_web.changes.documents import RULES
 from tidesched_web.changes.models import ChangeObject, QuotaChange
 from tidesched_web.changes.tree_document import Document, Documents, key_of, kind_of, parts_of
 from tidesched_web.clusters.models import CardType, Cluster
-from tidesched_web.clusters.selectors import visible_clusters
+from tidesched_web.clusters.selectors import aliases_of, visible_clusters
 from tidesched_web.common.models import ServiceType
 from tidesched_web.common.permissions import Access
 from tidesched_web.quota.models import (
@@ -39,13 +39,15 @@ MIB = 2**20
 class TreeReading:
     """One reading of a cluster's intent. ``tenant_ids`` maps slugs to keys, for rights and the audit log.
 
-    ``hardware`` is what nodes have shown of each card type; ``card_names`` knows the declared ones too.
+    ``hardware`` is what nodes have shown of each card type; ``card_names`` knows the declared ones too,
+    ``card_aliases`` their other names.
     """
 
     documents: Documents
     tenant_ids: Mapping[str, int]
     card_names: frozenset[str] = frozenset()
     hardware: Mapping[str, int] = field(default_factory=dict)
+    card_aliases: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_tree(cluster: Cluster, access: Access | None = None) -> Documents:
@@ -93,13 +95,17 @@ def reading_of(cluster: Cluster) -> TreeReading:
     for card in known:
         if not card.discovered:
             documents[key_of("card-type", card.name)] = _set(
-                kind=card.kind, parent=card.parent.name if card.parent else None, resource=card.resource
+                aliases=card.aliases or None,
+                kind=card.kind,
+                parent=card.parent.name if card.parent else None,
+                resource=card.resource,
             )
     return TreeReading(
         {key: documents[key] for key in sorted(documents)},
         {slug: pk for pk, slug in tenants.items()},
         frozenset(card.name for card in known),
         {card.name: card.hardware for card in known if card.last_seen_at is not None},
+        aliases_of({card.name: card.aliases for card in known}),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import difflib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -29,11 +29,20 @@ _FIELD_OF = {CPU: "cpu_milli", MEMORY: "memory_bytes"}
 
 
 def references(
-    before: Mapping[str, Document], after: Mapping[str, Document], edits: Mapping[str, Any], card_names: Iterable[str]
+    before: Mapping[str, Document],
+    after: Mapping[str, Document],
+    edits: Mapping[str, Any],
+    card_names: Iterable[str],
+    *,
+    shown: Container[str] = (),
 ) -> Iterator[Fault]:
-    """What an edited document names has to be there, and what is deleted must not be named by anybody."""
+    """What an edited document names has to be there, and what is deleted must not be named by anybody.
+
+    Card types that nodes have ``shown`` are there, declared or not.
+    """
     cards = {*card_names, *(parts_of(key)[0] for key in after if kind_of(key) == "card-type")}
-    cards -= {parts_of(key)[0] for key, patch in edits.items() if kind_of(key) == "card-type" and patch is None}
+    deleted = {parts_of(key)[0] for key, patch in edits.items() if kind_of(key) == "card-type" and patch is None}
+    cards -= {name for name in deleted if name not in shown}
     for key in sorted(edits):
         document = after.get(key)
         if document is None:
@@ -46,6 +55,8 @@ def references(
                 yield from _owned(key, after)
             case "grant":
                 yield from _grant(key, after)
+            case "card-type":
+                yield from _aliases(key, after, cards)
             case "tide-plan":
                 queues = {_name(other) for other in after if kind_of(other) == "queue"}
                 for fault in tide_document.unknown_names(document, queues, cards):
@@ -55,6 +66,7 @@ def references(
     gone = {key for key, patch in edits.items() if patch is None and key in before}
     if RULES in gone:
         yield Fault(RULES, "", "invalid", _("The rules of a cluster can be changed, not deleted."))
+    gone = {key for key in gone if kind_of(key) != "card-type" or parts_of(key)[0] not in shown}
     if gone:
         yield from _still_named(gone, after)
 
@@ -92,6 +104,29 @@ def _grant(key: str, after: Mapping[str, Document]) -> Iterator[Fault]:
     queue = parts_of(key)[1]
     if key_of("queue", queue) not in after:
         yield _missing(key, "", "queue", queue, after)
+
+
+def _aliases(key: str, after: Mapping[str, Document], cards: set[str]) -> Iterator[Fault]:
+    """A name means one card type."""
+    own = parts_of(key)[0]
+    taken = {
+        alias: parts_of(other)[0]
+        for other, document in after.items()
+        if kind_of(other) == "card-type" and other != key
+        for alias in document.get("aliases", [])
+    }
+    if own in taken:
+        said = _("%(name)s is another name of %(card)s.") % {"name": own, "card": taken[own]}
+        yield Fault(key, "", "name_taken", said, sibling=key_of("card-type", taken[own]))
+    for alias in after[key].get("aliases", []):
+        owner = alias if alias in cards else taken.get(alias)
+        if owner is not None:
+            said = (
+                _("%(name)s is the name of a card type already.")
+                if alias in cards
+                else _("%(name)s is another name of %(card)s.")
+            )
+            yield Fault(key, "/aliases", "name_taken", said % {"name": alias, "card": owner})
 
 
 def _missing(key: str, field: str, kind: str, name: str, after: Mapping[str, Document]) -> Fault:

@@ -53,8 +53,10 @@ def dumps(documents: Mapping[str, Document], cards: Iterable[str]) -> str:
     return "\ufeff" + text.getvalue()
 
 
-def loads(text: str, documents: Mapping[str, Document], cards: Iterable[str]) -> Edits:
-    """The edits that make the named queues say what the table says.
+def loads(
+    text: str, documents: Mapping[str, Document], cards: Iterable[str], aliases: Mapping[str, str] | None = None
+) -> Edits:
+    """The edits that make the named queues say what the table says; a column may be headed with a card's alias.
 
     Raises:
         DomainError: a column or queue that is not known (with the nearest one), a cell that is no number.
@@ -69,7 +71,7 @@ def loads(text: str, documents: Mapping[str, Document], cards: Iterable[str]) ->
     except csv.Error as error:
         raise DomainError.for_field("", _("This is no table: %(problem)s.") % {"problem": error}) from None
     known = set(cards)
-    head = [cell.strip() for cell in table[0]] if table else []
+    head = [(aliases or {}).get(cell.strip(), cell.strip()) for cell in table[0]] if table else []
     _check_head(head, known)
     queues = queues_of(documents)
     wanted: dict[str, Document] = {}

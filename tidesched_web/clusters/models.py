@@ -195,6 +195,8 @@ class CardType(models.Model):
     parent = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True, related_name="slices")
     hardware = models.PositiveIntegerField(default=0, help_text=_("How many the nodes have now."))
     discovered = models.BooleanField(default=True)
+    # Other names that people may use for it wherever they write quota; what is stored is always the canonical one.
+    aliases: ArrayField[list[str], list[str]] = ArrayField(models.CharField(max_length=120), default=list, blank=True)
     first_seen_at = models.DateTimeField(auto_now_add=True)
     last_seen_at = models.DateTimeField(null=True)
 

@@ -5,6 +5,8 @@ A member sees the clusters where a tenant of theirs has a queue, and what stands
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from django.db.models import Exists, OuterRef, QuerySet
 
 from tidesched_web.audit.selectors import foreign_encryption_keys
@@ -31,6 +33,17 @@ def visible_card_types(access: Access) -> QuerySet[CardType]:
 def card_names(cluster: Cluster) -> list[str]:
     """The names of the card types of a cluster that the caller sees. One query."""
     return list(CardType.objects.filter(cluster=cluster).order_by("name").values_list("name", flat=True))
+
+
+def card_aliases(cluster: Cluster) -> dict[str, str]:
+    """Other names of its card types → the canonical ones. One query."""
+    rows = CardType.objects.filter(cluster=cluster).values_list("name", "aliases")
+    return aliases_of(dict(rows))
+
+
+def aliases_of(cards: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Alias → name, of name → aliases. What a node shows later under the same name is that card, no alias."""
+    return {alias: name for name, aliases in cards.items() for alias in aliases if alias not in cards}
 
 
 def visible_nodes(access: Access) -> QuerySet[Node]:

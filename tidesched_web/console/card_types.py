@@ -7,10 +7,16 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from tidesched_web.changes.card_aliases import named_anew
 from tidesched_web.clusters.models import CardType
 from tidesched_web.clusters.selectors import card_names, visible_card_types
 from tidesched_web.console.edit_pages import delete_page, edit_page
-from tidesched_web.console.forms.catalogue import CardTypeEditForm, CardTypeFilter, CardTypeForm
+from tidesched_web.console.forms.catalogue import (
+    CardAliasesForm,
+    CardTypeEditForm,
+    CardTypeFilter,
+    CardTypeForm,
+)
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.intent import carried
 from tidesched_web.console.page import Page, page
@@ -70,19 +76,31 @@ def card_type_new(this: Page) -> HttpResponse:
 
 @page(section="card_types")
 def card_type_edit(this: Page, pk: int) -> HttpResponse:
-    """Change a declared card type; what nodes say of a found one is not for editing."""
+    """Change a declared card type; of one that nodes have shown only its other names."""
     found = _card(this, pk)
-    if found.discovered:
-        raise Http404
-    start = {"resource": found.resource, "kind": found.kind, "parent": found.parent.name if found.parent else ""}
-    parents = [name for name in card_names(this.cluster) if name != found.name]
-    form = CardTypeEditForm(this.request.POST or None, initial=start, parents=parents)
+    form = _edit_form(this, found)
     if this.request.method == "POST" and form.is_valid():
         reason = form.cleaned_data["reason"] or _("Corrected.")
-        if carried(this, form, {f"card-type/{found.name}": form.document()}, reason=reason):
+        done = _("Card type %(name)s is saved.") % {"name": found.name}
+        edit = named_anew(found, form.document())
+        idle = edit is None and found.discovered
+        if idle or carried(this, form, {f"card-type/{found.name}": edit}, reason=reason, done=done):
             return redirect("console:card_types", this.cluster.slug)
     title = _("Edit %(name)s") % {"name": found.name}
     return edit_page(this, "card_types/edit.html", form, title=title, submit=_("Save"), trail=_trail(this))
+
+
+def _edit_form(this: Page, card: CardType) -> CardAliasesForm:
+    start = {
+        "resource": card.resource,
+        "kind": card.kind,
+        "parent": card.parent.name if card.parent else "",
+        "aliases": ", ".join(card.aliases),
+    }
+    if card.last_seen_at is not None:
+        return CardAliasesForm(this.request.POST or None, initial=start)
+    parents = [name for name in card_names(this.cluster) if name != card.name]
+    return CardTypeEditForm(this.request.POST or None, initial=start, parents=parents)
 
 
 @page(section="card_types")

@@ -48,6 +48,9 @@ _FIELDS = {
     "layers": gettext_lazy("layers"),
     "time_zone": gettext_lazy("time zone"),
     "parent": gettext_lazy("parent"),
+    "aliases": gettext_lazy("other names"),
+    "kind": gettext_lazy("how it is given out"),
+    "resource": gettext_lazy("Kubernetes resource"),
     "global_default": gettext_lazy("global default"),
     "preemption_policy": gettext_lazy("preemption policy"),
 }
@@ -142,6 +145,8 @@ def figure(pointer: str, value: Any, *, unset: str = "") -> str:
         return amounts.number(value)
     if isinstance(value, str):
         return value
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ", ".join(value) or "–"
     return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 

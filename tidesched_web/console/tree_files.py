@@ -12,10 +12,11 @@ from django.utils.translation import ngettext
 
 from tidesched_web.changes import services as changes
 from tidesched_web.changes import tree_csv, tree_file
+from tidesched_web.changes.card_aliases import canonical_cards
 from tidesched_web.changes.selectors import read_tree
 from tidesched_web.changes.tree_document import Documents, Edits
 from tidesched_web.changes.tree_import import edits_to
-from tidesched_web.clusters.selectors import card_names
+from tidesched_web.clusters.selectors import card_aliases, card_names
 from tidesched_web.common.errors import DomainError
 from tidesched_web.console import amounts
 from tidesched_web.console.page import Page, page
@@ -49,7 +50,7 @@ def tree_page(this: Page) -> HttpResponse:
     """Take the file, bring a file: what it would change, and then a change of it."""
     documents = read_tree(this.cluster, this.access)
     context: dict[str, Any] = {
-        "counts": [(section, count) for section, count in tree_file.sections(documents).items() if count],
+        "counts": [(tree_file.SECTIONS[kind], count) for kind, count in tree_file.sections(documents).items() if count],
         "may_write": _may_write(this),
         "line": _line(documents),
         "format": YAML,
@@ -109,8 +110,9 @@ def _edits(this: Page, documents: Documents, context: dict[str, Any]) -> Edits:
     if not context["text"].strip():
         raise DomainError("invalid", _("Choose a file, or paste its text."))
     if context["format"] == CSV:
-        return tree_csv.loads(context["text"], documents, card_names(this.cluster))
-    return edits_to(documents, tree_file.loads(context["text"]), keep=context["keep"])
+        return tree_csv.loads(context["text"], documents, card_names(this.cluster), card_aliases(this.cluster))
+    wanted = canonical_cards(tree_file.loads(context["text"]), card_aliases(this.cluster))
+    return edits_to(documents, wanted, keep=context["keep"])
 
 
 def _line(documents: Documents) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass, field
 
 from django.utils import timezone
@@ -16,6 +17,7 @@ from tidesched_web.clusters.models import CardType, Cluster
 from tidesched_web.common.permissions import Access
 from tidesched_web.quota import services as quota
 
+NOON = dt.datetime(2026, 3, 4, 12, tzinfo=dt.UTC)
 H200, A100 = "NVIDIA-H200", "NVIDIA-A100"
 QUEUE = {"service_type": "inference", "tenant": "acme", "project": "chat"}
 TRAINING = {"service_type": "training", "tenant": "acme", "business_line": "research"}
@@ -48,7 +50,9 @@ class Ground:
 
 def build(*, mode: str = "observe", api_url: str = "https://10.0.0.1:6443", **more) -> Ground:
     """Tenants acme and rival with a ceiling of 8 H200 for inference each, on 16; two platform admins."""
-    cluster = Cluster.objects.create(name="east", slug="east", api_url=api_url, mode=mode, **more)
+    # What a tide plan does must not hang on the hour of the test.
+    clock = {"clock_anchor": NOON, "clock_wall_anchor": timezone.now()}
+    cluster = Cluster.objects.create(name="east", slug="east", api_url=api_url, mode=mode, **(clock | more))
     for card, hardware in ((H200, 16), (A100, 8)):
         CardType.objects.create(cluster=cluster, name=card, hardware=hardware, last_seen_at=timezone.now())
     ground = Ground(cluster)

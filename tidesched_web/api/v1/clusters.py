@@ -35,6 +35,7 @@ from tidesched_web.api.writes import (
     expected_version,
     is_dry_run,
 )
+from tidesched_web.changes.card_aliases import named_anew
 from tidesched_web.changes.impact import impact_of_policy
 from tidesched_web.changes.tree_document import key_of
 from tidesched_web.clusters import services
@@ -199,21 +200,24 @@ class CardTypes(TreeWrites):
 
     @extend_schema(request=CardTypePatch, responses=CardTypeDocument, parameters=[DRY_RUN_PARAMETER])
     def partial_update(self, request: Request, pk: int) -> Response:
-        """Change a declared card type; what nodes say of a found one is not for editing (409)."""
-        row = self._declared()
+        """Change a declared card type. Of one that nodes have shown only its aliases are for editing (else 409)."""
+        row: CardType = self.writable()
         patch = checked_body(CardTypePatch, request)
-        return self.edit(row, patch, patch.pop("reason", ""))
+        reason = patch.pop("reason", "")
+        if row.last_seen_at is not None and patch.keys() - {"aliases"}:
+            raise DomainError("conflict", f"Nodes carry {row.name}: what they say of it is not for editing.")
+        edit = named_anew(row, patch)
+        if edit is None and row.discovered:
+            return self.changed(row)  # it has no other name to lose
+        return self.edit(row, edit, reason)
 
     @extend_schema(request=DeleteInput, responses={204: None}, parameters=[DRY_RUN_PARAMETER])
     def destroy(self, request: Request, pk: int) -> Response:
         """Take a declared card type back."""
-        return self.remove(self._declared())
-
-    def _declared(self) -> CardType:
         row: CardType = self.writable()
         if row.discovered:
             raise DomainError("conflict", f"Nodes carry {row.name}: it is found, not declared, and goes with them.")
-        return row
+        return self.remove(row)
 
 
 class NodeFilters(django_filters.FilterSet):

@@ -9,6 +9,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from tidesched_web.changes.authority import require_authority, touched_tenants
+from tidesched_web.changes.card_aliases import canonical_cards
 from tidesched_web.changes.documents import REPLACE, RULES, Fault, canonical
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.object_differences import ObjectDifference, object_differences
@@ -154,13 +155,13 @@ def work_out(
     # The version first: what is read afterwards is at least as new.
     version = tree_version(cluster) if version is None else version
     reading = reading or reading_of(cluster)
-    edits = completed(reading.documents, checked_edits(edits))
+    edits = completed(reading.documents, canonical_cards(checked_edits(edits), reading.card_aliases))
     after, faults = _after(reading.documents, edits)
     if access is not None:
         require_authority(access, reading, after, edits)
     leaving = [parts_of(key)[0] for key, patch in edits.items() if patch is None and kind_of(key) == "queue"]
     around = surroundings_of(cluster, reading, leaving)
-    faults += references(reading.documents, after, edits, reading.card_names)
+    faults += references(reading.documents, after, edits, reading.card_names, shown=reading.hardware)
     faults += drained(edits, around.live_gangs)
     if not faults:
         faults += breaches(

@@ -19,7 +19,32 @@ _PLAIN = {"autocomplete": "off", "spellcheck": "false"}
 MOST = 1_000_000_000  # Kubernetes keeps higher values for itself
 
 
-class CardTypeEditForm(EditForm):
+def _names(text: str) -> list[str]:
+    """Names apart from each other by blanks, commas or lines; sorted, each once."""
+    return sorted(set(text.replace(",", " ").split()))
+
+
+class CardAliasesForm(EditForm):
+    """What may change in a card type that nodes have shown."""
+
+    aliases = forms.CharField(
+        label=_("Other names"),
+        max_length=2500,
+        required=False,
+        widget=forms.TextInput(attrs=_PLAIN),
+        help_text=_(
+            "For instance H200, H200-SXM. They may be used wherever quota is written: in files, tables and the API. "
+            "What is kept is the canonical name."
+        ),
+    )
+    reason = reason_field(required=False)
+
+    def document(self) -> dict[str, Any]:
+        """As the tree writes it."""
+        return {"aliases": _names(self.cleaned_data["aliases"])}
+
+
+class CardTypeEditForm(CardAliasesForm):
     """What may change in a card type that was declared ahead."""
 
     resource = forms.CharField(
@@ -33,7 +58,7 @@ class CardTypeEditForm(EditForm):
     parent = forms.ChoiceField(
         label=_("Cut from"), required=False, help_text=_("The whole card that a slice or share is a part of.")
     )
-    reason = reason_field(required=False)
+    field_order: tuple[str, ...] = ("kind", "parent", "resource", "aliases", "reason")
 
     def __init__(self, *args: Any, parents: Iterable[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -43,7 +68,12 @@ class CardTypeEditForm(EditForm):
     def document(self) -> dict[str, Any]:
         """As the tree writes it."""
         values = self.cleaned_data
-        return {"kind": values["kind"], "resource": values["resource"] or None, "parent": values["parent"] or None}
+        return {
+            **super().document(),
+            "kind": values["kind"],
+            "resource": values["resource"] or None,
+            "parent": values["parent"] or None,
+        }
 
 
 class CardTypeForm(CardTypeEditForm):
@@ -56,7 +86,7 @@ class CardTypeForm(CardTypeEditForm):
         widget=forms.TextInput(attrs=_PLAIN),
         validators=[RegexValidator(r"^\S+$", _("No blanks."))],
     )
-    field_order = ("name", "kind", "parent", "resource", "reason")
+    field_order = ("name", "kind", "parent", "resource", "aliases", "reason")
 
 
 class CardTypeFilter(FilterForm):
@@ -68,7 +98,7 @@ class CardTypeFilter(FilterForm):
     def apply(self, cards: QuerySet[Any]) -> QuerySet[Any]:
         """Narrow the list."""
         if text := self.value("q").replace("\0", ""):
-            cards = cards.filter(name__icontains=text)
+            cards = cards.filter(Q(name__icontains=text) | Q(aliases__icontains=text))
         if kind := self.value("kind"):
             cards = cards.filter(kind=kind)
         return cards

@@ -141,6 +141,7 @@ class CardTypeDocument(serializers.Serializer[Any]):
     inference_quota = serializers.IntegerField()
     training_quota = serializers.IntegerField()
     discovered = serializers.BooleanField()
+    aliases = serializers.ListField(child=serializers.CharField())
     last_seen_at = serializers.DateTimeField(allow_null=True)
 
 

@@ -82,12 +82,17 @@ class PriorityClassInput(ReasonMixin):
 
 
 class CardTypePatch(ReasonMixin):
-    """What may change in a card type that was declared ahead."""
+    """What may change in a card type that was declared ahead; of one that nodes have shown only its aliases."""
 
     resource = serializers.CharField(max_length=120, required=False, allow_null=True, allow_blank=True)
     kind = serializers.ChoiceField(choices=CardKind.choices, required=False)
     parent = serializers.CharField(  # type: ignore[assignment]  # as above
         max_length=120, required=False, allow_null=True, allow_blank=True
+    )
+    aliases = serializers.ListField(
+        child=serializers.CharField(max_length=120),
+        required=False,
+        help_text="Other names that may be used for it wherever quota is written; answers use the canonical one.",
     )
 
 

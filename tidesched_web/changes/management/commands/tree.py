@@ -10,11 +10,12 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from tidesched_web.changes import services, tree_file
+from tidesched_web.changes.card_aliases import canonical_cards
 from tidesched_web.changes.selectors import read_tree
 from tidesched_web.changes.tree_document import Edits, differences, merged
 from tidesched_web.changes.tree_import import edits_to
 from tidesched_web.clusters.models import Cluster
-from tidesched_web.clusters.selectors import visible_clusters
+from tidesched_web.clusters.selectors import card_aliases, visible_clusters
 from tidesched_web.common.commands import OPERATOR, answers_domain_errors
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access
@@ -84,7 +85,8 @@ class Command(BaseCommand):
             text = sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise DomainError("invalid", f"{name} cannot be read: {error}") from None
-        return edits_to(read_tree(cluster), tree_file.loads(text), keep=options["keep"])
+        wanted = canonical_cards(tree_file.loads(text), card_aliases(cluster))
+        return edits_to(read_tree(cluster), wanted, keep=options["keep"])
 
     def _tell(self, cluster: Cluster, edits: Edits) -> None:
         before = read_tree(cluster)

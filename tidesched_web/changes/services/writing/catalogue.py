@@ -41,6 +41,7 @@ def _card_fields(rows: Rows, document: dict[str, Any]) -> dict[str, Any]:
         "resource": document.get("resource", ""),
         "kind": document["kind"],
         "parent": rows.card_types()[parent] if parent else None,
+        "aliases": document.get("aliases", []),
         "discovered": False,
     }
 
@@ -51,8 +52,8 @@ def delete_card_types(rows: Rows) -> None:
         card = rows.card_types()[parts_of(key)[0]]
         rows.tell(key, card, card.pk)
         if card.last_seen_at is not None:
-            card.discovered = True
-            card.save(update_fields=["discovered"])
+            card.discovered, card.aliases = True, []
+            card.save(update_fields=["discovered", "aliases"])
         else:
             card.delete()
 
