@@ -71,3 +71,46 @@ def test_switching_off_asks_why_and_happens_once() -> None:
     assert not accounts.deactivate_user(user=user, reason="left", actor=ACTOR)
     assert not accounts.update_user(user=user, first_name="", actor=ACTOR)
     assert code_of(accounts.update_user, user=user, platform_role="emperor", actor=ACTOR) == "invalid"
+
+
+def invited_to(acme: Tenant) -> tuple[User, str]:
+    user, _link, secret = accounts.invite_user(
+        username="mei", memberships={acme: "member"}, of_tenant=acme, actor="lead"
+    )
+    return user, secret
+
+
+def test_an_admin_of_a_tenant_invites_into_it() -> None:
+    acme = Tenant.objects.create(slug="acme", name="Acme")
+    user, first = invited_to(acme)
+    assert AuditEntry.objects.get(action="user.invite_link").tenant_ids == [acme.pk]
+    _link, second = accounts.invite_again(membership=user.memberships.get(), actor="lead")
+    assert code_of(accounts.use_link, secret=first, new_password=PASSWORD) == "link_is_dead"
+    assert accounts.use_link(secret=second, new_password=PASSWORD).check_password(PASSWORD)
+    assert code_of(accounts.invite_again, membership=user.memberships.get(), actor="lead") == "conflict"
+
+
+@pytest.mark.parametrize("more", ["tenant", "role", "token", "password", "left"])
+def test_an_invitation_of_a_tenant_opens_nothing_beyond_it(more: str) -> None:
+    """Whoever made the link knows its secret: what others gave the account meanwhile is not for them."""
+    acme, rival = (Tenant.objects.create(slug=slug, name=slug) for slug in ("acme", "rival"))
+    user, secret = invited_to(acme)
+    mine = user.memberships.get()
+    if more == "tenant":
+        accounts.set_membership(user=user, tenant=rival, role="admin", actor=ACTOR)
+    elif more == "role":
+        accounts.update_user(user=user, platform_role="admin", actor=ACTOR)
+    elif more == "token":
+        accounts.create_token(user=user, name="ci", scopes=["quota:read"], expires_at=None, actor=ACTOR)
+    elif more == "password":
+        user.set_password(PASSWORD)
+        user.save()
+    else:
+        accounts.remove_membership(membership=mine, actor=ACTOR)
+    assert code_of(accounts.use_link, secret=secret, new_password=PASSWORD) == "link_is_dead"
+    if more != "left":
+        assert code_of(accounts.invite_again, membership=mine, actor="lead") == "conflict"
+    user.refresh_from_db()
+    if more != "password":
+        _link, other = accounts.make_link(user=user, kind="invite", actor=ACTOR)
+        assert accounts.use_link(secret=other, new_password=PASSWORD), "a platform admin's link works"

@@ -167,6 +167,8 @@ class AccessLink(models.Model):
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="access_links")
     kind = models.CharField(max_length=8, choices=LinkKind)
+    # Made by an admin of this tenant, who knows its secret: it works only while the account can do no more than that.
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, null=True, related_name="access_links")
     link_hash = models.CharField(max_length=64, unique=True)
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.CharField(max_length=200)

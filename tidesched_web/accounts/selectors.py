@@ -67,9 +67,22 @@ def active_user(pk: int | None) -> User | None:
 
 
 def live_link(secret: str) -> AccessLink | None:
-    """The link with this secret and its user, unless it is used, replaced, expired or its user is switched off."""
+    """The link with this secret and its user, unless it is used, replaced, expired or its user is switched off.
+
+    A tenant's invitation is dead too once the account has rights beyond that tenant: its admin knows the secret.
+    """
     link = AccessLink.objects.select_related("user").filter(link_hash=token_hash(secret)).first()
-    return link if link is not None and link.usable and link.user.is_active else None
+    if link is None or not link.usable or not link.user.is_active:
+        return None
+    return link if link.tenant_id is None or only_invited_to(link.user, link.tenant_id) else None
+
+
+def only_invited_to(user: User, tenant_id: int) -> bool:
+    """Whether nobody has used this account yet, and it belongs to this tenant and to nothing else."""
+    if user.has_usable_password() or user.last_login or user.platform_role or user.is_superuser:
+        return False
+    tenants = set(Membership.objects.filter(user=user).values_list("tenant_id", flat=True))
+    return tenants == {tenant_id} and not ApiToken.objects.filter(user=user).exists()
 
 
 def visible_users(access: Access) -> QuerySet[User]:
@@ -147,6 +160,12 @@ def visible_memberships(access: Access) -> QuerySet[Membership]:
     """Who belongs to the caller's tenants."""
     memberships = Membership.objects.select_related("user", "tenant")
     return memberships if access.everything else memberships.filter(tenant_id__in=access.tenant_ids)
+
+
+def members_of(tenant: Tenant, access: Access) -> QuerySet[Membership]:
+    """The members of a tenant of the caller; ``invited``: their invitation waits to be used."""
+    links = AccessLink.objects.filter(AccessLink.LIVE, user=OuterRef("user"), expires_at__gt=Now())
+    return visible_memberships(access).filter(tenant=tenant).annotate(invited=Exists(links))
 
 
 def visible_tokens(user: User, access: Access) -> QuerySet[ApiToken]:

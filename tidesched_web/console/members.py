@@ -6,15 +6,17 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from tidesched_web.accounts import services
-from tidesched_web.accounts.models import Membership, Tenant
-from tidesched_web.accounts.selectors import known_users, visible_memberships, visible_tenants
-from tidesched_web.console.edit_pages import delete_page
+from tidesched_web.accounts.models import AccessLink, Membership, Tenant, User
+from tidesched_web.accounts.selectors import known_users, members_of, visible_memberships, visible_tenants
+from tidesched_web.common.errors import DomainError
+from tidesched_web.console.edit_pages import delete_page, edit_page
 from tidesched_web.console.forms.edit import ReasonForm
-from tidesched_web.console.forms.people import MemberFilter, MemberForm, RoleForm
+from tidesched_web.console.forms.people import InviteMemberForm, MemberFilter, MemberForm, RoleForm
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.rights import manages, need_admin_of
@@ -38,19 +40,72 @@ def members(this: Page, tenant: str) -> HttpResponse:
         if form.is_valid() and _take_in(this, found, form):
             return redirect("console:members", found.slug)
     search = MemberFilter(this.request.GET)
-    rows = search.apply(visible_memberships(this.access).filter(tenant=found))
+    rows = search.apply(members_of(found, this.access))
     part = paged(rows, ("user_id", "id"), this.request.GET.get("cursor", ""))
     for row in part.rows:
         row.form = RoleForm(initial={"role": row.role}, prefix=f"m{row.pk}")
+        row.user.invited = row.invited
     context = {"tenant": found, "page": part, "form": search, "new": form, "manages": may}
     return this.render("members/members.html", context, status=400 if form.errors else 200)
+
+
+@page(section="tenants")
+def member_invite(this: Page, tenant: str) -> HttpResponse:
+    """Invite somebody who has no account: it belongs to this tenant alone, and its link is shown once."""
+    found = _tenant(this, tenant)
+    need_admin_of(this, found.pk)
+    form = InviteMemberForm(this.request.POST or None)
+    if this.request.method == "POST" and form.is_valid():
+        values = form.values()
+        role = values.pop("role")
+        try:
+            person, link, secret = services.invite_user(
+                **values, memberships={found: role}, of_tenant=found, actor=this.access.actor
+            )
+        except DomainError as error:
+            form.refuse(error)
+        else:
+            messages.success(this.request, _("The account of %(user)s is made.") % {"user": person.username})
+            return _invited(this, found, person, link, secret)
+    title = _("Invite to %(tenant)s") % {"tenant": found.name}
+    return edit_page(this, "members/invite.html", form, title=title, submit=_("Invite"), trail=_trail(found))
+
+
+@require_POST
+@page(section="tenants")
+def member_link(this: Page, tenant: str, pk: int) -> HttpResponse:
+    """Another invitation for somebody who has not used the first one."""
+    found = _member(this, tenant, pk)
+    try:
+        link, secret = services.invite_again(membership=found, actor=this.access.actor)
+    except DomainError as error:
+        messages.error(this.request, error.message)
+        return redirect("console:members", found.tenant.slug)
+    return _invited(this, found.tenant, found.user, link, secret)
+
+
+def _invited(this: Page, tenant: Tenant, person: User, link: AccessLink, secret: str) -> HttpResponse:
+    """The link, this once."""
+    address = this.request.build_absolute_uri(reverse("console:invite", args=[secret]))
+    context = {"tenant": tenant, "person": person, "link": link, "address": address, "trail": _trail(tenant)}
+    response = this.render("members/invited.html", context)
+    patch_cache_control(response, private=True, no_store=True)
+    return response
+
+
+def _trail(tenant: Tenant) -> list[tuple[str, str]]:
+    return [
+        (_("Tenants"), reverse("console:tenants")),
+        (tenant.name, reverse("console:tenant", args=[tenant.slug])),
+        (_("Members"), reverse("console:members", args=[tenant.slug])),
+    ]
 
 
 def _take_in(this: Page, tenant: Tenant, form: MemberForm) -> bool:
     values = form.values()
     user = known_users(this.access).filter(username=values["user"]).first()
     if user is None:
-        form.add_error("user", _("There is no active account of this name. A platform admin can invite the person."))
+        form.add_error("user", _("There is no active account of this name. Invite the person instead."))
         return False
     if visible_memberships(this.access).filter(user=user, tenant=tenant).exists():
         form.add_error("user", _("This person belongs to the tenant already; change the role below."))
@@ -93,18 +148,13 @@ def member_remove(this: Page, tenant: str, pk: int) -> HttpResponse:
             _("%(user)s no longer belongs to %(tenant)s.") % {"user": found.user, "tenant": found.tenant},
         )
         return redirect("console:members", found.tenant.slug)
-    trail = [
-        (_("Tenants"), reverse("console:tenants")),
-        (found.tenant.name, reverse("console:tenant", args=[found.tenant.slug])),
-        (_("Members"), reverse("console:members", args=[found.tenant.slug])),
-    ]
     title = _("Take %(user)s out of %(tenant)s?") % {"user": found.user, "tenant": found.tenant}
     return delete_page(
         this,
         form,
         title=title,
         submit=_("Take out"),
-        trail=trail,
+        trail=_trail(found.tenant),
         dependents=[],
         template="members/remove.html",
     )

@@ -61,6 +61,8 @@ ROWS = {
     # It has queues, so even an admin's POST only says so.
     "tenant_delete": Row("tenants/search/delete/", SEARCH_BY_PLATFORM, SEARCH_BY_PLATFORM | {"admin": 400}, REASON),
     "members": Row("tenants/search/members/", SEEN_IN_SEARCH, done(OF_SEARCH), {"user": "newcomer", "role": "member"}),
+    "member_invite": Row("tenants/search/invite/", OF_SEARCH, OF_SEARCH, {"username": "new", "role": "member"}),
+    "member_link": Row("tenants/search/members/{invited}/link/", SIGN_IN | dict.fromkeys(CAST, 405), OF_SEARCH),
     "member_role": Row(
         "tenants/search/members/{member}/role/",
         SIGN_IN | dict.fromkeys(CAST, 405),
@@ -189,6 +191,8 @@ def samples(world: story.World) -> dict[str, Any]:
     """What the addresses name."""
     queue: Callable[[str], Queue] = world.queues.__getitem__
     _link, secret = accounts.make_link(user=world.newcomer, kind="reset", actor="tests")
+    tenant = Tenant.objects.get(slug="search")
+    invited, _link, _secret = accounts.invite_user(username="ida", actor="tests", memberships={tenant: "member"})
     search = queue("search-training")
     other = NamespaceGrant.objects.create(cluster=world.cluster, namespace="other", queue=queue("research-training"))
     grant = NamespaceGrant.objects.create(cluster=world.cluster, namespace="search", queue=search)
@@ -199,6 +203,7 @@ def samples(world: story.World) -> dict[str, Any]:
         "declared": declared.pk,
         "project": queue("search-rank-inference").project_id,
         "member": Membership.objects.get(user=world.member).pk,
+        "invited": invited.memberships.get().pk,
         "line": queue("search-training").business_line_id,
         "person": world.member.pk,
         "secret": secret,

@@ -10,10 +10,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from tests.web.console import world as story
+from tests.web.console.cast import PASSWORD
 from tests.web.console.test_authority_manage import POLICY, ROWS, samples
 from tests.web.console.test_authority_manage import world as _world
 from tests.web.console.test_pages import MAX_QUERIES, client_of
-from tidesched_web.accounts.models import Project, Tenant, User
+from tidesched_web.accounts.models import Membership, Project, Tenant, User
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters.models import CardType, PolicyRevision
 from tidesched_web.quota.models import PriorityClass, Queue
@@ -131,7 +132,46 @@ def test_a_found_card_type_is_not_for_deleting(world) -> None:
     client = client_of(world.admin)
     page = client.get(f"/clusters/demo/card-types/{found.pk}/delete/").content.decode()
     assert "Nodes carry it" in page
-    assert client.get(f"/clusters/demo/card-types/{found.pk}/edit/").status_code == 404
+
+
+def test_a_tenant_admin_invites_and_the_person_comes_in(world) -> None:
+    client = client_of(world.lead)
+    assert "/tenants/search/invite/" in client.get("/tenants/search/members/").content.decode()
+    sent = {"username": "ida", "email": "ida@example.com", "role": "member"}
+    page = client.post("/tenants/search/invite/", sent)
+    assert "no-store" in page["Cache-Control"]
+    address = re.search(r"http://testserver(/invite/[^<]+)<", page.content.decode())[1]
+    assert client.post("/tenants/search/invite/", sent).status_code == 400, "the name is taken"
+    members = client.get("/tenants/search/members/").content.decode()
+    assert "Invited" in members
+    ida = Membership.objects.get(user__username="ida")
+    newer = client.post(f"/tenants/search/members/{ida.pk}/link/").content.decode()
+    assert Client().get(address).status_code == 410
+    address = re.search(r"http://testserver(/invite/[^<]+)<", newer)[1]
+    person = Client()
+    password = {"new_password": PASSWORD, "repeated": PASSWORD}
+    assert person.post(address, password).status_code == 302
+    assert person.get("/tenants/search/").status_code == 200
+    assert person.get("/tenants/research/").status_code == 404
+    again = client.post(f"/tenants/search/members/{ida.pk}/link/", follow=True).content.decode()
+    assert "in use or has rights elsewhere" in again
+
+
+def test_a_found_card_type_gets_other_names(world) -> None:
+    found = CardType.objects.get(name="NVIDIA-L40S")
+    client, address = client_of(world.admin), f"/clusters/demo/card-types/{found.pk}/edit/"
+    assert "Other names" in client.get(address).content.decode()
+    assert client.post(address, {"aliases": "L40S, Ada  L40S", "kind": "mig"}).status_code == 302
+    found.refresh_from_db()
+    assert (found.aliases, found.kind) == (["Ada", "L40S"], "whole")
+    assert "also Ada, L40S" in client.get("/clusters/demo/card-types/?q=ada").content.decode()
+    refused = client.post(address, {"aliases": "NVIDIA-H200"})
+    assert refused.status_code == 400
+    assert TOLD.findall(refused.content.decode()) == ["NVIDIA-H200 is the name of a card type already."]
+    for _again in range(2):
+        client.post(address, {"aliases": ""})
+    found.refresh_from_db()
+    assert (found.aliases, found.discovered) == ([], True)
 
 
 def test_a_policy_is_checked_applied_rolled_back_and_released(world) -> None:

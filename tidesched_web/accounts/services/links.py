@@ -13,8 +13,8 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from tidesched_web.accounts.models import AccessLink, LinkKind, PlatformRole, Tenant, User
-from tidesched_web.accounts.selectors import live_link
+from tidesched_web.accounts.models import AccessLink, LinkKind, Membership, PlatformRole, Tenant, User
+from tidesched_web.accounts.selectors import live_link, only_invited_to
 from tidesched_web.accounts.services.memberships import set_membership
 from tidesched_web.accounts.services.users import check_password, create_user
 from tidesched_web.accounts.tokens import new_link_secret, token_hash
@@ -33,17 +33,35 @@ def invite_user(
     email: str = "",
     platform_role: str = PlatformRole.NONE,
     memberships: Mapping[Tenant, str] | None = None,
+    of_tenant: Tenant | None = None,
 ) -> tuple[User, AccessLink, str]:
-    """Make an account without a password, its memberships, and the link by which its person sets one."""
+    """Make an account without a password, its memberships, and the link by which its person sets one.
+
+    ``of_tenant``: an admin of that tenant invites, into the tenant.
+    """
     user = create_user(username=username, password=None, email=email, platform_role=platform_role, actor=actor)
     for tenant, role in (memberships or {}).items():
         set_membership(user=user, tenant=tenant, role=role, actor=actor)
-    link, secret = make_link(user=user, kind=LinkKind.INVITE, actor=actor)
+    link, secret = make_link(user=user, kind=LinkKind.INVITE, actor=actor, of_tenant=of_tenant)
     return user, link, secret
 
 
 @transaction.atomic
-def make_link(*, user: User, kind: str, actor: str) -> tuple[AccessLink, str]:
+def invite_again(*, membership: Membership, actor: str) -> tuple[AccessLink, str]:
+    """Another invitation by an admin of the tenant, while the account is nothing but invited to it.
+
+    Whoever holds a link becomes its person; so an account that was used, or has rights elsewhere, is for platform
+    admins alone.
+    """
+    user = lock_row(User, membership.user_id)
+    if not only_invited_to(user, membership.tenant_id):
+        text = _("The account of %(user)s is in use or has rights elsewhere; a platform admin makes its links.")
+        raise DomainError("conflict", text % {"user": user.username})
+    return make_link(user=user, kind=LinkKind.INVITE, actor=actor, of_tenant=membership.tenant)
+
+
+@transaction.atomic
+def make_link(*, user: User, kind: str, actor: str, of_tenant: Tenant | None = None) -> tuple[AccessLink, str]:
     """A new link and its secret, which nobody can read again; earlier links of the account end. The password stays."""
     user = lock_row(User, user.pk)
     if not user.is_active:
@@ -55,6 +73,7 @@ def make_link(*, user: User, kind: str, actor: str) -> tuple[AccessLink, str]:
     link = AccessLink.objects.create(
         user=user,
         kind=kind,
+        tenant=of_tenant,
         link_hash=token_hash(secret),
         created_by=actor[:200],
         expires_at=now + LIFETIME[LinkKind(kind)],
@@ -66,6 +85,7 @@ def make_link(*, user: User, kind: str, actor: str) -> tuple[AccessLink, str]:
         object_type="user",
         object_id=user.pk,
         object_label=user.username,
+        tenant_ids=[of_tenant.pk] if of_tenant else [],
         after={"expires_at": link.expires_at},
     )
     return link, secret
@@ -80,6 +100,8 @@ def use_link(*, secret: str, new_password: str) -> User:
     user = lock_row(User, link.user_id)
     check_password(new_password, user, "/new_password")
     now = timezone.now()
+    if link.tenant_id is not None and not only_invited_to(user, link.tenant_id):
+        raise DomainError("link_is_dead", _("This link has been used, has expired or was replaced by a newer one."))
     if not user.is_active or not AccessLink.objects.filter(AccessLink.LIVE, pk=link.pk).update(used_at=now):
         raise DomainError("link_is_dead", _("This link has been used, has expired or was replaced by a newer one."))
     user.set_password(new_password)

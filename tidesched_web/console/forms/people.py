@@ -39,9 +39,23 @@ class MemberForm(EditForm):
     user = forms.CharField(
         label=_("User name"),
         max_length=150,
-        help_text=_("Exactly as the person signs in. A platform admin makes new accounts."),
+        help_text=_("Exactly as the person signs in. Who has no account yet is invited."),
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
+    role = _role_field()
+
+
+class InviteMemberForm(EditForm):
+    """A new account that belongs to one tenant."""
+
+    username = forms.CharField(
+        label=_("User name"),
+        max_length=150,
+        validators=[UnicodeUsernameValidator()],
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+        help_text=_("The person signs in with it."),
+    )
+    email = forms.EmailField(label=_("E-mail"), required=False)
     role = _role_field()
 
 
