@@ -28,21 +28,8 @@
 
   // Tab-separated text as spreadsheets write it, with quoted cells.
   const parseTable = (text) => {
-    const rows = [[]];
-    let cell = "", quoted = false;
-    const body = text.replace(/\r\n?/g, "\n").replace(/\n$/, "");
-    for (let i = 0; i < body.length; i += 1) {
-      const c = body[i];
-      if (quoted) {
-        if (c !== '"') cell += c;
-        else if (body[i + 1] === '"') { cell += '"'; i += 1; } else quoted = false;
-      } else if (c === '"' && cell === "") quoted = true;
-      else if (c === "\t") { rows.at(-1).push(cell); cell = ""; }
-      else if (c === "\n") { rows.at(-1).push(cell); cell = ""; rows.push([]); }
-      else cell += c;
-    }
-    rows.at(-1).push(cell);
-    return rows;
+    const table = window.Papa.parse(text.replace(/\r?\n$/, ""), { delimiter: "\t" }).data;
+    return table.length ? table : [[""]];
   };
 
   class TideGrid {
@@ -538,7 +525,10 @@
     }
 
     pasteText(text) {
-      const table = parseTable(text);
+      this.pasteTable(parseTable(text));
+    }
+
+    pasteTable(table) {
       const named = this.model.named?.(table);
       if (named) { this.write(named); return; }
       if (table.length === 1 && table[0].length === 1) { this.setSelected(table[0][0].trim()); return; }

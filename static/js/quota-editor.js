@@ -486,14 +486,13 @@
   for (const id of ["filter-service", "filter-show"]) at(id).addEventListener("change", filter);
 
   at("export-csv").addEventListener("click", () => {
-    const quote = (text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
     const lines = [["name", "service_type", "kind", ...columns.map((column) => column.title), "key"]];
     for (const row of view) {
       if (rows[row].kind === "service") continue;
       lines.push([rows[row].name, rows[row].service, rows[row].kind, ...columns.map((_column, column) => plain(column, value(row, column))), rows[row].key]);
     }
     const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob(["\ufeff", lines.map((line) => line.map(quote).join(",")).join("\r\n")], { type: "text/csv" }));
+    link.href = URL.createObjectURL(new Blob(["\ufeff", window.Papa.unparse(lines, { escapeFormulae: true })], { type: "text/csv" }));
     link.download = sheet.dataset.file;
     link.click();
     URL.revokeObjectURL(link.href);
@@ -501,21 +500,9 @@
   at("import-csv").addEventListener("change", async (event) => {
     const [file] = event.target.files;
     if (!file) return;
-    const text = (await file.text()).replace(/^\ufeff/, "");
-    // The same reader as for the clipboard, with commas for tabs.
-    const cells = [];
-    let line = [], cellText = "", quoted = false;
-    for (let i = 0; i < text.length; i += 1) {
-      const c = text[i];
-      if (quoted) { if (c !== '"') cellText += c; else if (text[i + 1] === '"') { cellText += '"'; i += 1; } else quoted = false; }
-      else if (c === '"') quoted = true;
-      else if (c === "," || c === ";") { line.push(cellText); cellText = ""; }
-      else if (c === "\n") { line.push(cellText.replace(/\r$/, "")); cells.push(line); line = []; cellText = ""; }
-      else cellText += c;
-    }
-    if (cellText || line.length) { line.push(cellText); cells.push(line); }
-    const wanted = model.named(cells);
-    if (wanted) grid.write(wanted); else grid.pasteText(cells.map((entry) => entry.join("\t")).join("\n"));
+    // Commas, semicolons or tabs: the delimiter is found in the file.
+    const cells = window.Papa.parse((await file.text()).replace(/^\ufeff/, ""), { skipEmptyLines: true }).data;
+    if (cells.length) grid.pasteTable(cells);
     event.target.value = "";
     sheet.focus();
   });

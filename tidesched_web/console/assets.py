@@ -15,6 +15,7 @@ from pathlib import Path
 FILES = {
     "@tabler/core/dist/css/tabler.min.css": "tabler.min.css",
     "@tabler/core/dist/js/tabler.min.js": "tabler.min.js",
+    "papaparse/papaparse.min.js": "papaparse.min.js",
 }
 ICONS = (
     "activity", "adjustments", "alert-circle", "alert-triangle", "arrow-back-up", "arrow-bar-to-down",
