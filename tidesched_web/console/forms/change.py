@@ -63,7 +63,7 @@ class ChangeFilter(FilterForm):
 
     q = forms.CharField(label=_("Who or why"), max_length=120)
     state = forms.ChoiceField(label=_("State"), choices=[("", _("any")), *ChangeState.choices])
-    open = forms.ChoiceField(label=_("Open"), choices=[("", _("any")), ("yes", _("not written yet"))])
+    open = forms.ChoiceField(label=_("Written"), choices=[("", _("any")), ("yes", _("not written yet"))])
 
     def apply(self, changes: QuerySet) -> QuerySet:
         """Narrow the list."""
