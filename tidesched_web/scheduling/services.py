@@ -55,7 +55,7 @@ def resolve_alert(*, alert: Alert, actor: str, reason: str = "") -> bool:
     locked = Alert.objects.select_for_update().filter(pk=alert.pk, resolved_at__isnull=True).first()
     if locked is None:
         return False
-    if locked.key == GUARD_KEY:
+    if locked.key == GUARD_KEY and locked.cluster is not None:
         release_guard(cluster=locked.cluster, actor=actor, reason=reason)
         return True
     _resolve(locked, actor)

@@ -276,8 +276,8 @@ def _fact(row: Drift, action: str) -> audit.Fact:
 
 
 def _announce(cluster_id: int) -> None:
-    for topic in ("drift", "queues"):
-        transaction.on_commit(lambda topic=topic: events.publish(topic, cluster_id, cluster_id=cluster_id), robust=True)
+    transaction.on_commit(lambda: events.publish("drift", cluster_id, cluster_id=cluster_id), robust=True)
+    transaction.on_commit(lambda: events.publish("queues", cluster_id, cluster_id=cluster_id), robust=True)
 
 
 __all__ = [

@@ -52,7 +52,13 @@ def resolve(*, cluster_id: int | None, key: str, by: str = "") -> bool:
 
 
 def _open(cluster_id: int | None, key: str) -> QuerySet[Alert]:
-    return Alert.objects.filter(cluster_id=cluster_id, key=key, resolved_at__isnull=True)
+    return _of(cluster_id).filter(key=key, resolved_at__isnull=True)
+
+
+def _of(cluster_id: int | None) -> QuerySet[Alert]:
+    if cluster_id is None:
+        return Alert.objects.filter(cluster__isnull=True)
+    return Alert.objects.filter(cluster_id=cluster_id)
 
 
 def _announce(cluster_id: int | None, key: str) -> None:
@@ -61,11 +67,7 @@ def _announce(cluster_id: int | None, key: str) -> None:
 
 def keep_open(*, cluster_id: int | None, prefix: str, wanted: Mapping[str, dict[str, Any]]) -> None:
     """Make the open alerts whose key starts with ``prefix`` exactly ``wanted`` (key -> fields of ``raise_alert``)."""
-    there = set(
-        Alert.objects.filter(cluster_id=cluster_id, resolved_at__isnull=True, key__startswith=prefix).values_list(
-            "key", flat=True
-        )
-    )
+    there = set(_of(cluster_id).filter(resolved_at__isnull=True, key__startswith=prefix).values_list("key", flat=True))
     for key in there - wanted.keys():
         resolve(cluster_id=cluster_id, key=key)
     for key, fields in wanted.items():

@@ -6,6 +6,7 @@ import datetime as dt
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.utils import timezone
 
@@ -124,9 +125,9 @@ class Writer:
         )  # fmt: skip
 
     def _extend(self, row: Reclaim, members: list[Evicted]) -> None:
-        more = _sum(members).to_json()
+        more: dict[str, Any] = _sum(members).to_json()
         cards = dict(row.freed.get("cards") or {})
-        for card, count in more["cards"].items():
+        for card, count in _cards(more).items():
             cards[card] = cards.get(card, 0) + count
         row.freed = {
             "cpu_milli": row.freed.get("cpu_milli", 0) + more["cpu_milli"],
@@ -144,7 +145,7 @@ class Writer:
                 reclaim=row, gang=gang, queue_id=self._id(own[0].queue), queue_name=own[0].queue, pods=[], cards={}
             )
             victim.pods = sorted({*victim.pods, *(one.sighting.pod for one in own)})
-            for card, count in _sum(own).to_json()["cards"].items():
+            for card, count in _cards(_sum(own).to_json()).items():
                 victim.cards[card] = victim.cards.get(card, 0) + count
             victim.work_lost_card_seconds += sum(one.lost for one in own)
             victim.save()
@@ -203,7 +204,7 @@ class Writer:
                     {"pod": one.sighting.pod, "uid": one.sighting.uid, "gang": one.gang, "node": one.sighting.node}
                     for one in members
                 ],
-                "cards": _sum(members).to_json()["cards"],
+                "cards": _cards(_sum(members).to_json()),
                 "session": row.session_id,
             },
         )
@@ -221,6 +222,10 @@ class Writer:
         )
         for (row, _fact), entry in zip(self._facts, entries, strict=True):
             Reclaim.objects.filter(pk=row.pk, audit_entry_id__isnull=True).update(audit_entry_id=entry.pk)
+
+
+def _cards(amount: dict[str, Any]) -> dict[str, float]:
+    return dict(amount["cards"])
 
 
 def _sum(members: Iterable[Evicted]) -> Amount:
