@@ -9,10 +9,10 @@ BOOTSTRAP := $(PYTHON) tidesched_web/embedded/bootstrap.py
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help up down test check bench clean lock docs
+.PHONY: help up down test test-cluster kube-begin check bench clean lock docs
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 	@echo
 	@echo "  Variables of \`make up\`: HOST, PORT, DATA_DIR, ADMIN_PASSWORD, DATABASE_URL, REDIS_URL, DEMO (docs/operations.md)"
 
@@ -26,9 +26,22 @@ down: ## stop what runs on DATA_DIR
 WORKERS ?= auto
 # The servers that tests start find the engine's compiled code there, instead of making it again in each data folder.
 test: export NUMBA_CACHE_DIR := $(CURDIR)/.cache/kernels
-test: check ## everything that must hold: the checks and all suites
+test: kube-begin check ## everything that must hold: the checks and all suites
 	$(BIN)/python manage.py prepare --build-only
-	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -m "not kubernetes" -n $(WORKERS) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+	@if [ "$$CI" = true ]; then $(BIN)/python -m tests.kube build; fi
+	$(BIN)/python -m pytest -m kubernetes tests/cluster tests/kube
+
+test-cluster: export NUMBA_CACHE_DIR := $(CURDIR)/.cache/kernels
+test-cluster: ## the suites against a real kube-apiserver and etcd, which are built where there are none
+	@$(BOOTSTRAP) dev
+	$(BIN)/python -m tests.kube build
+	$(BIN)/python -m pytest -m kubernetes tests/cluster tests/kube
+
+# Both are built while everything else runs, where they have to be there in the end.
+kube-begin:
+	@$(BOOTSTRAP) dev
+	@if [ "$$CI" = true ]; then nice -n 15 $(BIN)/python -m tests.kube build & fi
 
 check: ## formatting, lint, imports, types, migrations, generated files
 	@$(BOOTSTRAP) dev

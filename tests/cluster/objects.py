@@ -37,6 +37,8 @@ def template(cards: int) -> Json:
 def job(name: str, *, pods: int, cards: int = 1, queue: str = "q", run_seconds: int | None = None) -> Json:
     annotations = {} if run_seconds is None else {"tidesched.io/run-seconds": str(run_seconds)}
     return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
         "metadata": {"name": name, "annotations": annotations},
         "spec": {
             "schedulerName": "tidesched",

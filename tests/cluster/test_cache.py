@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -75,10 +76,10 @@ def test_what_is_pushed_and_submitted_is_in_the_snapshot(
 def test_a_change_wakes_and_a_status_count_does_not(
     client: KubernetesClient, cache: ClusterCache, woken: threading.Event, namespace: str
 ) -> None:
-    assert client.send("POST", DEPLOYMENT.path(namespace), deployment("serve", replicas=1)).done
-    assert woken.wait(5)
+    assert client.send("POST", JOB.path(namespace), job("train", pods=1)).done
+    assert woken.wait(10)
     eventually(lambda: [g for g in cache.snapshot().pod_groups if g.namespace == namespace])
-    eventually(lambda: not woken.is_set() or woken.clear(), 5)
+    eventually(lambda: not woken.is_set() or woken.clear() or time.sleep(0.5), 10)
     writes = ClusterWrites(client)
     before = cache.snapshot()
     group = next(g for g in before.pod_groups if g.namespace == namespace)
@@ -95,7 +96,7 @@ def test_a_writer_sees_its_own_write_before_the_watch_does(
 ) -> None:
     silent = ClusterCache(client, schedulers=("tidesched",))
     assert client.send("POST", DEPLOYMENT.path(namespace), deployment("serve", replicas=1)).done
-    pod = client.get(POD.path(namespace))["items"][0]
+    pod = eventually(lambda: client.get(POD.path(namespace))["items"])[0]
     silent.absorb(POD, pod)
     assert silent.pod_uid(f"{namespace}/{pod['metadata']['name']}") == pod["metadata"]["uid"]
     client.send("POST", NODE.path(), node(f"n-{namespace}"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from itertools import groupby
 
 import orjson
 import pytest
@@ -84,6 +85,7 @@ def test_apply_keeps_what_others_own(client: KubernetesClient, queue_name: str) 
     apply(client, queue_name, {"capability": {"cpu": "8"}}, "somebody")
     assert apply(client, queue_name, {"weight": 3}, "tidesched")["kind"] is OutcomeKind.DONE
     spec = client.get(f"{QUEUES}/{queue_name}")["spec"]
+    spec.pop("dequeueStrategy", None)  # a default of Volcano's definition
     # weight is changed, reclaimable was given up and is gone, capability belongs to somebody else
     assert spec == {"weight": 3, "capability": {"cpu": "8"}}
 
@@ -108,10 +110,10 @@ def test_status_is_written_by_its_own_path_only(client: KubernetesClient, queue_
     apply(client, queue_name, {"weight": 2}, "tidesched")
     path = f"{QUEUES}/{queue_name}"
     client.send("PATCH", path, {"status": {"state": "Closed"}}, content_type=MERGE_PATCH)
-    assert "state" not in (client.get(path).get("status") or {})
+    assert (client.get(path).get("status") or {}).get("state") != "Closed"
     patch = {"status": {"state": "Closing"}, "spec": {"weight": 9}}
-    assert client.send("PATCH", f"{path}/status", patch, content_type=MERGE_PATCH).done
-    found = client.get(path)
+    found = client.send("PATCH", f"{path}/status", patch, content_type=MERGE_PATCH).body
+    assert found is not None
     assert found["status"]["state"] == "Closing"
     assert found["spec"]["weight"] == 2
 
@@ -192,12 +194,13 @@ def test_a_watch_goes_on_from_a_version(client: KubernetesClient, namespace: str
     client.send("PATCH", f"{path}/one", {"metadata": {"labels": {"more": "y"}}}, content_type=MERGE_PATCH)
     client.send("DELETE", f"{path}/one")
     seen = [event for event in events(client, path, resourceVersion=version) if event["type"] != "BOOKMARK"]
-    assert [event["type"] for event in seen] == ["ADDED", "MODIFIED", "DELETED"]
+    # a deletion may show itself before it is done
+    assert [type_ for type_, _ in groupby(event["type"] for event in seen)] == ["ADDED", "MODIFIED", "DELETED"]
     versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in seen]
     assert versions == sorted(versions)
     assert versions[0] > int(version)
     later = [event["type"] for event in events(client, path, resourceVersion=str(versions[0]))]
-    assert later[:2] == ["MODIFIED", "DELETED"]
+    assert [type_ for type_, _ in groupby(later)][:2] == ["MODIFIED", "DELETED"]
 
 
 def test_a_watch_without_a_version_begins_with_what_is_there(client: KubernetesClient, namespace: str) -> None:

@@ -140,7 +140,8 @@ def gangs(prefix: str, pods: int) -> tuple[list[Json], list[Json]]:
     while len(members) < pods:
         name, size = f"{prefix}-{len(groups):04}", min(GANGS[len(groups) % len(GANGS)], pods - len(members))
         spec = {"minMember": size, "queue": "train", "priorityClassName": "pc-low"}
-        groups.append({"metadata": {"name": name}, "spec": spec})
+        kind = {"apiVersion": POD_GROUP.group_version, "kind": POD_GROUP.name}
+        groups.append({**kind, "metadata": {"name": name}, "spec": spec})
         members += [pod(f"{name}-{index}", "pc-low", group=name) for index in range(size)]
     return groups, members
 

@@ -106,8 +106,9 @@ def test_queues_open_and_are_closed_by_commands(direct: KubernetesClient, namesp
         return str(((writes.get_queue(name).body or {}).get("status") or {}).get("state"))
 
     eventually(lambda: state() == "Open", _SECONDS)
-    spec = {"minMember": 1, "queue": name}
-    assert direct.send("POST", POD_GROUP.path(namespace), {"metadata": {"name": "g"}, "spec": spec}).done
+    group = {"metadata": {"name": "g"}, "spec": {"minMember": 1, "queue": name}}
+    group |= {"apiVersion": POD_GROUP.group_version, "kind": POD_GROUP.name}
+    assert direct.send("POST", POD_GROUP.path(namespace), group).done
     eventually(lambda: items(direct, POD_GROUP.path(namespace)))
     assert writes.close_queue(name, drained=False).done
     eventually(lambda: state() == "Closing", _SECONDS)

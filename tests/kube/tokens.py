@@ -12,6 +12,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
 ISSUER = "https://tidesched.test"
+# The API server forgives clocks so many seconds.
+_LEEWAY = 60
 
 
 def sign(key: ec.EllipticCurvePrivateKey, *, namespace: str, account: str, uid: str, seconds: float) -> str:
@@ -22,9 +24,9 @@ def sign(key: ec.EllipticCurvePrivateKey, *, namespace: str, account: str, uid: 
         "iss": ISSUER,
         "aud": [ISSUER],
         "sub": f"system:serviceaccount:{namespace}:{account}",
-        "iat": now,
-        "nbf": now - 5,
-        "exp": now + round(seconds),
+        "iat": now - _LEEWAY,
+        "nbf": now - _LEEWAY,
+        "exp": now + round(seconds) - _LEEWAY,
         "kubernetes.io": account_of,
     }
     signed = f"{_encoded({'alg': 'ES256', 'typ': 'JWT'})}.{_encoded(claims)}"

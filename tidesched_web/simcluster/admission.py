@@ -33,6 +33,9 @@ def check_identity(kind: ResourceType, namespace: str, name: str, obj: Object) -
     Raises:
         ApiError: 400 or 422.
     """
+    if "volcano" in kind.group and not (obj.get("kind") and obj.get("apiVersion")):
+        # What Kubernetes knows by itself may leave them out; what a definition brought may not.
+        raise bad_request("the object provided is unrecognized (must be of type Object): Object 'Kind' is missing")
     said_kind, said_version = obj.get("kind", kind.kind), obj.get("apiVersion", kind.group_version)
     if (said_kind, said_version) != (kind.kind, kind.group_version):
         raise bad_request(

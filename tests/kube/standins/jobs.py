@@ -79,6 +79,8 @@ class Jobs:
     def _make_group(self, job: Json) -> None:
         spec = job["spec"]
         manifest = {
+            "apiVersion": POD_GROUP.group_version,
+            "kind": POD_GROUP.name,
             "metadata": {
                 "name": f"{job['metadata']['name']}-{job['metadata']['uid']}",
                 "namespace": job["metadata"]["namespace"],

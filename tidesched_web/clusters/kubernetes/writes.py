@@ -32,6 +32,8 @@ from tidesched_web.clusters.kubernetes.paths import (
 
 Json = dict[str, Any]
 
+_REPLACED = Outcome(OutcomeKind.GONE, "Replaced", "another pod has its name, or none")
+
 
 class ClusterWrites:
     """Writes to one cluster in the name of one session (empty outside of sessions). Threads may share it."""
@@ -73,10 +75,26 @@ class ClusterWrites:
         return outcome
 
     def evict_pod(self, namespace: str, name: str, *, uid: str, dry_run: bool = False) -> Outcome:
-        """Ask the pod with ``uid`` to leave, under its disruption budgets; GONE where it left already."""
+        """Ask the pod with ``uid`` to leave, under its disruption budgets; GONE where it left already.
+
+        A server that finds another uid tries for ten seconds before it says so, which is longer than anybody waits
+        here. So the pod is looked at before a dry run, and after an eviction without an answer.
+        """
+        if dry_run and self._replaced(namespace, name, uid):
+            return _REPLACED
         query = {"dryRun": "All"} if dry_run else None
         body = manifests.eviction(name, namespace, uid=uid)
-        return self._send("POST", POD.path(namespace, name, "eviction"), body, query=query)
+        outcome = self._send("POST", POD.path(namespace, name, "eviction"), body, query=query)
+        if outcome.maybe_done and self._replaced(namespace, name, uid):
+            return _REPLACED
+        return outcome
+
+    def _replaced(self, namespace: str, name: str, uid: str) -> bool:
+        """True where the server says that the pod with ``uid`` is not there any more."""
+        found = self.get_pod(namespace, name)
+        if found.body is None:
+            return found.kind is OutcomeKind.GONE
+        return bool(found.body["metadata"]["uid"] != uid)
 
     def announce_disruption(self, namespace: str, name: str, *, uid: str, message: str, now: float) -> Outcome:
         """Say in the pod's status that it is to go, and for whom, before it is evicted.
