@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.dateparse import parse_datetime
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -39,7 +41,7 @@ class FieldWords:
     pushed: str
     live: str
     changed_by: str
-    changed_at: str
+    changed_at: dt.datetime | None
     adoptable: bool
 
 
@@ -59,7 +61,7 @@ def field_words(row: Mapping[str, Any], kind: str) -> FieldWords:
         pushed=_value(row.get("pushed")),
         live=_value(row.get("live")),
         changed_by=str(row.get("changed_by") or ""),
-        changed_at=str(row.get("changed_at") or ""),
+        changed_at=parse_datetime(str(row.get("changed_at") or "")),
         adoptable=adoptable(key, kind),
     )
 
