@@ -57,6 +57,13 @@ MATRIX = {
     ("clusters-detail", "get"): (OF_EAST, ("cluster:read", "quota:read")),
     ("clusters-policy", "get"): (OF_EAST, ("cluster:read", "quota:read")),
     ("clusters-pause", "post"): (ACT, ("cluster:read", "quota:read")),
+    ("clusters-list", "post"): (BY_ADMINS | {"admin": 400}, ("cluster:read", "quota:read")),
+    ("clusters-detail", "patch"): (ACT, ("cluster:read", "quota:read")),
+    ("clusters-connection", "get"): (ACT | {"auditor": 200}, ("cluster:read", "quota:read")),
+    ("clusters-connection", "put"): (ACT | {"admin": 400}, ("cluster:read", "quota:read")),
+    ("clusters-connection", "delete"): (ACT, ("cluster:read", "quota:read")),
+    ("clusters-connection-test", "post"): (ACT | {"admin": 202}, ("cluster:read", "quota:read")),
+    ("clusters-connection-tests", "get"): (ACT | {"auditor": 200}, ("cluster:read", "quota:read")),
     ("clusters-resume", "post"): (ACT | {"admin": 409}, ("cluster:read", "quota:read")),
     ("tenants-list", "get"): (LIST, ("quota:read",)),
     ("tenants-detail", "get"): (OF_ACME, ("quota:read",)),
@@ -163,6 +170,7 @@ MATRIX = {
 
 LOWER = {"queue/acme-online": {"card_quota": {"NVIDIA-H200": 5}}}
 
+NOWHERE = {"api_url": "https://169.254.169.254", "token": "x", "reason": "drill"}
 POLICY = {"text": 'actions: "enqueue, allocate"\ntiers:\n- plugins:\n  - name: gang\n', "reason": "drill"}
 
 # (route, method) → the body of the request, from the world; the others send a reason.
@@ -204,6 +212,11 @@ BODIES = {
         "reason": "drill",
     },
     ("drift-list", "post"): lambda world: {"ids": [drift(world).pk], "act": "ignore", "reason": "drill"},
+    # An address that no cluster has: nothing is asked, and nobody waits for a worker.
+    ("clusters-list", "post"): lambda world: {"name": "Hall 9", **NOWHERE},
+    ("clusters-connection", "put"): lambda world: NOWHERE,
+    ("clusters-connection-test", "post"): lambda world: {},
+    ("clusters-detail", "patch"): lambda world: {"name": "East hall", "reason": "drill"},
     ("clusters-policy", "put"): lambda world: POLICY,
     ("clusters-policy", "patch"): lambda world: POLICY,
     ("members-list", "post"): lambda world: {"tenant": "acme", "user": "rival"},
@@ -281,6 +294,8 @@ def address(world, name):
         return "/api/v1/"
     if name == "clusters-policy-release":
         return f"/api/v1/clusters/{east.pk}/policy/release/"
+    if name.startswith("clusters-connection-"):
+        return f"/api/v1/clusters/{east.pk}/connection/{name.rpartition('-')[2]}/"
     if name == "usage":
         return f"/api/v1/usage/?queue={world.queues['acme-online'].pk}"
     if name.startswith("schema"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Case, CharField, OuterRef, QuerySet, Subquery, Value, When
 
 from tidesched_web.clusters.models import Cluster, ConnectionTest
 from tidesched_web.common.permissions import Access
@@ -25,6 +25,18 @@ def newest_test(cluster: Cluster) -> ConnectionTest | None:
     """The newest finished test of the connection that the cluster has now; an offer counts once it was taken."""
     rows = ConnectionTest.objects.filter(cluster=cluster, finished_at__isnull=False)
     return rows.exclude(offer=True, taken_at__isnull=True).order_by("-id").first()
+
+
+def newest_verdict() -> Subquery:
+    """For a query of clusters: the verdict of `newest_test` (None where there is none)."""
+    rows = ConnectionTest.objects.filter(cluster=OuterRef("pk"), finished_at__isnull=False)
+    rows = rows.exclude(offer=True, taken_at__isnull=True).order_by("-id")
+    worst = Case(
+        *(When(findings__contains=[{"level": level}], then=Value(level)) for level in ("failed", "warning")),
+        default=Value("good"),
+        output_field=CharField(),
+    )
+    return Subquery(rows.annotate(worst=worst).values("worst")[:1])
 
 
 def running_test(cluster: Cluster) -> ConnectionTest | None:

@@ -118,7 +118,7 @@ class ConnectionTest(SealedConnection):
     offer = models.BooleanField(default=False)
     mode = models.CharField(max_length=16, choices=ClusterMode)
     context = models.CharField(max_length=300, blank=True)
-    contexts: ArrayField[list[str], list[str]] = ArrayField(models.CharField(max_length=300), default=list)
+    contexts: ArrayField[list[str], list[str]] = ArrayField(models.CharField(max_length=300), default=list, blank=True)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True)
     actor = models.CharField(max_length=200)
     job_id = models.BigIntegerField(null=True)
@@ -126,7 +126,7 @@ class ConnectionTest(SealedConnection):
     finished_at = models.DateTimeField(null=True)
     percent = models.PositiveSmallIntegerField(default=0)
     # Of `kubernetes.probe.Finding`, in the order in which they were found.
-    findings = models.JSONField(default=list)
+    findings = models.JSONField(default=list, blank=True)
     taken_at = models.DateTimeField(null=True)
 
     class Meta:

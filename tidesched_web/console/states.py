@@ -190,6 +190,13 @@ _DIFFERENCE: dict[str, Look] = {
     "changed": Look(_("Changed"), "edit", "waiting"),
     "same": Look(_("Same"), "minus", "quiet"),
 }
+_FINDING: dict[str, Look] = {
+    "good": Look(_("In order"), "circle-check", "good"),
+    "note": Look(_("Good to know"), "info-circle", "quiet"),
+    "warning": Look(_("Warning"), "alert-triangle", "waiting"),
+    "failed": Look(_("Missing"), "circle-x", "failed"),
+    "running": Look(_("Under way"), "clock", "admitted"),
+}
 _PHASE: dict[str, Look] = {
     "Pending": Look(_("Pending"), "hourglass", "waiting"),
     "Running": Look(_("Running"), "player-play", "running"),
@@ -221,6 +228,7 @@ LOOKS: dict[str, dict[str, Look]] = {
     "carry": _looks(_CARRY),
     "job": _looks(_JOB),
     "mode": _MODE,
+    "finding": _FINDING,
     "pod": _PHASE,
     "chain": _CHAIN,
     "segment": _SEGMENT,

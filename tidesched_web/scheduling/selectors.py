@@ -26,6 +26,7 @@ from django.db.models import (
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce, Concat, JSONObject
 
+from tidesched_web.clusters.connection_selectors import newest_verdict
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.common.permissions import Access
@@ -71,6 +72,7 @@ def clusters_with_sessions(access: Access) -> QuerySet[Cluster]:
         session_state=Subquery(newest.values("state")[:1]),
         session_at=Subquery(newest.values("started_at")[:1]),
         session_now=Subquery(newest.values("now")[:1]),
+        test_verdict=newest_verdict(),
         open_alerts=Coalesce(Subquery(alerts), 0),
         platform_alerts=Coalesce(Subquery(platform), 0) if access.everything else Value(0),
         open_drift=Coalesce(Subquery(drifts.values("cluster").annotate(n=Count("pk")).values("n")), 0),

@@ -12,6 +12,7 @@ from tests.web.console import world as story
 from tests.web.console.test_authority_governance import ROWS as GOVERNED
 from tests.web.console.test_authority_manage import ROWS as MANAGED
 from tests.web.console.test_changes import EXPECTED as QUOTA
+from tests.web.console.test_connections import ROWS as CONNECTIONS
 from tests.web.console.test_pages import client_of
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters.models import Cluster
@@ -75,7 +76,7 @@ def sample(name: str, world: story.World) -> str:
 
 def test_every_address_has_its_sample() -> None:
     names = {pattern.name for pattern in urls.urlpatterns}
-    assert names == set(SAMPLES) | set(MANAGED) | set(GOVERNED) | set(QUOTA) | JOBS | OPEN | NO_PAGE
+    assert names == set(SAMPLES) | set(MANAGED) | set(GOVERNED) | set(CONNECTIONS) | set(QUOTA) | JOBS | OPEN | NO_PAGE
     assert any(isinstance(entry, URLPattern | URLResolver) for entry in get_resolver().url_patterns)
 
 

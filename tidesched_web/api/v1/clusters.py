@@ -16,6 +16,7 @@ from tidesched_web.accounts.models import Scope
 from tidesched_web.api.body import checked_body
 from tidesched_web.api.filters import ReferenceFilter, TextFilter
 from tidesched_web.api.idempotency import idempotent
+from tidesched_web.api.v1.connections import ConnectionActions
 from tidesched_web.api.v1.serializers.clusters import (
     CardTypeDocument,
     ClusterDocument,
@@ -62,8 +63,8 @@ class ClusterFilters(django_filters.FilterSet):
     mode = django_filters.ChoiceFilter(choices=ClusterMode.choices)
 
 
-class Clusters(ReadView):
-    """Clusters that the caller sees, with the pause switch for platform admins."""
+class Clusters(ConnectionActions):
+    """Clusters that the caller sees; platform admins connect, pause and set them up."""
 
     scopes = (Scope.CLUSTER_READ, Scope.QUOTA_READ)
     model = Cluster

@@ -95,7 +95,7 @@ class Migration(migrations.Migration):
                 (
                     "contexts",
                     django.contrib.postgres.fields.ArrayField(
-                        base_field=models.CharField(max_length=300), default=list, size=None
+                        base_field=models.CharField(max_length=300), blank=True, default=list, size=None
                     ),
                 ),
                 ("actor", models.CharField(max_length=200)),
@@ -103,7 +103,7 @@ class Migration(migrations.Migration):
                 ("started_at", models.DateTimeField(auto_now_add=True)),
                 ("finished_at", models.DateTimeField(null=True)),
                 ("percent", models.PositiveSmallIntegerField(default=0)),
-                ("findings", models.JSONField(default=list)),
+                ("findings", models.JSONField(blank=True, default=list)),
                 ("taken_at", models.DateTimeField(null=True)),
                 (
                     "cluster",

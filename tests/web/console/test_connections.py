@@ -1,0 +1,212 @@
+"""How clusters are reached × everybody; connecting one, replacing and cutting its connection in the browser's words."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+import yaml
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import transaction
+
+from tests.cluster.answering_server import TOKEN, AnsweringServer, key_pem, pair, pem
+from tests.web.console import world as story
+from tests.web.console.test_authority_manage import (
+    CAST,
+    OF_CLUSTER,
+    OF_PLATFORM,
+    SEEN_IN_CLUSTER,
+    Row,
+    caller,
+    done,
+)
+from tests.web.console.test_pages import client_of
+from tidesched_web.accounts.models import Membership, Tenant, TenantRole, User
+from tidesched_web.clusters import connection_services
+from tidesched_web.clusters.connection_input import by_kubeconfig, by_token
+from tidesched_web.clusters.credentials import bearer_token, connection_of
+from tidesched_web.clusters.models import Cluster, ConnectionTest
+from tidesched_web.console import connection_urls
+from tidesched_web.jobs import running
+from tidesched_web.jobs.models import Job
+
+pytestmark = pytest.mark.django_db
+
+SECRET = "a-secret-of-the-browser"
+REASON = {"reason": "drill"}
+# 404 for who does not see everything: how a cluster is reached is no tenant's business.
+BY_ALL_SEEING = SEEN_IN_CLUSTER | dict.fromkeys(("lead", "member", "stranger"), 404)
+ONLY_POST = dict.fromkeys(CAST, 405)
+GIVEN = {"api_url": "https://10.0.0.9:6443", "token": SECRET, "mode": "observe"}
+SETTINGS = {
+    "name": "Demo", "mode": "observe", "scheduler_names": "tidesched", "session_period_seconds": "1",
+    "evict_gangs_per_minute": "60", "evict_cards_per_minute": "600", "evict_share_of_training": "0.5",
+}  # fmt: skip
+ROWS = {
+    "cluster_new": Row("new/cluster/?way=token", OF_PLATFORM, done(OF_PLATFORM), GIVEN),
+    "cluster_offer": Row(
+        "new/cluster/{offer}/", OF_PLATFORM, done(OF_PLATFORM), REASON | {"name": "Hall 9", "accept": "on"}
+    ),
+    "connection": Row("clusters/demo/connection/", BY_ALL_SEEING),
+    "connection_replace": Row("clusters/demo/connection/replace/?way=token", OF_CLUSTER, done(OF_CLUSTER), GIVEN),
+    "connection_offer": Row(
+        "clusters/demo/connection/replace/{other}/", OF_CLUSTER, done(OF_CLUSTER), REASON | {"accept": "on"}
+    ),
+    "connection_test": Row("clusters/demo/connection/test/", ONLY_POST, done(OF_CLUSTER), {}),
+    "connection_tested": Row("clusters/demo/connection/tests/{other}/", BY_ALL_SEEING),
+    "disconnect": Row("clusters/demo/connection/disconnect/", OF_CLUSTER, done(OF_CLUSTER), REASON),
+    "cluster_settings": Row("clusters/demo/settings/", OF_CLUSTER, done(OF_CLUSTER), SETTINGS | REASON),
+}
+
+
+def offer(cluster: Cluster | None = None) -> ConnectionTest:
+    given = by_token(api_url=GIVEN["api_url"], token=SECRET)
+    return connection_services.offer(offered=given, mode="observe", actor="tests", owner_id=None, cluster=cluster)
+
+
+@pytest.fixture
+def world() -> story.World:
+    made = story.full()
+    Cluster.objects.update(simulated=False)
+    made.lead = User.objects.create(username="lead")
+    Membership.objects.create(user=made.lead, tenant=Tenant.objects.get(slug="search"), role=TenantRole.ADMIN)
+    made.named = {"offer": offer().pk, "other": offer(made.cluster).pk}
+    return made
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    made = AnsweringServer(tmp_path_factory.mktemp("server"))
+    yield made
+    made.stop()
+
+
+def asked(world: story.World, row: Row, method: str) -> dict[str, int]:
+    path, answers = "/" + row.path.format(**world.named), {}
+    for who in CAST:
+        with transaction.atomic():
+            client = caller(world, who)
+            answer = client.get(path) if method == "get" else client.post(path, row.body or {})
+            assert SECRET not in answer.content.decode()
+            answers[who] = answer.status_code
+            transaction.set_rollback(True)
+    return answers
+
+
+def test_every_page_has_its_row() -> None:
+    assert {pattern.name for pattern in connection_urls.urlpatterns} == set(ROWS)
+
+
+def test_who_opens_and_who_does_what(world, subtests) -> None:
+    for name, row in ROWS.items():
+        with subtests.test(name):
+            assert asked(world, row, "get") == row.get
+        if row.post is not None:
+            with subtests.test(f"POST {name}"):
+                assert asked(world, row, "post") == row.post
+
+
+def kubeconfig(server: AnsweringServer) -> str:
+    def packed(text: str) -> str:
+        return base64.b64encode(text.encode()).decode()
+
+    certificate, key = pair("tidesched", issuer=pair("clients"))
+    cluster = {"server": "https://10.0.0.9:6443", "certificate-authority-data": packed(pem(server.authority[0]))}
+    users = {
+        "token": {"token": SECRET},
+        "pair": {"client-certificate-data": packed(pem(certificate)), "client-key-data": packed(key_pem(key))},
+        "program": {"exec": {"command": "rm"}},
+    }
+    document = {
+        "kind": "Config",
+        "clusters": [{"name": "east", "cluster": cluster}],
+        "users": [{"name": name, "user": user} for name, user in users.items()],
+        "contexts": [{"name": f"by-{name}", "context": {"cluster": "east", "user": name}} for name in users],
+        "current-context": "by-token",
+    }
+    return yaml.safe_dump(document)
+
+
+def test_a_kubeconfig_is_uploaded_and_another_context_chosen(world, server) -> None:
+    client, text = client_of(world.admin), kubeconfig(server)
+    refused = client.post("/new/cluster/", {"kubeconfig": text, "context": "by-program", "mode": "observe"})
+    assert refused.status_code == 400
+    assert "would run a program on this server" in refused.content.decode()
+    refused = client.post("/new/cluster/", {"kubeconfig": text, "context": "nowhere", "mode": "observe"})
+    assert "It has: by-token, by-pair, by-program." in refused.content.decode()
+    file = SimpleUploadedFile("config", text.encode())
+    taken = client.post("/new/cluster/", {"file": file, "mode": "quota"})
+    page = client.get(taken["Location"]).content.decode()
+    assert "by-program" in page
+    assert SECRET not in page
+    other = client.post(taken["Location"], {"act": "context", "context": "by-pair"})
+    assert other["Location"] != taken["Location"]
+    page = client.get(other["Location"]).content.decode()
+    assert "Client certificate" in page
+    assert "BEGIN" not in page
+    early = client.post(other["Location"], REASON | {"name": "Hall 4"})
+    assert early.status_code == 400, "the test is not over, and nobody said that they know"
+    made = client.post(other["Location"], REASON | {"name": "Hall 4", "accept": "on"})
+    assert made["Location"] == "/clusters/hall-4/connection/"
+    cluster = Cluster.objects.get(slug="hall-4")
+    assert (cluster.mode, cluster.connection_kind, cluster.credentials_subject) == ("quota", "certificate", "tidesched")
+    assert "BEGIN" in connection_of(cluster).client_key
+    assert not ConnectionTest.objects.filter(credentials__isnull=False).exclude(pk__in=world.named.values()).exists()
+    assert "Hall 4" in client.get("/clusters/demo/").content.decode(), "the switcher lists it"
+
+
+def test_the_test_tells_what_is_missing_and_what_grants_it(world, server) -> None:
+    client = client_of(world.admin)
+    server.denied = {("create", "queues"), ("patch", "queues")}
+    given = {"api_url": server.url, "token": TOKEN, "ca_certificate": pem(server.authority[0]), "mode": "quota"}
+    where = client.post("/new/cluster/?way=token", given)["Location"]
+    job = Job.objects.get(kind="connection_test")
+    assert TOKEN not in str(job.params)
+    assert running.run(job.pk) == "done"
+    page = client.get(where).content.decode()
+    assert "create queues.scheduling.volcano.sh is not allowed: push quotas." in page
+    assert "deploy/rbac/quota.yaml" in page
+    assert "kind: ClusterRole" in page
+    assert TOKEN not in page
+    client.post(where, REASON | {"name": "Hall 5", "accept": "on"})
+    overview = client.get("/clusters/hall-5/").content.decode()
+    assert "something is missing" in overview
+    assert "something is missing" not in client_of(world.member).get("/clusters/demo/").content.decode()
+    assert client.get("/clusters/").content.decode().count("state tone-failed") >= 1
+    server.denied = set()
+    client.post("/clusters/hall-5/connection/test/", {})
+    running.run(Job.objects.order_by("-pk").first().pk)
+    assert "All 3" not in client.get("/clusters/hall-5/connection/").content.decode()
+    assert "something is missing" not in client.get("/clusters/hall-5/").content.decode()
+
+
+def test_offers_are_forgotten(world) -> None:
+    old = offer()
+    ConnectionTest.objects.filter(pk=old.pk).update(started_at="2020-01-01T00:00:00Z")
+    assert connection_services.forget_offers() == 1
+    old.refresh_from_db()
+    assert old.credentials is None
+    client = client_of(world.admin)
+    assert "give it again" in client.get(f"/new/cluster/{old.pk}/").content.decode()
+    body = REASON | {"name": "Hall 6", "accept": "on"}
+    assert client.post(f"/new/cluster/{old.pk}/", body).status_code == 400
+
+
+def test_disconnected_and_connected_again(world) -> None:
+    client, cluster = client_of(world.admin), world.cluster
+    client.post("/clusters/demo/connection/disconnect/", REASON)
+    cluster.refresh_from_db()
+    assert cluster.disconnected_at is not None
+    assert bearer_token(cluster) == ""
+    assert "Connect again" in client.get("/clusters/demo/").content.decode()
+    where = client.post("/clusters/demo/connection/replace/?way=token", GIVEN)["Location"]
+    client.post(where, REASON | {"accept": "on"})
+    cluster.refresh_from_db()
+    assert cluster.disconnected_at is None
+    assert bearer_token(cluster) == SECRET
+
+
+def test_names_that_are_wrong_are_said_at_their_fields() -> None:
+    text = yaml.safe_dump({"kind": "Config", "contexts": [{"name": "a"}, {"name": "b"}]})
+    with pytest.raises(Exception, match="name the context to use: a, b"):
+        by_kubeconfig(text)

@@ -1,0 +1,344 @@
+"""How clusters are reached: connect one, test it, replace its credentials, disconnect it, and its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST
+
+from tidesched_web.clusters import connection_services, finding_words, services
+from tidesched_web.clusters.connection_selectors import newest_test, running_test, visible_tests
+from tidesched_web.clusters.kubernetes.credential_facts import authorities
+from tidesched_web.clusters.models import Cluster, ClusterMode, ConnectionKind, ConnectionTest
+from tidesched_web.common.errors import DomainError
+from tidesched_web.console.edit_pages import edit_page
+from tidesched_web.console.forms.connection import (
+    WAYS,
+    ConnectForm,
+    ConnectionForm,
+    OfferModeForm,
+    SettingsForm,
+    TakeForm,
+)
+from tidesched_web.console.forms.edit import ReasonForm
+from tidesched_web.console.page import Page, page
+from tidesched_web.console.rights import need_administrator, need_whole_sight
+from tidesched_web.scheduling.connection_test_jobs import start_test
+
+WAY_NAMES = {
+    "kubeconfig": gettext_lazy("Kubeconfig"),
+    "token": gettext_lazy("Address and token"),
+    "own-pod": gettext_lazy("The cluster that TideSched runs in"),
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A finding as the page shows it."""
+
+    level: str
+    text: str
+    helps: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of the test with what it found."""
+
+    name: str
+    level: str
+    lines: Sequence[Line]
+
+
+def steps_of(test: ConnectionTest) -> list[Step]:
+    """Findings by step, each step as bad as its worst line."""
+    found: dict[str, list[Line]] = {}
+    for one in test.findings:
+        line = Line(one["level"], finding_words.sentence(one), finding_words.helps(one, test.mode))
+        found.setdefault(one["step"], []).append(line)
+    order = ("failed", "warning", "note", "good")
+    return [
+        Step(
+            str(finding_words.STEPS[name]),
+            next(level for level in order if any(line.level == level for line in lines)),
+            lines,
+        )
+        for name, lines in found.items()
+    ]
+
+
+def shown(test: ConnectionTest) -> dict[str, Any]:
+    """What the templates need of a test."""
+    return {
+        "test": test,
+        "steps": steps_of(test),
+        "grants": finding_words.grants(test.findings, test.mode),
+        "mode_word": ClusterMode(test.mode).label,
+    }
+
+
+# -- connecting --------------------------------------------------------------------------------------------------
+
+
+@page(section="clusters")
+def cluster_new(this: Page) -> HttpResponse:
+    """Say how a new cluster is reached; it is tested on the next page, before anything is saved."""
+    need_administrator(this)
+    trail = [(_("Clusters"), reverse("console:clusters"))]
+    return _given(this, _("Connect a cluster"), trail, None, mode=ClusterMode.OBSERVE)
+
+
+@page(section="connection")
+def connection_replace(this: Page) -> HttpResponse:
+    """Say how a cluster is reached from now on."""
+    need_administrator(this)
+    title = _("Connect again") if this.cluster.disconnected_at else _("Replace the connection")
+    return _given(this, title, _trail(this), this.cluster, mode=this.cluster.mode)
+
+
+def _given(this: Page, title: str, trail: list[tuple[str, str]], cluster: Cluster | None, *, mode: str) -> HttpResponse:
+    way = this.request.GET.get("way", "kubeconfig")
+    if way not in WAYS:
+        raise Http404
+    sent = this.request.method == "POST"
+    form = WAYS[way](this.request.POST if sent else None, this.request.FILES if sent else None)
+    chosen = OfferModeForm(this.request.POST if sent else None, initial={"mode": mode})
+    if sent and form.is_valid() and chosen.is_valid():
+        test = _offer(this, form, chosen.cleaned_data["mode"] if cluster is None else mode, cluster)
+        if test is not None:
+            return redirect(_offer_url(test))
+    ways = [(name, str(WAY_NAMES[name]), name == way) for name in WAYS]
+    return edit_page(
+        this,
+        "clusters/given.html",
+        form,
+        title=title,
+        submit=_("Test the connection"),
+        trail=trail,
+        ways=ways,
+        way=way,
+        mode_field=chosen["mode"] if cluster is None else None,
+    )
+
+
+def _offer(this: Page, form: ConnectionForm, mode: str, cluster: Cluster | None) -> ConnectionTest | None:
+    try:
+        test = connection_services.offer(
+            offered=form.offered(), mode=mode, actor=this.access.actor, owner_id=this.user.pk, cluster=cluster
+        )
+    except DomainError as error:
+        form.refuse(error)
+        return None
+    start_test(test, owner=this.user, actor=this.access.actor)
+    return test
+
+
+def _offer_url(test: ConnectionTest) -> str:
+    if test.cluster is None:
+        return reverse("console:cluster_offer", args=[test.pk])
+    return reverse("console:connection_offer", args=[test.cluster.slug, test.pk])
+
+
+@page(section="clusters", topics="jobs")
+def cluster_offer(this: Page, pk: int) -> HttpResponse:
+    """What the test of a new cluster finds; then its name and why."""
+    need_administrator(this)
+    test = visible_tests(this.access).filter(pk=pk, cluster__isnull=True, offer=True).first()
+    if test is None:
+        raise Http404
+    trail = [(_("Clusters"), reverse("console:clusters")), (_("Connect a cluster"), reverse("console:cluster_new"))]
+    form = ConnectForm(this.request.POST or None, failed=_not_good(test))
+    if _other_context(this):
+        return _with_context(this, test)
+    if this.request.method == "POST" and form.is_valid():
+        values = form.cleaned_data
+        done = form.saved(
+            connection_services.connect,
+            test=test,
+            name=values["name"],
+            slug=values["slug"],
+            accept=values.get("accept", False),
+            reason=values["reason"],
+            actor=this.access.actor,
+        )
+        if done:
+            messages.success(this.request, _("%(cluster)s is connected.") % {"cluster": values["name"]})
+            made = visible_tests(this.access).get(pk=pk).cluster
+            return redirect("console:connection", made.slug if made else "")
+    return _tested(this, test, form, trail, _("Connect a cluster"), _("Connect it"))
+
+
+@page(section="connection", topics="jobs")
+def connection_offer(this: Page, pk: int) -> HttpResponse:
+    """What the test of another connection finds; then why."""
+    need_administrator(this)
+    test = visible_tests(this.access).filter(pk=pk, cluster=this.cluster, offer=True).first()
+    if test is None:
+        raise Http404
+    form = TakeForm(this.request.POST or None, failed=_not_good(test))
+    if _other_context(this):
+        return _with_context(this, test)
+    if this.request.method == "POST" and form.is_valid():
+        values = form.cleaned_data
+        done = form.saved(
+            connection_services.replace,
+            test=test,
+            accept=values.get("accept", False),
+            reason=values["reason"],
+            actor=this.access.actor,
+        )
+        if done:
+            text = _("%(cluster)s is reached by the new connection from now on.")
+            messages.success(this.request, text % {"cluster": this.cluster.name})
+            return redirect("console:connection", this.cluster.slug)
+    return _tested(this, test, form, _trail(this), _("Replace the connection"), _("Save"))
+
+
+def _not_good(test: ConnectionTest) -> bool:
+    return test.verdict in ("failed", "running")
+
+
+def _other_context(this: Page) -> bool:
+    return this.request.method == "POST" and this.request.POST.get("act") == "context"
+
+
+def _with_context(this: Page, test: ConnectionTest) -> HttpResponse:
+    try:
+        made = connection_services.choose_context(
+            test=test, context=this.request.POST.get("context", ""), actor=this.access.actor, owner_id=this.user.pk
+        )
+    except DomainError as error:
+        messages.error(this.request, error.message)
+        return redirect(_offer_url(test))
+    start_test(made, owner=this.user, actor=this.access.actor)
+    return redirect(_offer_url(made))
+
+
+def _tested(
+    this: Page, test: ConnectionTest, form: TakeForm, trail: list[tuple[str, str]], title: str, submit: str
+) -> HttpResponse:
+    return edit_page(
+        this,
+        "clusters/offer.html",
+        form,
+        title=title,
+        submit=submit,
+        trail=trail,
+        authorities=authorities(test.ca_certificate),
+        kind_word=ConnectionKind(test.connection_kind).label,
+        **shown(test),
+    )
+
+
+# -- a cluster's connection --------------------------------------------------------------------------------------
+
+
+@page(section="connection", topics="jobs clusters")
+def connection(this: Page) -> HttpResponse:
+    """How the cluster is reached, what the newest test says, and the tests before it."""
+    need_whole_sight(this)
+    cluster = this.cluster
+    newest, running = newest_test(cluster), running_test(cluster)
+    tests = list(visible_tests(this.access).filter(cluster=cluster).order_by("-id")[:10])
+    soon = cluster.credentials_expire_at
+    return this.render(
+        "clusters/connection.html",
+        {
+            "running": running,
+            "tests": tests,
+            "authorities": authorities(cluster.ca_certificate),
+            "kind_word": ConnectionKind(cluster.connection_kind).label,
+            "ended": soon is not None and soon <= timezone.now(),
+            **(shown(newest) if newest else {}),
+        },
+    )
+
+
+@page(section="connection")
+def connection_tested(this: Page, pk: int) -> HttpResponse:
+    """One test."""
+    need_whole_sight(this)
+    test = visible_tests(this.access).filter(pk=pk, cluster=this.cluster).first()
+    if test is None:
+        raise Http404
+    return this.render("clusters/tested.html", {"trail": _trail(this), **shown(test)})
+
+
+@require_POST
+@page(section="connection")
+def connection_test(this: Page) -> HttpResponse:
+    """Test the connection that the cluster has."""
+    need_administrator(this)
+    mode = this.request.POST.get("mode", "")
+    try:
+        test = connection_services.begin_test(
+            cluster=this.cluster, mode=mode, actor=this.access.actor, owner_id=this.user.pk
+        )
+    except DomainError as error:
+        messages.error(this.request, error.message)
+    else:
+        start_test(test, owner=this.user, actor=this.access.actor)
+    return redirect("console:connection", this.cluster.slug)
+
+
+@page(section="connection")
+def disconnect(this: Page) -> HttpResponse:
+    """Forget the credentials of a cluster, after asking once more."""
+    need_administrator(this)
+    form = ReasonForm(this.request.POST or None)
+    if this.request.method == "POST" and form.is_valid():
+        reason = form.cleaned_data["reason"]
+        if form.saved(connection_services.disconnect, cluster=this.cluster, actor=this.access.actor, reason=reason):
+            messages.success(this.request, _("%(cluster)s is disconnected.") % {"cluster": this.cluster.name})
+            return redirect("console:connection", this.cluster.slug)
+    title = _("Disconnect %(cluster)s?") % {"cluster": this.cluster.name}
+    return edit_page(this, "clusters/disconnect.html", form, title=title, submit=_("Disconnect"), trail=_trail(this))
+
+
+@page(section="connection")
+def cluster_settings(this: Page) -> HttpResponse:
+    """Name, mode, period and guards of a cluster."""
+    need_administrator(this)
+    cluster = this.cluster
+    names = [name for name in SettingsForm.base_fields if name not in ("reason", "version")]
+    start = {name: getattr(cluster, name) for name in names}
+    start |= {"scheduler_names": ", ".join(cluster.scheduler_names), "version": cluster.version}
+    form = SettingsForm(this.request.POST or None, initial=start)
+    if this.request.method == "POST" and form.is_valid() and _set(this, form, names):
+        messages.success(this.request, _("The settings are saved."))
+        return redirect("console:connection", cluster.slug)
+    return edit_page(this, "clusters/settings.html", form, title=_("Settings"), submit=_("Save"), trail=_trail(this))
+
+
+def _set(this: Page, form: SettingsForm, names: list[str]) -> bool:
+    values = form.cleaned_data
+
+    def act() -> None:
+        if values["mode"] != this.cluster.mode:
+            connection_services.refuse_mode(mode=values["mode"], test=newest_test(this.cluster))
+        services.set_settings(
+            cluster=this.cluster,
+            values={name: values[name] for name in names},
+            version=values["version"],
+            reason=values["reason"],
+            actor=this.access.actor,
+        )
+
+    return form.saved(act)
+
+
+def _trail(this: Page) -> list[tuple[str, str]]:
+    slug = this.cluster.slug
+    return [
+        (this.cluster.name, reverse("console:cluster_overview", args=[slug])),
+        (_("Connection"), reverse("console:connection", args=[slug])),
+    ]
