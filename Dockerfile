@@ -11,13 +11,16 @@ ENV NUMBA_CACHE_DIR=/app/kernels
 RUN .venv/bin/python manage.py prepare --build-only && rm -rf node_modules .cache
 
 FROM python:3.13-slim
-RUN useradd --uid 10001 --no-create-home tidesched
+RUN useradd --uid 10001 --no-create-home tidesched && install --directory --owner tidesched --mode 0700 /var/lib/tidesched
 WORKDIR /app
 COPY --from=build /app /app
 # Where this machine's processor is another one, what it compiles itself is kept here too.
 COPY --from=build --chown=tidesched /app/kernels /app/kernels
 ENV NUMBA_CACHE_DIR=/app/kernels
 ENV PATH=/app/.venv/bin:$PATH PYTHONUNBUFFERED=1 TIDESCHED_EMBEDDED=0 DEMO=0
-USER tidesched
+# Nothing else is written outside of /tmp: the root may be read-only where both are mounted.
+ENV DATA_DIR=/var/lib/tidesched TIDESCHED_ALIVE_FILE=/tmp/tidesched-alive
+# A number, so that a cluster can see that it is not root.
+USER 10001
 EXPOSE 8000
 CMD ["uvicorn", "tidesched_web.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--lifespan", "off", "--no-access-log", "--timeout-graceful-shutdown", "3"]

@@ -20,6 +20,14 @@ ROOT = Path(__file__).resolve().parent.parent
 GENERATED = {
     "openapi.yaml": ["manage.py", "spectacular", "--validate", "--fail-on-warn"],
     "docs/plugins.md": ["-m", "scheduler_core.serde.policy.reference_page"],
+    "docs/permissions.md": ["-m", "tidesched_web.clusters.kubernetes.rbac", "page"],
+} | {
+    file: ["-m", "tidesched_web.clusters.kubernetes.rbac", form, mode]
+    for mode in ("observe", "quota", "schedule")
+    for file, form in (
+        (f"deploy/rbac/{mode}.yaml", "manifests"),
+        (f"deploy/helm/tidesched/rbac/{mode}.yaml", "chart"),
+    )
 }
 
 

@@ -26,9 +26,14 @@ class _Plain(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:
         return True
 
+    def represent_sequence(self, tag: str, sequence: Any, flow_style: bool | None = None) -> Any:
+        """Lists of words on one line."""
+        words = all(isinstance(entry, str) for entry in sequence)
+        return super().represent_sequence(tag, sequence, flow_style=words or flow_style)
+
 
 def _dump(documents: list[Json]) -> str:
-    return yaml.dump_all(documents, Dumper=_Plain, sort_keys=False, allow_unicode=True)
+    return yaml.dump_all(documents, Dumper=_Plain, sort_keys=False, allow_unicode=True, width=200)
 
 
 def rules(needs: Iterable[Need]) -> list[Json]:
