@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from django.utils.formats import number_format
+from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from tidesched_web.console.card_names import card_label
 
@@ -18,7 +19,12 @@ DAY = 24 * HOUR
 def number(value: float) -> str:
     """Thousands separated; at most one place after the point, two for shares below one card."""
     places = 2 if abs(value) < 1 else 1
-    rounded = round(float(value), places)
+    return _written(round(float(value), places), places, get_language())
+
+
+@lru_cache(maxsize=8192)
+def _written(rounded: float, places: int, _language: str | None) -> str:
+    """A large page writes thousands of numbers, most of them small counts."""
     if rounded.is_integer():
         return number_format(int(rounded), use_l10n=True, force_grouping=True)
     return number_format(rounded, decimal_pos=places, use_l10n=True, force_grouping=True)

@@ -7,14 +7,16 @@ percent of the bar; ticks are places. The text beside a bar carries the same num
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
+from typing import NamedTuple
 
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from tidesched_web.console import amounts
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """One coloured piece; `kind` is a class of the style sheet."""
 
     kind: str
@@ -23,7 +25,7 @@ class Segment:
     label: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class UsageBar:
     """What the component draws."""
 
@@ -47,43 +49,70 @@ def _lay(parts: list[tuple[str, int, str]], scale: int) -> list[Segment]:
     return segments
 
 
+class _Words(NamedTuple):
+    """The words of a queue's bar, found once a language: a large page has hundreds of bars."""
+
+    no_quota: str
+    in_use: str
+    borrowed: str
+    beyond: str
+    promised: str
+    n_promised: str
+    n_waiting: str
+    used_of: str
+    waiting_promised: str
+
+
+@cache
+def _words(_language: str | None) -> _Words:
+    return _Words(
+        no_quota=_("No quota"),
+        in_use=_("in use"),
+        borrowed=_("in use on borrowed cards"),
+        beyond=_("in use beyond the quota"),
+        promised=_("promised to admitted gangs"),
+        n_promised=_("%(n)s promised"),
+        n_waiting=_("%(n)s waiting"),
+        used_of=_("%(used)s of %(quota)s"),
+        waiting_promised=_("%(n)s waiting, of which %(promised)s promised"),
+    )
+
+
 def queue_bar(
     service_type: str, quota: int, allocated: int, inqueue: int, *, waiting: int = 0, borrowed: int = 0
 ) -> UsageBar:
     """A queue's use of one card type against its quota: within (of that borrowed: hatched), beyond (outline), promised
     (light), the quota tick."""
+    words = _words(get_language())
     if quota <= 0 and allocated <= 0 and inqueue <= 0:
-        return UsageBar([], _("No quota"), "", empty=_("No quota"))
+        return UsageBar([], words.no_quota, "", empty=words.no_quota)
     if quota <= 0 and allocated <= 0:
         # Promised as a choice of cards: which of them, and so which quota, is open until a node is chosen.
-        text = _("%(n)s promised") % {"n": amounts.number(inqueue / 1000)}
-        return UsageBar(
-            _lay([(f"{service_type}-promised", inqueue, _("promised to admitted gangs"))], inqueue), text, text
-        )
+        text = words.n_promised % {"n": amounts.number(inqueue / 1000)}
+        return UsageBar(_lay([(f"{service_type}-promised", inqueue, words.promised)], inqueue), text, text)
     scale = max(quota, allocated + inqueue, 1)
     within = min(allocated, quota)
     lent = min(borrowed, within)
     parts = [
-        (service_type, within - lent, _("in use")),
-        ("borrowed", lent, _("in use on borrowed cards")),
-        (f"{service_type}-over", allocated - within, _("in use beyond the quota")),
-        (f"{service_type}-promised", inqueue, _("promised to admitted gangs")),
+        (service_type, within - lent, words.in_use),
+        ("borrowed", lent, words.borrowed),
+        (f"{service_type}-over", allocated - within, words.beyond),
+        (f"{service_type}-promised", inqueue, words.promised),
     ]
-    text = _("%(used)s of %(quota)s") % {
+    text = words.used_of % {
         "used": amounts.number(allocated / 1000),
         "quota": amounts.number(quota / 1000),
     }
     extra = []
     if 0 < inqueue <= waiting:  # what is promised to an admitted gang waits too, until it is there
         extra.append(
-            _("%(n)s waiting, of which %(promised)s promised")
-            % {"n": amounts.number(waiting / 1000), "promised": amounts.number(inqueue / 1000)}
+            words.waiting_promised % {"n": amounts.number(waiting / 1000), "promised": amounts.number(inqueue / 1000)}
         )
     else:
         if inqueue > 0:
-            extra.append(_("%(n)s promised") % {"n": amounts.number(inqueue / 1000)})
+            extra.append(words.n_promised % {"n": amounts.number(inqueue / 1000)})
         if waiting > 0:
-            extra.append(_("%(n)s waiting") % {"n": amounts.number(waiting / 1000)})
+            extra.append(words.n_waiting % {"n": amounts.number(waiting / 1000)})
     label = ", ".join([text, *extra])
     # The tick of a quota that fills the bar stands just inside it.
     return UsageBar(_lay(parts, scale), label, text, tick=min(100 * quota / scale, 99.6), extra=", ".join(extra))

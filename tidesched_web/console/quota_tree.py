@@ -33,8 +33,8 @@ from tidesched_web.scheduling.tree_selectors import (
 
 # A tree of so many queues is shown open at once; beyond, each level is fetched when it is opened.
 WHOLE = 80
-# So many card types of a row are drawn in a tree that is not open at once.
-CARDS = 8
+# So many card types of a row are drawn in a tree that is not open at once, fewer where there are many tenants.
+CARDS, BARS = 8, 240
 # So many queues stand below one place before "show more".
 STEP = 200
 
@@ -72,7 +72,8 @@ def _rows(this: Page, sums: TreeSums, form: TreeFilter, *, everything: bool) -> 
     found = list(queues)
     shown = _shown(this, form)
     if not with_queues:
-        shown = replace(shown, most=CARDS, places=badge == "over")
+        most = max(3, min(CARDS, BARS // (1 + len(sums.tenants))))
+        shown = replace(shown, most=most, places=badge == "over")
     rows = tree_rows(sums, found, shown, with_queues=with_queues)
     if text or badge or shown.card:
         low = text.casefold()

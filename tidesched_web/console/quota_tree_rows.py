@@ -34,7 +34,20 @@ class CardLine:
     inqueue: int
     waiting: int
     borrowed: int
-    bar: bars.UsageBar
+    service_type: str
+
+    @property
+    def bar(self) -> bars.UsageBar:
+        """Drawn when it is asked for: of a filtered tree few rows remain."""
+        quota = self.limit if self.limit is not None else self.given or 0
+        return bars.queue_bar(
+            self.service_type,
+            quota * 1000,
+            self.allocated,
+            self.inqueue,
+            waiting=self.waiting,
+            borrowed=self.borrowed,
+        )
 
     @property
     def over(self) -> bool:
@@ -148,13 +161,10 @@ def _line(
     waiting: int,
     *,
     totals: Mapping[str, CardTotals],
-    line: int | None = None,
 ) -> CardLine:
     total = totals.get(card)
     lent = borrowed(allocated, total) if total and service_type == ServiceType.TRAINING else 0
-    shown = (limit if limit is not None else given or 0) if line is None else line
-    bar = bars.queue_bar(service_type, shown * 1000, allocated, inqueue, waiting=waiting, borrowed=lent)
-    return CardLine(card, limit, given, allocated, inqueue, waiting, lent, bar)
+    return CardLine(card, limit, given, allocated, inqueue, waiting, lent, service_type)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from django.db.models import BigIntegerField, Case, Count, Exists, F, OuterRef, Q, QuerySet, Sum, Value, When
-from django.db.models.functions import Cast
+from django.db import connection
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from tidesched_web.accounts.models import BusinessLine, Project, Tenant
-from tidesched_web.clusters.models import CardType, Cluster
+from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.models import ServiceType
 from tidesched_web.common.permissions import Access
 from tidesched_web.quota.models import CardQuota, Queue
@@ -20,8 +19,7 @@ from tidesched_web.scheduling.selectors import queues_with_usage
 from tidesched_web.workloads.models import Gang
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a queue hangs: service type, tenant (0 = the platform), and its project, else its business line."""
 
     service_type: str
@@ -40,7 +38,7 @@ class PlaceSums:
     inqueue: dict[str, int] = field(default_factory=dict)
 
     def add(self, kind: str, card: str, first: int, second: int) -> None:
-        """One row of `_sum_rows`."""
+        """One row of `_SUMS`."""
         if kind == "queues":
             self.queues += first
         elif kind == "quota":
@@ -72,34 +70,36 @@ class TreeSums:
 
 
 _OWNERS = ("tenant", "project", "business_line")
+# What was deleted while its sums were read.
+_GONE = ("", "", None)
 
 
 def tree_sums(access: Access, cluster: Cluster) -> TreeSums:
     """Read the sums of a cluster's tree. Two queries."""
     found = TreeSums()
+    sums = _rows(_SUMS, cluster)  # before the names: what is made in between is then named
     names: dict[str, dict[int, tuple[str, str, int | None]]] = {"card": {}, "tenant": {}, "project": {}, "line": {}}
-    for kind, pk, slug, name, number in _names(cluster):
+    for kind, pk, slug, name, number in _rows(_NAMES, cluster):
         names[kind][pk] = (slug, name, number)
     found.hardware = {name: seen for name, _title, seen in names["card"].values() if seen is not None}
     promised: dict[str, int] = defaultdict(int)
     training: dict[str, int] = defaultdict(int)
-    for row in _sum_rows(cluster):
-        kind, service, own_tenant, own_project, tenant, project, line, card_type, card, first, second = row
+    for kind, service, own_tenant, own_project, in_tenant, project, line, card_type, card_name, first, second in sums:
+        card = names["card"].get(card_type, _GONE)[0] if kind == "quota" else card_name
         if kind == "quota":
-            card = names["card"][card_type][0]
             if not own_tenant and not own_project and service == ServiceType.INFERENCE:
                 promised[card] += first
         elif kind == "use" and service == ServiceType.TRAINING:
             training[card] += first
+        owner = own_tenant or in_tenant or 0
         if own_project:
-            tenant = names["project"][own_project][2]
-        owner = own_tenant or tenant or 0
+            owner = names["project"].get(own_project, _GONE)[2] or 0
         if not (access.everything or owner in access.tenant_ids):
             continue
         if owner:
-            found.tenants[owner] = names["tenant"][owner][:2]
+            found.tenants[owner] = names["tenant"].get(owner, _GONE)[:2]
         if shown := own_project or project:
-            found.projects[shown] = (*names["project"][shown][:2], owner)
+            found.projects[shown] = (*names["project"].get(shown, _GONE)[:2], owner)
         if own_tenant:
             found.limits[service, "tenant", own_tenant][card] = first
         elif own_project:
@@ -107,7 +107,7 @@ def tree_sums(access: Access, cluster: Cluster) -> TreeSums:
         else:
             place = Place(service, owner, project or 0, 0 if project else line or 0)
             if place.line:
-                found.lines[place.line] = names["line"][place.line][:2]
+                found.lines[place.line] = names["line"].get(place.line, _GONE)[:2]
             found.places[place].add(kind, card, first, second)
     found.totals = {
         card: CardTotals(hardware * 1000, promised[card] * 1000, training[card])
@@ -116,85 +116,42 @@ def tree_sums(access: Access, cluster: Cluster) -> TreeSums:
     return found
 
 
-_NUMBER = BigIntegerField()
-_NAME_COLUMNS = ("of", "pk", "short", "long", "figure")
+# (kind, id, slug, name, number) of all that sums are of. The number is a card type's hardware, null where it was never
+# seen, and a project's tenant.
+_NAMES = """
+SELECT 'card', id, name, name, CASE WHEN last_seen_at IS NOT NULL THEN hardware END
+  FROM clusters_cardtype WHERE cluster_id = %(cluster)s
+UNION ALL SELECT 'tenant', id, slug, name, NULL FROM accounts_tenant
+UNION ALL SELECT 'project', id, slug, name, tenant_id FROM accounts_project
+UNION ALL SELECT 'line', id, slug, name, NULL FROM accounts_businessline
+"""
+# Quotas by owner or place and card type; what is in use and promised by place and card; how many queues a place has.
+# Grouped by numbers as far as may be, since grouping by names takes several times as long.
+_SUMS = """
+SELECT 'quota', quota.service_type, quota.tenant_id, quota.project_id, queue.tenant_id, queue.project_id,
+       queue.business_line_id, quota.card_type_id, '', sum(quota.cards)::bigint, 0
+  FROM quota_cardquota quota LEFT JOIN quota_queue queue ON queue.id = quota.queue_id
+ WHERE quota.cluster_id = %(cluster)s GROUP BY 2, 3, 4, 5, 6, 7, 8
+UNION ALL
+SELECT 'use', queue.service_type, NULL, NULL, queue.tenant_id, queue.project_id, queue.business_line_id, 0, usage.card,
+       sum(usage.allocated)::bigint, sum(usage.inqueue)::bigint
+  FROM scheduling_queueusage usage JOIN quota_queue queue ON queue.id = usage.queue_id
+ WHERE queue.cluster_id = %(cluster)s GROUP BY 2, 5, 6, 7, 9
+UNION ALL
+SELECT 'queues', service_type, NULL, NULL, tenant_id, project_id, business_line_id, 0, '', count(*), 0
+  FROM quota_queue WHERE cluster_id = %(cluster)s GROUP BY 2, 5, 6, 7
+"""
 
 
-def _names(cluster: Cluster) -> QuerySet[Any, Any]:
-    """(kind, id, slug, name, number) of all that sums are of. The number is a card type's hardware, None where it was
-    never seen, and a project's tenant."""
-    none = Value(None, _NUMBER)
-    cards = CardType.objects.filter(cluster=cluster).annotate(
-        of=Value("card"),
-        short=F("name"),
-        long=F("name"),
-        figure=Case(When(last_seen_at__isnull=False, then=Cast("hardware", _NUMBER)), default=none),
-    )
-    owners = [
-        model.objects.annotate(of=Value(kind), short=F("slug"), long=F("name"), figure=figure)
-        for kind, model, figure in (
-            ("tenant", Tenant, none),
-            ("project", Project, F("tenant_id")),
-            ("line", BusinessLine, none),
-        )
-    ]
-    first, *others = (queryset.order_by().values_list(*_NAME_COLUMNS) for queryset in (cards, *owners))
-    return first.union(*others, all=True)
-
-
-_SUM_COLUMNS = (
-    "kind", "service", "own_tenant", "own_project", "in_tenant", "in_project", "in_line", "card_key", "card_name",
-    "first", "second",
-)  # fmt: skip
-
-
-def _sum_rows(cluster: Cluster) -> QuerySet[Any, Any]:
-    """Quotas by owner or place and card type, what is in use and promised by place and card, queues by place.
-
-    Grouped by numbers alone: names are many times as slow to group by.
-    """
-    nothing, unnamed = Value(0, _NUMBER), Value("")
-
-    def of(queryset: QuerySet[Any], kind: str, prefix: str = "", **columns: Any) -> QuerySet[Any, Any]:
-        places = {
-            "kind": Value(kind),
-            "service": F("service_type") if kind == "quota" else F(f"{prefix}service_type"),
-            "own_tenant": nothing,
-            "own_project": nothing,
-            "in_tenant": F(f"{prefix}tenant_id"),
-            "in_project": F(f"{prefix}project_id"),
-            "in_line": F(f"{prefix}business_line_id"),
-            "card_key": nothing,
-            "card_name": unnamed,
-            "second": nothing,
-        } | columns
-        sums = {name: places.pop(name) for name in ("first", "second")}
-        return queryset.order_by().values(**places).annotate(**sums).values_list(*_SUM_COLUMNS)
-
-    quotas = of(
-        CardQuota.objects.filter(cluster=cluster),
-        "quota",
-        "queue__",
-        own_tenant=F("tenant_id"),
-        own_project=F("project_id"),
-        card_key=F("card_type_id"),
-        first=Sum("cards"),
-    )
-    use = of(
-        QueueUsage.objects.filter(queue__cluster=cluster),
-        "use",
-        "queue__",
-        card_name=F("card"),
-        first=Cast(Sum("allocated"), _NUMBER),
-        second=Cast(Sum("inqueue"), _NUMBER),
-    )
-    queues = of(Queue.objects.filter(cluster=cluster), "queues", first=Count("pk"))
-    return quotas.union(use, queues, all=True)
+def _rows(sql: str, cluster: Cluster) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, {"cluster": cluster.pk})
+        return cursor.fetchall()
 
 
 def tree_queues(access: Access, cluster: Cluster) -> QuerySet[Queue]:
     """Visible queues of a cluster as rows of the tree."""
-    return queues_with_usage(access, cluster).order_by("name")
+    return queues_with_usage(access, cluster).select_related(None).order_by("name")
 
 
 def named_like(text: str) -> Q:

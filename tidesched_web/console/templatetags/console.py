@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from django import template
@@ -33,6 +34,7 @@ register.filter("object_word", object_word)
 
 
 @register.simple_tag
+@cache
 def icon(name: str, css: str = "") -> SafeString:
     """One icon of the sprite; it says nothing to a screen reader, the word beside it does."""
     return format_html(

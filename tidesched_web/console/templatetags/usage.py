@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache, lru_cache
+from html import escape  # Django's own also takes lazy texts, at several times the price
+from typing import NamedTuple
+
 from django import template
-from django.utils.html import escape, format_html
+from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
 from tidesched_web.console import amounts
@@ -14,6 +19,7 @@ from tidesched_web.console.quota_tree_rows import CardLine, Row
 from tidesched_web.console.templatetags.console import icon
 
 register = template.Library()
+_TRACK = '<rect class="track" width="100%" height="14" rx="2"/>'
 
 
 @register.simple_tag
@@ -21,12 +27,11 @@ def usage_svg(bar: UsageBar) -> SafeString:
     """The bar; without a quota the words that say so."""
     if bar.empty:
         return format_html('<span class="text-secondary">{}</span>', bar.empty)
-    parts = [f'<svg class="usage-bar" role="img" aria-label="{escape(bar.label)}">']
-    parts.append('<rect class="track" width="100%" height="14" rx="2"/>')
+    parts = [f'<svg class="usage-bar" role="img" aria-label="{escape(bar.label)}">{_TRACK}']
     parts += [
-        f'<rect class="seg seg-{escape(part.kind)}" x="{part.x:.3f}%" width="{part.width:.3f}%" y="0" height="14">'
-        f"<title>{escape(part.label)}</title></rect>"
-        for part in bar.segments
+        f'<rect class="seg seg-{kind}" x="{x:.3f}%" width="{width:.3f}%" y="0" height="14">'
+        f"<title>{escape(label)}</title></rect>"
+        for kind, x, width, label in bar.segments
     ]
     for kind, place in (("tick", bar.tick), ("hardware", bar.hardware)):
         if place is not None:
@@ -36,30 +41,82 @@ def usage_svg(bar: UsageBar) -> SafeString:
 
 
 @register.simple_tag
+def tree_open(row: Row) -> SafeString:
+    """The beginning of a row of the quota tree, with what its script folds by."""
+    folds = ""
+    if row.kind != "queue":
+        folds = f' aria-expanded="{"true" if row.opened else "false"}"'
+        folds += "" if row.opened else f' data-branch="{escape(row.branch)}"'
+    return mark_safe(  # noqa: S308 - keys are service types, letters and numbers
+        f'<tr role="row" class="tree-row level-{row.level}" data-key="{row.key}" data-parent="{row.parent}"'
+        f' aria-level="{row.level}" tabindex="-1"{folds}>'
+    )
+
+
+@register.simple_tag
+def tree_about(row: Row) -> str:
+    """What a row above the queues is, and how many queues stand below it."""
+    return _about(row.kind if row.name else "service", row.queues, get_language())
+
+
+@lru_cache(maxsize=4096)
+def _about(kind: str, queues: int, _language: str | None) -> str:
+    counted = ngettext("%(n)s queue", "%(n)s queues", queues) % {"n": amounts.number(queues)}
+    kinds = {"tenant": _("tenant"), "project": _("project"), "line": _("business line")}
+    return f"{kinds[kind]} · {counted}" if kind in kinds else counted
+
+
+@register.simple_tag
+def more_cards(number: int) -> str:
+    """How many card types of a row are left out."""
+    return _more_cards(number, get_language())
+
+
+@lru_cache(maxsize=512)
+def _more_cards(number: int, _language: str | None) -> str:
+    return ngettext("%(n)s more card type", "%(n)s more card types", number) % {"n": number}
+
+
+@register.simple_tag
 def tree_lines(row: Row) -> SafeString:
     """One line for each card type of a row: its name, the bar, what is in use, what is handed on."""
     warn = icon("alert-triangle") if row.over else ""
-    return mark_safe("".join(_line(row, line, warn) for line in row.lines))  # noqa: S308 - `_line` escapes
+    words = _words(get_language())
+    return mark_safe("".join(_line(row, line, warn, words) for line in row.lines))  # noqa: S308 - `_line` escapes
 
 
-def _line(row: Row, line: CardLine, warn: str) -> str:
-    figures = ""
-    if not line.bar.empty:
-        extra = f'<span class="text-secondary">, {escape(line.bar.extra)}</span>' if line.bar.extra else ""
-        figures = f"{escape(line.bar.text)}{extra}"
+class _Words(NamedTuple):
+    handed_on: str
+    without_limit: str
+
+
+@cache
+def _words(_language: str | None) -> _Words:
+    return _Words(_("%(given)s of %(limit)s handed on"), _("no limit, %(given)s handed on"))
+
+
+@lru_cache(maxsize=4096)
+def _name(card: str, _language: str | None) -> str:
+    name = escape(card)
+    return f'<span class="label"><span class="card-type" title="{name}">{escape(card_label(card))}</span></span>'
+
+
+def _line(row: Row, line: CardLine, warn: str, words: _Words) -> str:
+    figures, bar = "", line.bar
+    if not bar.empty:
+        extra = f'<span class="text-secondary">, {escape(bar.extra)}</span>' if bar.extra else ""
+        figures = f"{escape(bar.text)}{extra}"
     handed = ""
     if line.given is not None and row.kind != "line":
         given = amounts.number(line.given)
         text = (
-            _("no limit, %(given)s handed on") % {"given": given}
+            words.without_limit % {"given": given}
             if line.limit is None
-            else _("%(given)s of %(limit)s handed on") % {"given": given, "limit": amounts.number(line.limit)}
+            else words.handed_on % {"given": given, "limit": amounts.number(line.limit)}
         )
         handed = f"{warn if line.over else ''}{escape(text)}"
-    name = escape(line.card)
     return (
-        f'<div class="tree-line"><span class="label"><span class="card-type" title="{name}">'
-        f"{escape(card_label(line.card))}</span></span>{usage_svg(line.bar)}"
+        f'<div class="tree-line">{_name(line.card, get_language())}{usage_svg(bar)}'
         f'<span class="figures">{figures}</span>'
         f'<span class="handed{" over" if line.over else ""}">{handed}</span></div>'
     )
