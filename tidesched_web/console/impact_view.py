@@ -68,6 +68,7 @@ class ImpactView:
     pending: bool
     stale: bool
     hours: list[HoursRow] = field(default_factory=list)
+    flood_unknown: bool = False
 
 
 _TITLES: dict[str, tuple[str | Promise, str, str, str | Promise]] = {
@@ -115,17 +116,21 @@ def view_of(impact: Row) -> ImpactView:
     """What the template draws; lists that only say what gets better are left out where they are empty."""
     counts, hidden = impact.get("counts", {}), impact.get("hidden", {})
     pending = set(impact.get("pending", ()))
+    floods = not ("flood" in pending or "sessions" in impact or impact.get("flood_unavailable"))
     sections = []
     for key, (title, icon, tone, empty) in _TITLES.items():
         rows = impact.get(key) or []
         count = counts.get(key, len(rows))
-        if (not count and not empty) or (key == "reclaimed_at_flood" and ("flood" in pending or "sessions" in impact)):
+        if (not count and not empty) or (key == "reclaimed_at_flood" and not floods):
             continue
         entries = [_entry(key, row) for row in rows]
         sections.append(
             Section(key, str(title), icon, tone, entries[:ROWS], entries[ROWS:], count, hidden.get(key, 0), str(empty))
         )
-    return ImpactView(_line(counts, impact), sections, bool(pending), bool(impact.get("stale")), _hours(impact))
+    unknown = bool(impact.get("flood_unavailable"))
+    return ImpactView(
+        _line(counts, impact), sections, bool(pending), bool(impact.get("stale")), _hours(impact), unknown
+    )
 
 
 def _line(counts: Mapping[str, int], impact: Row) -> str:

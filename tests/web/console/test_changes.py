@@ -277,6 +277,15 @@ def test_texts_stand_side_by_side_with_signs() -> None:
     assert {line.sign for line in change_words.side_by_side([], ["a"])} == {"+"}
 
 
+def test_an_impact_without_its_flood_says_so() -> None:
+    known = impact_view.view_of({"counts": {}, "pending": []})
+    unknown = impact_view.view_of({"counts": {}, "pending": [], "flood_unavailable": "failed"})
+    assert {section.key for section in known.sections} - {section.key for section in unknown.sections} == {
+        "reclaimed_at_flood"
+    }
+    assert (known.flood_unknown, unknown.flood_unknown) == (False, True)
+
+
 def test_an_impact_is_told_by_what_becomes_of_gangs() -> None:
     gang = {"queue": "q", "service_type": "training", "priority": 1, "cards": {H200: 8}}
     view = impact_view.view_of(

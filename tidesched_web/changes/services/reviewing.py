@@ -9,6 +9,7 @@ from tidesched_web.changes.impact_sight import within_sight
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.services.drafting import plan
 from tidesched_web.common.permissions import Access
+from tidesched_web.jobs.models import OPEN_JOB_STATES
 from tidesched_web.jobs.selectors import job_by_id
 
 
@@ -20,7 +21,7 @@ def shown_plan(*, change: QuotaChange, access: Access, impact: bool = False) -> 
         found = impact_now(change.cluster, document["objects"], access=access, subject=f"change:{change.pk}")
         _keep(change, document, found)
     elif kept and (change.plan or {}).get("objects") == document.get("objects"):
-        found = within_sight(_completed(kept), access, change.cluster_id)
+        found = within_sight(_completed(change, document, kept), access, change.cluster_id)
     else:
         found = None
     errors = document.get("errors", [])
@@ -30,10 +31,20 @@ def shown_plan(*, change: QuotaChange, access: Access, impact: bool = False) -> 
     return document | {"impact": found, "errors": errors}
 
 
-def _completed(kept: dict[str, Any]) -> dict[str, Any]:
-    """A kept impact, with the parts that its job has found since."""
-    job = job_by_id(kept.get("job") or 0) if kept.get("pending") else None
-    return kept if job is None else answer_of(job)
+def _completed(change: QuotaChange, document: dict[str, Any], kept: dict[str, Any]) -> dict[str, Any]:
+    """A kept impact, with the parts that its job has found since; once nothing is missing it is kept as a whole.
+
+    A job that failed or is forgotten finds no more: what there was stays, and nobody waits for the rest.
+    """
+    if not kept.get("pending"):
+        return kept
+    job = job_by_id(kept.get("job") or 0)
+    answer = kept if job is None or job.result is None else answer_of(job)
+    if not answer.get("pending"):
+        _keep(change, document, answer)
+    elif job is None or job.state not in OPEN_JOB_STATES:
+        return {**answer, "pending": [], "flood_unavailable": "failed"}
+    return answer
 
 
 def _keep(change: QuotaChange, document: dict[str, Any], found: dict[str, Any]) -> None:
