@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from scheduler_core.algorithms.allowance import may_go
 from scheduler_core.model.cards import CardKind, CardRequest, CardType, NodeCards
 from scheduler_core.model.decision import (
     Bind,
@@ -14,6 +15,7 @@ from scheduler_core.model.decision import (
     Result,
     VictimRole,
 )
+from scheduler_core.model.disruption import DisruptionBudget
 from scheduler_core.model.errors import BadInput, BrokenInvariant
 from scheduler_core.model.memory import Memory, Reservation
 from scheduler_core.model.node import Node
@@ -24,6 +26,7 @@ from scheduler_core.model.queue import PriorityClass, Queue
 from scheduler_core.model.reason import Reason
 from scheduler_core.model.resources import MIB, Amount, cards_to_json
 from scheduler_core.model.rests import prolonged
+from scheduler_core.model.selector import matches as selects
 from scheduler_core.model.snapshot import Snapshot
 
 __all__ = [
@@ -35,6 +38,7 @@ __all__ = [
     "CardKind",
     "CardRequest",
     "CardType",
+    "DisruptionBudget",
     "Event",
     "Eviction",
     "GangCondition",
@@ -60,5 +64,7 @@ __all__ = [
     "Snapshot",
     "VictimRole",
     "cards_to_json",
+    "may_go",
     "prolonged",
+    "selects",
 ]

@@ -158,6 +158,20 @@ def test_a_disruption_budget_stops_the_reclaim_before_anybody_has_lost_anything(
     assert all(row["dry_run"] for row in evictions)
 
 
+def test_a_budget_that_would_let_some_of_a_gang_go_lets_none_go(stage: Stage) -> None:
+    """Each pod passes a dry run by itself; but the gang falls with its first."""
+    stage.train("victim", pods=16)
+    stage.sessions_until(lambda: stage.running("victim") == 16)
+    budget = {"metadata": {"name": "most"}, "spec": {"minAvailable": 14, "selector": {}}}
+    stage.send(DISRUPTION_BUDGET.path(NAMESPACE_NAME), budget)
+    stage.serve("web", replicas=2)
+    stage.sessions_until(Reclaim.objects.exists)
+    assert Reclaim.objects.first().state == ReclaimState.CANCELLED
+    assert "allows 2 disruptions" in Decision.objects.filter(kind="evict", state="failed").first().outcome
+    assert all(row["dry_run"] for row in stage.server.writes() if row["resource"] == "pods/eviction")
+    assert stage.running("victim") == 16
+
+
 def test_a_refusal_in_the_middle_is_a_partial_reclaim_with_an_alert(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer
 from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
 from tidesched_web.scheduling.models import AlertSeverity, DecisionState
 from tidesched_web.scheduling.pipeline import alerts, decisions, failpoints, memory, planning, reclaims
+from tidesched_web.scheduling.pipeline.budgets import Budgets
 from tidesched_web.scheduling.pipeline.decisions import Draft, Outcome
 from tidesched_web.scheduling.pipeline.lease import hold_row
 from tidesched_web.scheduling.pipeline.sending import BATCH, Route, outcome_of, split_name
@@ -41,8 +42,8 @@ def units(drafts: Sequence[Draft]) -> list[list[Draft]]:
     return list(by_reclaim.values())
 
 
-def send(groups: Sequence[list[Draft]], route: Route) -> EvictionReport:
-    """Evict reclaim by reclaim.
+def send(groups: Sequence[list[Draft]], route: Route, *, budgets: Budgets | None = None) -> EvictionReport:
+    """Evict reclaim by reclaim; one that goes beyond ``budgets`` as a whole is cancelled (None: it has begun already).
 
     Raises:
         LeaseLost, Paused: what was not sent yet stays open.
@@ -57,9 +58,12 @@ def send(groups: Sequence[list[Draft]], route: Route) -> EvictionReport:
         rehearsed = dict(zip((draft.id for draft in drafts), answers, strict=True))
         passed = []
         for group in batch:
-            refused = [draft for draft in group if not _passes(rehearsed[draft.id])]
-            if refused:
-                _cancel(group, refused[0], rehearsed[refused[0].id], route)
+            refused = next((draft for draft in group if not _passes(rehearsed[draft.id])), None)
+            answer = rehearsed[refused.id] if refused is not None else None
+            if refused is None and budgets is not None and (over := budgets.forbids(group)) is not None:
+                refused, answer = over[0], Answer(OutcomeKind.REFUSED, "DisruptionBudget", over[1])
+            if refused is not None and answer is not None:
+                _cancel(group, refused, answer, route)
                 report.cancelled_reclaims += 1
                 report.cancelled |= {draft.reclaim_id for draft in group if draft.reclaim_id is not None}
                 report.failed += len(group)

@@ -26,6 +26,7 @@ from tidesched_web.scheduling.pipeline import (
     statuses,
     writing,
 )
+from tidesched_web.scheduling.pipeline.budgets import Budgets
 from tidesched_web.scheduling.pipeline.context import ClusterContext
 from tidesched_web.scheduling.pipeline.decisions import Draft
 from tidesched_web.scheduling.pipeline.guards import Hold
@@ -141,7 +142,8 @@ def _send(work: Work) -> None:
     Session.objects.filter(pk=session.pk).update(state=SessionState.SENDING)
     plan = work.plan
     try:
-        evicted = evictions.send(evictions.units(plan.evictions), route)
+        units = evictions.units(plan.evictions)
+        evicted = evictions.send(units, route, budgets=Budgets(work.snapshot) if units else None)
         made = context.pod_groups.send(work.snapshot, route)
         bound = binds.send(binds.gangs(plan.binds), route)
         context.nominations.send(work.result, work.snapshot, route)

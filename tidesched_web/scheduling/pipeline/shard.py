@@ -14,7 +14,7 @@ from tidesched_web.clusters.kubernetes.cache import ClusterCache
 from tidesched_web.clusters.kubernetes.client import ApiFailure, KubernetesClient, Unreachable
 from tidesched_web.clusters.kubernetes.installation_lease import hold_lease, release_lease
 from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
-from tidesched_web.clusters.models import Cluster
+from tidesched_web.clusters.models import Cluster, ClusterMode
 from tidesched_web.engine.model import BadInput, BrokenInvariant
 from tidesched_web.scheduling.models import AlertSeverity
 from tidesched_web.scheduling.pipeline import alerts, lease, requests, session, timing
@@ -23,7 +23,7 @@ from tidesched_web.scheduling.pipeline.installation import installation_id
 from tidesched_web.scheduling.pipeline.lease import Lease, LeaseLost
 from tidesched_web.scheduling.pipeline.session import StalePicture
 from tidesched_web.scheduling.pipeline.settling import CannotSettle
-from tidesched_web.scheduling.pipeline.watching import KindsMissing, Watching
+from tidesched_web.scheduling.pipeline.watching import KindsMissing, Watching, is_mode
 
 _log = logging.getLogger(__name__)
 
@@ -179,6 +179,9 @@ class ClusterShard(threading.Thread):
     def _hold_lease_object(self, context: ClusterContext) -> None:
         """Keep the cluster's own Lease: another installation that holds it schedules, and this one only shows."""
         if time.monotonic() - self._lease_object_at < timing.LEASE_SECONDS / 3:
+            return
+        if is_mode(self.cluster_id, ClusterMode.OBSERVE):  # writes nothing, this object neither
+            self._lease_object_at, context.foreign_holder = time.monotonic(), ""
             return
         answer = hold_lease(
             context.client, installation=installation_id(), wall=time.time(), seconds=timing.LEASE_SECONDS

@@ -1,0 +1,52 @@
+"""Disruption budgets of a whole reclaim: in a dry run each pod passes by itself, although all together do not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from tidesched_web.engine.model import DisruptionBudget, Pod, PodPhase, Snapshot, may_go, selects
+from tidesched_web.scheduling.pipeline.decisions import Draft
+
+
+class Budgets:
+    """What the PodDisruptionBudgets of a snapshot allow: as their controller has counted, else as they are written."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._budgets = snapshot.disruption_budgets
+        namespaces = {budget.namespace for budget in self._budgets}
+        # Rare where gangs run, so that mostly no pod is looked at.
+        self._pods = {pod.key: pod for pod in snapshot.pods if pod.namespace in namespaces} if namespaces else {}
+        self._allowed: dict[str, int] = {}
+
+    def forbids(self, drafts: Sequence[Draft]) -> tuple[Draft, str] | None:
+        """The first of these evictions that would be one too many if all of them were made, and why."""
+        used: Counter[str] = Counter()
+        for draft in drafts:
+            pod = self._pods.get(draft.target)
+            if pod is None:
+                continue
+            for budget in self._budgets:
+                if not _covers(budget, pod) or pod.name in budget.disrupted:
+                    continue
+                used[budget.key] += 1
+                allowed = self._allowance(budget)
+                if used[budget.key] > allowed:
+                    why = f"allows {allowed} disruptions, and {len(drafts)} pods have to leave together"
+                    return draft, f"PodDisruptionBudget {budget.key} {why}"
+        return None
+
+    def _allowance(self, budget: DisruptionBudget) -> int:
+        if budget.allowed is not None:
+            return budget.allowed
+        if budget.key not in self._allowed:
+            pods = [pod for pod in self._pods.values() if not pod.finished and _covers(budget, pod)]
+            healthy = sum(1 for pod in pods if pod.phase is PodPhase.RUNNING and pod.deleted is None)
+            self._allowed[budget.key] = may_go(
+                budget.min_available, budget.max_unavailable, expected=len(pods), healthy=healthy
+            )
+        return self._allowed[budget.key]
+
+
+def _covers(budget: DisruptionBudget, pod: Pod) -> bool:
+    return budget.namespace == pod.namespace and budget.selector is not None and selects(budget.selector, pod.labels)
