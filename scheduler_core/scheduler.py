@@ -100,6 +100,7 @@ def run_session(
             check=check,
             reasons=reasons,
             explain_to=explain_to,
+            extenders=extenders,
         )
     plugins, actions = registered()
     tiers = [

@@ -75,20 +75,28 @@ class Coscheduling(Plugin):
         return Wait(until, "the group is not complete")
 
     def _complete(self, gang: int, *, with_one_more: bool = False) -> bool:
-        gangs = self.session.gangs
-        have = gangs.ready(gang) + gangs.count(gang, PIPELINED) + with_one_more
+        waiting = self._waiting(gang)
+        have = self.session.gangs.ready(gang) + len(waiting) + with_one_more
         if with_one_more:
             return have >= self.session.group(gang).min_member
-        return have >= self.session.group(gang).min_member and self._roles(gang, READY, waiting=True)
+        return have >= self.session.group(gang).min_member and self._roles(gang, READY, waiting)
 
-    def _roles(self, gang: int, statuses: Any, *, waiting: bool = False) -> bool:
-        """Each role has as many members in one of the statuses as it needs."""
+    def _waiting(self, gang: int) -> frozenset[int]:
+        """Members that keep a place and wait for the others; not those whose place somebody still has to leave."""
+        session = self.session
+        promised = session.gangs.with_status(gang, PIPELINED) if session.gangs.count(gang, PIPELINED) else []
+        kept = session.reservations
+        return frozenset(
+            task for task in promised if not ((room := kept.get(session.tasks.keys[task])) and room.victims)
+        )
+
+    def _roles(self, gang: int, statuses: Any, waiting: frozenset[int] = frozenset()) -> bool:
+        """Each role has as many members in one of the statuses, or waiting, as it needs."""
         session = self.session
         for role, wanted in session.group(gang).min_task_member.items():
             have = 0
             for task in session.gangs.members(gang):
-                status = session.tasks.status[task]
-                there = statuses[status] or (waiting and status == PIPELINED)
+                there = statuses[session.tasks.status[task]] or task in waiting
                 have += bool(there and session.tasks.pod(task).role == role)
             if have < wanted:
                 return False

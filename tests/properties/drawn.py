@@ -20,7 +20,6 @@ from tests.reference.plugins.extender import answers
 from tests.reference.session import decide
 
 STEP = 30
-PODS = {"coscheduling", "priority-sort"}
 
 
 class Drawn(NamedTuple):
@@ -30,6 +29,8 @@ class Drawn(NamedTuple):
     policy: Policy
     now: float
     memory: Memory | None
+    # What the naive scheduler saw in the session before.
+    before: Any = None
 
 
 def draw(seed: int) -> Drawn:
@@ -38,11 +39,11 @@ def draw(seed: int) -> Drawn:
     objects, options, now = random_cluster(rng)
     objects = with_extras(rng, objects)
     drawn = Drawn(objects, parse_policy(random_policy(rng, options)), now, None)
-    # The naive per-pod cycle knows first sessions only.
-    if rng.random() < 0.2 and not PODS & {option.name for tier in drawn.policy.tiers for option in tier}:
+    if rng.random() < 0.2:
         result, memory = decided_by_engine(drawn, drawn.objects)
+        seen = decide(b.snapshot(objects), now=now, policy=drawn.policy)["seen"] if memory.queue else None
         after = carry_out(objects, result, now - b.now(0))
-        drawn = Drawn(after, drawn.policy, now + STEP, memory)
+        drawn = Drawn(after, drawn.policy, now + STEP, memory, seen)
     return drawn
 
 
@@ -96,8 +97,13 @@ def compared(drawn: Drawn, objects: list[b.Object] | None = None) -> tuple[Resul
     """The engine's result, and what the naive scheduler decides otherwise."""
     objects = drawn.objects if objects is None else objects
     result, memory = decided_by_engine(drawn, objects)
-    theirs = decide(b.snapshot(objects), now=drawn.now, policy=drawn.policy, memory=drawn.memory)
+    theirs = decide(b.snapshot(objects), now=drawn.now, policy=drawn.policy, memory=drawn.memory, before=drawn.before)
     found = mismatch(result, theirs) or {}
+    if theirs["queue"] is not None:
+        queue = {e.pod: (e.where.value, e.attempts, e.tried, e.nominated) for e in memory.queue}
+        queue |= dict.fromkeys(theirs["queue"].keys() - queue.keys())
+        if queue != theirs["queue"]:
+            found["queue"] = (queue, theirs["queue"])
     elected = (memory.election.gang, memory.election.nodes) if memory.election else None
     if elected != theirs["election"]:
         found["election"] = (elected, theirs["election"])

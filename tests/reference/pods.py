@@ -1,50 +1,66 @@
-"""The per-pod cycle of a first session in plain loops: sort, filter, score, permit, bind; preemption by trying."""
+"""The per-pod cycle in plain loops: sort, filter, score, permit, bind; preemption by trying.
+
+What the queue of pods comes to is in :mod:`tests.reference.queued_pods`.
+"""
 
 from __future__ import annotations
 
 from tests.reference import session as frame
 from tests.reference.budgets import spared
 from tests.reference.placement import admitted, allows, curable, on, score, take
+from tests.reference.queued_pods import QueuedPods
 from tests.reference.reclaim import SYSTEM_CLASSES
 from tests.reference.world import CHARGED, fits, in_task_order, members, put, schedulable, undo
 
 
 def run(world):
-    """Every pod that waits has one cycle."""
-    hooks, world["waits"], world["backed"] = world["hooks"], {}, set()
-    due = [
+    """Every pod that is due has one cycle."""
+    hooks, memory = world["hooks"], world["memory"]
+    promised = [r for r in memory.reservations if world["tasks"][r.pod]["status"] == "pipelined"] if memory else []
+    world["waits"] = {r.pod: r.expires for r in promised if not r.victims}
+    world["backed"] = {r.pod for r in promised if r.victims}
+    for gang in sorted(world["gangs"]):
+        _ask_again(world, gang)
+    waiting = [
         task
         for gang in sorted(world["gangs"])
         if world["phase"][gang] != "Pending" and schedulable(world, gang)
         for task in members(world, gang, "pending")
     ]
+    queue = world["pod_queue"] = QueuedPods(world, waiting)
+    due = [task for task in waiting if queue.due(task)]
     due.sort(key=lambda task: (*hooks.key("queue_sort", world, task), task["pod"].created, task["key"]))
     for task in due:
         if task["status"] == "pending":
-            _cycle(world, task)
+            queue.take(task)
+            if not _cycle(world, task):
+                queue.put_aside(task, world["nominated"].pop(task["key"], None))
 
 
 def _cycle(world, task):
+    """True when the pod has a place that is free, be it as one that waits for others."""
     for call in world["hooks"].flat("pre_filter"):
         answer = call(world, task)
         if answer is not None:
             if answer == "late":
                 _let_go(world, task["gang"], task)
-            return
+            return False
     changes = []
     if not _find(world, task, changes):
         _make_room(world, task)
-        return
+        return False
     answer = _permit(world, task)
     if answer == "late":
         _let_go(world, task["gang"], task)
     if answer in ("late", "no"):
         undo(changes)
-    elif answer == "ok":
+        return False
+    if answer == "ok":
         _ask_again(world, task["gang"])
     else:
         put(task, "pipelined", task["node"], task["card"], task["indices"])
         world["waits"][task["key"]] = answer
+    return True
 
 
 def _find(world, task, changes):
@@ -74,10 +90,12 @@ def _permit(world, task):
 
 
 def _ask_again(world, gang):
-    """One of them is bound: what of those that keep a place?"""
+    """Those that keep a place, when one of them is bound or a session begins."""
     for task in in_task_order(members(world, gang, "pipelined")):
-        if task["key"] in world["backed"] or task["key"] not in world["waits"]:
-            frame._settle(world, gang, [])
+        if task["status"] != "pipelined":
+            continue
+        if task["key"] not in world["waits"]:
+            _take_promised(world, gang, task)
             continue
         answer = _permit(world, task)
         if answer not in ("ok", "late") and world["now"] < world["waits"][task["key"]]:
@@ -94,6 +112,24 @@ def _ask_again(world, gang):
             if answer == "late":
                 _let_go(world, gang, task)
         world["waits"].pop(task["key"], None)
+
+
+def _take_promised(world, gang, task):
+    """Room that was made for it is free: it needs permission like anybody."""
+    changes = []
+    frame._settle_one(world, task, changes)
+    if not changes:
+        return
+    world["backed"].discard(task["key"])
+    answer = _permit(world, task)
+    if answer == "ok":
+        _ask_again(world, gang)
+    elif answer == "late":
+        put(task, "pending")
+        _let_go(world, gang, task)
+    else:
+        put(task, "pipelined", task["node"], task["card"], task["indices"])
+        world["waits"][task["key"]] = answer
 
 
 def _let_go(world, gang, but):
@@ -185,5 +221,6 @@ def _evict(world, task, node, keys):
         undo(changes)
         return
     world["backed"].add(task["key"])
+    world["nominated"][task["key"]] = node
     world["evictions"] += [(key, task["gang"]) for key in sorted(falling)]
     world["reclaims"].append((task["gang"], tuple(sorted({world["tasks"][key]["gang"] for key in falling}))))

@@ -9,6 +9,7 @@ from tests.reference import pods
 from tests.reference.keeping import elect, reserve, shuffle
 from tests.reference.placement import admitted, allows, curable, on, place, take
 from tests.reference.policy import FOUNDING, install, options_of
+from tests.reference.queued_pods import seen
 from tests.reference.quota import elastic, minimum, renew
 from tests.reference.reclaim import breaks_a_gang, choose_victims, units_near
 from tests.reference.startable import DryRun
@@ -35,14 +36,17 @@ from tests.reference.world import (
 __all__ = ["FOUNDING", "decide"]
 
 
-def decide(snapshot, *, now, policy=None, options=None, memory=None):
+def decide(snapshot, *, now, policy=None, options=None, memory=None, before=None):
     """Binds, promises and evictions by pod, phases by gang, and who took from whom.
 
     Args:
         policy: a parsed policy whose plugins all have naive versions; None = the founding one.
         options: arguments of capacity-card over those of the founding policy.
+        memory: what the engine's session before left. before: the ``seen`` that this function gave for that session;
+            only a policy that takes pods one by one asks for it.
     """
     world = install(open_world(snapshot, options_of(policy, options), now, memory), policy)
+    world["memory"], world["before"], world["nominated"] = memory, before, {}
     _apply_reservations(world, memory)
     for action in world["actions"]:
         ACTIONS[action](world)
@@ -53,6 +57,8 @@ def decide(snapshot, *, now, policy=None, options=None, memory=None):
         "reclaims": sorted(world["reclaims"]),
         "phases": {gang: _phase_after(world, gang) for gang in sorted(world["gangs"])},
         "election": world["election"],
+        "queue": world["pod_queue"].entries() if "pod_queue" in world else None,
+        "seen": seen(world),
     }
 
 
@@ -267,13 +273,17 @@ def _allocate_turn(world, gang):
 def _settle(world, gang, changes):
     """Promises whose room is free by now are taken."""
     for task in in_task_order(members(world, gang, "pipelined")):
-        node, card = task["node"], task["card"]
-        attempt = [put(task, "pending")]
-        options = [c for c in (task["choices"] or [None]) if allows(world, task, c) and card in (None, c)]
-        if admitted(world, task, node, future=False) and take(world, task, node, options, attempt, future=False):
-            changes += attempt
-        else:
-            undo(attempt)
+        _settle_one(world, task, changes)
+
+
+def _settle_one(world, task, changes):
+    node, card = task["node"], task["card"]
+    attempt = [put(task, "pending")]
+    options = [c for c in (task["choices"] or [None]) if allows(world, task, c) and card in (None, c)]
+    if admitted(world, task, node, future=False) and take(world, task, node, options, attempt, future=False):
+        changes += attempt
+    else:
+        undo(attempt)
 
 
 def _hold_back(world, gang):

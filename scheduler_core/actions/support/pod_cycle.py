@@ -20,7 +20,6 @@ from scheduler_core.actions.support.assumed_pods import assume
 from scheduler_core.actions.support.attempt import Attempt, record
 from scheduler_core.actions.support.dry_run import DryRun
 from scheduler_core.actions.support.placement import allowed_options, take
-from scheduler_core.actions.support.reservations import settle_promises
 from scheduler_core.actions.support.victims import Victims
 from scheduler_core.algorithms.victims import Unit
 from scheduler_core.algorithms.zones import interleaved
@@ -35,7 +34,7 @@ from scheduler_core.model.podgroup import GangPhase
 from scheduler_core.model.queued_pod import Where
 from scheduler_core.model.reason import ReasonCode
 from scheduler_core.state.cluster import Place
-from scheduler_core.state.status import ALLOCATED, CHARGED, PENDING, PIPELINED, Ints
+from scheduler_core.state.status import CHARGED, PENDING, PIPELINED, Ints
 
 # How long room that preemption makes stays promised: longer than any usual grace period and controller delay.
 _NOMINATION_SECONDS = 120.0
@@ -226,11 +225,14 @@ class PodCycle:
         gangs = [only] if only >= 0 else waiting
         for gang in gangs:
             for task in session.pending_tasks(gang, PIPELINED):
+                if session.tasks.status[task] != PIPELINED:
+                    # It was let go with the rest of its group.
+                    continue
                 reservation = session.reservations.get(session.tasks.keys[task])
                 if reservation is None or reservation.victims:
-                    self._take_promised(gang)
-                    continue
-                self._ask_again(task, reservation)
+                    self._take_promised(task)
+                else:
+                    self._ask_again(task, reservation)
 
     def _ask_again(self, task: int, reservation: Reservation) -> None:
         session = self._session
@@ -269,15 +271,20 @@ class PodCycle:
             options = [ok and card == place.card for ok, card in zip(options, cls.cards, strict=True)]
         return session.candidates.spot_on(cls, place.node, options, now=True) if any(options) else None
 
-    def _take_promised(self, gang: int) -> None:
-        """Room that preemption has made is there by now, or not yet."""
-        session = self._session
+    def _take_promised(self, task: int) -> None:
+        """Room that preemption has made is there by now, or not yet; who gets it needs permission like anybody."""
+        session, pod = self._session, self._session.tasks.keys[task]
+        place = session.cluster.place_of(task)
         statement = session.statement()
-        settle_promises(session, statement, gang)
-        for operation in session.commit(statement):
-            if operation.after.status == ALLOCATED:
-                assume(session, operation.task, self._assume_seconds)
-                self.queue.delete(session.tasks.keys[operation.task])
+        statement.unpipeline(task)
+        spot = self._spot_now(task, place)
+        if spot is None:
+            statement.discard()
+            return
+        session.commit(statement)
+        session.reservations.pop(pod, None)
+        if self._bind(task, spot):
+            self.queue.delete(pod)
 
     def _denied(self, task: int, answer: Deny) -> None:
         """A group that timed out lets go of every place that it keeps."""

@@ -227,6 +227,26 @@ class TestCoscheduling:
         result, _ = decide(policy, b.node("n1", cpu=2), b.node("n2", cpu=1), *group("g", 4, 3), at=110, memory=memory)
         assert len(binds(result)) == 3
 
+    def test_a_member_whose_room_has_to_be_left_first_does_not_count_before(self):
+        policy = parse_policy(TOGETHER)
+        group_of_3 = group("g", 3, 3, priority="pc-high")
+        group_of_3[1] = b.pod("g-0", "g", cpu=2, priority="pc-high", created=90)
+        low = [b.pod_group("low", "q", 1, priority="pc-low", phase="Running")]
+        low.append(b.pod("low", "low", cpu=2, node="n1", priority="pc-low"))
+        # low leaves for g-0, g-1 has a place, g-2 has none: nobody starts yet.
+        nodes = [b.node("n1", cpu=2), b.node("n2", cpu=2)]
+        filler = [b.pod_group("f", "q", 1, phase="Running"), b.pod("f", "f", cpu=1, node="n2", priority="pc-high")]
+        result, memory = decide(policy, *nodes, *filler, *low, *group_of_3)
+        assert (binds(result), [e.pod for e in result.evictions]) == ({}, ["default/low"])
+        low[1]["metadata"]["deletionTimestamp"] = b.at(100)
+        result, memory = decide(policy, *nodes, *filler, *low, *group_of_3, at=110, memory=memory)
+        assert binds(result) == {}
+        # low is gone, but one member has no place: the room that was made is kept like the other's.
+        result, memory = decide(policy, *nodes, *filler, low[0], *group_of_3, at=120, memory=memory)
+        assert (binds(result), len(result.pipelined)) == ({}, 2)
+        result, memory = decide(policy, *nodes, low[0], *group_of_3, at=130, memory=memory)
+        assert binds(result) == {"g-0": "n1", "g-1": "n2", "g-2": "n2"}
+
     def test_after_its_time_everybody_is_let_go(self):
         policy = parse_policy(TOGETHER)
         _, memory = decide(policy, b.node("n1", cpu=2), *group("g", 4, 3, timeout=30))

@@ -86,3 +86,21 @@ def test_promises_and_places_in_the_queue_outlive_the_session_for_all():
 def test_a_profile_is_checked_like_the_rest(text, message):
     with pytest.raises(BadInput, match=message):
         parse_policy(text)
+
+
+def test_the_extender_of_a_profile_is_asked():
+    class Service:
+        def post(self, url, body, timeout):
+            return b'{"refused": {"n1": "too warm"}}'
+
+    asks = (
+        "{name: extender, arguments: {extender.urlPrefix: 'http://extender.test', extender.predicateVerb: predicate}}"
+    )
+    text = TWO.replace(
+        "plugins: [{name: priority}, {name: gang}", f"plugins: [{asks}, {{name: priority}}, {{name: gang}}"
+    )
+    given = b.snapshot(
+        b.queue("q"), b.node("n1"), b.node("n2"), *gang("x", "packed", priority=""), schedulers=("packed",)
+    )
+    result, _ = run_session(given, parse_policy(text), now=b.now(100), extenders=Service())
+    assert binds(result) == {"x-0": "n2"}

@@ -25,17 +25,18 @@ class Coscheduling:
     def pre_filter(self, world, task):
         gang = task["gang"]
         group = world["gangs"][gang]
-        if count(world, gang, (*READY, "pipelined")) + 1 >= group.min_member:
+        if len(_there(world, gang)) + 1 >= group.min_member:
             return None
         if self._late(world, gang):
             return "late"
-        short = count(world, gang, VALID) < group.min_member or not _roles(world, gang, VALID)
+        valid = members(world, gang, *VALID)
+        short = len(valid) < group.min_member or not _roles(world, gang, valid)
         return "short" if short else None
 
     def permit(self, world, task):
         gang = task["gang"]
-        there = (*READY, "pipelined")
-        if count(world, gang, there) >= world["gangs"][gang].min_member and _roles(world, gang, there):
+        there = _there(world, gang)
+        if len(there) >= world["gangs"][gang].min_member and _roles(world, gang, there):
             return "ok"
         if self._late(world, gang):
             return "late"
@@ -48,9 +49,14 @@ class Coscheduling:
         return limit is not None and world["now"] >= group.created + limit and count(world, gang, ("pending",)) > 0
 
 
-def _roles(world, gang, statuses):
+def _there(world, gang):
+    """Members with a place that nobody has to leave first."""
+    return [t for t in members(world, gang, *READY, "pipelined") if t["key"] not in world["backed"]]
+
+
+def _roles(world, gang, found):
     return all(
-        sum(1 for task in members(world, gang, *statuses) if task["pod"].role == role) >= wanted
+        sum(1 for task in found if task["pod"].role == role) >= wanted
         for role, wanted in world["gangs"][gang].min_task_member.items()
     )
 
