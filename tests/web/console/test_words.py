@@ -46,7 +46,7 @@ def test_the_chinese_console_speaks_chinese() -> None:
     with translation.override("zh-hans"):
         assert amounts.duration(3 * 3600 + 12 * 60) == "3 小时 12 分"
         text = wording.reason_sentence("WaitingForCards", {"resource": "NVIDIA-H200", "requested": 8, "free": 5})
-        assert text == "需要 8 × H200,但集群中仅有 5 空闲。"
+        assert text == "需要 8 × H200，但集群中仅有 5 空闲。"
 
 
 def test_each_reason_code_has_a_name_and_a_sentence() -> None:
