@@ -9,6 +9,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
@@ -134,6 +135,7 @@ def _page(
             "may_roll_back": writer and found.committed_at is not None and found.state != ChangeState.ROLLED_BACK,
             "asks_impact": found.state in OPEN and bool(plan.get("objects")) and not errors,
             "expected": _expected(found, plan),
+            "later": found.apply_at is not None and found.apply_at > timezone.now(),
             "undone_by": found.rolled_back_by.order_by("-id").first(),
         },
         status=400 if bad else 200,

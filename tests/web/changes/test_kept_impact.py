@@ -51,3 +51,13 @@ def test_nobody_waits_for_what_will_not_come(ground: Ground, change: QuotaChange
     impact = shown(ground, change)
     assert (impact["pending"], impact["flood_unavailable"]) == ([], "failed")
     assert impact["counts"] == {"gangs_start": 1}, "what there was stays"
+
+
+def test_a_slower_look_takes_nothing_away(ground: Ground, change: QuotaChange) -> None:
+    """The parts of one page ask at once: who read the change before the impact was there must not write it away."""
+    early = QuotaChange.objects.get(pk=change.pk)
+    early.plan = {**early.plan, "impact": None, "warnings": ["older"]}
+    changes.plan(change=early, access=ground.access("root"))
+    assert kept(change)["pending"] == ["flood"]
+    done = changes.apply(change=change, access=ground.access("root"))
+    assert kept(done)["counts"] == {"gangs_start": 1}, "what was known when it was decided"

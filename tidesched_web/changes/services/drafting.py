@@ -128,11 +128,18 @@ def plan(*, change: QuotaChange, access: Access) -> dict[str, Any]:
     if change.committed_at is not None or change.state not in QuotaChange.OPEN:
         return dict(change.plan or {})
     document = plan_of(change, None).document(base_version=change.base_version, access=access)
-    if change.plan != document:
-        kept = (change.plan or {}).get("impact")
-        rows = QuotaChange.objects.filter(pk=change.pk, committed_at__isnull=True, version=change.version)
-        rows.update(plan=document | {"impact": kept if _same(change.plan, document) else None})
+    if {**(change.plan or {}), "impact": None} != document:
+        _store(change, document)
     return document
+
+
+@transaction.atomic
+def _store(change: QuotaChange, document: dict[str, Any]) -> None:
+    """Keep a newer plan, with the impact that is there now: another request may have stored one meanwhile."""
+    stored = locked(change)
+    if stored.committed_at is None and stored.version == change.version:
+        kept = (stored.plan or {}).get("impact") if _same(stored.plan, document) else None
+        QuotaChange.objects.filter(pk=change.pk).update(plan=document | {"impact": kept})
 
 
 def _same(old: dict[str, Any] | None, new: dict[str, Any]) -> bool:
