@@ -17,6 +17,7 @@ from tidesched_web.accounts.selectors import access_of
 from tidesched_web.api import pagination
 from tidesched_web.api.filters import ReferenceFilter, StrictBackend, refuse_unknown
 from tidesched_web.api.parsers import MergePatchParser
+from tidesched_web.api.rows import documents
 from tidesched_web.api.writes import DRY_RUN
 from tidesched_web.common.permissions import Access, require_scope
 
@@ -130,13 +131,13 @@ class ReadView(ScopedView, mixins.ListModelMixin, mixins.RetrieveModelMixin, vie
     def documents(self, rows: Rows) -> Documents:
         """Rows as the API shows them."""
         context = self.get_serializer_context() | self.rows_context(rows)
-        return self.get_serializer_class()(rows, many=True, context=context).data
+        return documents(self.get_serializer_class()(context=context), rows)
 
     def sub_list(self, queryset: QuerySet[Any], serializer: type[Any]) -> Response:
         """A page of a sub-resource, such as the pods of a gang: in the order in which its rows were written."""
         self.newest_first = False
         rows = self.paginate_queryset(queryset) or []
-        return self.get_paginated_response(serializer(rows, many=True, context=self.get_serializer_context()).data)
+        return self.get_paginated_response(documents(serializer(context=self.get_serializer_context()), rows))
 
     def get_serializer_context(self) -> dict[str, Any]:
         base = self.request.build_absolute_uri("/api/v1/") if self.request else "/api/v1/"

@@ -23,20 +23,21 @@ def usage_now(queues: Sequence[Queue]) -> dict[int, dict[str, dict[str, float]]]
     """Queue id → card → quota, allocated, inqueue, elastic, borrowed, in cards. Two queries."""
     found: dict[int, dict[str, dict[str, float]]] = {queue.pk: {} for queue in queues}
     by_id = {queue.pk: queue for queue in queues}
-    rows = list(QueueUsage.objects.filter(queue_id__in=list(found)).order_by("queue_id", "card"))
+    rows = QueueUsage.objects.filter(queue_id__in=list(found)).order_by("queue_id", "card")
     trains = {queue.cluster_id for queue in queues if queue.service_type == ServiceType.TRAINING}
     totals = _card_totals(trains) if trains else {}
-    for row in rows:
-        if not (row.quota or row.allocated or row.inqueue or row.elastic):
+    figures = rows.values_list("queue_id", "card", "quota", "allocated", "inqueue", "elastic")
+    for pk, card, quota, allocated, inqueue, elastic in figures:
+        if not (quota or allocated or inqueue or elastic):
             continue  # a choice of cards that was asked for once leaves such a row behind
-        queue = by_id[row.queue_id]
-        total = totals.get((queue.cluster_id, row.card))
-        lent = borrowed(row.allocated, total) if total and queue.service_type == ServiceType.TRAINING else 0
-        found[row.queue_id][row.card] = {
-            "quota": row.quota / 1000,
-            "allocated": row.allocated / 1000,
-            "inqueue": row.inqueue / 1000,
-            "elastic": row.elastic / 1000,
+        queue = by_id[pk]
+        total = totals.get((queue.cluster_id, card))
+        lent = borrowed(allocated, total) if total and queue.service_type == ServiceType.TRAINING else 0
+        found[pk][card] = {
+            "quota": quota / 1000,
+            "allocated": allocated / 1000,
+            "inqueue": inqueue / 1000,
+            "elastic": elastic / 1000,
             "borrowed": lent / 1000,
         }
     return found

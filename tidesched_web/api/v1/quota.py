@@ -55,6 +55,14 @@ class QueueFilters(django_filters.FilterSet):
     state = django_filters.ChoiceFilter(choices=QueueState.choices)
 
 
+# What a document of a queue says, and what tells the time of its cluster.
+_SHOWN = (
+    "name", "service_type", "weight", "priority", "reclaimable", "cpu_milli", "memory_mib", "state", "version",
+    "cluster__name", "cluster__slug", "cluster__clock_rate", "cluster__clock_anchor", "cluster__clock_wall_anchor",
+    *(f"{owner}__{field}" for owner in ("tenant", "project", "business_line") for field in ("name", "slug")),
+)  # fmt: skip
+
+
 class Queues(TreeWrites):
     """Queues of the caller's tenants, with what they may use and what they use now."""
 
@@ -66,7 +74,8 @@ class Queues(TreeWrites):
     etag = True
 
     def visible(self) -> QuerySet[Queue]:
-        return with_card_quota(visible_queues(self.access))
+        queues = with_card_quota(visible_queues(self.access))
+        return queues.only(*_SHOWN) if self.action in ("list", "retrieve") else queues
 
     def rows_context(self, rows: Rows) -> dict[str, Any]:
         return {"usage": usage_now(rows), "effective": effective_of(rows)}
