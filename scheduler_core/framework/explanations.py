@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler_core.framework.demand import Shortfall
+from scheduler_core.framework.messages import human
 from scheduler_core.framework.session import Session
 from scheduler_core.model.explanation import Explanation, MemberCandidates, NodeCandidate, VictimCandidate
 from scheduler_core.model.reason import Reason
+from scheduler_core.model.resources import MIB, MILLI
 from scheduler_core.state.axes import CPU, FIRST_SCALAR, MEMORY, PODS
 from scheduler_core.state.status import ALLOCATED, PENDING, PIPELINED
 from scheduler_core.state.task_class import TaskClass
@@ -56,10 +58,15 @@ def _quota(session: Session, gang: int) -> str:
         refusal = session.hooks.first("quota_shortfall", gang, session.minimum(gang))
     if not isinstance(refusal, Shortfall):
         return ""
-    whose = f"queue {refusal.queue}" if refusal.queue else "the cluster"
+    whose = refusal.whose or (f"queue {refusal.queue}" if refusal.queue else "the cluster")
+    unit = 1.0 if refusal.resource == "cpu" else float(MIB) if refusal.resource == "memory" else 1 / MILLI
+
+    def told(amount: int | None) -> str:
+        return human(refusal.resource, (amount or 0) * unit)
+
     return (
-        f"{refusal.resource or 'the queue'}: asks for {refusal.requested}, {refusal.allocated} in use and "
-        f"{refusal.inqueue} promised of {refusal.limit} in {whose}, {refusal.short} short"
+        f"asks for {told(refusal.requested)}, {told(refusal.allocated)} in use and {told(refusal.inqueue)} promised "
+        f"of {told(refusal.limit)} in {whose}, {told(refusal.short)} short"
     )
 
 

@@ -24,6 +24,7 @@ def explain(tmp_path, capsys):
         *b.training("held", "qt", 1, "A", 4, nodes=["n1"], preemptable="false"),
         *b.inference("wants", "qi", 1, "A", 2),
         *b.inference("runs", "qi", 1, cpu=1),
+        *b.inference("huge", "qi", 1, "A", 9),
     ]
     snapshot, conf = tmp_path / "snapshot.json", tmp_path / "policy.conf"
     snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
@@ -68,6 +69,14 @@ def test_a_table_for_people(explain):
     assert "WaitingForCards: " in out
     assert "0 of 3 nodes fit" in out
     assert "default/held" in out
+
+
+def test_the_quota_is_told_in_cards(explain):
+    status, out, _ = explain("huge", "--output", "json")
+    assert status == 0
+    assert json.loads(out)["quota"] == (
+        "asks for 9 x A, 0 x A in use and 0 x A promised of 8 x A in queue qi, 1 x A short"
+    )
 
 
 def test_a_gang_that_is_not_there_is_bad_input(explain):
