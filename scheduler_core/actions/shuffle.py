@@ -65,6 +65,7 @@ def _evict(
 ) -> None:
     """Evict and write down; one record a gang, since no gang falls for another one here."""
     tasks, name = session.tasks, session.gangs.names[gang]
+    session.trace.fallen.add(gang)
     plugin, why = next(named[task] for task in leaving if task in named)
     for task in leaving:
         session.trace.evictions.append(

@@ -23,14 +23,15 @@ def close(session: Session, reasons: dict[int, Reason], positions: dict[int, int
     O(tasks + gangs) for a few passes over columns; outcomes and places become objects when they are looked at.
     """
     trace = session.trace
+    evictions, reclaims = trace.told()
     return Result(
         now=session.now,
         binds=placements(session, ALLOCATED),
-        evictions=tuple(sorted(trace.evictions, key=lambda eviction: eviction.pod)),
+        evictions=evictions,
         pipelined=placements(session, PIPELINED),
         podgroups=gang_outcomes(session, reasons, positions),
         queues=_queues(session),
-        reclaims=tuple(sorted(trace.reclaims, key=lambda reclaim: (reclaim.reclaimer, reclaim.action))),
+        reclaims=reclaims,
         reasons=tuple(sorted(reasons.values(), key=lambda reason: reason.podgroup)),
         events=tuple(sorted(trace.events, key=lambda event: (event.kind, event.name, event.reason, event.message))),
         timings_ms=timings,

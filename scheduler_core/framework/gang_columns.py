@@ -40,6 +40,14 @@ class GangColumns:
         return found
 
     @cached_property
+    def questionable(self) -> Bools:
+        """bool (G,): gangs that :meth:`Session.problem` may have a word about."""
+        session = self._session
+        known = [not queue.problem for queue in session.ledger.queues]
+        found: Bools = ~np.array([*known, False], dtype=np.bool_)[session.gangs.queue]
+        return found | session.cluster.workspace.facts.held | self._suspect_classes | self.suspects("job_problem")
+
+    @cached_property
     def _suspect_classes(self) -> Bools:
         """Gangs with a waiting member that asks for what nothing can give."""
         session = self._session

@@ -36,6 +36,9 @@ class Reasons:
         self._holders = Holders(session)
         self._room = Room(session)
         self._releasing: list[int] | None = None
+        # Gangs that somebody may have a word about; all others are as they should be.
+        self._odd: list[bool] = session.columns.questionable.tolist()
+        self._incomplete: list[bool] = session.columns.suspects("job_valid").tolist()
 
     def all(self) -> tuple[dict[int, Reason], dict[int, int]]:
         """Reason of each gang that still needs something, and its position in its queue."""
@@ -89,8 +92,8 @@ class Reasons:
             gangs.least[gang],
             session.service_type(gang),
             session.trace.enqueue_refusals.get(gang),
-            session.problem(gang),
-            session.hooks.refusal("job_valid", gang),
+            session.problem(gang) if self._odd[gang] else None,
+            session.hooks.refusal("job_valid", gang) if self._incomplete[gang] else None,
             tasks.cls[members].tobytes(),
             tasks.priority[members].tobytes(),
             leaves,

@@ -131,11 +131,11 @@ class Result(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     now: float
     binds: Sequence[Bind] = ()
-    evictions: tuple[Eviction, ...] = ()
+    evictions: Sequence[Eviction] = ()
     pipelined: Sequence[Bind] = ()
     podgroups: Sequence[GangOutcome] = ()
     queues: Sequence[QueueOutcome] = ()
-    reclaims: tuple[Reclaim, ...] = ()
+    reclaims: Sequence[Reclaim] = ()
     reasons: tuple[Reason, ...] = ()
     events: tuple[Event, ...] = ()
     timings_ms: dict[str, float] = {}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 import numpy as np
 
-from scheduler_core.actions.support.attempt import MAX_REFUSED, Fall, write_down
-from scheduler_core.actions.support.reservations import cool_down, reserve
+from scheduler_core.actions.support.attempt import MAX_REFUSED
+from scheduler_core.actions.support.falls import Fall, leavers, rule_of, tell
+from scheduler_core.actions.support.reservations import cool_down, keep
 from scheduler_core.actions.support.search_state import TOO_LITTLE, State
 from scheduler_core.actions.support.victim_search import VictimSearch
 from scheduler_core.actions.support.victims import Victims
@@ -30,6 +32,11 @@ from scheduler_core.framework.kernels.claim_columns import (
 from scheduler_core.framework.kernels.turns import Turns
 from scheduler_core.framework.session import Session
 from scheduler_core.model.decision import Refusal
+from scheduler_core.state.card_sets import cards_of_words
+from scheduler_core.state.status import PIPELINED
+
+# Pod, whether its task waits for the place, node, card type, class, cards.
+Placed = tuple[str, bool, int, int, int, tuple[int, ...]]
 
 
 def new_story(search: VictimSearch, claims: int) -> Story:
@@ -63,40 +70,67 @@ class StoryTeller:
     def go_on(self, story: Story, turns: Turns, states: Sequence[State | None]) -> None:
         """Write down what came since; O(tasks that moved)."""
         end = int(story.size[S_CLAIM])
+        took: list[list[int]] = []
         for row in story.claim[self._told : end].tolist():
-            state = states[row[C_KIND]] if row[C_KIND] >= 0 else None
             self._victims.forget(row[C_GANG])
             if not row[C_KEPT]:
+                state = states[row[C_KIND]] if row[C_KIND] >= 0 else None
                 if state is not None and state.rules:
                     self._session.trace.reclaim_refusals[row[C_GANG]] = state.rules
             elif row[C_UNITS] > row[C_UNIT]:
-                assert state is not None
-                self._tell(story, turns, row, state)
+                took.append(row)
         self._told = end
+        if took:
+            self._tell(story, turns, took, states)
 
-    def _tell(self, story: Story, turns: Turns, row: list[int], state: State) -> None:
-        session, gang = self._session, row[C_GANG]
-        units = story.unit[row[C_UNIT] : row[C_UNITS]]
-        first, last = int(units[0, U_TASK]), int(units[-1, U_TASKS])
-        start = int(turns.start[gang])
-        fall = Fall(
-            gang,
-            turns.task[start + row[C_FREE] : start + row[C_PLACED]].tolist(),
-            story.left[first:last].tolist(),
-            story.taken[first:last].tolist(),
-            story.lost[first:last].tolist(),
-        )
-        passed = story.passed[row[C_PASSED] : row[C_PASSES]].tolist()
-        if passed:
-            names = session.gangs.names
-            rules = {one.gang: one for one in state.refused()}
-            rules.update({names[other]: Refusal(names[other], TOO_LITTLE) for other in passed})
-            refused = tuple([rules[name] for name in sorted(rules)[:MAX_REFUSED]])
-        else:
-            refused = state.by_name[:MAX_REFUSED]
-        write_down(session, self._action, fall, votes=state.verdict.votes, refused=refused)
-        gangs = units[:, U_GANG].tolist()
-        for other in gangs:
+    def _tell(self, story: Story, turns: Turns, took: list[list[int]], states: Sequence[State | None]) -> None:
+        """Write down what claimants have taken; columns are read once for all of them."""
+        session, first = self._session, took[0][C_UNIT]
+        units = story.unit[first : took[-1][C_UNITS]]
+        gangs, begin, end = (units[:, column].tolist() for column in (U_GANG, U_TASK, U_TASKS))
+        low, high = begin[0], end[-1]
+        gone = leavers(session, story.left[low:high], story.taken[low:high].tolist(), story.lost[low:high].tolist())
+        places = self._places(turns, took)
+        falls, fallen = [], []
+        for row, placed in zip(took, places, strict=True):
+            gang, kind, since, until = row[C_GANG], row[C_KIND], row[C_UNIT] - first, row[C_UNITS] - first
+            state = states[kind]
+            assert state is not None
+            leaving = gone[begin[since] - low : end[until - 1] - low]
+            backed = [(node, card, cls) for _, _, node, card, cls, _ in placed[row[C_FREE] :]]
+            refused = self._refused(story, row, state)
+            falls.append(Fall(gang, backed, leaving, rule_of(session, gang), "", state.verdict.votes, refused))
+            promised = sorted((pod, node, card, cards) for pod, waits, node, card, _, cards in placed if waits)
+            keep(session, gang, promised, [(one.node, one.pod) for one in leaving], self._seconds)
+            fallen += gangs[since:until]
+        for other in fallen:
             self._victims.forget(other)
-        reserve(session, gang, fall.leaving, self._seconds)
-        cool_down(session, gangs, self._cool)
+        tell(session, self._action, falls)
+        cool_down(session, fallen, self._cool)
+
+    def _places(self, turns: Turns, took: list[list[int]]) -> list[list[Placed]]:
+        """Of each claimant its tasks that have a place."""
+        tasks = self._session.tasks
+        start = turns.start[[row[C_GANG] for row in took]].tolist()
+        counts = [row[C_PLACED] for row in took]
+        at = np.concatenate([turns.task[since : since + count] for since, count in zip(start, counts, strict=True)])
+        columns = zip(
+            [tasks.keys[task] for task in at.tolist()],
+            (tasks.status[at] == PIPELINED).tolist(),
+            tasks.node[at].tolist(),
+            tasks.card[at].tolist(),
+            tasks.cls[at].tolist(),
+            [cards_of_words(*words) for words in tasks.indices.words[at].tolist()],
+            strict=True,
+        )
+        return [list(islice(columns, count)) for count in counts]
+
+    def _refused(self, story: Story, row: list[int], state: State) -> tuple[Refusal, ...]:
+        """Candidates that were not taken, the first by name."""
+        passed = story.passed[row[C_PASSED] : row[C_PASSES]].tolist() if row[C_PASSES] > row[C_PASSED] else []
+        if not passed:
+            return state.by_name[:MAX_REFUSED]
+        names = self._session.gangs.names
+        rules = {one.gang: one for one in state.refused()}
+        rules.update({names[other]: Refusal(names[other], TOO_LITTLE) for other in passed})
+        return tuple([rules[name] for name in sorted(rules)[:MAX_REFUSED]])

@@ -8,7 +8,6 @@ order. Where several units have to be weighed against each other the search outs
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from scheduler_core.actions.support.claim_story import StoryTeller, new_story
 from scheduler_core.actions.support.search_state import State
 from scheduler_core.actions.support.turns import CompiledTurns, plain_policy
 from scheduler_core.actions.support.victim_search import VictimSearch
+from scheduler_core.algorithms.direct_call import direct
 from scheduler_core.algorithms.protection import system_rule
 from scheduler_core.algorithms.victims_heap import KEY, Heap
 from scheduler_core.algorithms.victims_room import LEVEL, NEVER, PLENTY, WORK
@@ -102,6 +102,7 @@ class CompiledClaims(CompiledTurns):
         units = len(field.units)
         self._states: list[State | None] = [None] * kinds
         self._levels = 0
+        self._finders: dict[int, Callable[..., bool]] = {}
         self._claims = Claims(
             np.zeros(CONTROLS, dtype=np.int64),
             kind,
@@ -151,8 +152,7 @@ class CompiledClaims(CompiledTurns):
         """
         session, control = self._session, self._claims.control
         self._line_up(waiting)
-        begin = partial(
-            serve_claims,
+        tables_of = (
             self._nodes,
             self._cards,
             self._classes,
@@ -164,7 +164,14 @@ class CompiledClaims(CompiledTurns):
             self._views,
         )
         rest = (self._search.field, self._goers)
-        while (answer := begin(self._log, self._turns, self._rules, *rest, self._claims, self._story)) != DONE:
+        # Whatever the loop takes anew in between has the types that it had before.
+        go_on, again = serve_claims, False
+        while True:
+            answer = go_on(*tables_of, self._log, self._turns, self._rules, *rest, self._claims, self._story)
+            if answer == DONE:
+                break
+            if not again:
+                go_on, again = direct(serve_claims), True
             if answer == SEEK:
                 self._seek()
             elif answer == GROW:
@@ -251,7 +258,14 @@ class CompiledClaims(CompiledTurns):
         state = self._states[kind]
         assert state is not None
         field, choice = self._search.field, self._search.choice(1)
-        if not seek(self._cards, self._log, field, state.ask, choice, claims, self._story, kind):
+        find = self._finders.get(kind)
+        if find is None:
+            # The first time for each kind the types of what it asks are looked at.
+            found = seek(self._cards, self._log, field, state.ask, choice, claims, self._story, kind)
+            self._finders[kind] = direct(seek)
+        else:
+            found = find(self._cards, self._log, field, state.ask, choice, claims, self._story, kind)
+        if not found:
             self._weigh()
 
     def _weigh(self) -> None:

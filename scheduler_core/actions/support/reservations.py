@@ -46,45 +46,56 @@ def reserve(session: Session, gang: int, leaving: Iterable[int], seconds: float)
     Args:
         leaving: tasks that leave for it.
     """
-    tasks, axes, kept, now = session.tasks, session.axes, session.reservations, session.now
-    victims: dict[int, list[str]] = {}
-    gone = list(leaving)
-    for task, node in zip(gone, tasks.node[gone].tolist(), strict=True):
-        victims.setdefault(node, []).append(tasks.keys[task])
-    leave = {node: tuple(sorted(names)) for node, names in victims.items()}
-    name, expires = session.gangs.names[gang], now + seconds
+    tasks, gone = session.tasks, list(leaving)
     promised = session.gangs.with_status(gang, TaskStatus.PIPELINED)
-    places = zip(promised, tasks.node[promised].tolist(), tasks.card[promised].tolist(), strict=True)
-    for task, node, card in places:
-        pod = tasks.keys[task]
-        if pod in kept:
-            continue
-        kept[pod] = Reservation(
-            pod=pod,
-            gang=name,
-            node=axes.nodes[node],
-            card=axes.cards[card] if card >= 0 else "",
-            card_indices=tasks.indices[task],
-            victims=leave.get(node, ()),
-            made=now,
-            expires=expires,
-        )
+    held_by = zip(tasks.node[gone].tolist(), (tasks.keys[task] for task in gone), strict=True)
+    columns = (tasks.node[promised].tolist(), tasks.card[promised].tolist(), map(tasks.indices.__getitem__, promised))
+    places = zip((tasks.keys[task] for task in promised), *columns, strict=True)
+    keep(session, gang, places, held_by, seconds)
+
+
+def keep(
+    session: Session,
+    gang: int,
+    places: Iterable[tuple[str, int, int, tuple[int, ...]]],
+    leaving: Iterable[tuple[int, str]],
+    seconds: float,
+) -> None:
+    """The same, told what there is to keep.
+
+    Args:
+        places: pod, node, card type and cards of each task that has a promise.
+        leaving: node and name of each pod that leaves.
+    """
+    axes, kept, now, name = session.axes, session.reservations, session.now, session.gangs.names[gang]
+    victims: dict[int, list[str]] = {}
+    for node, pod in leaving:
+        victims.setdefault(node, []).append(pod)
+    leave = {node: tuple(sorted(names)) for node, names in victims.items()}
+    for pod, node, card, indices in places:
+        if pod not in kept:
+            kept[pod] = Reservation(
+                pod=pod,
+                gang=name,
+                node=axes.nodes[node],
+                card=axes.cards[card] if card >= 0 else "",
+                card_indices=indices,
+                victims=leave.get(node, ()),
+                made=now,
+                expires=now + seconds,
+            )
 
 
 def cool_down(session: Session, gangs: Iterable[int], seconds: float) -> None:
     """Leave gangs that fall alone for a while once they are back, whatever name their PodGroup has then."""
     if seconds <= 0:
         return
-    lasting = session.cluster.workspace.lasting_names
+    lasting, groups, cooling = session.cluster.workspace.lasting_names, session.gangs.groups, session.trace.cooling
+    why, until = f"was evicted less than {seconds:g} s ago", session.now + seconds
     for gang in sorted(set(gangs)):
-        if session.group(gang).evicted_policy not in _ENDS:
-            session.trace.cooling[lasting[gang]] = Rest(
-                gang=lasting[gang],
-                why=f"was evicted less than {seconds:g} s ago",
-                until=session.now + seconds,
-                seconds=seconds,
-                cools=True,
-            )
+        if groups[gang].evicted_policy not in _ENDS:
+            name = lasting[gang]
+            cooling[name] = Rest(gang=name, why=why, until=until, seconds=seconds, cools=True)
 
 
 def standing(session: Session) -> tuple[Reservation, ...]:
@@ -100,11 +111,9 @@ def kept_places(session: Session) -> dict[str, float]:
         for gang, name in enumerate(lasting):
             if name in places and gangs.ready(gang) >= gangs.least[gang] > 0:
                 del places[name]
-    fallen = {eviction.gang for eviction in session.trace.evictions}
-    if fallen:
-        for gang, name in enumerate(gangs.names):
-            if name in fallen and gangs.groups[gang].evicted_policy not in _ENDS:
-                places[lasting[gang]] = session.waiting_since(gang)
+    for gang in sorted(session.trace.fallen):
+        if gangs.groups[gang].evicted_policy not in _ENDS:
+            places[lasting[gang]] = session.waiting_since(gang)
     return {name: places[name] for name in sorted(places)[:_MOST_PLACES]}
 
 
