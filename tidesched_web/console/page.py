@@ -60,7 +60,7 @@ class Page:
                 "cluster": self.current,
                 "now": self.current.clock() if self.current else None,
                 "section": self.section,
-                "topics": self.topics,
+                "topics": _with_frame(self.topics),
             }
             | (context or {}),
             status=status,
@@ -68,6 +68,11 @@ class Page:
         patch_vary_headers(response, ["HX-Request", "Cookie"])
         patch_cache_control(response, private=True, no_store=True)
         return response
+
+
+def _with_frame(topics: str) -> str:
+    """What the frame of a live page shows beside its own: how the cluster is reached, and what waits for a person."""
+    return " ".join(dict.fromkeys((*topics.split(), "alerts", "clusters", "drift"))) if topics else ""
 
 
 def waiting_alerts(clusters: list[Cluster]) -> int:

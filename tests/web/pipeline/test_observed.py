@@ -1,0 +1,231 @@
+"""Evictions by others in a cluster that is only observed: recognised, named, recorded once, beside the own decision."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cluster.objects import CARD
+from tidesched_web.audit.models import AuditEntry
+from tidesched_web.clusters.kubernetes.cache import ClusterCache
+from tidesched_web.clusters.kubernetes.client import MERGE_PATCH
+from tidesched_web.clusters.kubernetes.paths import EVENT, POD
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.scheduling.models import ObservedEviction, Reclaim, ReclaimVictim
+from tidesched_web.scheduling.pipeline import observed, sightings
+from tidesched_web.scheduling.pipeline.context import ClusterContext
+from tidesched_web.scheduling.pipeline.observed import Observer
+
+WORK = "work"
+
+
+class Watched:
+    """A stage whose training runs, switched to mode observe; evictions are made as Volcano makes them."""
+
+    def __init__(self, stage):
+        self.stage = stage
+        stage.train("ring", pods=2, cards=8)
+        stage.sessions_until(lambda: stage.running("ring") == 2, 30)
+        Cluster.objects.filter(pk=stage.cluster.pk).update(mode="observe")
+        self.observer = self.restart()
+
+    def restart(self):
+        """The process ends and another one takes the cluster: a new cache, nothing in mind."""
+        context, observer = self.stage.context, Observer(self.stage.cluster.pk)
+        context.cache.stop()
+        cache = ClusterCache(self.stage.client, schedulers=["tidesched"], taps=[observer.sightings])
+        cache.start()
+        assert cache.wait_synced(20)
+        self.stage._cache = cache
+        self.stage.context = ClusterContext(
+            context_cluster(self.stage), context.lease, self.stage.client, cache, observer=observer
+        )
+        self.stage.context.load()
+        self.observer = observer
+        return observer
+
+    def pod(self, prefix):
+        return self.stage.pods(prefix)[0]
+
+    def status(self, pod, status):
+        path = POD.path(WORK, pod["metadata"]["name"], "status")
+        outcome = self.stage.client.send("PATCH", path, {"status": status}, content_type=MERGE_PATCH)
+        assert outcome.done, outcome
+
+    def evict(self, pod, *, action="reclaim", leave=True):
+        """Conditions first, then a plain DELETE, as Volcano does."""
+        said = f"Pod is evicted, because of {action}"
+        self.status(
+            pod,
+            {
+                "conditions": [
+                    {"type": "Ready", "status": "False", "reason": "Evict", "message": said},
+                    {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler", "message": said},
+                ]
+            },
+        )
+        if leave:
+            name = pod["metadata"]["name"]
+            assert self.stage.client.send("DELETE", POD.path(WORK, name), {"gracePeriodSeconds": 30}).done
+
+    def event(self, victim, reclaimer):
+        """As kube-scheduler says it."""
+        body = {
+            "metadata": {"generateName": "preempted-", "namespace": WORK},
+            "involvedObject": {
+                "kind": "Pod",
+                "namespace": WORK,
+                "name": victim["metadata"]["name"],
+                "uid": victim["metadata"]["uid"],
+            },
+            "reason": "Preempted",
+            "message": f"Preempted by pod {reclaimer['metadata']['uid']} on node n0",
+            "type": "Normal",
+        }
+        outcome = self.stage.client.send("POST", EVENT.path(WORK), body)
+        assert outcome.done, outcome
+
+    def reclaim(self, check=lambda row: True, seconds=30):
+        def found():
+            row = Reclaim.objects.filter(source="observed").order_by("-id").first()
+            return row if row is not None and check(row) else None
+
+        return self.stage.sessions_until(found, seconds)
+
+
+def context_cluster(stage):
+    return Cluster.objects.get(pk=stage.cluster.pk)
+
+
+@pytest.fixture
+def watched(stage):
+    return Watched(stage)
+
+
+def test_a_nominated_pod_names_the_reclaimer_and_the_own_decision_stands_beside(watched):
+    stage = watched.stage
+    stage.serve("web", replicas=1, cards=8)
+    stage.sessions_until(lambda: stage.pods("web"))
+    own = stage.sessions_until(lambda: (s := stage.session()) and s.counts["reclaims"] and s)
+    victim, claimant = watched.pod("ring"), watched.pod("web")
+    watched.status(claimant, {"nominatedNodeName": victim["spec"]["nodeName"]})
+    watched.evict(victim)
+    row = watched.reclaim()
+    assert (row.source, row.made_by, row.action) == ("observed", "volcano", "reclaim")
+    assert row.reclaimer.startswith(f"{WORK}/web")
+    assert (row.queue_name, row.state) == ("serve", "promised")
+    assert (row.needed["cards"], row.freed["cards"]) == ({CARD: 8}, {CARD: 8})
+    fallen = ReclaimVictim.objects.get(reclaim=row)
+    assert (fallen.gang, fallen.queue_name, fallen.cards) == (f"{WORK}/ring", "train", {CARD: 8})
+    assert fallen.pods == [f"{WORK}/{victim['metadata']['name']}"]
+    assert ObservedEviction.objects.get().evidence == "nominated"
+    instead = row.instead
+    assert (instead["found"], instead["gangs"]) == ("reclaims", 1)
+    assert instead["session"] >= own.number
+    assert instead["reclaims"][0]["reclaimer"] == row.reclaimer
+    # The own way takes the gang whole, so it frees both of its pods.
+    assert instead["cards"] == {CARD: 16}
+    assert instead["work_lost_card_seconds"] > 0
+    entry = AuditEntry.objects.get(action="reclaim.observe")
+    assert entry.pk == row.audit_entry_id
+    assert (entry.actor, entry.after["made_by"], entry.after["evidence"]) == ("observer", "volcano", ["nominated"])
+
+
+def test_nobody_is_named_where_the_cluster_does_not_say_and_a_restart_changes_nothing(watched):
+    watched.stage.session()  # saw the pods running, and wants nobody's
+    victim = watched.pod("ring")
+    watched.evict(victim, leave=False)
+    row = watched.reclaim()
+    assert (row.reclaimer, row.queue_name, row.state) == ("", "", "seen")
+    assert (row.instead["found"], row.instead["gangs"]) == ("stands", 0)
+    watched.restart()
+    for _ in range(3):
+        watched.stage.session()
+    assert Reclaim.objects.filter(source="observed").count() == 1
+    assert ObservedEviction.objects.count() == 1
+    assert AuditEntry.objects.filter(action__startswith="reclaim.").count() == 1
+
+
+def test_two_nominated_gangs_are_a_doubt_and_an_event_settles_it(watched, monkeypatch):
+    stage = watched.stage
+    monkeypatch.setattr(observed, "NAMED_EVERY_SECONDS", 0.0)
+    for name in ("web", "api"):
+        stage.serve(name, replicas=1, cards=8)
+        stage.sessions_until(lambda name=name: stage.pods(name))
+    victim = watched.pod("ring")
+    for name in ("web", "api"):
+        watched.status(watched.pod(name), {"nominatedNodeName": victim["spec"]["nodeName"]})
+    watched.evict(victim, leave=False)
+    row = watched.reclaim()
+    assert row.reclaimer == ""
+    watched.event(victim, watched.pod("api"))
+    named = watched.reclaim(lambda row: row.reclaimer)
+    assert (named.pk, named.queue_name) == (row.pk, "serve")
+    assert "api" in named.reclaimer
+    assert ObservedEviction.objects.get().evidence == "event"
+    assert list(
+        AuditEntry.objects.filter(action__startswith="reclaim.").order_by("seq").values_list("action", flat=True)
+    ) == [
+        "reclaim.observe",
+        "reclaim.name",
+    ]
+
+
+def test_pods_of_one_reclaim_are_one_row_and_own_evictions_are_not_seen_twice(watched):
+    first, second = watched.stage.pods("ring")
+    watched.evict(first, leave=False)
+    row = watched.reclaim()
+    watched.evict(second, leave=False)
+    whole = watched.reclaim(lambda row: row.freed["cards"] == {CARD: 16})
+    assert whole.pk == row.pk
+    assert len(ReclaimVictim.objects.get(reclaim=row).pods) == 2
+    assert ObservedEviction.objects.filter(reclaim=row).count() == 2
+
+
+def pod(conditions, **metadata):
+    return {
+        "metadata": {"namespace": "a", "name": "p", "uid": "1", **metadata},
+        "spec": {"nodeName": "n0"},
+        "status": {"conditions": conditions},
+    }
+
+
+def condition(type_, status, reason, message=""):
+    return {"type": type_, "status": status, "reason": reason, "message": message}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "found"),
+    [
+        ([condition("Ready", "False", "Evict", "Pod is evicted, because of gangreclaim")], ("volcano", "gangreclaim")),
+        (
+            [condition("DisruptionTarget", "True", "PreemptionByScheduler", "default-scheduler: preempting to …")],
+            ("scheduler", "preempt"),
+        ),
+        ([condition("DisruptionTarget", "True", "PreemptionByScheduler")], ("unknown", "preempt")),
+        (
+            [condition("DisruptionTarget", "True", "EvictionByEvictionAPI", "Eviction API: evicting")],
+            ("unknown", "evict"),
+        ),
+        ([condition("DisruptionTarget", "True", "DeletionByTaintManager")], None),
+        ([condition("DisruptionTarget", "False", "PreemptionByScheduler")], None),
+        ([condition("Ready", "False", "ContainersNotReady")], None),
+        ([], None),
+    ],
+)
+def test_what_a_pods_conditions_say(conditions, found):
+    seen = sightings.recognised(pod(conditions))
+    assert (None if seen is None else (str(seen.made_by), seen.action)) == found
+
+
+@pytest.mark.parametrize(
+    ("event", "named"),
+    [
+        ({"reason": "Preempted", "related": {"kind": "Pod", "namespace": "b", "name": "q", "uid": "7"}}, ("b/q", "7")),
+        ({"reason": "Preempted", "message": "Preempted by pod 0d3c-11aa on node n0"}, ("", "0d3c-11aa")),
+        ({"reason": "Preempted", "message": "Preempted by b/q on node n0"}, ("b/q", "")),
+        ({"reason": "Preempted", "message": "Preempted by a pod on node n0"}, ("", "")),
+        ({"reason": "Evict", "message": "Pod is evicted, because of reclaim"}, ("", "")),
+    ],
+)
+def test_an_event_names_a_pod_or_nobody(event, named):
+    assert sightings.named_in_event(event) == named
