@@ -24,7 +24,8 @@ DEFAULT_ACTIONS = ("enqueue", "allocate", "backfill")
 CONFIG_KEY = "volcano-scheduler.conf"
 _TOP_LEVEL = ("actions", "tiers", "profiles", "configurations", "compatibility")
 _TOP_LEVEL_NOT_BUILT = ("metrics",)
-# Volcano spells some switches `enableX` and some `enabledX`; both are understood for each.
+# Volcano spells some switches `enableX` and some `enabledX`; both are understood for each, but where its decisions are
+# asked for: there the other spelling has no effect.
 _SWITCH = re.compile(r"enabled?(?=[A-Z])")
 _SWITCH_BY_STEM = {_SWITCH.sub("", name): switch for name, (switch, _) in SWITCHES.items()}
 
@@ -192,6 +193,9 @@ class _Parser:
                 self._complain(
                     "unknown_switch", f"unknown switch {key!r} of plugin {name!r}", field, hint=did_you_mean(key, known)
                 )
+            elif self.lenient and key not in SWITCHES:
+                spelt = next(one for one in SWITCHES if _SWITCH.sub("", one) == stem)
+                self._complain("unknown_switch", f"switch {key!r} of plugin {name!r} is spelt {spelt!r}", field)
             elif isinstance(field.value, bool):
                 switches[_SWITCH_BY_STEM[stem]] = field.value
             else:

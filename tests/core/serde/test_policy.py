@@ -133,6 +133,14 @@ class TestNames:
         policy = parse_policy(SMALL.replace("- name: gang", f"- {{name: gang, {spelling}: false}}"))
         assert plugin(policy, "gang").switches == {"job_order": False}
 
+    @pytest.mark.parametrize(
+        ("spelling", "switches", "warned"), [("enableJobOrder", {"job_order": False}, 0), ("enabledJobOrder", {}, 1)]
+    )
+    def test_volcano_understands_one_spelling(self, spelling, switches, warned):
+        text = "compatibility: volcano\n" + SMALL.replace("- name: gang", f"- {{name: gang, {spelling}: false}}")
+        policy = parse_policy(text)
+        assert (plugin(policy, "gang").switches, len(policy.warnings)) == (switches, warned)
+
     def test_a_policy_without_tiers_or_actions(self):
         assert error_of("actions: allocate\n").code == "malformed_policy"
         assert error_of("").code == "empty_policy"
