@@ -1,0 +1,79 @@
+"""The thread that holds a cluster: nothing drifts by itself, a change by hand shows, an API server that is away too."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from django.db import connections
+
+from tests.cluster.objects import CARD
+from tests.cluster.servers import SimulatedServer, eventually
+from tests.web.pipeline.stage import Stage
+from tidesched_web.clusters.kubernetes.client import MERGE_PATCH
+from tidesched_web.clusters.kubernetes.paths import QUEUE
+from tidesched_web.quota.models import Drift, DriftLook
+from tidesched_web.quota.services import push
+from tidesched_web.scheduling.models import Alert, ClusterReach, Session
+from tidesched_web.scheduling.pipeline import lease, reach
+from tidesched_web.scheduling.pipeline.shard import ClusterShard
+
+
+class Holder:
+    """A session thread and the heartbeat of its lease, as a worker has them."""
+
+    def __init__(self, stage: Stage) -> None:
+        held = lease.take(stage.cluster.pk, "test")
+        assert held is not None
+        self.shard, self._ends = ClusterShard(held), threading.Event()
+        self._heart = threading.Thread(target=self._beat, daemon=True)
+        self.shard.start()
+        self._heart.start()
+
+    def _beat(self) -> None:
+        while not self._ends.wait(1.0):
+            lease.renew(self.shard.lease)
+        connections.close_all()
+
+    def stop(self) -> None:
+        self.shard.stop()
+        self.shard.join(30)
+        self._ends.set()
+        self._heart.join(10)
+
+
+@pytest.fixture
+def holder(server: SimulatedServer, transactional_db: None):
+    stage = Stage(server)
+    for name in ("serve", "train"):  # made by hand; from here on they are TideSched's
+        assert stage.client.send("DELETE", QUEUE.path(name=name)).done
+    push.push_cluster(cluster=stage.cluster, everything=True)
+    made = Holder(stage)
+    yield stage, made
+    made.stop()
+
+
+def test_drift_and_an_api_server_that_is_away(holder, server, monkeypatch) -> None:
+    stage, _made = holder
+    stage.train("ring", pods=2, cards=4)
+    eventually(lambda: stage.running("ring") == 2, 60)
+    first = eventually(lambda: DriftLook.objects.filter(objects_compared__gte=2).first(), 30)
+    eventually(lambda: DriftLook.objects.get().looked_at > first.looked_at, 30)
+    assert list(Drift.objects.values_list("name", "fields")) == []
+    assert eventually(lambda: ClusterReach.objects.filter(state="connected").exists(), 30)
+
+    patch = {"metadata": {"annotations": {"volcano.sh/card.quota": f'{{"{CARD}": 3}}'}}}
+    query = {"fieldManager": "kubectl-edit"}
+    assert stage.client.send("PATCH", QUEUE.path(name="train"), patch, query=query, content_type=MERGE_PATCH).done
+    row = eventually(Drift.objects.first, 30)
+    assert (row.name, row.fields[0]["changed_by"], row.fields[0]["live"]) == ("train", "kubectl-edit", "3")
+
+    monkeypatch.setattr(reach, "PATIENCE_SECONDS", 1.0)
+    server.kill()
+    eventually(lambda: ClusterReach.objects.filter(state="unreachable").exists(), 60)
+    assert Alert.objects.filter(code="cluster_unreachable", resolved_at__isnull=True).count() == 1
+    before = Session.objects.order_by("-id").values_list("id", flat=True).first()
+    server.start()
+    eventually(lambda: ClusterReach.objects.filter(state="connected").exists(), 60)
+    assert not Alert.objects.filter(code="cluster_unreachable", resolved_at__isnull=True).exists()
+    eventually(lambda: Session.objects.filter(id__gt=before, state="done").exists(), 60)
