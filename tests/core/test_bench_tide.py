@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from bench import tide
 
 DAY = 24 * 3600.0
@@ -32,3 +34,10 @@ def test_training_asks_for_more_than_there_is():
         job.template.card_milli / 1000 * job.replicas * job.duration for _, job in tide.jobs(DAY, random.Random(1))
     )
     assert work > tide.CARDS * DAY
+
+
+@pytest.mark.parametrize("policy", tide.POLICIES.values(), ids=tide.POLICIES)
+def test_a_short_day_is_lived_under_both_policies(policy):
+    report = tide.live(policy, hours=0.05)
+    assert (report.sessions, report.quota_violations) == (9, 0)
+    assert report.binds > 0
