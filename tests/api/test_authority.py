@@ -325,9 +325,8 @@ def address(world, name):
     if resource == "drift":
         return f"/api/v1/drift/{drift(world).pk}/" + ("" if act == "detail" else f"{act}/")
     if resource == "alerts":
-        alert = Alert.objects.create(
-            cluster=east, key="drill", severity="warning", code="node_lost", message="drill", raised_at=timezone.now()
-        )
+        said = {"severity": "warning", "code": "node_lost", "message": "drill", "raised_at": timezone.now()}
+        alert = Alert.objects.get_or_create(cluster=east, key="drill", defaults=said)[0]
         return f"/api/v1/alerts/{alert.pk}/" + ("" if act == "detail" else f"{act}/")
     if resource == "tokens":
         world.token("owner", "quota:read")
