@@ -99,9 +99,11 @@ if __name__ == "__main__":
     import django
 
     django.setup()
-    from tests.web.console import world, world_governance
+    from tests.web.console import world, world_connections, world_governance
 
     if sys.argv[1] == "full":
-        world_governance.answered(world.full())
+        made = world.full()
+        world_governance.answered(made)
+        world_connections.tested(made)
     else:
         world.bare()

@@ -30,12 +30,16 @@ PAGES = {
     "card-type-new": f"{CLUSTER}/new/card-type/",
     "priority-classes": f"{CLUSTER}/priority-classes/",
     "priority-class-replace": f"{CLUSTER}/priority-classes/pc-low/replace/",
+    "cluster-new": "/new/cluster/?way=token",
+    "cluster-offer": "/new/cluster/3/",
+    "cluster-settings": f"{CLUSTER}/settings/",
+    "connection": f"{CLUSTER}/connection/",
     "policy": f"{CLUSTER}/policy/",
     "policy-revision": f"{CLUSTER}/policy/1/",
 }
 EMPTY = ("tenants", "projects", "business-lines", "grants", "card-types", "policy")
 # Sent as they are: what is wrong is told at the fields.
-WRONG = ("tenant-new", "queue-new", "grant-new", "user-new")
+WRONG = ("tenant-new", "queue-new", "grant-new", "user-new", "cluster-new")
 
 
 @pytest.mark.parametrize(("theme", "width"), LOOKS)

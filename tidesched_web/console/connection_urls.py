@@ -13,5 +13,6 @@ urlpatterns = [
     path("clusters/<slug:slug>/connection/test/", connections.connection_test, name="connection_test"),
     path("clusters/<slug:slug>/connection/tests/<int:pk>/", connections.connection_tested, name="connection_tested"),
     path("clusters/<slug:slug>/connection/disconnect/", connections.disconnect, name="disconnect"),
+    path("clusters/<slug:slug>/connection/remove/", connections.cluster_remove, name="cluster_remove"),
     path("clusters/<slug:slug>/settings/", connections.cluster_settings, name="cluster_settings"),
 ]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.apps import apps
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
@@ -15,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
+from tidesched_web.changes.removal_services import hanging_on, remove_cluster
 from tidesched_web.clusters import connection_services, finding_words, services
 from tidesched_web.clusters.connection_selectors import newest_test, running_test, visible_tests
 from tidesched_web.clusters.kubernetes.credential_facts import authorities
@@ -26,6 +28,7 @@ from tidesched_web.console.forms.connection import (
     ConnectForm,
     ConnectionForm,
     OfferModeForm,
+    RemoveForm,
     SettingsForm,
     TakeForm,
 )
@@ -174,7 +177,7 @@ def cluster_offer(this: Page, pk: int) -> HttpResponse:
             messages.success(this.request, _("%(cluster)s is connected.") % {"cluster": values["name"]})
             made = visible_tests(this.access).get(pk=pk).cluster
             return redirect("console:connection", made.slug if made else "")
-    return _tested(this, test, form, trail, _("Connect a cluster"), _("Connect it"))
+    return _tested(this, test, form, trail, _("Test and connect"), _("Connect it"))
 
 
 @page(section="connection", topics="jobs")
@@ -302,6 +305,25 @@ def disconnect(this: Page) -> HttpResponse:
             return redirect("console:connection", this.cluster.slug)
     title = _("Disconnect %(cluster)s?") % {"cluster": this.cluster.name}
     return edit_page(this, "clusters/disconnect.html", form, title=title, submit=_("Disconnect"), trail=_trail(this))
+
+
+@page(section="clusters")
+def cluster_remove(this: Page) -> HttpResponse:
+    """Remove a disconnected cluster with all that is known of it, after its name was typed."""
+    need_administrator(this)
+    cluster = this.cluster
+    form = RemoveForm(this.request.POST or None)
+    if this.request.method == "POST" and form.is_valid():
+        values = {"name": form.cleaned_data["name"], "reason": form.cleaned_data["reason"]}
+        if form.saved(remove_cluster, cluster=cluster, actor=this.access.actor, **values):
+            messages.success(this.request, _("%(cluster)s is removed.") % {"cluster": cluster.name})
+            return redirect("console:clusters")
+    title = _("Remove %(cluster)s?") % {"cluster": cluster.name}
+    names = {model._meta.model_name: str(model._meta.verbose_name_plural) for model in apps.get_models()}
+    along = [(names[kind], count) for kind, count in hanging_on(cluster).items()]
+    return edit_page(
+        this, "clusters/remove.html", form, title=title, submit=_("Remove for good"), trail=_trail(this), along=along
+    )
 
 
 @page(section="connection")

@@ -194,7 +194,7 @@ _FINDING: dict[str, Look] = {
     "good": Look(_("In order"), "circle-check", "good"),
     "note": Look(_("Good to know"), "info-circle", "quiet"),
     "warning": Look(_("Warning"), "alert-triangle", "waiting"),
-    "failed": Look(_("Missing"), "circle-x", "failed"),
+    "failed": Look(_("Not in order"), "circle-x", "failed"),
     "running": Look(_("Under way"), "clock", "admitted"),
 }
 _PHASE: dict[str, Look] = {

@@ -22,6 +22,7 @@ from tests.web.console.test_authority_manage import (
 )
 from tests.web.console.test_pages import client_of
 from tidesched_web.accounts.models import Membership, Tenant, TenantRole, User
+from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters import connection_services
 from tidesched_web.clusters.connection_input import by_kubeconfig, by_token
 from tidesched_web.clusters.credentials import bearer_token, connection_of
@@ -55,6 +56,12 @@ ROWS = {
     "connection_test": Row("clusters/demo/connection/test/", ONLY_POST, done(OF_CLUSTER), {}),
     "connection_tested": Row("clusters/demo/connection/tests/{other}/", BY_ALL_SEEING),
     "disconnect": Row("clusters/demo/connection/disconnect/", OF_CLUSTER, done(OF_CLUSTER), REASON),
+    "cluster_remove": Row(
+        "clusters/demo/connection/remove/",
+        OF_CLUSTER,
+        OF_CLUSTER | {"admin": 400},  # it is connected
+        REASON | {"name": "demo"},
+    ),
     "cluster_settings": Row("clusters/demo/settings/", OF_CLUSTER, done(OF_CLUSTER), SETTINGS | REASON),
 }
 
@@ -204,6 +211,22 @@ def test_disconnected_and_connected_again(world) -> None:
     cluster.refresh_from_db()
     assert cluster.disconnected_at is None
     assert bearer_token(cluster) == SECRET
+
+
+def test_a_disconnected_cluster_is_removed_with_all_that_is_known_of_it(world) -> None:
+    client, pk = client_of(world.admin), world.cluster.pk
+    body = REASON | {"name": world.cluster.name}
+    assert "first" in client.post("/clusters/demo/connection/remove/", body).content.decode()
+    client.post("/clusters/demo/connection/disconnect/", REASON)
+    assert "/connection/remove/" in client.get("/clusters/demo/connection/").content.decode()
+    assert client.post("/clusters/demo/connection/remove/", REASON | {"name": "other"}).status_code == 400
+    removed = client.post("/clusters/demo/connection/remove/", body)
+    assert removed.status_code == 302, removed.content
+    assert not Cluster.objects.filter(pk=pk).exists()
+    entry = AuditEntry.objects.get(action="cluster.remove")
+    assert entry.after["went_along"]["queue"] > 5
+    assert client.get("/clusters/").status_code == 200
+    assert client.get("/audit/").status_code == 200
 
 
 def test_names_that_are_wrong_are_said_at_their_fields() -> None:

@@ -21,6 +21,7 @@ from tidesched_web.api.v1.serializers.connections import (
     ConnectionInput,
     ConnectionTestDocument,
     MadeClusterDocument,
+    RemoveInput,
     TestInput,
     TriedDocument,
 )
@@ -34,6 +35,7 @@ from tidesched_web.api.writes import (
     expected_version,
     is_dry_run,
 )
+from tidesched_web.changes.removal_services import remove_cluster
 from tidesched_web.clusters import connection_services, services
 from tidesched_web.clusters.connection_input import Offered, by_kubeconfig, by_own_pod, by_token
 from tidesched_web.clusters.connection_selectors import connection_test_by_id, newest_test, visible_tests
@@ -107,6 +109,15 @@ class ConnectionActions(ReadView):
             connection_services.refuse_mode(mode=patch["mode"], test=newest_test(cluster))
         services.set_settings(cluster=cluster, values=patch, actor=self.access.actor, reason=reason, version=version)
         return self.changed(cluster)
+
+    @extend_schema(request=RemoveInput, responses={204: None})
+    def destroy(self, request: Request, pk: int) -> Response:
+        """Remove a disconnected cluster with all that is known of it; the audit log alone stays."""
+        cluster = self.get_object()
+        require_platform_admin(self.access)
+        wanted = checked_body(RemoveInput, request)
+        remove_cluster(cluster=cluster, name=wanted["name"], reason=wanted["reason"], actor=self.access.actor)
+        return Response(status=204)
 
     @extend_schema(responses=ConnectionDocument)
     @action(detail=True, methods=["get"])

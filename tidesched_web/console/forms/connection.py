@@ -148,6 +148,15 @@ class ConnectForm(TakeForm):
         self.fields["slug"].help_text = _("Made from the name where it is empty; it cannot be changed later.")
 
 
+class RemoveForm(EditForm):
+    """Typing the name shows that it is this cluster that is meant."""
+
+    name = forms.CharField(
+        label=_("The cluster's name"), max_length=120, widget=forms.TextInput(attrs={"autocomplete": "off"})
+    )
+    reason = reason_field()
+
+
 class SettingsForm(EditForm):
     """A cluster's settings."""
 

@@ -60,6 +60,13 @@ class ClusterPatch(serializers.Serializer[Any]):
     reason = serializers.CharField(max_length=1000, trim_whitespace=True, help_text="Goes into the audit log.")
 
 
+class RemoveInput(serializers.Serializer[Any]):
+    """Its name, so that it is this cluster that is meant, and why."""
+
+    name = serializers.CharField(max_length=120)
+    reason = serializers.CharField(max_length=1000, trim_whitespace=True, help_text="Goes into the audit log.")
+
+
 class TestInput(serializers.Serializer[Any]):
     """What to test for."""
 
