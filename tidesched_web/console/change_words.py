@@ -111,6 +111,8 @@ def object_name(key: str) -> tuple[str, str]:
         return "", key
     if kind not in KINDS:
         return "", key
+    if kind == "rules":
+        return str(KIND_NAMES[kind]), _("of the cluster")
     return str(KIND_NAMES[kind]), " › ".join(part for part in parts if part != "-")
 
 

@@ -22,6 +22,7 @@ from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.rights import need_administrator
 from tidesched_web.console.text_differences import text_lines
+from tidesched_web.engine.demo import FOUNDING_POLICY
 from tidesched_web.engine.policy_check import policy_findings
 
 
@@ -40,7 +41,7 @@ def policy(this: Page) -> HttpResponse:
     cluster, revisions = this.cluster, _revisions(this)
     ruling = _ruling(revisions)
     newest = revisions[0].number if revisions else 0
-    start = {"text": ruling.text if ruling else "", "version": newest}
+    start = {"text": ruling.text if ruling else FOUNDING_POLICY, "version": newest}
     form = PolicyForm(this.request.POST or None, initial=start)
     checked: dict[str, Any] = {}
     if this.request.method == "POST":
