@@ -13,8 +13,13 @@ from pathlib import Path
 import django
 import pytest
 from cryptography.fernet import Fernet
+from hypothesis import HealthCheck, settings
 
 from tidesched_web.embedded.disposable import DisposableServers
+
+# Wall time is no test: on a busy machine a single draw may take seconds.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 # Everybody may enter, since PostgreSQL may run as another user; nobody else may list it.
 _FOLDER = Path(tempfile.mkdtemp(prefix="tidesched-tests-"))
