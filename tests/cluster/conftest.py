@@ -15,7 +15,7 @@ from tidesched_web.clusters.kubernetes.client import KubernetesClient
 from tidesched_web.clusters.kubernetes.writes import ClusterWrites
 
 # Without kubelets what was evicted is seen leaving, and queues are closed by who wants them closed.
-_CONTROLLERS = frozenset({"jobs", "replicas", "budgets"})
+_CONTROLLERS = frozenset({"jobs", "replicas", "budgets", "garbage"})
 
 
 @pytest.fixture(scope="session", params=["simulated", pytest.param("kubernetes", marks=pytest.mark.kubernetes)])

@@ -65,6 +65,8 @@ class Picture:
         self._objects[kind.name].pop(key_of(obj), None)
         self._disown(kind, obj)
         self._tell(kind, obj)
+        for owned, key in self._owned.pop(obj["metadata"]["uid"], {}):
+            self._enqueue(owned, key, 0.0)
 
     def _disown(self, kind: Kind, obj: Json) -> None:
         for owner in obj["metadata"].get("ownerReferences") or ():

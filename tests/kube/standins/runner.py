@@ -9,6 +9,7 @@ from typing import Protocol
 
 from tests.cluster.servers import ApiServer
 from tests.kube.standins.budgets import Budgets
+from tests.kube.standins.garbage import garbage
 from tests.kube.standins.jobs import Jobs
 from tests.kube.standins.kubelet import Kubelet
 from tests.kube.standins.picture import Key, Picture, follow
@@ -29,7 +30,7 @@ from tidesched_web.clusters.kubernetes.reflector import Reflector
 
 log = logging.getLogger(__name__)
 
-EVERYBODY = frozenset({"kubelet", "jobs", "queues", "budgets", "replicas"})
+EVERYBODY = frozenset({"kubelet", "jobs", "queues", "budgets", "replicas", "garbage"})
 _WORKERS = 4
 
 
@@ -64,8 +65,11 @@ class StandIns:
             "queues": [queues, Commands(client, picture, queues)],
             "budgets": [Budgets(client, picture)],
             "replicas": [Deployments(client, picture), ReplicaSets(client, picture)],
+            "garbage": list(garbage(client, picture)),
         }
-        self._of_kind = {one.kind: one for name in who for one in by_name[name]}
+        self._of_kind: dict[str, list[_StandIn]] = {}
+        for one in (one for name in sorted(who) for one in by_name[name]):
+            self._of_kind.setdefault(one.kind, []).append(one)
 
     def __enter__(self) -> StandIns:
         kinds = [POD, POD_GROUP]
@@ -93,14 +97,14 @@ class StandIns:
             if found is None:
                 continue
             kind, key = found
-            stand_in, obj = self._of_kind.get(kind), self._picture.get(kind, key)
-            if stand_in is None or obj is None:
+            stand_ins, obj = self._of_kind.get(kind), self._picture.get(kind, key)
+            if not stand_ins or obj is None:
                 continue
             if not self._begin(kind, key):
                 self._picture.again(kind, key, 0.05)
                 continue
             try:
-                later = stand_in.look(obj)
+                later = min(filter(None, [one.look(obj) for one in stand_ins]), default=None)
             except Exception:
                 log.exception("the stand-in for %s failed at %s", kind, key)
                 later = 1.0
