@@ -89,12 +89,11 @@ def _environment(service: str, described: dict[str, Any], given: dict[str, str],
 
 
 def _spawn(service: str, described: dict[str, Any], given: dict[str, str], folder: Path) -> subprocess.Popen[bytes]:
-    image = yaml.safe_load(_IMAGE_COMMAND.findall((ROOT / "Dockerfile").read_text())[0])
+    image: list[str] = yaml.safe_load(_IMAGE_COMMAND.findall((ROOT / "Dockerfile").read_text())[0])
     log = (folder / f"{service}.log").open("ab")
     environment = _environment(service, described, given, folder)
-    return subprocess.Popen(
-        described.get("command", image), cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT
-    )
+    command: list[str] = described.get("command") or image
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT)
 
 
 def _checked(
