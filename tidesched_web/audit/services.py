@@ -57,7 +57,7 @@ def append(
     return append_all([fact], chain=chain, actor=actor, cluster_id=cluster_id, reason=reason)[0]
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def append_all(
     facts: Iterable[Fact], *, chain: str, actor: str, cluster_id: int | None = None, reason: str = ""
 ) -> list[AuditEntry]:

@@ -216,10 +216,24 @@ def drained(edits: Mapping[str, Any], live_gangs: Mapping[str, int]) -> Iterator
 # -- the sum rules -----------------------------------------------------------------------------------------------------
 
 
-def tree_of(documents: Mapping[str, Document], hardware: Mapping[str, int], ratios: Mapping[str, float]) -> Tree:
-    """The documents as the rules of the quota tree look at them; O(documents × cards)."""
+def tree_of(
+    documents: Mapping[str, Document],
+    hardware: Mapping[str, int],
+    ratios: Mapping[str, float],
+    *,
+    known: tuple[Mapping[str, Document], Tree] | None = None,
+) -> Tree:
+    """The documents as the rules of the quota tree look at them; O(documents × cards).
+
+    ``known``: other documents with their tree; what is the same object in both is not looked at again.
+    """
     holders: dict[str, Holder] = {}
+    others, other = known or ({}, None)
     for key, document in documents.items():
+        if other is not None and others.get(key) is document:
+            if same := other.holders.get(_holder(key)):
+                holders[same.key] = same
+            continue
         kind = kind_of(key)
         if kind == "queue":
             service_type = document["service_type"]
@@ -287,7 +301,8 @@ def breaches(
 
     Where the base holds, the moments that the tide plans make in the year after ``now`` are looked at too.
     """
-    old, new = tree_of(before, hardware, ratios_of(before)), tree_of(after, hardware, ratios_of(after))
+    old = tree_of(before, hardware, ratios_of(before))
+    new = tree_of(after, hardware, ratios_of(after), known=(before, old))
     faults: list[Fault] = []
     for breach in worsened(old, new):
         faults += _at_figures(breach, old, new, in_use)

@@ -33,11 +33,13 @@ def lock_tree(cluster_id: int) -> int:
     """Lock the quota tree of a cluster and return its version; made on first use."""
     require_transaction()
     with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO quota_quotatree (cluster_id, version) VALUES (%s, 1) ON CONFLICT DO NOTHING", [cluster_id]
-        )
-        cursor.execute("SELECT version FROM quota_quotatree WHERE cluster_id = %s FOR UPDATE", [cluster_id])
-        row = cursor.fetchone()
+        lock = "SELECT version FROM quota_quotatree WHERE cluster_id = %s FOR UPDATE"
+        row = cursor.execute(lock, [cluster_id]).fetchone()
+        if row is None:
+            cursor.execute(
+                "INSERT INTO quota_quotatree (cluster_id, version) VALUES (%s, 1) ON CONFLICT DO NOTHING", [cluster_id]
+            )
+            row = cursor.execute(lock, [cluster_id]).fetchone()
     assert row is not None
     return int(row[0])
 

@@ -1,8 +1,7 @@
-"""Quota intent that a caller may see, and the tree that the sum rules look at."""
+"""Quota intent that a caller may see."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,13 +9,12 @@ from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import Case, Exists, F, OuterRef, QuerySet, Subquery, Sum, When
 from django.db.models.functions import Coalesce, JSONObject
 
-from tidesched_web.accounts.models import Project, Tenant
 from tidesched_web.clusters.models import CardType, Cluster, Node
 from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.common.models import ServiceType
 from tidesched_web.common.permissions import Access
 from tidesched_web.quota.models import CardQuota, ComputeQuota, NamespaceGrant, PriorityClass, Queue
-from tidesched_web.quota.tree_rules import CPU, MEMORY, ROOT, Holder, Tree
+from tidesched_web.quota.tree_rules import CPU, MEMORY
 
 
 def visible_queues(access: Access) -> QuerySet[Queue]:
@@ -112,60 +110,6 @@ def with_promised(card_types: QuerySet[CardType]) -> QuerySet[CardType]:
 
     return card_types.annotate(
         inference_quota=promised(ServiceType.INFERENCE), training_quota=promised(ServiceType.TRAINING)
-    )
-
-
-def _cards(rows: QuerySet[CardQuota], owner: str) -> dict[int, dict[str, dict[str, int]]]:
-    found: dict[int, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
-    for holder, service_type, card, count in rows.exclude(**{owner: None}).values_list(
-        owner, "service_type", "card_type__name", "cards"
-    ):
-        found[holder][service_type][card] = count
-    return found
-
-
-def _figures(cpu_milli: int | None, memory_mib: int | None) -> dict[str, int]:
-    return {key: figure for key, figure in ((CPU, cpu_milli), (MEMORY, memory_mib)) if figure is not None}
-
-
-def _compute(rows: QuerySet[ComputeQuota], owner: str) -> dict[int, dict[str, dict[str, int]]]:
-    found: dict[int, dict[str, dict[str, int]]] = defaultdict(dict)
-    for holder, service_type, cpu, memory in rows.exclude(**{owner: None}).values_list(
-        owner, "service_type", "cpu_milli", "memory_mib"
-    ):
-        found[holder][service_type] = _figures(cpu, memory)
-    return found
-
-
-def quota_tree(cluster: Cluster) -> Tree:
-    """The cluster's tree as it stands; read it under the lock of its `QuotaTree` row when it decides on a write."""
-    card_rows = CardQuota.objects.filter(cluster=cluster)
-    compute_rows = ComputeQuota.objects.filter(cluster=cluster)
-    tenant_cards, tenant_compute = _cards(card_rows, "tenant_id"), _compute(compute_rows, "tenant_id")
-    project_cards, project_compute = _cards(card_rows, "project_id"), _compute(compute_rows, "project_id")
-    queue_cards = _cards(card_rows, "queue_id")
-    holders: dict[str, Holder] = {}
-    for pk, slug in Tenant.objects.values_list("pk", "slug"):
-        key = f"tenant:{pk}"
-        holders[key] = Holder(key, slug, ROOT, tenant_cards.get(pk, {}), tenant_compute.get(pk, {}))
-    for pk, slug, tenant in Project.objects.values_list("pk", "slug", "tenant_id"):
-        key = f"project:{pk}"
-        holders[key] = Holder(key, slug, f"tenant:{tenant}", project_cards.get(pk, {}), project_compute.get(pk, {}))
-    queues = Queue.objects.filter(cluster=cluster).values_list(
-        "pk", "name", "service_type", "tenant_id", "project_id", "cpu_milli", "memory_mib"
-    )
-    for pk, name, service_type, owner, project, cpu, memory in queues:
-        key = f"queue:{pk}"
-        parent = f"project:{project}" if project else f"tenant:{owner}" if owner else ROOT
-        own = {service_type: queue_cards.get(pk, {}).get(service_type, {})}
-        holders[key] = Holder(key, name, parent, own, {service_type: _figures(cpu, memory)})
-    return Tree(
-        holders=holders,
-        hardware=hardware_of(cluster),
-        ratios={
-            ServiceType.INFERENCE.value: float(cluster.overcommit_inference),
-            ServiceType.TRAINING.value: float(cluster.overcommit_training),
-        },
     )
 
 

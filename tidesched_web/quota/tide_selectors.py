@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import BooleanField, Q, QuerySet
@@ -16,7 +17,8 @@ from tidesched_web.common.models import ServiceType
 from tidesched_web.common.permissions import Access
 from tidesched_web.quota import tide, tide_rules
 from tidesched_web.quota.models import Queue, SyncState, TidePlan
-from tidesched_web.quota.selectors import card_quota_of, quota_tree, with_card_quota
+from tidesched_web.quota.selectors import card_quota_of, with_card_quota
+from tidesched_web.quota.tree_selectors import quota_trees
 
 _NAMES_OWN_QUEUE = """
 EXISTS (SELECT 1 FROM jsonb_array_elements(quota_tideplan.layers) AS layer,
@@ -72,16 +74,14 @@ def plan_documents(cluster: Cluster) -> dict[str, dict[str, Any]]:
     return {plan.name: document_of(plan) for plan in TidePlan.objects.filter(cluster=cluster)}
 
 
-def _floors(cluster: Cluster, names: Collection[str]) -> dict[str, dict[str, int]]:
-    """What inference queues use now, in whole cards."""
-    rows = Queue.objects.filter(cluster=cluster, name__in=names, service_type=ServiceType.INFERENCE).exclude(
-        usage__allocated=0
-    )
-    found: dict[str, dict[str, int]] = {}
-    for name, card, milli in rows.values_list("name", "usage__card", "usage__allocated"):
-        if milli:
-            found.setdefault(name, {})[card] = math.ceil(milli / 1000)
-    return found
+@dataclass(frozen=True)
+class _Asked:
+    """Queues of one cluster by name with their base, and the enabled plans that may turn it."""
+
+    cluster: Cluster
+    plans: list[tide.Plan]
+    base: tide.Quota
+    now: dt.datetime
 
 
 def effective_by_name(
@@ -91,24 +91,53 @@ def effective_by_name(
     *,
     now: dt.datetime | None = None,
 ) -> dict[str, dict[str, int]]:
-    """What holds now for the queues of ``base``: base, layers, the floor of inference, and the tree above them all.
+    """What holds now for the queues of ``base``: base, layers, the floor of inference, and the tree above them all."""
+    return _effective([_Asked(cluster, plans, base, now or cluster.clock())])[cluster.pk]
+
+
+def _effective(asked: list[_Asked]) -> dict[int, dict[str, dict[str, int]]]:
+    """What holds now by cluster and queue. At most three queries, however many clusters there are.
 
     What a floor keeps may hold back what the plans give to other queues, so all that they touch are looked at.
     """
-    names = tide.touched(plans)
-    moment = now or cluster.clock()
-    if not names.intersection(base):
-        return {queue: dict(cards) for queue, cards in base.items()}
-    floors = _floors(cluster, names)
-    quota = tide.effective_quota(base, plans, moment, floors)
-    if floors:
-        rows = with_card_quota(Queue.objects.filter(cluster=cluster, name__in=names))
-        touched = {queue.name: card_quota_of(queue) for queue in rows}
-        everybody = tide.effective_quota(touched, plans, moment, floors)
-        if everybody != tide.effective_quota(touched, plans, moment):
-            held = tide_rules.within_tree(quota_tree(cluster), everybody)
-            quota |= {queue: cards for queue, cards in held.items() if queue in quota}
-    return quota
+    found = {one.cluster.pk: {queue: dict(cards) for queue, cards in one.base.items()} for one in asked}
+    turned = {one.cluster.pk: (one, tide.touched(one.plans)) for one in asked}
+    turned = {pk: (one, names) for pk, (one, names) in turned.items() if names.intersection(one.base)}
+    if not turned:
+        return found
+    theirs = Q()
+    for pk, (_one, names) in turned.items():
+        theirs |= Q(cluster=pk, name__in=names)
+    queues = Queue.objects.filter(theirs)
+    floors = _floors(queues)
+    for pk, (one, _names) in turned.items():
+        found[pk] = tide.effective_quota(one.base, one.plans, one.now, floors.get(pk, {}))
+    floored = {pk: one for pk, (one, _names) in turned.items() if pk in floors}
+    if not floored:
+        return found
+    touched: dict[int, dict[str, dict[str, int]]] = {pk: {} for pk in floored}
+    for row in with_card_quota(queues.filter(cluster__in=floored)):
+        touched[row.cluster_id][row.name] = card_quota_of(row)
+    held_back = {}
+    for pk, one in floored.items():
+        everybody = tide.effective_quota(touched[pk], one.plans, one.now, floors[pk])
+        if everybody != tide.effective_quota(touched[pk], one.plans, one.now):
+            held_back[pk] = everybody
+    trees = quota_trees(floored[pk].cluster for pk in held_back) if held_back else {}
+    for pk, everybody in held_back.items():
+        held = tide_rules.within_tree(trees[pk], everybody)
+        found[pk] |= {queue: cards for queue, cards in held.items() if queue in found[pk]}
+    return found
+
+
+def _floors(queues: QuerySet[Queue]) -> dict[int, dict[str, dict[str, int]]]:
+    """What inference queues use now, in whole cards, by cluster and queue."""
+    rows = queues.filter(service_type=ServiceType.INFERENCE).exclude(usage__allocated=0)
+    found: dict[int, dict[str, dict[str, int]]] = {}
+    for cluster, name, card, milli in rows.values_list("cluster_id", "name", "usage__card", "usage__allocated"):
+        if milli:
+            found.setdefault(cluster, {}).setdefault(name, {})[card] = math.ceil(milli / 1000)
+    return found
 
 
 def effective_now(cluster: Cluster, queues: Iterable[Queue]) -> dict[int, dict[str, int]]:
@@ -121,20 +150,19 @@ def effective_now(cluster: Cluster, queues: Iterable[Queue]) -> dict[int, dict[s
 
 
 def effective_of(queues: Iterable[Queue]) -> dict[int, dict[str, int]]:
-    """`effective_now` for queues of several clusters, for lists."""
+    """`effective_now` for queues of several clusters, for lists. At most four queries."""
     by_cluster: dict[int, list[Queue]] = {}
     for queue in queues:
         by_cluster.setdefault(queue.cluster_id, []).append(queue)
     plans: dict[int, dict[str, Mapping[str, Any]]] = {}
     for plan in TidePlan.objects.filter(cluster_id__in=by_cluster, enabled=True):
         plans.setdefault(plan.cluster_id, {})[plan.name] = document_of(plan)
-    found: dict[int, dict[str, int]] = {}
-    for cluster_id, rows in by_cluster.items():
-        base = {queue.name: card_quota_of(queue) for queue in rows}
-        own = tide.enabled_plans(plans.get(cluster_id, {}))
-        quota = effective_by_name(rows[0].cluster, own, base) if own else base
-        found |= {queue.pk: dict(quota[queue.name]) for queue in rows}
-    return found
+    asked = []
+    for pk, rows in by_cluster.items():
+        cluster, base = rows[0].cluster, {queue.name: card_quota_of(queue) for queue in rows}
+        asked.append(_Asked(cluster, tide.enabled_plans(plans.get(pk, {})), base, cluster.clock()))
+    quota = _effective(asked)
+    return {queue.pk: dict(quota[pk][queue.name]) for pk, rows in by_cluster.items() for queue in rows}
 
 
 def beyond_base(base: Mapping[str, int], quota: Mapping[str, int]) -> dict[str, int]:

@@ -82,11 +82,10 @@ BreachKey = tuple[str, str, str]
 
 
 def claims(tree: Tree, service_type: str) -> dict[str, dict[str, dict[str, int]]]:
-    """What each child asks of its parent: parent key → resource → child key → figure. O(holders × resources)."""
+    """What each child asks of its parent: parent key → resource → child key → figure. O(all figures)."""
     children: dict[str, list[Holder]] = defaultdict(list)
     for key in sorted(tree.holders):
         children[tree.holders[key].parent].append(tree.holders[key])
-    resources = _resources(tree, service_type)
     asked: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
 
     def ask(holder: Holder) -> dict[str, int]:
@@ -95,11 +94,12 @@ def claims(tree: Tree, service_type: str) -> dict[str, dict[str, dict[str, int]]
             for resource, figure in ask(child).items():
                 asked[holder.key][resource][child.key] = figure
                 below[resource] += figure
-        own: dict[str, int] = {}
-        for resource in resources:
-            limit = holder.limit(service_type, resource)
-            figure = below[resource] if limit is None else limit
-            if figure:
+        cards, compute = holder.cards.get(service_type), holder.compute.get(service_type, {})
+        own = {name: figure for name, figure in (below if cards is None else cards).items() if figure}
+        for resource in _COMPUTE:
+            own.pop(resource, None)
+            limit = compute.get(resource)
+            if figure := below.get(resource, 0) if limit is None else limit:
                 own[resource] = figure
         return own
 
@@ -107,13 +107,6 @@ def claims(tree: Tree, service_type: str) -> dict[str, dict[str, dict[str, int]]
         for resource, figure in ask(top).items():
             asked[ROOT][resource][top.key] = figure
     return asked
-
-
-def _resources(tree: Tree, service_type: str) -> list[str]:
-    named = set(_COMPUTE)
-    for holder in tree.holders.values():
-        named.update(holder.cards.get(service_type, ()))
-    return sorted(named)
 
 
 def breaches(tree: Tree) -> dict[BreachKey, Breach]:
@@ -143,9 +136,12 @@ def ceiling(tree: Tree, parent: str, service_type: str, resource: str) -> int | 
 
 def worsened(before: Tree, after: Tree) -> list[Breach]:
     """Breaches that the edit from ``before`` to ``after`` creates or enlarges; empty = the edit is allowed."""
+    found = breaches(after)
+    if not found:
+        return []
     known = breaches(before)
     worse = []
-    for key, breach in breaches(after).items():
+    for key, breach in found.items():
         earlier = known.get(key)
         if earlier is None or breach.excess > earlier.excess:
             worse.append(breach)

@@ -55,10 +55,11 @@ class QueueFilters(django_filters.FilterSet):
     state = django_filters.ChoiceFilter(choices=QueueState.choices)
 
 
-# What a document of a queue says, and what tells the time of its cluster.
+# What a document of a queue says, and what the clock and the tree of its cluster need to know of it.
 _SHOWN = (
     "name", "service_type", "weight", "priority", "reclaimable", "cpu_milli", "memory_mib", "state", "version",
     "cluster__name", "cluster__slug", "cluster__clock_rate", "cluster__clock_anchor", "cluster__clock_wall_anchor",
+    "cluster__overcommit_inference", "cluster__overcommit_training",
     *(f"{owner}__{field}" for owner in ("tenant", "project", "business_line") for field in ("name", "slug")),
 )  # fmt: skip
 

@@ -13,11 +13,11 @@ from tidesched_web.common.errors import DomainError
 from tidesched_web.common.locking import lock_row
 from tidesched_web.quota import tide_document, tide_rules
 from tidesched_web.quota.models import Queue, QuotaTree, TidePlan
-from tidesched_web.quota.selectors import quota_tree
 from tidesched_web.quota.services.recording import record
 from tidesched_web.quota.tide_rules import MomentBreach
 from tidesched_web.quota.tide_selectors import document_of, plan_documents
 from tidesched_web.quota.tree_rules import Tree
+from tidesched_web.quota.tree_selectors import quota_tree
 
 
 @transaction.atomic

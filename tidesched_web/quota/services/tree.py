@@ -14,10 +14,10 @@ from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.locking import lock_row
 from tidesched_web.quota.models import Queue, QuotaTree
-from tidesched_web.quota.selectors import quota_tree
 from tidesched_web.quota.services.tide_plans import check_moments
 from tidesched_web.quota.tide_selectors import plan_documents
 from tidesched_web.quota.tree_rules import CPU, MEMORY, ROOT, Breach, Tree, worsened
+from tidesched_web.quota.tree_selectors import quota_tree
 
 _FIELD_OF = {CPU: "cpu_milli", MEMORY: "memory_bytes"}
 
