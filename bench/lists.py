@@ -30,7 +30,7 @@ def _world() -> tuple[Any, int]:
     from tidesched_web.accounts.models import PlatformRole, Project, Tenant, User
     from tidesched_web.clusters.models import CardType, Cluster
     from tidesched_web.quota.models import CardQuota, Queue, QuotaTree
-    from tidesched_web.scheduling.models import QueueUsage
+    from tidesched_web.scheduling.models import QueueUsage, TidePoint
     from tidesched_web.workloads.models import Gang, GangPod
 
     now = timezone.now()
@@ -51,6 +51,7 @@ def _world() -> tuple[Any, int]:
         QueueUsage(queue=queue, card=card.name, at=now, quota=64000, allocated=8000, inqueue=0, elastic=0)
         for queue in queues
     )
+    TidePoint.objects.bulk_create(_two_days(cluster, card.name, now))
     gangs = Gang.objects.bulk_create(_gangs(cluster, queues, now), batch_size=2000)
     GangPod.objects.bulk_create(
         (
@@ -66,6 +67,16 @@ def _world() -> tuple[Any, int]:
     client = Client()
     client.force_login(User.objects.create(username="bench-lists", platform_role=PlatformRole.ADMIN))
     return client, gangs[GANGS // 2].pk
+
+
+def _two_days(cluster: Any, card: str, now: dt.datetime) -> Iterator[Any]:
+    """Where the cards were, a point every five minutes."""
+    from tidesched_web.scheduling.models import TidePoint
+
+    for n in range(2 * 24 * 12):
+        at, busy = now - dt.timedelta(minutes=5 * n), n % 288 * 1000
+        figures = {"total": 600_000, "inference": busy, "training": 300_000, "idle": 300_000 - busy, "waiting": busy}
+        yield TidePoint(cluster=cluster, at=at, wall_at=at, card=card, borrowed=busy // 2, foreign=0, **figures)
 
 
 def _gangs(cluster: Any, queues: list[Any], now: dt.datetime) -> Iterator[Any]:
