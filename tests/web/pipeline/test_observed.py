@@ -203,6 +203,10 @@ def condition(type_, status, reason, message=""):
         ),
         ([condition("DisruptionTarget", "True", "PreemptionByScheduler")], ("unknown", "preempt")),
         (
+            [condition("DisruptionTarget", "True", "PreemptionByScheduler", "Pod is evicted, because of reclaim")],
+            ("volcano", "reclaim"),
+        ),
+        (
             [condition("DisruptionTarget", "True", "EvictionByEvictionAPI", "Eviction API: evicting")],
             ("unknown", "evict"),
         ),

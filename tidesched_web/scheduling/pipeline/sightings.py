@@ -24,6 +24,7 @@ NOMINATED_SECONDS = 15.0
 _MOST_KEPT = 20_000
 # Volcano: "Pod is evicted, because of reclaim"; other schedulers: "default-scheduler: preempting to accommodate …".
 _BECAUSE = re.compile(r"because of (?P<action>[A-Za-z]+)")
+_VOLCANO_SAYS = "Pod is evicted, because of "
 _SCHEDULER = re.compile(r"^(?P<name>[\w.-]+): preempting ")
 _ACTIONS: Final = frozenset({"reclaim", "preempt", "gangreclaim", "gangpreempt", "shuffle", "tdm"})
 
@@ -70,7 +71,7 @@ def recognised(obj: Json) -> Sighting | None:
 def _maker(volcano: bool, disrupted: str | None, said: str) -> ReclaimMaker:
     named = _SCHEDULER.match(said)
     scheduler = named["name"] if named else ""
-    if volcano or scheduler == "volcano":
+    if volcano or scheduler == "volcano" or said.startswith(_VOLCANO_SAYS):
         return ReclaimMaker.VOLCANO
     if scheduler == "tidesched" or "tidesched" in said.casefold():
         return ReclaimMaker.TIDESCHED
