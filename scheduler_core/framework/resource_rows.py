@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from scheduler_core.framework.demand import Demand, Shortfall
-from scheduler_core.framework.session import Session
+from scheduler_core.framework.session import NOT_TO_COME, Session
 from scheduler_core.model.queue import Queue
 from scheduler_core.model.reason import ReasonCode
 from scheduler_core.model.resources import MILLI, Amount
@@ -137,16 +137,22 @@ class ResourceRows:
         return total
 
     def _scalars_of(self, gang: int) -> list[int]:
-        session, total = self._session, [0] * len(self)
+        """What ``session.minimum`` says for cpu, memory and cards, for the other resources."""
+        session, group = self._session, self._session.group(gang)
         count = session.needed(gang)
         tasks = session.pending_tasks(gang)[:count]
-        declared = session.group(gang).min_scalars
-        if len(tasks) < count and declared:
-            for name, row in zip(session.axes.scalars, self._of_scalar, strict=True):
-                total[row] += declared.get(name, 0) * MILLI
-            return total
+        if len(tasks) >= count or (group.min_resources is None and not group.card_request):
+            return self._scalars_asked(tasks)
+        stands = () if session.compat else session.gangs.with_status(gang, *NOT_TO_COME)
+        total, held = [0] * len(self), self._scalars_asked(stands)
+        for name, row in zip(session.axes.scalars, self._of_scalar, strict=True):
+            total[row] = max(0, group.min_scalars.get(name, 0) * MILLI - held[row])
+        return total
+
+    def _scalars_asked(self, tasks: Iterable[int]) -> list[int]:
+        total = [0] * len(self)
         for task in tasks:
-            request = session.cluster.class_of(task).request
+            request = self._session.cluster.class_of(task).request
             for scalar, row in enumerate(self._of_scalar):
                 total[row] += int(request[FIRST_SCALAR + scalar]) * MILLI
         return total

@@ -72,9 +72,19 @@ def by_choice(world, amounts):
 
 
 def _scalars(world, gang):
-    waiting = in_task_order(members(world, gang, "pending"))[: missing(world, gang)]
+    """Other resources of what a gang still needs: its pods say it, or where too few are there its PodGroup."""
+    group, wanted = world["gangs"][gang], missing(world, gang)
+    waiting = in_task_order(members(world, gang, "pending"))[:wanted]
+    if len(waiting) >= wanted or (group.min_resources is None and not group.card_request):
+        return _of_pods(world, waiting)
+    held = _of_pods(world, members(world, gang, "pipelined", "allocated", "bound", "running", "succeeded", "gated"))
+    others = {name for node in world["nodes"].values() for name in node.scalars}
+    return {name: max(0, 1000 * group.min_scalars.get(name, 0) - held[name]) * (name in others) for name in held}
+
+
+def _of_pods(world, tasks):
     found = dict.fromkeys(names(world), 0)
-    for task in waiting:
+    for task in tasks:
         for name, count in task["pod"].scalars.items():
             if name in found:
                 found[name] += 1000 * count
