@@ -56,12 +56,16 @@ def service_codes(session: Session, by_owner: dict[str, str]) -> Codes:
     kept.make_room(len(version))
     stale = np.flatnonzero((kept.version[numbers] != version[numbers]) | (kept.queue[numbers] != gangs.queue))
     known = dict[tuple[str, str, int], int]()
-    for gang, number in zip(stale.tolist(), numbers[stale].tolist(), strict=True):
-        key = (gangs.groups[gang].service_type, gangs.owner_kind(gang), int(gangs.queue[gang]))
+    codes, groups = list[int](), gangs.groups
+    columns = (stale.tolist(), gangs.queue[stale].tolist(), gangs.member_kinds(stale))
+    for gang, queue, kind in zip(*columns, strict=True):
+        group = groups[gang]
+        key = (group.service_type, group.owner_kind or kind, queue)
         code = known.get(key)
         if code is None:
             code = known[key] = SERVICE_CODE[session.base_service_type(gang, by_owner)]
-        kept.codes[number] = code
+        codes.append(code)
+    kept.codes[numbers[stale]] = codes
     kept.version[numbers], kept.queue[numbers] = version[numbers], gangs.queue
     kept.asked, kept.answer = weakref.ref(gangs), kept.codes[numbers]
     return kept.answer

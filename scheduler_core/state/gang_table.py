@@ -100,6 +100,11 @@ class GangTable:
         """The kind of who owns the gang, or else its members; empty for none."""
         return self.groups[gang].owner_kind or self._kinds[self.numbers[gang]]
 
+    def member_kinds(self, gangs: Ints) -> list[str]:
+        """Of each gang the kind of who owns its members."""
+        found: list[str] = self._kinds[self.numbers[gangs]].tolist()
+        return found
+
     def members(self, gang: int) -> list[int]:
         """Slots of all its pods, by the number at the end of their names, then creation, then name."""
         found: list[int] = self.member[self.start[gang] : self.start[gang + 1]].tolist()

@@ -146,16 +146,19 @@ class PodRows:
         self._classes.relations.set_profiles(slots, (pod for _, pod in fresh))
         kept, keys, slot_of, noted = tasks.pods, tasks.keys, self.slot_of, self._notes
         statuses, classes, nodes, cards, numbers = [], [], list[int](), list[int](), []
+        # Members of a gang mostly come one after the other.
+        last, number, mates = "", -1, list[int]()
         for slot, (key, pod), note in zip(slots, fresh, notes, strict=True):
             kept[slot], keys[slot], slot_of[key], noted[slot] = pod, key, slot, note
             ours = pod.scheduler in self._schedulers
             status = _status(pod, ours)
             cls = intern(pod, note.like)
             node, card = (-1, -1) if not (pod.node and _HOLDS[status]) else self._place(slot, pod, cls)
-            number = -1
-            if ours and note.gang:
-                number = self._gangs.number_of(note.gang)
-                come.setdefault(number, []).append(slot)
+            gang = note.gang if ours else ""
+            if gang != last:
+                last, number = gang, self._gangs.number_of(gang) if gang else -1
+                mates = come.setdefault(number, []) if gang else []
+            mates.append(slot)
             statuses.append(status)
             classes.append(cls)
             nodes.append(node)

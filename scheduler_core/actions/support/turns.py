@@ -25,9 +25,9 @@ from scheduler_core.framework.forms import (
 )
 from scheduler_core.framework.gang_columns import waiting_tasks
 from scheduler_core.framework.kernels import tables
-from scheduler_core.framework.kernels.turns import Rules, Turns, push, push_all, queue_share, take_turns
+from scheduler_core.framework.kernels.turns import Rules, Turns, push, push_all, take_turns
 from scheduler_core.framework.session import Session
-from scheduler_core.state.queue_ledger import NO_LIMIT
+from scheduler_core.state.queue_ledger import NO_LIMIT, QueueLedger
 from scheduler_core.state.status import PIPELINED, Bools, Floats, Index, Ints
 
 # Functions that the loop does not know at all: with one of them registered, gangs go through Python one by one.
@@ -169,8 +169,7 @@ class CompiledTurns:
 
     def _renew_shares(self) -> None:
         if self._share_of is not None:
-            for queue in range(len(self._session.ledger)):
-                self._turns.share[queue] = queue_share(self._ledger, self._share_of, queue)
+            self._turns.share[:] = queue_shares(self._session.ledger, self._share_of)
 
     def _tell(self) -> None:
         """Let the session's other readers know which nodes have changed."""
@@ -232,6 +231,14 @@ def special_gangs(session: Session, forms: dict[str, list[Sequence[Form]]]) -> B
     for point in ("task_predicate", "task_node_order"):
         special |= session.columns.suspects(point)
     return special
+
+
+def queue_shares(ledger: QueueLedger, limits: Ints) -> Floats:
+    """float64 (Q,): of all queues what :func:`scheduler_core.framework.kernels.turns.queue_share` says of one."""
+    used = ledger.allocated + ledger.pipelined
+    parts = np.where(limits != 0, used / np.maximum(limits, 1), 1.0)
+    found: Floats = np.where((used > 0) & (limits < NO_LIMIT), parts, 0.0).max(axis=0, initial=0.0)
+    return found
 
 
 def _queue_ranks(session: Session, forms: list[Sequence[Form]]) -> tuple[Ints, Ints]:
