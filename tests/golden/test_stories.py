@@ -117,7 +117,7 @@ def test_story(case):
     objects = [*b.priority_classes()] if case.get("classes", True) else []
     for entry in case["cluster"]:
         objects += built(entry)
-    seconds, memory = case.get("now", 10_000), None
+    seconds, memory, seen = case.get("now", 10_000), None, None
     rounds = [case["expect"], *case.get("later", [])]
     calm = 0 if case.get("once") else CALM_ROUNDS
     for number in range(len(rounds) + calm):
@@ -132,7 +132,8 @@ def test_story(case):
             assert broken(taken, result, {**FOUNDING, **options}, b.now(moment)) == []
         if "policy" not in case or has_naive_version(policy):
             spoken = None if "policy" not in case else policy
-            theirs = decide(taken, now=b.now(moment), policy=spoken, options=options, memory=before)
+            theirs = decide(taken, now=b.now(moment), policy=spoken, options=options, memory=before, before=seen)
+            seen = theirs["seen"]
             assert theirs["binds"].keys() == {bind.pod for bind in result.binds}
             assert theirs["evictions"] == sorted((e.pod, e.reclaimer) for e in result.evictions)
         objects = carry_out(objects, result, moment)
