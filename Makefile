@@ -30,13 +30,13 @@ test: kube-begin check ## everything that must hold: the checks and all suites
 	$(BIN)/python manage.py prepare --build-only
 	$(BIN)/python -m pytest -m "not kubernetes" -n $(WORKERS) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 	@if [ "$$CI" = true ]; then $(BIN)/python -m tests.kube build; fi
-	$(BIN)/python -m pytest -m kubernetes tests/cluster tests/kube
+	$(BIN)/python -m pytest -m kubernetes -n $(WORKERS) --maxprocesses 2 --dist loadfile tests/cluster tests/kube
 
 test-cluster: export NUMBA_CACHE_DIR := $(CURDIR)/.cache/kernels
 test-cluster: ## the suites against a real kube-apiserver and etcd, which are built where there are none
 	@$(BOOTSTRAP) dev
 	$(BIN)/python -m tests.kube build
-	$(BIN)/python -m pytest -m kubernetes tests/cluster tests/kube
+	$(BIN)/python -m pytest -m kubernetes -n $(WORKERS) --maxprocesses 2 --dist loadfile tests/cluster tests/kube
 
 # Both are built while everything else runs, where they have to be there in the end.
 kube-begin:

@@ -46,7 +46,7 @@ DEFINITIONS = Path(__file__).with_name("crds")
 _CRD_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 # Admission that waits for what only kube-controller-manager does: service accounts, taints of nodes that are not ready.
 _WITHOUT_ADMISSION = "ServiceAccount,TaintNodesByCondition"
-_START_SECONDS = 180.0
+_START_SECONDS = 300.0
 _TRIES = 3
 
 

@@ -1,6 +1,6 @@
 """Many gangs through the whole pipeline: worker processes, PostgreSQL, a real API server.
 
-``TIDESCHED_KUBE_SCALE=full`` makes 500 nodes and 5,000 pods; without it a tenth runs. Figures go to stderr.
+``TIDESCHED_KUBE_SCALE=full`` makes 500 nodes and 5,000 pods; without it thirty nodes will do. Figures go to stderr.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tidesched_web.scheduling.models import Decision, DecisionState
 FULL = os.environ.get("TIDESCHED_KUBE_SCALE", "") == "full"
 pytestmark = [pytest.mark.slow, pytest.mark.crash, pytest.mark.timeout(3600 if FULL else 600)]
 
-NODES = 500 if FULL else 50
+NODES = 500 if FULL else 30
 CARDS = NODES * 8
 # All cards are in use; then a quarter of them is wanted by inference.
 TRAINING, INFERENCE = CARDS, CARDS // 4
