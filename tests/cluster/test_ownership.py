@@ -60,6 +60,13 @@ def test_a_field_that_was_adopted_as_it_was_may_be_changed_later() -> None:
     assert standing(queue(weight=5), made).contested, "not adopted: it is theirs"
 
 
+def test_the_same_in_other_words_is_no_contest() -> None:
+    made = edited({"metadata": {"name": "q"}, "spec": {}}, "kubectl-create", capability={"cpu": "8", "memory": "1Gi"})
+    stands = standing(queue(capability={"cpu": "8000m", "memory": "1024Mi"}), made)
+    assert (stands.same, stands.shared, stands.contested) == (False, True, ())
+    assert standing(queue(capability={"cpu": "9000m", "memory": "what"}), made).contested
+
+
 def test_what_is_false_may_be_left_out_by_the_server() -> None:
     wanted = {"kind": "PriorityClass", "metadata": {"name": "p"}, "value": 5, "globalDefault": False}
     live = applied(None, wanted)

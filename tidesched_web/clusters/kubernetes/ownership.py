@@ -9,11 +9,14 @@ Source: Kubernetes documentation of server-side apply (field management, conflic
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tidesched_web.clusters.kubernetes.client import FIELD_MANAGER
+from tidesched_web.clusters.kubernetes.manifests import CARD_QUOTA
+from tidesched_web.engine.quantities import cpu_milli, memory_mib
 
 Path = tuple[str, ...]
 
@@ -48,14 +51,14 @@ def standing(wanted: Mapping[str, Any], live: Mapping[str, Any] | None) -> Stand
     leaves = dict(_leaves(wanted))
     ours, theirs = _owners(live)
     differing = {path for path, value in leaves.items() if _at(live, path) != value}
-    contested = tuple(
-        ("." + ".".join(path), tuple(sorted(theirs[path])))
-        for path in sorted(differing)
-        if path not in ours and theirs.get(path)
-    )
+    contested = []
+    for path in sorted(differing - ours):
+        strangers = theirs.get(path, set()) - {FIELD_MANAGER}
+        if strangers and not _means_the_same(path, leaves[path], _at(live, path)):
+            contested.append(("." + ".".join(path), tuple(sorted(strangers))))
     told = {path for path, value in leaves.items() if not (path in _OMITTED and value is _OMITTED[path])}
     same = not differing and told <= ours and ours <= leaves.keys()
-    return Standing(same=same, shared=any(theirs.get(path) for path in differing), contested=contested)
+    return Standing(same=same, shared=any(theirs.get(path) for path in differing), contested=tuple(contested))
 
 
 def _leaves(obj: Mapping[str, Any], prefix: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -78,18 +81,33 @@ def _at(obj: Mapping[str, Any], path: Path) -> Any:
     return value
 
 
+def _means_the_same(path: Path, one: Any, other: Any) -> bool:
+    """``8`` and ``8000m`` CPUs, or a card quota written in another order: nobody's wish is lost with the other form."""
+    try:
+        if path[-1] == CARD_QUOTA:
+            return bool(json.loads(one) == json.loads(other))
+        if path[-1] == "cpu":
+            return cpu_milli(one) == cpu_milli(other)
+        if path[-1] == "memory":
+            return memory_mib(one) == memory_mib(other)
+    except (TypeError, ValueError):
+        return False
+    return False
+
+
 def _owners(live: Mapping[str, Any]) -> tuple[set[Path], dict[Path, set[str]]]:
-    """Fields that TideSched applied, and the other managers of each field. Lists count as one value."""
+    """Fields that TideSched applied, and the other managers of each field. Lists count as one value.
+
+    What TideSched wrote in another way than by apply counts for another manager to the server, though no stranger.
+    """
     ours: set[Path] = set()
     theirs: dict[Path, set[str]] = {}
     for entry in live["metadata"].get("managedFields") or ():
         if entry.get("subresource"):
             continue
         paths = _paths(entry.get("fieldsV1") or {})
-        if entry["manager"] == FIELD_MANAGER:
-            # What TideSched once wrote in another way is no stranger's either.
-            if entry.get("operation") == "Apply":
-                ours.update(paths)
+        if entry["manager"] == FIELD_MANAGER and entry.get("operation") == "Apply":
+            ours.update(paths)
             continue
         for path in paths:
             theirs.setdefault(path, set()).add(entry["manager"])
