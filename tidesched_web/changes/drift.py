@@ -62,7 +62,7 @@ def adopt(*, drifts: Collection[Drift], access: Access, reason: str) -> QuotaCha
         raise DomainError("invalid", _("A change is about one cluster."))
     edits = {key: fields for key, fields in (edits_of(row) for row in rows) if fields}
     with transaction.atomic():
-        change = carry_out(cluster=rows[0].cluster, edits=edits, access=access, reason=reason, source="drift")
+        change = carry_out(cluster=rows[0].cluster, edits=edits, access=access, reason=reason, source="adopt")
         note_adoption(drifts=rows, access=access, reason=reason, change_id=change.pk)
     return change
 

@@ -109,7 +109,7 @@ _REACH = {
     ReachState.FAILING: ("alert-triangle", "waiting"),
 }
 _ALERT_STATE: dict[str, Look] = {
-    "open": Look(_("Open"), "bell", "failed"),
+    "open": Look(_("Unresolved"), "bell", "failed"),
     "acknowledged": Look(_("Acknowledged"), "user-check", "waiting"),
     "resolved": Look(_("Resolved"), "circle-check", "good"),
 }
