@@ -24,13 +24,11 @@ def canonical_cards(edits: Mapping[str, Any], aliases: Mapping[str, str]) -> dic
 
 
 def named_anew(card: CardType, patch: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The edit of a card type's document. One that nodes have shown has a document only while it has other names."""
-    if card.last_seen_at is None:
-        return dict(patch)
-    if not patch.get("aliases", card.aliases):
-        return None
+    """The edit of a card type's document. One that was only found has none yet, and gets one with its first alias."""
     if not card.discovered:
         return dict(patch)
+    if not patch.get("aliases"):
+        return None
     found = {"kind": card.kind, "parent": card.parent.name if card.parent else None, "resource": card.resource or None}
     return {name: value for name, value in found.items() if value} | dict(patch)
 

@@ -83,8 +83,7 @@ def card_type_edit(this: Page, pk: int) -> HttpResponse:
         reason = form.cleaned_data["reason"] or _("Corrected.")
         done = _("Card type %(name)s is saved.") % {"name": found.name}
         edit = named_anew(found, form.document())
-        idle = edit is None and found.discovered
-        if idle or carried(this, form, {f"card-type/{found.name}": edit}, reason=reason, done=done):
+        if edit is None or carried(this, form, {f"card-type/{found.name}": edit}, reason=reason, done=done):
             return redirect("console:card_types", this.cluster.slug)
     title = _("Edit %(name)s") % {"name": found.name}
     return edit_page(this, "card_types/edit.html", form, title=title, submit=_("Save"), trail=_trail(this))

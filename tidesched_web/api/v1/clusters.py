@@ -208,7 +208,7 @@ class CardTypes(TreeWrites):
         if row.last_seen_at is not None and patch.keys() - {"aliases"}:
             raise DomainError("conflict", f"Nodes carry {row.name}: what they say of it is not for editing.")
         edit = named_anew(row, patch)
-        if edit is None and row.discovered:
+        if edit is None:
             return self.changed(row)  # it has no other name to lose
         return self.edit(row, edit, reason)
 

@@ -72,8 +72,8 @@ class TreeWrites(ReadView):
 
         return carried_out(self, cluster, edits, reason=reason, done=done)
 
-    def edit(self, row: Any, patch: dict[str, Any] | None, reason: str) -> Response:
-        """Carry out a merge patch of a row's document; the row stays, also where its document goes (None)."""
+    def edit(self, row: Any, patch: dict[str, Any], reason: str) -> Response:
+        """Carry out a merge patch of a row's document."""
         key = self.key_of_row(row)
         seen = self._seen(key)
         if is_dry_run(self.request):
