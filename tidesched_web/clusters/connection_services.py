@@ -21,6 +21,7 @@ from tidesched_web.common.locking import lock_row
 from tidesched_web.common.validation import check_fields
 
 OFFER_LIVES = dt.timedelta(hours=1)
+OFFERS_KEPT = dt.timedelta(days=7)
 TESTS_KEPT = 50
 # What a person may not brush aside: two schedulers would write the same statuses.
 _BLOCKING = frozenset({"volcano_runs", "other_installation"})
@@ -194,7 +195,9 @@ def disconnect(*, cluster: Cluster, actor: str, reason: str) -> Cluster:
 
 
 def forget_offers() -> int:
-    """Take the secrets out of offers that nobody took within an hour."""
+    """Take the secrets out of offers that nobody took within an hour; those of no cluster go after a week."""
+    old = timezone.now() - OFFERS_KEPT
+    ConnectionTest.objects.filter(offer=True, cluster__isnull=True, started_at__lt=old).delete()
     late = ConnectionTest.objects.filter(offer=True, taken_at__isnull=True, credentials__isnull=False)
     return _forget(late.filter(started_at__lt=timezone.now() - OFFER_LIVES).values_list("pk", flat=True))
 

@@ -7,6 +7,7 @@ import logging
 from celery import shared_task
 from django.db import Error as DatabaseError
 
+from tidesched_web.clusters.connection_services import forget_offers
 from tidesched_web.jobs import running, services
 
 _log = logging.getLogger(__name__)
@@ -20,9 +21,10 @@ def run(job_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def sweep() -> None:
-    """Find the jobs whose message or process was lost, and delete those that are old."""
+    """Find the jobs whose message or process was lost, and delete those that are old; forget what nobody took."""
     try:
         services.sweep()
         services.delete_old()
+        forget_offers()
     except DatabaseError as error:
         _log.warning("jobs were not swept: %s", str(error).strip().split("\n")[0])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import datetime as dt
 
 import pytest
 import yaml
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
+from django.utils import timezone
 
 from tests.cluster.answering_server import TOKEN, AnsweringServer, key_pem, pair, pem
 from tests.web.console import world as story
@@ -28,7 +30,7 @@ from tidesched_web.clusters.connection_input import by_kubeconfig, by_token
 from tidesched_web.clusters.credentials import bearer_token, connection_of
 from tidesched_web.clusters.models import Cluster, ConnectionTest
 from tidesched_web.console import connection_urls
-from tidesched_web.jobs import running
+from tidesched_web.jobs import running, tasks
 from tidesched_web.jobs.models import Job
 
 pytestmark = pytest.mark.django_db
@@ -189,14 +191,17 @@ def test_the_test_tells_what_is_missing_and_what_grants_it(world, server) -> Non
 
 def test_offers_are_forgotten(world) -> None:
     old = offer()
-    ConnectionTest.objects.filter(pk=old.pk).update(started_at="2020-01-01T00:00:00Z")
-    assert connection_services.forget_offers() == 1
+    ConnectionTest.objects.filter(pk=old.pk).update(started_at=timezone.now() - dt.timedelta(hours=2))
+    tasks.sweep()
     old.refresh_from_db()
     assert old.credentials is None
     client = client_of(world.admin)
     assert "give it again" in client.get(f"/new/cluster/{old.pk}/").content.decode()
     body = REASON | {"name": "Hall 6", "accept": "on"}
     assert client.post(f"/new/cluster/{old.pk}/", body).status_code == 400
+    ConnectionTest.objects.filter(pk=old.pk).update(started_at=timezone.now() - dt.timedelta(days=8))
+    connection_services.forget_offers()
+    assert client.get(f"/new/cluster/{old.pk}/").status_code == 404
 
 
 def test_disconnected_and_connected_again(world) -> None:
