@@ -8,7 +8,7 @@ from scheduler_core.algorithms.fit import resource_fit
 from scheduler_core.framework.session import Session
 from scheduler_core.model.resources import MIB, MILLI
 from scheduler_core.state.axes import CPU, MEMORY
-from scheduler_core.state.status import Bools, Ints
+from scheduler_core.state.status import PIPELINED, Bools, Ints
 from scheduler_core.state.task_class import TaskClass
 
 
@@ -28,7 +28,7 @@ class Room:
         self._sums = {row: int(self._idle[row].sum()) for row in (CPU, MEMORY)}
 
     def missing(self, tasks: list[int]) -> tuple[str, tuple[int, ...], int, int, int] | None:
-        """The first resource of which the whole cluster has too little idle.
+        """The first resource of which the whole cluster has too little idle beside what the gang itself keeps.
 
         Returns:
             (resource, cards, requested, total, free) in canonical units, or None.
@@ -40,8 +40,10 @@ class Room:
             if cls.milli:
                 key = (cls.card_key, cls.cards, bool(cls.share))
                 wanted[key] = wanted.get(key, 0) + cls.milli
+        kept = self._kept(int(session.tasks.gang[tasks[0]]))
         for (name, cards, share), requested in sorted(wanted.items()):
-            free = self._free(cards, share=share)
+            own = sum(session.cluster.class_of(task).milli for task in kept if int(session.tasks.card[task]) in cards)
+            free = max(0, self._free(cards, share=share) - own)
             if requested > free:
                 return name, cards, requested, self._total(cards), free
         for row, name in ((CPU, "cpu"), (MEMORY, "memory")):
@@ -50,6 +52,22 @@ class Room:
             if requested > free:
                 return name, (), requested, int(session.nodes.allocatable[row].sum()), free
         return None
+
+    def _kept(self, gang: int) -> list[int]:
+        """Members that are promised cards which nobody uses: idle, and no room for the others."""
+        session = self._session
+        if not session.gangs.waiting(gang):
+            return []
+        tasks, cards = session.tasks, session.cards
+        found = []
+        for task in session.gangs.with_status(gang, PIPELINED):
+            card, node = int(tasks.card[task]), int(tasks.node[task])
+            each = session.cluster.class_of(task).share or MILLI
+            if card >= 0:
+                first = int(cards.start[card, node])
+                if all(self._idle_cards[first + index] >= each for index in tasks.indices[task]):
+                    found.append(task)
+        return found
 
     def asked(self, tasks: list[int]) -> tuple[str, float, float]:
         """(resource, requested, free) to show: cards where cards are asked for, else cpu, else memory."""
