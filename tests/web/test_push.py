@@ -172,6 +172,15 @@ def test_another_value_of_a_class_is_refused_and_named(ground, client):
     assert "kubectl-create" in report.refused[f"PriorityClass {ground.pc}"]
 
 
+def test_where_card_quotas_are_passed_over_a_card_with_a_resource_of_its_own_is_limited(ground, client, monkeypatch):
+    monkeypatch.setattr("tidesched_web.quota.limited_selectors.card_quota_enforced", lambda cluster: False)
+    ground.push(queues_named=ground.names[:1])
+    assert client.get(QUEUE.path(name=ground.names[0]))["spec"]["capability"] == {"nvidia.com/gpu": "8"}
+    clusters.ensure_card_type(cluster=ground.cluster, name="NVIDIA-H800", actor="test", resource="nvidia.com/gpu")
+    ground.push(queues_named=ground.names[1:])
+    assert "capability" not in client.get(QUEUE.path(name=ground.names[1]))["spec"], "it would limit the sum of both"
+
+
 @pytest.mark.parametrize(("mode", "state"), [("quota", "Closed"), ("schedule", "Closed")])
 def test_a_queue_closes_and_opens_again(db, server, client, mode, state):
     ground = Ground(server, mode)

@@ -11,6 +11,7 @@ from tidesched_web.clusters.models import Cluster
 from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.common.permissions import Access
 from tidesched_web.quota.drift_fields import Fields, fields_of
+from tidesched_web.quota.limited_selectors import limited_cards
 from tidesched_web.quota.manifest import class_manifest, queue_manifest
 from tidesched_web.quota.models import Drift, DriftEnd, DriftLook, DriftState, PriorityClass, PushedObject, Queue
 from tidesched_web.quota.selectors import queue_grants, visible_queues, with_card_quota
@@ -66,9 +67,10 @@ def intended(cluster: Cluster, names: Collection[Key] | None) -> dict[Key, Inten
         classes = classes.filter(name__in=[name for kind, name in names if kind == CLASS])
     rows = list(with_card_quota(queues).annotate(granted=queue_grants()))
     quota = effective_now(cluster, rows) if rows else {}
+    counted_by = limited_cards(cluster) if rows else {}
     found: dict[Key, Intended] = {}
     for queue in rows:
-        manifest = queue_manifest(queue, quota[queue.pk])
+        manifest = queue_manifest(queue, quota[queue.pk], counted_by)
         found[QUEUE, queue.name] = Intended(fields_of(manifest, state=str(queue.state)), str(queue.state), queue.pk)
     for row in classes:
         found[CLASS, row.name] = Intended(fields_of(class_manifest(row)))

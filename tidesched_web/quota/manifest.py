@@ -9,18 +9,24 @@ from tidesched_web.quota.models import PriorityClass, Queue
 from tidesched_web.quota.selectors import card_quota_of
 
 
-def queue_manifest(queue: Queue, card_quota: Mapping[str, int] | None = None) -> dict[str, object]:
+def queue_manifest(
+    queue: Queue, card_quota: Mapping[str, int] | None = None, counted_by: Mapping[str, str] | None = None
+) -> dict[str, object]:
     """What a queue becomes in its cluster; ``queue`` has ``with_card_quota`` and ``granted``.
 
-    ``card_quota``: what the tide plans make of its own one.
+    Args:
+        card_quota: what the tide plans make of its own one.
+        counted_by: resources of the cards that have to be limited by capability too; an absent card is none.
     """
+    cards = card_quota_of(queue) if card_quota is None else card_quota
     return manifests.queue(
         queue.name,
         service_type=queue.service_type,
         weight=queue.weight,
         priority=queue.priority,
         reclaimable=queue.reclaimable,
-        card_quota=card_quota_of(queue) if card_quota is None else card_quota,
+        card_quota=cards,
+        limits={resource: cards.get(card, 0) for card, resource in (counted_by or {}).items()},
         cpu_milli=queue.cpu_milli,
         memory_mib=queue.memory_mib,
         parent=queue.parent,

@@ -44,13 +44,18 @@ def queue(
     card_quota: Mapping[str, int],
     cpu_milli: int | None = None,
     memory_mib: int | None = None,
+    limits: Mapping[str, int] | None = None,
     parent: str = "",
     deserved: Mapping[str, str] | None = None,
     guarantee: Mapping[str, str] | None = None,
     labels: Mapping[str, str] | None = None,
     namespaces: Iterable[str] | None = None,
 ) -> Json:
-    """A Queue for server-side apply: only the fields that TideSched owns. ``namespaces``: who may use it."""
+    """A Queue for server-side apply: only the fields that TideSched owns.
+
+    Args:
+        limits: other resources that it may use no more of. namespaces: who may use it.
+    """
     annotations = {
         CARD_QUOTA: json.dumps(dict(sorted(card_quota.items())), separators=(",", ":")),
         SERVICE_TYPE: service_type,
@@ -58,7 +63,7 @@ def queue(
     if namespaces is not None:
         annotations[NAMESPACES] = ",".join(sorted(namespaces))
     spec: Json = {"weight": weight, "priority": priority, "reclaimable": reclaimable}
-    capability = {}
+    capability = {resource: str(count) for resource, count in sorted((limits or {}).items())}
     if cpu_milli is not None:
         capability["cpu"] = f"{cpu_milli}m"
     if memory_mib is not None:

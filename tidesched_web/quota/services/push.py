@@ -24,6 +24,7 @@ from tidesched_web.clusters.kubernetes.pressure import run_all
 from tidesched_web.clusters.kubernetes.writes import ClusterWrites
 from tidesched_web.clusters.models import Cluster, ClusterMode
 from tidesched_web.quota.drift_selectors import asked_again
+from tidesched_web.quota.limited_selectors import limited_cards
 from tidesched_web.quota.manifest import class_manifest, queue_manifest
 from tidesched_web.quota.models import PriorityClass, Queue, QueueState, SyncState
 from tidesched_web.quota.selectors import queue_grants, with_card_quota
@@ -145,11 +146,12 @@ class _Push:
         # In mode schedule nobody but TideSched keeps a queue's state, even where Volcano's kinds are installed.
         runs = self.cluster.mode == ClusterMode.QUOTA and self.client.serves(COMMAND.group_version, COMMAND.plural)
         effective = effective_now(self.cluster, list(rows))
+        counted_by = limited_cards(self.cluster)
         return [
             Pushed(
                 row,
                 Aim(
-                    queue_manifest(row, effective[row.pk]),
+                    queue_manifest(row, effective[row.pk], counted_by),
                     forced=(QUEUE.name, row.name) in forced,
                     wants_open=row.state == QueueState.OPEN,
                     by_command=runs,
