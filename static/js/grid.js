@@ -134,7 +134,7 @@
         const note = element("span", "note"), before = element("span", "before"), value = element("span", "value");
         cell.append(note, before, value);
         el.append(cell);
-        return { el: cell, note, before, value, state: "" };
+        return { el: cell, note, before, value, state: "", selected: null, active: false };
       });
       return { el, name, cells, index: -1 };
     }
@@ -153,7 +153,7 @@
       setText(cell.before, seen.before);
       setText(cell.value, seen.text);
       if (cell.state !== seen.state) {
-        cell.el.className = `sheet-cell ${seen.state}${cell.el.classList.contains("selected") ? " selected" : ""}${cell.el.classList.contains("active") ? " active" : ""}`;
+        cell.el.className = `sheet-cell ${seen.state}${cell.selected ? " selected" : ""}${cell.active ? " active" : ""}`;
         cell.state = seen.state;
       }
       setAttribute(cell.el, "title", seen.title);
@@ -179,13 +179,21 @@
       let shown = null;
       for (const row of this.pool.values()) {
         for (let column = 0; column < this.columns.length; column += 1) {
-          const { el } = row.cells[column];
+          // A thousand cells are in sight: what is drawn is remembered, since asking the page costs more than the answer.
+          const cell = row.cells[column], { el } = cell;
           const isActive = row.index === this.active.row && column === this.active.column;
           const isSelected = this.inRanges(row.index, column);
-          if (el.classList.contains("selected") !== isSelected) { el.classList.toggle("selected", isSelected); }
-          setAttribute(el, "aria-selected", isSelected ? "true" : "false");
-          if (el.classList.contains("active") !== isActive) el.classList.toggle("active", isActive);
-          if (isActive) { el.id = `${this.el.id}-active`; shown = el; } else if (el.id) el.removeAttribute("id");
+          if (cell.selected !== isSelected) {
+            cell.selected = isSelected;
+            el.classList.toggle("selected", isSelected);
+            el.setAttribute("aria-selected", String(isSelected));
+          }
+          if (cell.active !== isActive) {
+            cell.active = isActive;
+            el.classList.toggle("active", isActive);
+            if (!isActive) el.removeAttribute("id");
+          }
+          if (isActive) { el.id = `${this.el.id}-active`; shown = el; }
         }
       }
       setAttribute(this.el, "aria-activedescendant", shown ? shown.id : null);
