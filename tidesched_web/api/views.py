@@ -10,6 +10,7 @@ from rest_framework.exceptions import MethodNotAllowed
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
 from tidesched_web.accounts.models import ApiToken, User
@@ -131,7 +132,7 @@ class ReadView(ScopedView, mixins.ListModelMixin, mixins.RetrieveModelMixin, vie
     def documents(self, rows: Rows) -> Documents:
         """Rows as the API shows them."""
         context = self.get_serializer_context() | self.rows_context(rows)
-        return documents(self.get_serializer_class()(context=context), rows)
+        return documents(cast("Serializer[Any]", self.get_serializer_class()(context=context)), rows)
 
     def sub_list(self, queryset: QuerySet[Any], serializer: type[Any]) -> Response:
         """A page of a sub-resource, such as the pods of a gang: in the order in which its rows were written."""
