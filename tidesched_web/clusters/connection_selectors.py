@@ -28,8 +28,8 @@ def newest_test(cluster: Cluster) -> ConnectionTest | None:
 
 
 def newest_verdict() -> Subquery:
-    """For a query of clusters: the verdict of `newest_test` (None where there is none)."""
-    rows = ConnectionTest.objects.filter(cluster=OuterRef("pk"), finished_at__isnull=False)
+    """For a query of clusters: the verdict of the newest finished test for the mode that each has (None: no test)."""
+    rows = ConnectionTest.objects.filter(cluster=OuterRef("pk"), mode=OuterRef("mode"), finished_at__isnull=False)
     rows = rows.exclude(offer=True, taken_at__isnull=True).order_by("-id")
     worst = Case(
         *(When(findings__contains=[{"level": level}], then=Value(level)) for level in ("failed", "warning")),

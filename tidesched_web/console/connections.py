@@ -258,6 +258,7 @@ def connection(this: Page) -> HttpResponse:
         {
             "running": running,
             "tests": tests,
+            "modes": ClusterMode.choices,
             "authorities": authorities(cluster.ca_certificate),
             "kind_word": ConnectionKind(cluster.connection_kind).label,
             "ended": soon is not None and soon <= timezone.now(),

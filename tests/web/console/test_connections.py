@@ -187,6 +187,12 @@ def test_the_test_tells_what_is_missing_and_what_grants_it(world, server) -> Non
     running.run(Job.objects.order_by("-pk").first().pk)
     assert "All 3" not in client.get("/clusters/hall-5/connection/").content.decode()
     assert "something is missing" not in client.get("/clusters/hall-5/").content.decode()
+    server.denied = {("create", "pods/binding")}
+    client.post("/clusters/hall-5/connection/test/", {"mode": "schedule"})
+    running.run(Job.objects.order_by("-pk").first().pk)
+    assert "create pods/binding is not allowed" in client.get("/clusters/hall-5/connection/").content.decode()
+    other = client.get("/clusters/hall-5/").content.decode()
+    assert "something is missing" not in other, "that was a test for another mode than the cluster's"
 
 
 def test_offers_are_forgotten(world) -> None:
