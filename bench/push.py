@@ -50,6 +50,8 @@ class _Shows:
         rows = rows.select_related("tenant", "project", "business_line")
         now = "2026-01-01T00:00:00Z"
         self._items = [apply(None, dict(queue_manifest(row)), "tidesched", now, force=False) for row in rows]
+        for row, item in zip(rows, self._items, strict=True):
+            item["metadata"]["name"] = row.name
 
     def serves(self, group_version: str, resource: str) -> bool:
         return False
