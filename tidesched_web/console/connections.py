@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.apps import apps
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
@@ -41,6 +40,21 @@ WAY_NAMES = {
     "kubeconfig": gettext_lazy("Kubeconfig"),
     "token": gettext_lazy("Address and token"),
     "own-pod": gettext_lazy("The cluster that TideSched runs in"),
+}
+
+# What a removal lists of `hanging_on`; what only the machine knows goes unsaid.
+KINDS = {
+    "queue": gettext_lazy("Queues"),
+    "namespacegrant": gettext_lazy("Namespace grants"),
+    "priorityclass": gettext_lazy("Priority classes"),
+    "tideplan": gettext_lazy("Tide plans"),
+    "quotachange": gettext_lazy("Changes"),
+    "gang": gettext_lazy("Gangs"),
+    "reclaim": gettext_lazy("Reclaims"),
+    "session": gettext_lazy("Sessions"),
+    "node": gettext_lazy("Nodes"),
+    "cardtype": gettext_lazy("Card types"),
+    "alert": gettext_lazy("Alerts"),
 }
 
 
@@ -320,8 +334,8 @@ def cluster_remove(this: Page) -> HttpResponse:
             messages.success(this.request, _("%(cluster)s is removed.") % {"cluster": cluster.name})
             return redirect("console:clusters")
     title = _("Remove %(cluster)s?") % {"cluster": cluster.name}
-    names = {model._meta.model_name: str(model._meta.verbose_name_plural) for model in apps.get_models()}
-    along = [(names[kind], count) for kind, count in hanging_on(cluster).items()]
+    counts = hanging_on(cluster)
+    along = [(str(word), counts[kind]) for kind, word in KINDS.items() if kind in counts]
     return edit_page(
         this, "clusters/remove.html", form, title=title, submit=_("Remove for good"), trail=_trail(this), along=along
     )
