@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import django_filters
 from django.db.models import Prefetch, QuerySet
@@ -46,6 +47,42 @@ def deleted(row: Any) -> Response:
     return response
 
 
+class Owners(ReadView):
+    """What the writes of tenants, projects and business lines share."""
+
+    scopes = (Scope.QUOTA_READ,)
+    write_scopes = (Scope.QUOTA_WRITE,)
+    etag = True
+    # How the services call such a row, and those that rename and delete it.
+    named: ClassVar[str]
+    renames: ClassVar[Callable[..., bool]]
+    deletes: ClassVar[Callable[..., None]]
+
+    def edit(self, request: Request, row: Tenant | Project, wanted: dict[str, Any]) -> Response:
+        """Rename; with ``quota`` it is a change of the cluster's tree."""
+        if "quota" in wanted:
+            quota, reason = wanted.pop("quota"), wanted.pop("reason", "")
+            return quota_patch(self, request, row, quota=quota, reason=reason, fields=wanted)
+        return self.rename(request, row, wanted)
+
+    @write
+    def rename(self, request: Request, row: Any, wanted: dict[str, Any]) -> Response:
+        """Change what it is called."""
+        type(self).renames(**self._act(request, row), **wanted)
+        return self.changed(row)
+
+    @write
+    def remove(self, request: Request, row: Any) -> Response:
+        """Delete it, and say what went along."""
+        wanted = checked_body(DeleteInput, request)
+        along = [] if isinstance(row, BusinessLine) else dependents_of(row)
+        type(self).deletes(**self._act(request, row), **wanted)
+        return deleted(along)
+
+    def _act(self, request: Request, row: Any) -> dict[str, Any]:
+        return {self.named: row, "version": expected_version(request), "actor": self.access.actor}
+
+
 class TenantFilters(django_filters.FilterSet):
     """Filters of `tenants`."""
 
@@ -53,15 +90,13 @@ class TenantFilters(django_filters.FilterSet):
     name = TextFilter()
 
 
-class Tenants(ReadView):
+class Tenants(Owners):
     """Tenants that the caller belongs to."""
 
-    scopes = (Scope.QUOTA_READ,)
-    write_scopes = (Scope.QUOTA_WRITE,)
+    named, renames, deletes = "tenant", staticmethod(services.update_tenant), staticmethod(services.delete_tenant)
     model = Tenant
     serializer_class = TenantDocument
     filterset_class = TenantFilters
-    etag = True
 
     def visible(self) -> QuerySet[Tenant]:
         return with_limits(visible_tenants(self.access), "tenant").prefetch_related(
@@ -84,27 +119,14 @@ class Tenants(ReadView):
         """Change what it is called; members left out stay. With `quota` (If-Match and reason needed) it is a change."""
         tenant = self.get_object()
         require_admin_of(self.access, tenant.pk)
-        wanted = checked_body(TenantPatch, request)
-        if "quota" in wanted:
-            quota, reason = wanted.pop("quota"), wanted.pop("reason", "")
-            return quota_patch(self, request, tenant, quota=quota, reason=reason, fields=wanted)
-        return self._rename(request, tenant, wanted)
-
-    @write
-    def _rename(self, request: Request, tenant: Tenant, wanted: dict[str, Any]) -> Response:
-        services.update_tenant(tenant=tenant, **wanted, version=expected_version(request), actor=self.access.actor)
-        return self.changed(tenant)
+        return self.edit(request, tenant, checked_body(TenantPatch, request))
 
     @extend_schema(request=DeleteInput, responses={204: None}, parameters=CHANGES)
-    @write
     def destroy(self, request: Request, pk: int) -> Response:
         """Delete it; refused (409 `in_use`) while it has queues. Platform admins only."""
         tenant = self.get_object()
         require_administrator(self.access)
-        wanted = checked_body(DeleteInput, request)
-        along = dependents_of(tenant)
-        services.delete_tenant(tenant=tenant, **wanted, version=expected_version(request), actor=self.access.actor)
-        return deleted(along)
+        return self.remove(request, tenant)
 
 
 class ProjectFilters(django_filters.FilterSet):
@@ -115,15 +137,13 @@ class ProjectFilters(django_filters.FilterSet):
     name = TextFilter()
 
 
-class Projects(ReadView):
+class Projects(Owners):
     """Projects of the caller's tenants."""
 
-    scopes = (Scope.QUOTA_READ,)
-    write_scopes = (Scope.QUOTA_WRITE,)
+    named, renames, deletes = "project", staticmethod(services.update_project), staticmethod(services.delete_project)
     model = Project
     serializer_class = ProjectDocument
     filterset_class = ProjectFilters
-    etag = True
 
     def visible(self) -> QuerySet[Project]:
         return with_limits(visible_projects(self.access), "project")
@@ -142,27 +162,14 @@ class Projects(ReadView):
         """Change what it is called. With `quota` (If-Match and reason needed) it is a change of the cluster's tree."""
         project = self.get_object()
         require_admin_of(self.access, project.tenant_id)
-        wanted = checked_body(ProjectPatch, request)
-        if "quota" in wanted:
-            quota, reason = wanted.pop("quota"), wanted.pop("reason", "")
-            return quota_patch(self, request, project, quota=quota, reason=reason, fields=wanted)
-        return self._rename(request, project, wanted)
-
-    @write
-    def _rename(self, request: Request, project: Project, wanted: dict[str, Any]) -> Response:
-        services.update_project(project=project, **wanted, version=expected_version(request), actor=self.access.actor)
-        return self.changed(project)
+        return self.edit(request, project, checked_body(ProjectPatch, request))
 
     @extend_schema(request=DeleteInput, responses={204: None}, parameters=CHANGES)
-    @write
     def destroy(self, request: Request, pk: int) -> Response:
         """Delete it; refused (409 `in_use`) while it has queues."""
         project = self.get_object()
         require_admin_of(self.access, project.tenant_id)
-        wanted = checked_body(DeleteInput, request)
-        along = dependents_of(project)
-        services.delete_project(project=project, **wanted, version=expected_version(request), actor=self.access.actor)
-        return deleted(along)
+        return self.remove(request, project)
 
 
 class BusinessLineFilters(django_filters.FilterSet):
@@ -173,15 +180,14 @@ class BusinessLineFilters(django_filters.FilterSet):
     name = TextFilter()
 
 
-class BusinessLines(ReadView):
+class BusinessLines(Owners):
     """Business lines of the caller's tenants; those of the platform for who sees everything."""
 
-    scopes = (Scope.QUOTA_READ,)
-    write_scopes = (Scope.QUOTA_WRITE,)
+    named = "business_line"
+    renames, deletes = staticmethod(services.update_business_line), staticmethod(services.delete_business_line)
     model = BusinessLine
     serializer_class = BusinessLineDocument
     filterset_class = BusinessLineFilters
-    etag = True
 
     def visible(self) -> QuerySet[BusinessLine]:
         return visible_business_lines(self.access)
@@ -197,25 +203,15 @@ class BusinessLines(ReadView):
         return self.made(services.create_business_line(tenant=tenant, **wanted, actor=self.access.actor))
 
     @extend_schema(request=NamePatch, responses=BusinessLineDocument, parameters=CHANGES)
-    @write
     def partial_update(self, request: Request, pk: int) -> Response:
         """Change what it is called."""
         line = self.get_object()
         require_admin_of(self.access, line.tenant_id)
-        wanted = checked_body(NamePatch, request)
-        services.update_business_line(
-            business_line=line, **wanted, version=expected_version(request), actor=self.access.actor
-        )
-        return self.changed(line)
+        return self.rename(request, line, checked_body(NamePatch, request))
 
     @extend_schema(request=DeleteInput, responses={204: None}, parameters=CHANGES)
-    @write
     def destroy(self, request: Request, pk: int) -> Response:
         """Delete it; refused (409 `in_use`) while it has queues."""
         line = self.get_object()
         require_admin_of(self.access, line.tenant_id)
-        wanted = checked_body(DeleteInput, request)
-        services.delete_business_line(
-            business_line=line, **wanted, version=expected_version(request), actor=self.access.actor
-        )
-        return deleted([])
+        return self.remove(request, line)

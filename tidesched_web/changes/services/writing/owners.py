@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django.db.models import ProtectedError, Q
@@ -17,8 +18,8 @@ from tidesched_web.quota.models import CardQuota, ComputeQuota
 def write(rows: Rows) -> None:
     """Make and rename; what they may hand out comes with the other figures (`quotas`)."""
     _tenants(rows)
-    _projects(rows)
-    _lines(rows)
+    _named(rows, "project", Project, rows.projects)
+    _named(rows, "business-line", BusinessLine, rows.lines)
 
 
 def _tenants(rows: Rows) -> None:
@@ -47,42 +48,24 @@ def _fields(document: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _projects(rows: Rows) -> None:
-    for key, document in rows.made("project"):
+def _named(rows: Rows, kind: str, model: type[Any], known_by: Callable[[set[tuple[str, str]]], dict[Any, Any]]) -> None:
+    """Projects or business lines: what has a slug and a name below a tenant or the platform."""
+    for key, document in rows.made(kind):
         tenant, slug = parts_of(key)
-        project = Project(tenant=rows.tenant(tenant), slug=slug, name=document["name"])
-        project.save(force_insert=True)
-        rows.row_of[key] = project
-        rows.tell(key, project)
-    changed = dict(rows.changed("project"))
-    wanted = {key: parts_of(key) for key in changed}
-    known = rows.projects({(tenant, slug) for tenant, slug in wanted.values()})
-    found = rows.locked(Project.objects.filter(pk__in=[project.pk for project in known.values()])) if known else []
-    by_pk = {project.pk: project for project in found}
-    for key, place in wanted.items():
-        project = by_pk[known[place[0], place[1]].pk]
-        project.name = changed[key]["name"]
-        rows.row_of[key] = project
-        rows.tell(key, project)
-    counted(found, ["name"])
-
-
-def _lines(rows: Rows) -> None:
-    for key, document in rows.made("business-line"):
-        tenant, slug = parts_of(key)
-        line = BusinessLine(tenant=rows.tenant(tenant), slug=slug, name=document["name"])
-        line.save(force_insert=True)
-        rows.row_of[key] = line
-        rows.tell(key, line)
-    changed = dict(rows.changed("business-line"))
-    wanted = {key: parts_of(key) for key in changed}
-    known = rows.lines({(tenant, slug) for tenant, slug in wanted.values()})
-    found = rows.locked(BusinessLine.objects.filter(pk__in=[line.pk for line in known.values()])) if known else []
-    by_pk = {line.pk: line for line in found}
-    for key, place in wanted.items():
-        line = by_pk[known[place[0], place[1]].pk]
-        line.name = changed[key]["name"]
-        rows.tell(key, line)
+        row = model(tenant=rows.tenant(tenant), slug=slug, name=document["name"])
+        row.save(force_insert=True)
+        rows.row_of[key] = row
+        rows.tell(key, row)
+    changed = {
+        (tenant, slug): (key, document) for key, document in rows.changed(kind) for tenant, slug in [parts_of(key)]
+    }
+    pks = {row.pk: place for place, row in known_by(set(changed)).items()}
+    found = rows.locked(model._base_manager.filter(pk__in=pks)) if pks else []
+    for row in found:
+        key, document = changed[pks[row.pk]]
+        row.name = document["name"]
+        rows.row_of[key] = row
+        rows.tell(key, row)
     counted(found, ["name"])
 
 
