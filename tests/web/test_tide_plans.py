@@ -153,6 +153,23 @@ def test_what_one_queue_still_uses_is_not_given_to_another(cluster, chat):
     assert (effective(chat), effective(other)) == ({H: 9}, {H: 7})
 
 
+def test_lists_over_clusters_cost_four_queries_however_many_there_are(cluster, chat, django_assert_num_queries):
+    made = [cluster, *(clusters.create(name=name, api_url="https://10.0.0.1:6443", actor="root") for name in "abc")]
+    plan = {"enabled": True, "layers": [layer(quota={"chat": {H: {"add": -6}}, "quiet": {H: {"add": 6}}})]}
+    for one in made:
+        clock(one, NOON)
+        CardType.objects.get_or_create(cluster=one, name=H, defaults={"hardware": 16, "last_seen_at": timezone.now()})
+        queue = chat if one == cluster else inference(one, "chat", chat.project, NVIDIA_H200=10)
+        inference(one, "quiet", chat.project, NVIDIA_H200=6)
+        write_tide_plan(cluster=one, name="nights", document=plan, actor="ann", reason="tide")
+        QueueUsage.objects.create(queue=queue, card=H, at=NIGHT, quota=10_000, allocated=9_000, inqueue=0, elastic=0)
+        clock(one, NIGHT)
+    queues = list(with_card_quota(Queue.objects.select_related("cluster")))
+    with django_assert_num_queries(4):
+        found = effective_of(queues)
+    assert [found[queue.pk][H] for queue in queues if queue.name == "quiet"] == [7] * len(made)
+
+
 def test_a_member_sees_the_plans_of_their_queues_and_of_those_only_their_part(cluster, chat):
     _tenant, project, _line = owners("rival")
     foreign = inference(cluster, "rival-chat", project, NVIDIA_H200=2)
