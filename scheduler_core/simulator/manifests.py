@@ -13,12 +13,11 @@ from scheduler_core.model.resources import MILLI, cards_to_json
 from scheduler_core.simulator.clock import rfc3339
 from scheduler_core.simulator.errors import Refusal, WorldError
 from scheduler_core.simulator.objects import CARD_QUOTA, QUEUE_SERVICE_TYPE, ROLE, TASK_SPEC, pod_pattern
-from scheduler_core.simulator.workload import OwnerKind, WorkloadState
+from scheduler_core.simulator.workload import APPS, VOLCANO_BATCH, OwnerKind, WorkloadState
 from scheduler_core.simulator.world import World
 
 Manifest = dict[str, Any]
 VOLCANO_SCHEDULING = "scheduling.volcano.sh/v1beta1"
-VOLCANO_BATCH = "batch.volcano.sh/v1alpha1"
 
 
 def to_kubernetes(world: World, kind: str, key: str) -> Manifest:
@@ -73,7 +72,9 @@ def pod_manifest(pod: Pod) -> Manifest:
     """A Pod with one container."""
     metadata = _metadata(pod.name, pod.uid, pod.created, pod.namespace, pod.labels, pod.annotations)
     if pod.owner is not None:
-        metadata["ownerReferences"] = [_owner_reference(pod.owner.kind, pod.owner.name, pod.owner.uid)]
+        metadata["ownerReferences"] = [
+            _owner_reference(pod.owner.api_version, pod.owner.kind, pod.owner.name, pod.owner.uid)
+        ]
     if pod.deleted is not None:
         metadata["deletionTimestamp"] = rfc3339(pod.deleted)
     spec = _pod_spec(pod)
@@ -87,7 +88,9 @@ def pod_group_manifest(group: PodGroup, world: World) -> Manifest:
     metadata = _metadata(group.name, group.uid, group.created, group.namespace, {}, group.annotations)
     running = succeeded = 0
     if (state := world.workloads.get(group.key)) is not None:
-        metadata["ownerReferences"] = [_owner_reference(group.owner_kind, group.owner_name, state.uid)]
+        metadata["ownerReferences"] = [
+            _owner_reference(OwnerKind(group.owner_kind).api_version, group.owner_kind, group.owner_name, state.uid)
+        ]
         running, succeeded = state.running, state.succeeded
     spec: Manifest = {"minMember": group.min_member, "queue": group.queue}
     if group.priority_class:
@@ -149,9 +152,9 @@ def job_manifest(state: WorkloadState) -> Manifest:
 def replica_set_manifest(state: WorkloadState) -> Manifest:
     """The ReplicaSet of a service."""
     metadata = _workload_metadata(state)
-    metadata["ownerReferences"] = [_owner_reference("Deployment", state.workload.name, _deployment_uid(state))]
+    metadata["ownerReferences"] = [_owner_reference(APPS, "Deployment", state.workload.name, _deployment_uid(state))]
     return {
-        "apiVersion": "apps/v1",
+        "apiVersion": APPS,
         "kind": "ReplicaSet",
         "metadata": metadata,
         "spec": _service_spec(state),
@@ -164,7 +167,7 @@ def deployment_manifest(state: WorkloadState) -> Manifest:
     metadata = _workload_metadata(state)
     metadata["uid"] = _deployment_uid(state)
     return {
-        "apiVersion": "apps/v1",
+        "apiVersion": APPS,
         "kind": "Deployment",
         "metadata": metadata,
         "spec": _service_spec(state),
@@ -253,10 +256,9 @@ def _workload_metadata(state: WorkloadState) -> Manifest:
     return _metadata(workload.name, state.uid, state.created, workload.namespace, workload.labels, workload.annotations)
 
 
-def _owner_reference(kind: str, name: str, uid: str) -> Manifest:
-    versions = {"Job": VOLCANO_BATCH, "ReplicaSet": "apps/v1", "Deployment": "apps/v1"}
+def _owner_reference(api_version: str, kind: str, name: str, uid: str) -> Manifest:
     return {
-        "apiVersion": versions[kind],
+        "apiVersion": api_version,
         "kind": kind,
         "name": name,
         "uid": uid,

@@ -116,7 +116,7 @@ def pod_pattern(state: WorkloadState) -> Pod:
         annotations=annotations,
         node_selector=dict(template.node_selector),
         images=(_IMAGES["training" if role else "inference"],),
-        owner=OwnerReference(workload.owner_kind.value, workload.name, state.uid),
+        owner=OwnerReference(workload.owner_kind.value, workload.name, state.uid, workload.owner_kind.api_version),
     )
 
 

@@ -9,12 +9,20 @@ import msgspec
 from scheduler_core.model.cards import CardRequest
 from scheduler_core.model.podgroup import EvictedPolicy
 
+VOLCANO_BATCH = "batch.volcano.sh/v1alpha1"
+APPS = "apps/v1"
+
 
 class OwnerKind(enum.StrEnum):
     """Which controller looks after the pods."""
 
     JOB = "Job"
     REPLICA_SET = "ReplicaSet"
+
+    @property
+    def api_version(self) -> str:
+        """Group and version, as references to the controller name them."""
+        return VOLCANO_BATCH if self is OwnerKind.JOB else APPS
 
 
 class PodTemplate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):

@@ -120,7 +120,7 @@ MATRIX = {
     ("priority-classes-detail", "patch"): (ACT, WRITE),
     ("priority-classes-detail", "delete"): (ACT | {"admin": 204}, WRITE),
     ("card-types-list", "post"): (BY_ADMINS, WRITE),
-    ("card-types-detail", "patch"): (ACT | {"admin": 409}, WRITE),
+    ("card-types-detail", "patch"): (ACT, WRITE),
     ("card-types-detail", "delete"): (ACT | {"admin": 409}, WRITE),
     ("grants-list", "get"): (LIST, ("quota:read",)),
     ("grants-detail", "get"): (OF_ACME, ("quota:read",)),

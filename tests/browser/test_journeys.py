@@ -153,7 +153,7 @@ def test_a_page_follows_events_but_not_under_an_open_menu(site: str, site_redis:
     expect(page.locator("#live")).to_be_visible()
     expect(page.locator("#tide .main-svg").first).to_be_visible()
     page.get_by_role("button", name="demo").click()
-    expect(page.get_by_role("link", name="All clusters")).to_be_visible()
+    expect(page.get_by_role("link", name="All clusters", exact=True)).to_be_visible()
     before = len(seen)
     publish(site_redis, "sessions", 1)
     page.wait_for_timeout(4000)

@@ -98,7 +98,7 @@ def test_what_is_granted_goes_to_the_account_that_lacks_it(server):
     manifest = finding_words.grants(everything, "schedule")
     assert "kind: ServiceAccount\n  name: tidesched\n  namespace: tidesched" in manifest
     assert "kind: ClusterRole\n" in manifest
-    assert "resourceNames:\n  - tidesched-scheduler" in manifest
+    assert "resourceNames: [tidesched-scheduler]" in manifest
 
 
 def test_every_line_of_the_table_has_its_words():
