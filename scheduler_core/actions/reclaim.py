@@ -168,7 +168,7 @@ class Reclaim(Action):
         state = self._state(session, attempt, cls, limits, wanted[0], said)
         count = min(len(wanted), state.most(limits)) if state is not None else 0
         if state is None or not count:
-            self._hopeless[key] = (version, {} if state is None else state.rules)
+            self._hopeless[key] = (version, {} if state is None else state.rules(queue))
             return
         while count:
             chosen = state.solve(count, limits)
@@ -233,7 +233,7 @@ class Reclaim(Action):
                 self._search.unshare(key)
         if state is not None:
             attempt.verdict = state.verdict
-            attempt.refused.update(state.rules)
+            attempt.refused.update(state.rules(queue))
         return state
 
     def _in_order(self, session: Session, gangs: Bools) -> list[int]:

@@ -7,7 +7,7 @@ import os
 import random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from scheduler_core import Workspace, run_session
@@ -136,6 +136,7 @@ def service(rng, name):
 
 @many
 @given(seeds)
+@example(144384)  # claimants of two queues share what they know, and some victims fall before it is told
 def test_both_paths_take_and_give_the_same(seed):
     objects, policy, now = claimed(random.Random(seed))
     if differs(objects, policy, now):

@@ -75,8 +75,9 @@ class StoryTeller:
             self._victims.forget(row[C_GANG])
             if not row[C_KEPT]:
                 state = states[row[C_KIND]] if row[C_KIND] >= 0 else None
-                if state is not None and state.rules:
-                    self._session.trace.reclaim_refusals[row[C_GANG]] = state.rules
+                rules = {} if state is None else state.rules(self._session.queue_of(row[C_GANG]))
+                if rules:
+                    self._session.trace.reclaim_refusals[row[C_GANG]] = rules
             elif row[C_UNITS] > row[C_UNIT]:
                 took.append(row)
         self._told = end
@@ -127,10 +128,11 @@ class StoryTeller:
 
     def _refused(self, story: Story, row: list[int], state: State) -> tuple[Refusal, ...]:
         """Candidates that were not taken, the first by name."""
+        queue = self._session.queue_of(row[C_GANG])
         passed = story.passed[row[C_PASSED] : row[C_PASSES]].tolist() if row[C_PASSES] > row[C_PASSED] else []
         if not passed:
-            return state.by_name[:MAX_REFUSED]
+            return state.by_name(queue)[:MAX_REFUSED]
         names = self._session.gangs.names
-        rules = {one.gang: one for one in state.refused()}
+        rules = {one.gang: one for one in state.refused(queue)}
         rules.update({names[other]: Refusal(names[other], TOO_LITTLE) for other in passed})
         return tuple([rules[name] for name in sorted(rules)[:MAX_REFUSED]])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -69,9 +68,8 @@ class State:
         self._search: VictimSearch = weakref.proxy(search)
         self._session = session
         tasks, field = session.tasks, search.field
-        self.near = gangs_on(field, tasks.status, RUNNING, tasks.gang, nodes, len(session.gangs))
-        self.near &= session.gangs.queue != queue
-        candidates = self.near & ~search.barred
+        near = gangs_on(field, tasks.status, RUNNING, tasks.gang, nodes, len(session.gangs))
+        candidates = near & (session.gangs.queue != queue) & ~search.barred
         self.verdict: Verdicts = ask(candidates) if candidates.any() else Verdict(frozenset(), (), {})
         if isinstance(self.verdict, GangVerdict):
             self.allowed: Bools = candidates & self.verdict.allowed
@@ -86,8 +84,12 @@ class State:
         self._bounds: Ints = np.array([PLENTY] if options == 1 else limits, dtype=np.int64)
         self.ranks: list[int] = np.unique(search.rank_of(np.unique(field.units[ok, GANG]))).tolist()
         self._levels: dict[int, Level | None] = dict.fromkeys(self.ranks)
-        self._queue = queue
-        self._refused: tuple[Refusal, ...] | None = None if self.near.any() else ()
+        # Seen now: who falls later was no refused candidate.
+        taken: Bools = np.zeros_like(near)
+        taken[field.units[ok & (field.units[:, LEVEL] < NEVER), GANG]] = True
+        self._kept: Bools = near & ~taken
+        self._refused: dict[int, tuple[Refusal, ...]] = {}
+        self._rules: dict[int, dict[str, str]] = {}
 
     def _level(self, rank: int) -> Level:
         """What is known of a level, up to date. O(tasks) the first time, then O(changed nodes)."""
@@ -117,30 +119,30 @@ class State:
         level.place = len(log)
         return level
 
-    def refused(self) -> tuple[Refusal, ...]:
-        """Candidates that rules or votes keep, each with its rule; the cheapest ones where there are many."""
-        if self._refused is None:
-            search, session = self._search, self._session
-            field, verdict = search.field, self.verdict
-            taken: Bools = np.zeros_like(self.near)
-            taken[field.units[self.ask.ok & (field.units[:, LEVEL] < NEVER), GANG]] = True
-            gangs = np.flatnonzero(self.near & ~taken)
+    def refused(self, queue: int) -> tuple[Refusal, ...]:
+        """Candidates that rules or votes keep, each with its rule; the cheapest ones where there are many.
+
+        Claimants of several queues may share the state, but nobody's own queue has candidates.
+        """
+        if queue not in self._refused:
+            search, session, verdict = self._search, self._session, self.verdict
+            gangs = np.flatnonzero(self._kept & (session.gangs.queue != queue))
             order = np.lexsort((gangs, search.work_of_gangs(gangs), search.rank_of(gangs)))
-            self._refused = tuple(
-                Refusal(session.gangs.names[gang], search.rule(gang, self._queue) or _voted(session, verdict, gang))
+            self._refused[queue] = tuple(
+                Refusal(session.gangs.names[gang], search.rule(gang, queue) or _voted(session, verdict, gang))
                 for gang in gangs[order[:MOST_REFUSED]].tolist()
             )
-        return self._refused
+        return self._refused[queue]
 
-    @cached_property
-    def rules(self) -> dict[str, str]:
+    def rules(self, queue: int) -> dict[str, str]:
         """The same by gang; not to be changed."""
-        return {refusal.gang: refusal.rule for refusal in self.refused()}
+        if queue not in self._rules:
+            self._rules[queue] = {refusal.gang: refusal.rule for refusal in self.refused(queue)}
+        return self._rules[queue]
 
-    @cached_property
-    def by_name(self) -> tuple[Refusal, ...]:
+    def by_name(self, queue: int) -> tuple[Refusal, ...]:
         """The same by name."""
-        return tuple(sorted(self.refused(), key=lambda refusal: refusal.gang))
+        return tuple(sorted(self.refused(queue), key=lambda refusal: refusal.gang))
 
     def passed_over(self, chosen: list[Unit]) -> tuple[Refusal, ...]:
         """The cheapest gangs that may be taken, cost less than the chosen ones, and were not: they free too little."""
