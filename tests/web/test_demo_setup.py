@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 from tests.cluster.servers import SimulatedServer, eventually
 from tidesched_web.accounts.models import Project, Tenant
 from tidesched_web.audit.models import AuditEntry
-from tidesched_web.clusters.kubernetes.client import KubernetesClient
+from tidesched_web.clusters.kubernetes.client import MERGE_PATCH, KubernetesClient
 from tidesched_web.clusters.kubernetes.paths import POD, POD_GROUP, PRIORITY_CLASS, QUEUE
 from tidesched_web.clusters.models import CardType, Cluster
 from tidesched_web.quota.models import CardQuota, NamespaceGrant, Queue
@@ -63,6 +63,15 @@ def test_the_intent_is_whole_and_audited(db, demo_server):
     assert NamespaceGrant.objects.count() >= Queue.objects.count()
     assert CardQuota.objects.filter(tenant__slug="borealis", service_type="inference").count() == 2
     assert AuditEntry.objects.filter(action="queue.create").count() == Queue.objects.count()
+
+
+def test_what_somebody_changed_in_the_cluster_does_not_keep_it_from_starting(db, demo_server):
+    setup(demo_server)
+    client, path = demo_server.client(), QUEUE.path(name="borealis-chat")
+    query = {"fieldManager": "kubectl-edit"}
+    assert client.send("PATCH", path, {"spec": {"weight": 9}}, query=query, content_type=MERGE_PATCH).done
+    assert "there already" in setup(demo_server)
+    assert client.get(path)["spec"]["weight"] == 9
 
 
 def test_again_it_changes_nothing_and_keeps_what_people_set(db, demo_server):
