@@ -7,6 +7,7 @@ import statistics
 import subprocess
 import sys
 import time
+import traceback
 from pathlib import Path
 
 from bench.clock import use_processor_time
@@ -35,10 +36,15 @@ def main(arguments: list[str] | None = None) -> int:
             f"error: no benchmark begins with {options.only!r}: {', '.join(s.id for s in SCENARIOS)}", file=sys.stderr
         )
         return 2
-    rows = []
+    rows, failed = [], []
     for scenario in chosen:
         print(f"  ...  {scenario.id}", file=sys.stderr, flush=True)
-        row = run(scenario)
+        try:
+            row = run(scenario)
+        except Exception:  # noqa: BLE001 - told, and in the exit status; the figures of the others are not lost
+            traceback.print_exc()
+            failed.append(scenario.id)
+            continue
         rows.append(row)
         print(f"       {row['value']:.2f} {row['unit']}, least {row['least']:.2f}", file=sys.stderr, flush=True)
     if options.output == "json":
@@ -51,7 +57,9 @@ def main(arguments: list[str] | None = None) -> int:
                 f"{row['id']:10}{row['value']:>9.2f} {unit}{row['p95']:>9.2f} {unit}{row['least']:>9.2f} {unit}"
                 f"{row['target']:>9.2f} {unit}{row['ratio']:>8.2f}{row['n']:>5}"
             )
-    return 0
+    for name in failed:
+        print(f"error: {name} failed, see above", file=sys.stderr)
+    return 1 if failed else 0
 
 
 def run(scenario: Scenario) -> dict[str, object]:
