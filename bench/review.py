@@ -23,11 +23,14 @@ from bench.clock import clock, is_processor_time
 from bench.persist import database
 from bench.snapshots import CARDS, CARDS_A_NODE, QUEUES, RESOURCE, Size
 from bench.steady import Running
+from scheduler_core.simulator.manifests import queue_manifest
 
 # So many questions are asked while one session follows the other.
 ASKED_A_SESSION = 3
 # Gangs that end and gangs that come between two sessions: two of each queue.
 MOVES = 40
+# Gangs that wait at first: some of each queue, half of them for cards.
+BACKLOG = 240
 _worker: list[subprocess.Popen[bytes]] = []
 
 
@@ -54,7 +57,9 @@ class Recorded:
         self.policy, self.writer, self.number = policy, InputWriter(cluster_id=self.cluster.pk), 0
         self.quota = size.nodes * CARDS_A_NODE // len(CARDS) // QUEUES
         self._intent(size)
-        self.running.arrive(MOVES)
+        first = next(queue for queue in self.running.builder.build().queues if queue.name == "queue-00")
+        self.running.builder.upsert(queue_manifest(msgspec.structs.replace(first, card_quota={})))
+        self.running.arrive(BACKLOG)
 
     def _intent(self, size: Size) -> None:
         """The cluster's queues as TideSched has them; the first one may use no card."""
@@ -72,7 +77,7 @@ class Recorded:
             )  # fmt: skip
 
     def session(self) -> None:
-        """Some gangs end, others come; one queue may use nothing, so that its gangs wait."""
+        """Some gangs end, others come; one queue may use no card, so that its gangs gather."""
         import datetime as dt
 
         from django.db import transaction
@@ -85,11 +90,7 @@ class Recorded:
         running.end(MOVES)
         running.arrive(MOVES)
         memory = running.memory
-        full = running.decide()
-        queues = tuple(
-            msgspec.structs.replace(queue, card_quota={}) if queue.name == "queue-00" else queue
-            for queue in full.queues
-        )
+        snapshot = running.decide()
         self.number += 1
         with transaction.atomic():
             session = Session.objects.create(
@@ -97,7 +98,7 @@ class Recorded:
                 now=dt.datetime.fromtimestamp(running.now, dt.UTC), started_at=timezone.now(),
                 engine_version="bench", result_hash="0" * 64,
             )  # fmt: skip
-            self.writer.write(session, msgspec.structs.replace(full, queues=queues), memory)
+            self.writer.write(session, snapshot, memory)
 
     def draft(self) -> str:
         """The address of a change that gives the queue that may use nothing its share."""
