@@ -35,6 +35,7 @@ OF_ACME = LIST | {"stranger": 404, "rival": 404}
 OF_EAST = LIST | {"stranger": 404}
 TOKEN_LIST = LIST
 OF_OWNER = LIST | {"teammate": 404, "stranger": 404, "rival": 404, "auditor": 404}
+OF_ITS_ADMINS = LIST | {"teammate": 404, "stranger": 404, "rival": 404}
 ACT = OF_EAST | {"owner": 403, "teammate": 403, "rival": 403, "auditor": 403}
 # Writes: what is out of sight is a 404 (400 where a body names it), what is in sight but not one's own to change a 403.
 BY_ADMINS = LIST | {"owner": 403, "teammate": 403, "stranger": 403, "rival": 403, "auditor": 403, "admin": 201}
@@ -166,6 +167,14 @@ MATRIX = {
     ("tokens-list", "post"): ({name: 401 if name == "anonymous" else 201 for name in CAST}, ()),
     ("tokens-detail", "get"): (OF_OWNER, ()),
     ("tokens-detail", "delete"): (OF_OWNER | {"owner": 204, "admin": 204}, ()),
+    ("users-list", "get"): (LIST, ("audit:read",)),
+    ("users-detail", "get"): (OF_ITS_ADMINS, ("audit:read",)),
+    # An admin of a tenant invites into it and repeats that invitation; the accounts themselves are the platform's.
+    ("users-list", "post"): (MADE_IN_ACME | {"teammate": 403}, ()),
+    ("users-detail", "patch"): (OF_ITS_ADMINS | {"owner": 403, "auditor": 403}, ()),
+    ("users-link", "post"): (OF_ITS_ADMINS | {"owner": 409, "auditor": 403, "admin": 201}, ()),
+    ("users-deactivate", "post"): (OF_ITS_ADMINS | {"owner": 403, "auditor": 403}, ()),
+    ("users-activate", "post"): (OF_ITS_ADMINS | {"owner": 403, "auditor": 403}, ()),
 }
 
 
@@ -227,6 +236,9 @@ BODIES = {
     ("quota-changes-approve", "post"): lambda world: {},
     ("quota-changes-retry", "post"): lambda world: {},
     ("tokens-list", "post"): lambda world: {"scopes": ["quota:read"]},
+    ("users-list", "post"): lambda world: {"username": "mei", "memberships": [{"tenant": "acme"}]},
+    ("users-detail", "patch"): lambda world: {"first_name": "Mei"},
+    ("users-link", "post"): lambda world: {},
 }
 
 
@@ -291,6 +303,7 @@ def address(world, name):
         "nodes": east.nodes.first().pk,
         "members": acme.memberships.first().pk,
         "grants": world.grant.pk,
+        "users": world.users["owner"].pk,
     }
     if name == "index":
         return "/api/v1/"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Count, Exists, OuterRef, QuerySet
+from django.db.models import Count, Exists, OuterRef, Prefetch, QuerySet
 from django.db.models.functions import Now
 
 from tidesched_web.accounts.models import (
@@ -97,6 +97,11 @@ def users_listed(access: Access) -> QuerySet[User]:
     """Visible accounts with ``tenants_count`` and ``invited``: whether a link of theirs can still be used."""
     links = AccessLink.objects.filter(AccessLink.LIVE, user=OuterRef("pk"), expires_at__gt=Now())
     return visible_users(access).annotate(tenants_count=Count("memberships"), invited=Exists(links))
+
+
+def users_with_memberships(access: Access) -> QuerySet[User]:
+    """Listed accounts, each with those of its memberships that the caller sees."""
+    return users_listed(access).prefetch_related(Prefetch("memberships", queryset=visible_memberships(access)))
 
 
 def memberships_of(user: User) -> list[Membership]:

@@ -16,6 +16,7 @@ from tidesched_web.api.v1 import (
     quota,
     scheduling,
     tide_plans,
+    users,
     workloads,
 )
 
@@ -42,6 +43,7 @@ router.register("alerts", alerts.Alerts, "alerts")
 router.register("audit", audit.Audit, "audit")
 router.register("members", accounts.Members, "members")
 router.register("tokens", accounts.Tokens, "tokens")
+router.register("users", users.Users, "users")
 
 _routes = [
     *((prefix, f"{basename}-list") for prefix, _view, basename in router.registry),

@@ -1,0 +1,88 @@
+"""Accounts and the links by which their people set a password."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from tidesched_web.accounts.models import LinkKind, PlatformRole, TenantRole
+from tidesched_web.api.v1.serializers.briefs import AddressField, BriefTenant
+from tidesched_web.api.v1.serializers.owners import ReasonMixin, ReferenceField
+
+
+class RoleInTenant(serializers.Serializer[Any]):
+    """A membership of an account."""
+
+    id = serializers.IntegerField()
+    url = AddressField("members")
+    tenant = BriefTenant()
+    role = serializers.ChoiceField(choices=TenantRole.choices)
+
+
+class UserDocument(serializers.Serializer[Any]):
+    """An account. Of its memberships those in tenants that the caller sees."""
+
+    id = serializers.IntegerField()
+    url = AddressField("users")
+    display = serializers.SerializerMethodField()
+    username = serializers.CharField()
+    first_name = serializers.CharField()
+    last_name = serializers.CharField()
+    email = serializers.CharField()
+    platform_role = serializers.ChoiceField(choices=PlatformRole.choices)
+    active = serializers.BooleanField(source="is_active")
+    has_password = serializers.SerializerMethodField(help_text="Without one it acts through tokens alone.")
+    invited = serializers.BooleanField(help_text="A link of it can still be used.")
+    memberships = RoleInTenant(many=True, source="memberships.all")
+    created_at = serializers.DateTimeField(source="date_joined")
+    last_sign_in_at = serializers.DateTimeField(source="last_login", allow_null=True)
+
+    def get_display(self, user: Any) -> str:
+        return user.get_full_name() or str(user.username)
+
+    def get_has_password(self, user: Any) -> bool:
+        return bool(user.has_usable_password())
+
+
+class LinkDocument(serializers.Serializer[Any]):
+    """A link just made. Whoever opens it sets the password of the account: hand it to that person and nobody else."""
+
+    kind = serializers.ChoiceField(choices=LinkKind.choices)
+    address = serializers.CharField(help_text="Shown this once; empty in a dry run.")
+    expires_at = serializers.DateTimeField()
+
+
+class InvitedUserDocument(UserDocument):
+    """An account just made, with the link of its invitation."""
+
+    link = LinkDocument()
+
+
+class InvitedToTenant(serializers.Serializer[Any]):
+    """A membership of a new account."""
+
+    tenant = ReferenceField()
+    role = serializers.ChoiceField(choices=TenantRole.choices, required=False, default=TenantRole.MEMBER)
+
+
+class UserInput(serializers.Serializer[Any]):
+    """A person to invite. An admin of a tenant invites into that one tenant, without a role on the platform."""
+
+    username = serializers.CharField(max_length=150)
+    email = serializers.EmailField(required=False, allow_blank=True, default="")
+    platform_role = serializers.ChoiceField(choices=PlatformRole.choices, required=False, default="")
+    memberships = InvitedToTenant(many=True, required=False, max_length=50)
+
+
+class UserPatch(ReasonMixin):
+    """What may change in an account; its user name stays."""
+
+    first_name = serializers.CharField(max_length=150, required=False, allow_blank=True)
+    last_name = serializers.CharField(max_length=150, required=False, allow_blank=True)
+    email = serializers.EmailField(required=False, allow_blank=True)
+    platform_role = serializers.ChoiceField(choices=PlatformRole.choices, required=False)
+
+
+class NoInput(serializers.Serializer[Any]):
+    """An act that needs no body."""

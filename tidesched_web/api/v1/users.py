@@ -1,0 +1,155 @@
+"""`users`: accounts, their invitations and new passwords, switching off and on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import django_filters
+from django.db.models import QuerySet
+from django.urls import reverse
+from drf_spectacular.utils import extend_schema
+from rest_framework import status
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from tidesched_web.accounts import services
+from tidesched_web.accounts.models import AccessLink, LinkKind, PlatformRole, Scope, Tenant, User
+from tidesched_web.accounts.selectors import users_with_memberships, visible_memberships, visible_tenants
+from tidesched_web.api.body import checked_body
+from tidesched_web.api.filters import ReferenceFilter, TextFilter
+from tidesched_web.api.v1.references import referred
+from tidesched_web.api.v1.serializers.changes import SayWhy
+from tidesched_web.api.v1.serializers.owners import DeleteInput
+from tidesched_web.api.v1.serializers.users import (
+    InvitedUserDocument,
+    LinkDocument,
+    NoInput,
+    UserDocument,
+    UserInput,
+    UserPatch,
+)
+from tidesched_web.api.views import ReadView
+from tidesched_web.api.writes import DRY_RUN_PARAMETER, IDEMPOTENCY, is_dry_run, write
+from tidesched_web.common.errors import DomainError
+from tidesched_web.common.permissions import require_admin_of, require_administrator
+
+_WRITE = [IDEMPOTENCY, DRY_RUN_PARAMETER]
+
+
+class UserFilters(django_filters.FilterSet):
+    """Filters of `users`."""
+
+    username = TextFilter()
+    email = TextFilter(lookup_expr="iexact")
+    platform_role = django_filters.ChoiceFilter(choices=[(role.value, role.label) for role in PlatformRole if role])
+    active = django_filters.BooleanFilter(field_name="is_active")
+    tenant = ReferenceFilter(relation="memberships__tenant", by="slug", among=visible_tenants)
+
+
+class Users(ReadView):
+    """Accounts: all of them for platform admins and auditors, those of their tenants for tenants' admins."""
+
+    scopes = (Scope.AUDIT_READ,)
+    write_scopes = (Scope.ADMIN,)
+    model = User
+    serializer_class = UserDocument
+    filterset_class = UserFilters
+
+    def visible(self) -> QuerySet[User]:
+        return users_with_memberships(self.access)
+
+    @extend_schema(request=UserInput, responses={201: InvitedUserDocument}, parameters=_WRITE)
+    @write
+    def create(self, request: Request) -> Response:
+        """Make an account without a password, and the link by which its person sets one. The link is shown once."""
+        wanted = checked_body(UserInput, request)
+        memberships = self._memberships(wanted.pop("memberships", []))
+        user, link, secret = services.invite_user(
+            **wanted,
+            memberships=memberships,
+            of_tenant=self._inviting(wanted["platform_role"], list(memberships)),
+            actor=self.access.actor,
+        )
+        response = self.made(user)
+        response.data["link"] = self._link(link, secret)
+        return response
+
+    @extend_schema(request=UserPatch, responses=UserDocument, parameters=[DRY_RUN_PARAMETER])
+    @write
+    def partial_update(self, request: Request, pk: int) -> Response:
+        """Change name, address or the role on the platform; the last platform admin who can sign in stays one."""
+        user = self._administered()
+        services.update_user(user=user, **checked_body(UserPatch, request), actor=self.access.actor)
+        return self.changed(user)
+
+    @extend_schema(request=NoInput, responses={201: LinkDocument}, parameters=_WRITE)
+    @action(detail=True, methods=["post"])
+    @write
+    def link(self, request: Request, pk: int) -> Response:
+        """A link for a new password, or a new invitation where the account has none yet; earlier links of it end.
+
+        An admin of a tenant repeats the invitation of an account that belongs to that tenant and was never used.
+        """
+        user = self.get_object()
+        checked_body(NoInput, request)
+        if self.access.administers:
+            kind = LinkKind.RESET if user.has_usable_password() else LinkKind.INVITE
+            link, secret = services.make_link(user=user, kind=kind, actor=self.access.actor)
+        else:
+            member = visible_memberships(self.access).filter(user=user, tenant__in=self.access.admin_of).first()
+            require_admin_of(self.access, member.tenant_id if member else None)
+            link, secret = services.invite_again(membership=member, actor=self.access.actor)
+        return Response(self._link(link, secret), status=status.HTTP_201_CREATED)
+
+    @extend_schema(request=SayWhy, responses=UserDocument, parameters=_WRITE)
+    @action(detail=True, methods=["post"])
+    @write
+    def deactivate(self, request: Request, pk: int) -> Response:
+        """Switch the account off: no sign-in, and its tokens and links are dead. 409 for the last platform admin."""
+        user = self._administered()
+        services.deactivate_user(user=user, **checked_body(SayWhy, request), actor=self.access.actor)
+        return self.changed(user)
+
+    @extend_schema(request=DeleteInput, responses=UserDocument, parameters=_WRITE)
+    @action(detail=True, methods=["post"])
+    @write
+    def activate(self, request: Request, pk: int) -> Response:
+        """Switch the account on again, with the rights and tokens that it had."""
+        user = self._administered()
+        services.activate_user(user=user, **checked_body(DeleteInput, request), actor=self.access.actor)
+        return self.changed(user)
+
+    def _administered(self) -> User:
+        user: User = self.get_object()
+        require_administrator(self.access)
+        return user
+
+    def _memberships(self, rows: list[dict[str, Any]]) -> dict[Tenant, str]:
+        tenants = visible_tenants(self.access)
+        found: dict[Tenant, str] = {}
+        for index, row in enumerate(rows):
+            pointer = f"/memberships/{index}/tenant"
+            tenant = referred(tenants, row["tenant"], pointer, by="slug", code="unknown_tenant")
+            if tenant in found:
+                raise DomainError.for_field(pointer, f"{tenant.slug} is named twice.")
+            found[tenant] = row["role"]
+        return found
+
+    def _inviting(self, platform_role: str, tenants: list[Tenant]) -> Tenant | None:
+        """The tenant in whose name the caller invites; None for the platform."""
+        if self.access.administers:
+            return None
+        if platform_role or len(tenants) != 1:
+            raise DomainError(
+                "permission_denied",
+                "Only a platform admin may do this. An admin of a tenant invites into that one tenant.",
+            )
+        require_admin_of(self.access, tenants[0].pk)
+        return tenants[0]
+
+    def _link(self, link: AccessLink, secret: str) -> dict[str, Any]:
+        """The answer's part that nobody can ask for again."""
+        where = "" if is_dry_run(self.request) else reverse("console:invite", args=[secret])
+        address = self.request.build_absolute_uri(where) if where else ""
+        return dict(LinkDocument({"kind": link.kind, "address": address, "expires_at": link.expires_at}).data)
