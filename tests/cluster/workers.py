@@ -58,10 +58,20 @@ class Broker:
 
 
 class Worker:
-    """One Celery process with the settings of the tests and a short lease."""
+    """One Celery process with the settings of the tests and a short lease.
+
+    ``role``: ``sessions`` or ``work`` as the queue that it takes from, or ``beat``.
+    """
 
     def __init__(
-        self, name: str, folder: Path, broker: Broker, *, failpoints: str = "", role: str = "sessions"
+        self,
+        name: str,
+        folder: Path,
+        broker: Broker,
+        *,
+        failpoints: str = "",
+        role: str = "sessions",
+        lease_seconds: float = LEASE_SECONDS,
     ) -> None:
         self.name = name
         self.log = folder / f"{name}.log"
@@ -69,7 +79,7 @@ class Worker:
             "DATABASE_URL": test_database_url(),
             "REDIS_URL": broker.url,
             "DATA_DIR": str(folder),
-            "TIDESCHED_LEASE_SECONDS": str(LEASE_SECONDS),
+            "TIDESCHED_LEASE_SECONDS": str(lease_seconds),
             "TIDESCHED_INSTALLATION_ID": "matrix",
             "TIDESCHED_FAILPOINTS": failpoints,
         }
@@ -78,7 +88,7 @@ class Worker:
             command += ["beat", "--loglevel", "WARNING", "--scheduler", "celery.beat:Scheduler"]
         else:
             command += ["worker", "--loglevel", "INFO", "--without-gossip", "--without-mingle", "--pool", "threads"]
-            command += ["--concurrency", "4", "--queues", "sessions", "--hostname", f"{name}@%h"]
+            command += ["--concurrency", "4", "--queues", role, "--hostname", f"{name}@%h"]
         with self.log.open("wb") as output:
             self.process: subprocess.Popen[Any] = subprocess.Popen(
                 command, cwd=ROOT, env=environment, stdout=output, stderr=output

@@ -7,6 +7,7 @@ import socket
 import ssl
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -19,6 +20,7 @@ from tests.kube.real_server import RealServer
 from tests.kube.server_process import free_ports
 
 _UPSTREAM_SECONDS = 90.0
+EPOCH = "X-TideSched-Epoch"
 _HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade", "content-length"}
 
 
@@ -31,7 +33,9 @@ class Fault:
         reason: Kubernetes' word in the answer.
         method, part: only requests with this method, and with this text in their path and query; empty is any.
         times: for so many requests, then all is well again; negative is for ever.
+        after: so many of these requests come through unspoilt first.
         delay: wait so long first. lose_answer: the server does it, the client never hears of it.
+        done: called once the server did it, before the answer is passed on.
         retry_after: seconds in the header of that name.
     """
 
@@ -40,8 +44,10 @@ class Fault:
     method: str = ""
     part: str = ""
     times: int = -1
+    after: int = 0
     delay: float = 0.0
     lose_answer: bool = False
+    done: Callable[[], None] | None = None
     retry_after: int = 0
     seen: int = 0
 
@@ -60,6 +66,8 @@ class FaultProxy(ApiServer):
         (self._port,) = free_ports(1)
         self.url = f"https://127.0.0.1:{self._port}"
         self.requests: list[tuple[str, str, int]] = []
+        # The session epoch of each request that has one, in the order in which the server was done with them.
+        self.epochs: list[int] = []
         self._faults: list[Fault] = []
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
@@ -136,14 +144,19 @@ class FaultProxy(ApiServer):
         with self._lock:
             self._watching.add(connection)
 
-    def noted(self, method: str, path: str, code: int) -> None:
+    def noted(self, method: str, path: str, code: int, epoch: str = "") -> None:
         with self._lock:
             self.requests.append((method, path, code))
+            if epoch and 200 <= code < 300:
+                self.epochs.append(int(epoch))
 
     def fault_of(self, method: str, path: str) -> Fault | None:
         with self._lock:
             for fault in self._faults:
                 if fault.concerns(method, path):
+                    if fault.after:
+                        fault.after -= 1
+                        return None
                     fault.times -= fault.times > 0
                     fault.seen += 1
                     return fault
@@ -188,7 +201,7 @@ class _Handler(BaseHTTPRequestHandler):
         watch = "watch" in parse_qs(urlsplit(self.path).query)
         if watch:
             self.owner.watches(self.request)
-        self._pass_on(body, lose_answer=fault is not None and fault.lose_answer)
+        self._pass_on(body, fault or Fault())
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _answer  # noqa: N815 - the base class looks for these
 
@@ -212,14 +225,16 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
         self.owner.noted(self.command, self.path, fault.code)
 
-    def _pass_on(self, body: bytes, *, lose_answer: bool) -> None:
+    def _pass_on(self, body: bytes, fault: Fault) -> None:
         upstream = self.owner.ask()
         try:
             headers = {name: value for name, value in self.headers.items() if name.lower() not in _HOP_BY_HOP}
             upstream.request(self.command, self.path, body or None, headers | {"Connection": "close"})
             answer = upstream.getresponse()
-            self.owner.noted(self.command, self.path, answer.status)
-            if lose_answer:
+            self.owner.noted(self.command, self.path, answer.status, self.headers.get(EPOCH, ""))
+            if fault.done is not None:
+                fault.done()
+            if fault.lose_answer:
                 answer.read()
                 self.close_connection = True
                 return
