@@ -156,6 +156,7 @@ WHY: Mapping[str, str | Promise] = {
     "who uses which cards": _("who uses which cards"),
     "who evicted a pod, where others do": _("who evicted a pod, where others do"),
     "the kind of a pod's owner": _("the kind of a pod's owner"),
+    "what owners say of their gangs": _("what owners say of their gangs"),
     "which pods may leave": _("which pods may leave"),
     "the order of pods": _("the order of pods"),
     "quotas as they are in the cluster": _("quotas as they are in the cluster"),

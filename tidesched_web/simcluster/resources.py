@@ -44,6 +44,7 @@ PODS = ResourceType("", "v1", "pods", "Pod", True, ("status", "binding", "evicti
 EVENTS = ResourceType("", "v1", "events", "Event", True, (), ("ev",))
 REPLICA_SETS = ResourceType("apps", "v1", "replicasets", "ReplicaSet", True, ("status",), ("rs",))
 DEPLOYMENTS = ResourceType("apps", "v1", "deployments", "Deployment", True, ("status",), ("deploy",))
+STATEFUL_SETS = ResourceType("apps", "v1", "statefulsets", "StatefulSet", True, ("status",), ("sts",))
 PRIORITY_CLASSES = ResourceType("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", False, (), ("pc",))
 QUEUES = ResourceType("scheduling.volcano.sh", "v1beta1", "queues", "Queue", False, ("status",), ("q",))
 # Volcano's CRD gives a PodGroup no status subresource: its status is written with the object itself.
@@ -61,6 +62,7 @@ RESOURCE_TYPES: tuple[ResourceType, ...] = (
     EVENTS,
     REPLICA_SETS,
     DEPLOYMENTS,
+    STATEFUL_SETS,
     PRIORITY_CLASSES,
     QUEUES,
     POD_GROUPS,

@@ -29,6 +29,8 @@ OF_THE_POD = frozenset(
     )
 )  # fmt: skip
 
+# On a PodGroup that TideSched made: the workload that it stands for.
+MADE_FOR = "tidesched.io/made-for"
 OWN_SERVICE_TYPE = "tidesched.io/service-type"
 NAMESPACES = "tidesched.io/namespaces"
 SUBMITTED_AT = "tidesched.io/submitted-at"

@@ -14,16 +14,17 @@ import msgspec
 from scheduler_core.model.edition import Series
 from scheduler_core.model.errors import BadInput
 from scheduler_core.model.node import Node
+from scheduler_core.model.podgroup import PodGroup
 from scheduler_core.model.queue import Queue
 from scheduler_core.model.snapshot import Snapshot
 from scheduler_core.serde.kubernetes.catalogue import Catalogue
 from scheduler_core.serde.kubernetes.classes import Classes
 from scheduler_core.serde.kubernetes.disruption import read_disruption_budget
 from scheduler_core.serde.kubernetes.founding import FoundingRecord, read_batch_process, read_tf_job
-from scheduler_core.serde.kubernetes.gangs import Owners
+from scheduler_core.serde.kubernetes.gangs import OTHERS, Owners
 from scheduler_core.serde.kubernetes.groups import Groups
 from scheduler_core.serde.kubernetes.job import read_job
-from scheduler_core.serde.kubernetes.kinds import GROUPS, key_of
+from scheduler_core.serde.kubernetes.kinds import BATCH_JOB, GROUPS, key_of, kind_in
 from scheduler_core.serde.kubernetes.node import NodeRecord, read_node
 from scheduler_core.serde.kubernetes.observed import read_metrics, read_namespace, read_numa
 from scheduler_core.serde.kubernetes.pod import PodRecord, read_pod
@@ -33,7 +34,7 @@ from scheduler_core.serde.kubernetes.records import Records
 from scheduler_core.serde.kubernetes.resource_quota import read_resource_quota
 from scheduler_core.serde.kubernetes.settled import SettledPods
 from scheduler_core.serde.kubernetes.storage import read_claim, read_storage_class, read_volume
-from scheduler_core.serde.kubernetes.workload import read_annotations, read_workload
+from scheduler_core.serde.kubernetes.workload import read_annotations, read_unsized, read_workload
 
 DEFAULT_SCHEDULERS = ("tidesched", "volcano")
 
@@ -57,6 +58,9 @@ class SnapshotBuilder:
             "PriorityClass": read_priority_class,
             "ReplicaSet": read_workload,
             "Deployment": read_workload,
+            "StatefulSet": read_workload,
+            "DaemonSet": read_unsized,
+            BATCH_JOB: read_unsized,
             "Queue": read_queue,
             "ResourceQuota": read_resource_quota,
             "PodDisruptionBudget": read_disruption_budget,
@@ -117,9 +121,18 @@ class SnapshotBuilder:
     def has(self, obj: Mapping[str, Any]) -> bool:
         """Whether an object of this kind and name was taken in."""
         meta, kind = obj.get("metadata"), obj.get("kind")
-        if not isinstance(meta, Mapping) or not isinstance(kind, str) or self._group_of(obj) != GROUPS.get(kind):
+        if not isinstance(meta, Mapping) or not isinstance(kind, str):
             return False
-        return key_of(kind, meta.get("namespace"), str(meta.get("name"))) in self._records[kind]
+        if (known := kind_in(self._group_of(obj), kind)) is None:
+            return False
+        return key_of(known, meta.get("namespace"), str(meta.get("name"))) in self._records[known]
+
+    def revisions(self) -> dict[str, PodGroup]:
+        """What PodGroups that TideSched made for workloads would be if it made them now, where they differ from that.
+
+        By namespace/name, as of the last build.
+        """
+        return dict(self._groups.revisions)
 
     def build(self) -> Snapshot:
         """The snapshot of all that was taken in.
@@ -172,8 +185,8 @@ class SnapshotBuilder:
         if not isinstance(kind, str) or not kind:
             raise BadInput("malformed_object", "the object has no kind", path=".kind", value=_plain(kind))
         group = self._group_of(obj)
-        if GROUPS.get(kind) == group:
-            return kind
+        if (known := kind_in(group, kind)) is not None:
+            return known
         name = f"{kind}.{group}" if group else kind
         self.passed_over[name] = self.passed_over.get(name, 0) + 1
         return None
@@ -236,7 +249,15 @@ class SnapshotBuilder:
         above = [records.take_stale(kind) for kind in ("ReplicaSet", "Deployment", "Namespace")]
         if above[2]:
             self._namespace_notes = {name: record.annotations for name, record in records["Namespace"].items()}
-        owners = Owners(records["Job"], records["ReplicaSet"], records["Deployment"], self._namespace_notes)
+        owners = Owners(
+            jobs=records["Job"],
+            replica_sets=records["ReplicaSet"],
+            deployments=records["Deployment"],
+            others={kind: records[kind] for kind in OTHERS.values()},
+            namespaces=self._namespace_notes,
+        )
+        below = self._groups.below((kind, key) for kind in OTHERS.values() for key in records.take_stale(kind))
+        stale.update(dict.fromkeys(below))
         self._groups.update(
             None if anew or any(above) else stale,
             records.take_stale("Job"),

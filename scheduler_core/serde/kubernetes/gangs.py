@@ -17,11 +17,14 @@ from scheduler_core.model.resources import MAX_COUNT, MAX_CPU_MILLI, MAX_MEMORY_
 from scheduler_core.serde.kubernetes import annotations as keys
 from scheduler_core.serde.kubernetes.catalogue import Catalogue
 from scheduler_core.serde.kubernetes.job import JobRecord, TaskRecord
+from scheduler_core.serde.kubernetes.kinds import BATCH_JOB
 from scheduler_core.serde.kubernetes.pod import PodRecord
 from scheduler_core.serde.kubernetes.podgroup import DEFAULT_QUEUE, PodGroupRecord, read_notes
 from scheduler_core.serde.kubernetes.workload import WorkloadRecord
 
 VOLCANO_BATCH = "batch.volcano.sh/"
+# Owners that stand right above their pods and whose annotations flow, by group and kind: how they are called here.
+OTHERS = {("apps", "StatefulSet"): "StatefulSet", ("apps", "DaemonSet"): "DaemonSet", ("batch", "Job"): BATCH_JOB}
 
 
 class Priorities(Protocol):
@@ -37,6 +40,7 @@ class Owners(msgspec.Struct, frozen=True):
     jobs: Mapping[str, JobRecord]
     replica_sets: Mapping[str, WorkloadRecord]
     deployments: Mapping[str, WorkloadRecord]
+    others: Mapping[str, Mapping[str, WorkloadRecord]]
     namespaces: Mapping[str, Mapping[str, str]]
 
 
@@ -47,11 +51,15 @@ def completed(
     group = record.group
     fields: dict[str, object] = {"priority": priorities.value(group.priority_class)}
     kind, name = group.owner_kind, group.owner_name
+    version = record.owner.api_version if record.owner else ""
     if not kind and members and members[0].owner is not None:
         kind, name = members[0].owner.kind, members[0].owner.name
         fields["owner_kind"], fields["owner_name"] = kind, name
-    if kind == "Job":
-        version = record.owner.api_version if record.owner else ""
+        version = members[0].owner.api_version
+    if (other := _other(version, kind)) is not None:
+        above = owners.others[other].get(f"{group.namespace}/{name}")
+        fields["replicas"] = above.replicas if above is not None else 0
+    elif kind == "Job":
         job = owners.jobs.get(f"{group.namespace}/{name}")
         if job is not None:
             fields.update(_said_by_job(job))
@@ -141,6 +149,35 @@ def group_of_pods(name: str, members: list[PodRecord], owners: Owners, prioritie
     )
 
 
+def revision(group: PodGroup, first: PodRecord | None, owners: Owners, priorities: Priorities) -> PodGroup | None:
+    """What a PodGroup that TideSched made would be if it were made now; None where that is what it is.
+
+    Args:
+        group: as it stands. first: the first of its pods, by name; without one nobody says anything else.
+
+    What cannot be read changes nothing: the PodGroup stays as it was made.
+    """
+    if first is None:
+        return None
+    made = group_of_pods(group.name, [first], owners, priorities)
+    if made.problem or _wanted(made) == _wanted(group):
+        return None
+    return made
+
+
+def _wanted(group: PodGroup) -> tuple[object, ...]:
+    """What a workload has a say in."""
+    least = group.min_resources or Amount()
+    return (
+        group.min_member,
+        group.queue,
+        group.priority_class,
+        (least.cpu_milli, least.memory_mib),
+        {name: amount for name, amount in group.min_scalars.items() if amount},
+        {key: text for key, text in group.annotations.items() if key.startswith(keys.FLOWING_PREFIX)},
+    )
+
+
 def group_name_of(owner: OwnerReference | None, pod: Pod) -> str:
     """How a controller would call the PodGroup of a pod; one of that name can be made anew by anybody."""
     above = (owner.uid or owner.name) if owner else (pod.uid or pod.name)
@@ -212,23 +249,38 @@ def _said_by_job(job: JobRecord) -> dict[str, object]:
 
 
 def _owner_notes(record: PodRecord, owners: Owners) -> tuple[int, dict[str, str]]:
-    """Replicas and flowing annotations of the workload above a pod: Deployment, then ReplicaSet."""
-    if record.owner is None or record.owner.kind != "ReplicaSet":
+    """Replicas and flowing annotations of the workload above a pod: Deployment and ReplicaSet, or its owner."""
+    if record.owner is None:
         return 0, {}
     namespace, name = record.pod.namespace, record.owner.name
+    other = _other(record.owner.api_version, record.owner.kind)
+    if other is not None:
+        above = owners.others[other].get(f"{namespace}/{name}")
+        return (above.replicas, _flowing(above)) if above is not None else (0, {})
+    if record.owner.kind != "ReplicaSet":
+        return 0, {}
     replica_set = owners.replica_sets.get(f"{namespace}/{name}")
-    above = replica_set.owner if replica_set else name.rpartition("-")[0]
-    deployment = owners.deployments.get(f"{namespace}/{above}")
+    parent = replica_set.owner if replica_set else name.rpartition("-")[0]
+    deployment = owners.deployments.get(f"{namespace}/{parent}")
     notes: dict[str, str] = {}
     for workload in (deployment, replica_set):
         if workload is not None:
-            notes.update(
-                (k, v)
-                for k, v in workload.annotations.items()
-                if k.startswith(keys.FLOWING_PREFIX) or k == keys.GROUP_MIN_MEMBER
-            )
+            notes |= _flowing(workload)
     known = replica_set or deployment
     return known.replicas if known else 0, notes
+
+
+def _flowing(workload: WorkloadRecord) -> dict[str, str]:
+    return {
+        key: text
+        for key, text in workload.annotations.items()
+        if key.startswith(keys.FLOWING_PREFIX) or key == keys.GROUP_MIN_MEMBER
+    }
+
+
+def _other(api_version: str, kind: str) -> str | None:
+    """How an owner right above its pods is called here; None for all others."""
+    return OTHERS.get((api_version.rpartition("/")[0], kind))
 
 
 def _least(record: PodRecord, notes: dict[str, str]) -> tuple[int, str]:

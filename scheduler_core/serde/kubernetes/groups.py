@@ -8,14 +8,24 @@ import msgspec
 
 from scheduler_core.model.edition import Edition, Series
 from scheduler_core.model.podgroup import PodGroup
+from scheduler_core.serde.kubernetes import annotations as keys
 from scheduler_core.serde.kubernetes.catalogue import Catalogue
 from scheduler_core.serde.kubernetes.classes import Classes
-from scheduler_core.serde.kubernetes.gangs import Owners, completed, group_of_job, group_of_pods
+from scheduler_core.serde.kubernetes.gangs import (
+    OTHERS,
+    Owners,
+    completed,
+    group_of_job,
+    group_of_pods,
+    revision,
+)
 from scheduler_core.serde.kubernetes.job import JobRecord
 from scheduler_core.serde.kubernetes.podgroup import PodGroupRecord
 from scheduler_core.serde.kubernetes.settled import SettledPods
 
 Owner = tuple[str, str]  # namespace and name of a Job
+# An owner of OTHERS by nothing but its kind: a PodGroup does not tell the version of its owner.
+_BELOW = {kind: known for (_, kind), known in OTHERS.items()}
 
 
 class Groups:
@@ -35,6 +45,9 @@ class Groups:
         # The Job above each PodGroup of the input, and the PodGroups below each Job.
         self._owner: dict[str, Owner] = {}
         self._owned: dict[Owner, dict[str, None]] = {}
+        # Gangs by the workload right above their pods (OTHERS), and PodGroups that are not what they would be now.
+        self._below: dict[tuple[str, str], dict[str, None]] = {}
+        self.revisions: dict[str, PodGroup] = {}
 
     @property
     def edition(self) -> Edition[PodGroup]:
@@ -73,6 +86,7 @@ class Groups:
                 # Who owns the pods only matters where the PodGroup names no owner.
                 members = [] if record.group.owner_kind else pods.members(key)
                 found[key] = completed(record, members, owners, catalogue, classes)
+            self._revise(key, record)
             self._note_owner(key, found.get(key), jobs)
         for job in jobs:
             touched.update(dict.fromkeys(self._names.get(job, ())))
@@ -81,12 +95,35 @@ class Groups:
                 found[key] = self._made(key)
         self._publish(found)
 
+    def below(self, owners: Iterable[tuple[str, str]]) -> list[str]:
+        """The gangs whose pods stand right below these owners, each a kind of OTHERS and its namespace/name."""
+        return [key for owner in owners for key in self._below.get(owner, ())]
+
+    def _revise(self, key: str, record: PodGroupRecord | None) -> None:
+        self.revisions.pop(key, None)
+        if record is not None and keys.MADE_FOR in record.group.annotations:
+            made = revision(record.group, self._pods.first(key), self._from, self._classes)
+            if made is not None:
+                self.revisions[key] = made
+
+    def _index_below(self, key: str, group: PodGroup | None, *, known: bool) -> None:
+        if group is None or group.owner_kind not in _BELOW:
+            return
+        owner = (_BELOW[group.owner_kind], f"{group.namespace}/{group.owner_name}")
+        if known:
+            self._below.setdefault(owner, {})[key] = None
+        elif owner in self._below:
+            self._below[owner].pop(key, None)
+            if not self._below[owner]:
+                del self._below[owner]
+
     def _publish(self, found: Mapping[str, PodGroup | None]) -> None:
         changes: dict[str, PodGroup | None] = {}
         for key, group in found.items():
             before = self._groups.get(key)
             if group is None:
                 if before is not None:
+                    self._index_below(key, before, known=False)
                     del self._groups[key]
                     changes[key] = None
                 continue
@@ -94,6 +131,8 @@ class Groups:
             told = group if problem == group.problem else msgspec.structs.replace(group, problem=problem)
             # A gang that is as it was stays the very same object.
             if before is None or before != told:
+                self._index_below(key, before, known=False)
+                self._index_below(key, told, known=True)
                 self._groups[key] = changes[key] = told
         self._series.change(changes)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+# A kind that shares its name with another one of another group.
+BATCH_JOB = "BatchJob"
 # Which kinds are read, by API group; every version of a group is read alike.
 GROUPS: dict[str, str] = {
     "Node": "",
@@ -15,6 +17,9 @@ GROUPS: dict[str, str] = {
     "PodDisruptionBudget": "policy",
     "ReplicaSet": "apps",
     "Deployment": "apps",
+    "StatefulSet": "apps",
+    "DaemonSet": "apps",
+    BATCH_JOB: "batch",
     "Queue": "scheduling.volcano.sh",
     "PodGroup": "scheduling.volcano.sh",
     "Job": "batch.volcano.sh",
@@ -37,6 +42,12 @@ _CLUSTER_WIDE = frozenset(
         "NodeMetrics",
     }
 )
+
+
+def kind_in(group: str, kind: str) -> str | None:
+    """How a kind of an API group is called here; None where it is not read."""
+    known = BATCH_JOB if kind == "Job" and group == "batch" else kind
+    return known if GROUPS.get(known) == group else None
 
 
 def key_of(kind: str, namespace: str | None, name: str) -> str:

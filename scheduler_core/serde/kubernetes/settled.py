@@ -82,6 +82,11 @@ class SettledPods:
         """Records of a gang's members, by name."""
         return [self._settled[key].record for key in sorted(self._members.get(gang, ()))]
 
+    def first(self, gang: str) -> PodRecord | None:
+        """The record of a gang's first member, by name; None without any."""
+        members = self._members.get(gang)
+        return self._settled[min(members)].record if members else None
+
     def problem(self, gang: str) -> str:
         """What is wrong with the first member, by name, that has a problem and has not ended; empty for none."""
         known = self._settled

@@ -1,4 +1,4 @@
-"""ReplicaSet, Deployment, Namespace, and the kinds of which nothing but their form is read."""
+"""ReplicaSet, Deployment and other owners of pods, Namespace, and the kinds of which nothing but their form is read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RawNamed(msgspec.Struct):
 
 
 class WorkloadRecord(msgspec.Struct, frozen=True):
-    """How many pods a ReplicaSet or Deployment wants, and the annotations that flow to its PodGroup."""
+    """How many pods a workload wants (0 = not said), and the annotations that flow to its PodGroup."""
 
     namespace: str
     name: str
@@ -56,6 +56,16 @@ def read_workload(obj: object) -> WorkloadRecord:
         owner.name if owner else "",
         texts(meta.annotations),
     )
+
+
+def read_unsized(obj: object) -> WorkloadRecord:
+    """Decode one workload that does not say how many pods it wants at a time (DaemonSet, batch Job).
+
+    Raises:
+        BadInput: with the path below the object.
+    """
+    meta = decode(obj, RawNamed).metadata
+    return WorkloadRecord(namespace_of(meta), meta.name, meta.uid, 0, "", texts(meta.annotations))
 
 
 def read_annotations(obj: object) -> dict[str, str]:

@@ -83,10 +83,10 @@ def test_an_object_that_cannot_be_used_leaves_the_one_before():
 def test_kinds_that_are_not_read_are_counted_by_group():
     others = [
         {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}},
-        {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}},
-        {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "k"}},
+        {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "j"}},
+        {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "k"}},
     ]
-    assert snapshot(others).passed_over == {"Job.batch": 2, "Secret": 1}
+    assert snapshot(others).passed_over == {"CronJob.batch": 2, "Secret": 1}
 
 
 @pytest.mark.parametrize(

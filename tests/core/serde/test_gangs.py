@@ -5,6 +5,7 @@ import pytest
 from scheduler_core.model.errors import BadInput
 from scheduler_core.model.podgroup import EvictedPolicy, GangPhase
 from scheduler_core.model.resources import Amount
+from scheduler_core.serde.kubernetes.builder import SnapshotBuilder
 from tests.builders import (
     job,
     node,
@@ -215,6 +216,48 @@ class TestMade:
         notes = {"scheduling.volcano.sh/group-min-member": "4"}
         group = gangs(pods, workload("ReplicaSet", "rs", annotations=notes))["default/podgroup-uid-rs"]
         assert (group.min_member, group.min_resources.cpu_milli) == (4, 4000)
+
+    @pytest.mark.parametrize(
+        ("version", "kind", "replicas"),
+        [("apps/v1", "StatefulSet", 3), ("apps/v1", "DaemonSet", 0), ("batch/v1", "Job", 0)],
+    )
+    def test_owners_right_above_their_pods_say_the_same(self, version, kind, replicas):
+        owner = {**owned_by(kind, "w"), "apiVersion": version}
+        notes = {"scheduling.volcano.sh/group-min-member": "2", "volcano.sh/service.type": "training", "other": "x"}
+        above = {**workload(kind, "w", replicas=3, annotations=notes), "apiVersion": version}
+        group = gangs(pod("w-0", owner=owner, cpu=1), above)["default/podgroup-uid-w"]
+        assert (group.min_member, group.replicas, group.service_type) == (2, replicas, "training")
+        assert (group.annotations, group.min_resources.cpu_milli) == ({"volcano.sh/service.type": "training"}, 2000)
+
+    def test_a_podgroup_made_for_a_workload_is_revised_where_that_says_otherwise_now(self):
+        owner = {**owned_by("StatefulSet", "w"), "apiVersion": "apps/v1"}
+        builder = SnapshotBuilder()
+        made = pod_group("podgroup-uid-w", "q", 1, owner=owner, annotations={"tidesched.io/made-for": "StatefulSet/w"})
+        made["spec"]["minResources"] = {"cpu": "1000m", "memory": "100Mi"}
+        queue_name = {"scheduling.volcano.sh/queue-name": "q"}
+        builder.upsert(made)
+        builder.upsert(pod("w-0", owner=owner, cpu=1, annotations=queue_name))
+
+        def revisions(**notes):
+            notes = {key.replace("__", "/"): text for key, text in notes.items()}
+            body = workload("StatefulSet", "w", replicas=3, annotations=notes)
+            builder.upsert({**body, "apiVersion": "apps/v1"})
+            standing = builder.build().pod_groups[0]
+            assert (standing.min_member, standing.replicas, standing.made) == (1, 3, False)
+            return builder.revisions()
+
+        assert revisions() == {}
+        least = {"scheduling.volcano.sh__group-min-member": "2"}
+        (revised,) = revisions(**least).values()
+        assert (revised.min_member, revised.min_resources.cpu_milli, revised.queue) == (2, 2000, "q")
+        assert revisions(**{"volcano.sh__x": "y"})["default/podgroup-uid-w"].annotations == {"volcano.sh/x": "y"}
+        assert revisions(**{"scheduling.volcano.sh__group-min-member": "many"}) == {}, (
+            "what cannot be read changes nothing"
+        )
+        assert revisions(**least)
+        builder.delete("StatefulSet", "default", "w")
+        builder.build()
+        assert builder.revisions() == {}
 
     def test_the_queue_is_said_by_pod_then_namespace_then_default(self):
         namespace = {

@@ -10,7 +10,7 @@ from tests.cluster.objects import pod, template
 from tests.web.pipeline.stage import NAMESPACE_NAME, Stage
 from tidesched_web.clusters.kubernetes.client import MERGE_PATCH, Unreachable
 from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
-from tidesched_web.clusters.kubernetes.paths import EVENT, NAMESPACE, POD, POD_GROUP, QUEUE
+from tidesched_web.clusters.kubernetes.paths import EVENT, NAMESPACE, POD, POD_GROUP, QUEUE, STATEFUL_SET
 from tidesched_web.clusters.kubernetes.writes import ClusterWrites
 from tidesched_web.scheduling.models import Decision
 from tidesched_web.scheduling.pipeline import events
@@ -72,6 +72,55 @@ def test_a_podgroup_that_was_deleted_underneath_is_made_again(stage: Stage, monk
     stage.sessions_until(lambda: stage.bound("plain") == 1 and stage.client.send("GET", path).done)
     assert stage.client.send("DELETE", path).done
     stage.sessions_until(lambda: stage.client.send("GET", path).done)
+
+
+def test_a_podgroup_follows_what_its_workload_says_later_and_leaves_what_others_set(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tidesched_web.scheduling.pipeline.podgroups.AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("tidesched_web.scheduling.pipeline.gang_counts.LOOK_SECONDS", 0.0)
+    above = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "plain"}, "spec": {"replicas": 2}}
+    stage.send(STATEFUL_SET.path(NAMESPACE_NAME), above)
+    notes = {"scheduling.volcano.sh/queue-name": "train"}
+    for index in range(2):
+        stage.send(POD.path(NAMESPACE_NAME), plain_pod(f"plain-{index}", annotations=notes))
+    stage.sessions_until(lambda: stage.bound("plain") == 2)
+    path, name = STATEFUL_SET.path(NAMESPACE_NAME, "plain"), f"podgroup-{OWNER}"
+    submitted = stage.group(name)["metadata"]["annotations"]["tidesched.io/submitted-at"]
+
+    def say(**changes: str | None) -> None:
+        named = {
+            {"least": "scheduling.volcano.sh/group-min-member", "wait": "volcano.sh/sla-waiting-time"}[key]: text
+            for key, text in changes.items()
+        }
+        patch = {"metadata": {"annotations": named}}
+        assert stage.client.send("PATCH", path, patch, content_type=MERGE_PATCH).done
+
+    say(least="2", wait="1h")
+    stage.sessions_until(lambda: stage.group(name)["spec"]["minMember"] == 2)
+    group = stage.group(name)
+    assert group["spec"]["minResources"]["nvidia.com/gpu"] == "2"
+    assert group["metadata"]["annotations"]["volcano.sh/sla-waiting-time"] == "1h"
+    assert group["metadata"]["annotations"]["tidesched.io/submitted-at"] == submitted, "it keeps its place"
+    say(wait=None)
+    stage.sessions_until(lambda: "volcano.sh/sla-waiting-time" not in stage.group(name)["metadata"]["annotations"])
+    # a note of somebody else on the PodGroup is no reason to write again and again
+    foreign = {"metadata": {"annotations": {"volcano.sh/note": "mine"}}}
+    assert stage.client.send("PATCH", POD_GROUP.path(NAMESPACE_NAME, name), foreign, content_type=MERGE_PATCH).done
+    for index, phase in enumerate(("Running", "Failed")):
+        status = {"status": {"phase": phase}}
+        path = POD.path(NAMESPACE_NAME, f"plain-{index}", "status")
+        assert stage.client.send("PATCH", path, status, content_type=MERGE_PATCH).done
+    stage.sessions_until(lambda: stage.group(name)["status"].get("failed") == 1)
+    assert stage.group(name)["status"]["running"] == 1
+    for _ in range(3):
+        stage.session()
+    applied = len([row for row in stage.server.writes() if row["resource"].startswith("podgroups")])
+    for _ in range(5):
+        stage.session()
+    log = [row for row in stage.server.writes() if row["resource"].startswith("podgroups")]
+    assert len(log) == applied, "nothing moved, so nothing is written"
+    assert stage.group(name)["metadata"]["annotations"]["volcano.sh/note"] == "mine"
 
 
 def test_who_waits_is_told_why_once_and_counted_on_when_the_numbers_change(

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from tidesched_web.clusters.kubernetes.client import Json, KubernetesClient
 from tidesched_web.clusters.kubernetes.paths import WATCHED, Kind
@@ -15,7 +15,7 @@ from tidesched_web.clusters.kubernetes.reflector import Key, Reflector, key_of
 from tidesched_web.clusters.kubernetes.signatures import has_state, signature
 from tidesched_web.clusters.kubernetes.trimming import needed
 from tidesched_web.engine.bridge import SnapshotBuilder
-from tidesched_web.engine.model import BadInput, Snapshot
+from tidesched_web.engine.model import BadInput, PodGroup, Snapshot
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +29,14 @@ class Trouble:
     code: int
     seconds: float
     absent: bool = False
+
+
+class GangCounts(NamedTuple):
+    """How many pods of a gang run, have ended well, and have failed."""
+
+    running: int = 0
+    succeeded: int = 0
+    failed: int = 0
 
 
 class Tap(Protocol):
@@ -61,10 +69,11 @@ class ClusterCache:
         self._wake = wake
         self._lock = threading.Lock()
         # Of each object: its newest resource version and its signature; of one that went, the version of its end.
-        self._known: dict[str, dict[Key, tuple[int, object]]] = {kind.name: {} for kind in kinds}
-        self._gone: dict[str, dict[Key, int]] = {kind.name: {} for kind in kinds}
+        self._known: dict[str, dict[Key, tuple[int, object]]] = {kind.id: {} for kind in kinds}
+        self._gone: dict[str, dict[Key, int]] = {kind.id: {} for kind in kinds}
         self._uids: dict[Key, str] = {}
         self._problems: dict[tuple[str, Key], str] = {}
+        self._counts: dict[str, GangCounts] = {}
         self._snapshot: Snapshot | None = None
         self._reflectors = [Reflector(client, kind, self) for kind in kinds]
 
@@ -101,13 +110,13 @@ class ClusterCache:
 
     def errors(self) -> dict[str, str]:
         """What is wrong now, by kind."""
-        return {r.kind.name: r.error for r in self._reflectors if r.error}
+        return {r.kind.id: r.error for r in self._reflectors if r.error}
 
     def troubles(self) -> list[Trouble]:
         """The watches that cannot go on now, in the order of the kinds."""
         now = time.monotonic()
         return [
-            Trouble(r.kind.name, r.error, r.code, now - r.heard, absent=r.absent)
+            Trouble(r.kind.id, r.error, r.code, now - r.heard, absent=r.absent)
             for r in self._reflectors
             if r.error or r.absent
         ]
@@ -129,6 +138,16 @@ class ClusterCache:
         namespace, _, name = key.partition("/")
         with self._lock:
             return self._uids.get((namespace, name), "")
+
+    def revisions(self) -> dict[str, PodGroup]:
+        """PodGroups that TideSched made and would make otherwise now, as of the last snapshot."""
+        with self._lock:
+            return self._builder.revisions()
+
+    def gang_counts(self) -> dict[str, GangCounts]:
+        """What the status of each PodGroup ``namespace/name`` says of its pods."""
+        with self._lock:
+            return dict(self._counts)
 
     def stateless_queues(self) -> dict[str, int]:
         """Queues that nobody has opened or closed yet, with their resource versions."""
@@ -161,12 +180,12 @@ class ClusterCache:
     def ended(self, kind: Kind, keys: set[Key], version: int) -> None:
         """A list is complete: what is not in it, and is not newer than it, is gone."""
         with self._lock:
-            known = self._known[kind.name]
+            known = self._known[kind.id]
             changed = False
             for key in [key for key, (of, _) in known.items() if key not in keys and of <= version]:
                 changed |= self._forget(kind, key, version)
             # Ends that the list is younger than cannot be contradicted any more.
-            self._gone[kind.name] = {key: of for key, of in self._gone[kind.name].items() if of > version}
+            self._gone[kind.id] = {key: of for key, of in self._gone[kind.id].items() if of > version}
         self._tell(changed)
 
     def change(self, kind: Kind, type_: str, obj: Json) -> None:
@@ -178,51 +197,62 @@ class ClusterCache:
 
     def _upsert(self, kind: Kind, obj: Json) -> bool:
         key, version = key_of(obj), _version(obj)
-        before = self._known[kind.name].get(key)
-        if (before is not None and version <= before[0]) or version <= self._gone[kind.name].get(key, -1):
+        before = self._known[kind.id].get(key)
+        if (before is not None and version <= before[0]) or version <= self._gone[kind.id].get(key, -1):
             return False
-        mark = signature(kind.name, obj)
-        self._known[kind.name][key] = (version, mark)
-        if kind.name == "Pod":
+        mark = signature(kind.id, obj)
+        self._known[kind.id][key] = (version, mark)
+        if kind.id == "Pod":
             self._uids[key] = obj["metadata"]["uid"]
+        elif kind.id == "PodGroup":
+            self._counts["/".join(key)] = counts_in(obj)
         for tap in self._taps:
             tap.seen(kind, "ADDED" if before is None else "MODIFIED", obj)
         try:
-            self._builder.upsert(needed(obj), path=f"{kind.name} {'/'.join(filter(None, key))}")
+            self._builder.upsert(needed(obj), path=f"{kind.id} {'/'.join(filter(None, key))}")
         except BadInput as error:
-            self._problems[kind.name, key] = error.message
-            log.warning("%s %s cannot be read: %s", kind.name, "/".join(filter(None, key)), error.message)
+            self._problems[kind.id, key] = error.message
+            log.warning("%s %s cannot be read: %s", kind.id, "/".join(filter(None, key)), error.message)
             return False
         except Exception as error:
             # A bug in a reader: one object must not keep all others out.
-            self._problems[kind.name, key] = f"{type(error).__name__}: {error}"[:500]
-            log.exception("%s %s cannot be read", kind.name, "/".join(filter(None, key)))
+            self._problems[kind.id, key] = f"{type(error).__name__}: {error}"[:500]
+            log.exception("%s %s cannot be read", kind.id, "/".join(filter(None, key)))
             return False
-        self._problems.pop((kind.name, key), None)
+        self._problems.pop((kind.id, key), None)
         self._snapshot = None
         return before is None or before[1] != mark
 
     def _forget(self, kind: Kind, key: Key, version: int) -> bool:
-        before = self._known[kind.name].pop(key, None)
+        before = self._known[kind.id].pop(key, None)
         if before is None:
             return False
-        gone = self._gone[kind.name]
+        gone = self._gone[kind.id]
         gone[key] = max(version, before[0])
         if len(gone) > 10_000:  # only late answers of writers ask for these: the newest are enough
             for old in list(gone)[:5_000]:
                 del gone[old]
-        if kind.name == "Pod":
+        if kind.id == "Pod":
             self._uids.pop(key, None)
+        elif kind.id == "PodGroup":
+            self._counts.pop("/".join(key), None)
         for tap in self._taps:
             tap.seen(kind, "DELETED", {"metadata": {"namespace": key[0], "name": key[1]}})
-        self._problems.pop((kind.name, key), None)
-        self._builder.delete(kind.name, key[0], key[1])
+        self._problems.pop((kind.id, key), None)
+        self._builder.delete(kind.id, key[0], key[1])
         self._snapshot = None
         return True
 
     def _tell(self, changed: bool) -> None:
         if changed and self._wake is not None and self.synced:
             self._wake()
+
+
+def counts_in(group: Json) -> GangCounts:
+    """The counts in a PodGroup's status; one that is not there is none."""
+    status = group.get("status") or {}
+    found = [status.get(name) for name in GangCounts._fields]
+    return GangCounts(*(count if isinstance(count, int) else 0 for count in found))
 
 
 def _version(obj: Json) -> int:

@@ -7,12 +7,24 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of object and where the API has it."""
+    """A kind of object and where the API has it.
+
+    Attributes:
+        called: how it is told from a kind of the same name in another group; empty: by its name.
+        spare: sessions go on without it where TideSched may not read it (a role from before it was read).
+    """
 
     name: str
     group_version: str
     plural: str
     namespaced: bool
+    called: str = ""
+    spare: bool = False
+
+    @property
+    def id(self) -> str:
+        """What it is told by."""
+        return self.called or self.name
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """``/apis/…`` of all objects, those of a namespace, one object, or a part of it."""
@@ -30,6 +42,9 @@ POD = Kind("Pod", "v1", "pods", True)
 EVENT = Kind("Event", "v1", "events", True)
 REPLICA_SET = Kind("ReplicaSet", "apps/v1", "replicasets", True)
 DEPLOYMENT = Kind("Deployment", "apps/v1", "deployments", True)
+STATEFUL_SET = Kind("StatefulSet", "apps/v1", "statefulsets", True, spare=True)
+DAEMON_SET = Kind("DaemonSet", "apps/v1", "daemonsets", True, spare=True)
+BATCH_JOB = Kind("Job", "batch/v1", "jobs", True, called="BatchJob", spare=True)
 PRIORITY_CLASS = Kind("PriorityClass", "scheduling.k8s.io/v1", "priorityclasses", False)
 QUEUE = Kind("Queue", "scheduling.volcano.sh/v1beta1", "queues", False)
 POD_GROUP = Kind("PodGroup", "scheduling.volcano.sh/v1beta1", "podgroups", True)
@@ -49,5 +64,8 @@ WATCHED: tuple[Kind, ...] = (
     JOB,
     REPLICA_SET,
     DEPLOYMENT,
+    STATEFUL_SET,
+    DAEMON_SET,
+    BATCH_JOB,
     DISRUPTION_BUDGET,
 )

@@ -61,7 +61,7 @@ class Reflector(threading.Thread):
         heard: monotonic time of the last answer, line or bookmark.
         error: what went wrong last, empty while all is well.
         code: the status that the server answered with then; 0 where it did not answer.
-        absent: the server does not know this kind.
+        absent: the server does not know this kind, or does not show one that can be spared.
     """
 
     def __init__(self, client: KubernetesClient, kind: Kind, sink: Sink | PagedSink) -> None:
@@ -134,7 +134,7 @@ class Reflector(threading.Thread):
             except ApiFailure as error:
                 if error.code == 410 and "continue" in query:
                     raise _Expired from None
-                if error.code == 404:
+                if error.code == 404 or (error.code == 403 and self.kind.spare):
                     page, absent = self._absent(), True
                 else:
                     raise
@@ -162,7 +162,7 @@ class Reflector(threading.Thread):
         self.synced.set()
 
     def _absent(self) -> Json:
-        """A cluster without this kind (no Volcano jobs, say) has none of it, and may get it later."""
+        """A cluster without this kind (no Volcano jobs, say) has none of it, and may get it or show it later."""
         return {"items": [], "metadata": {"resourceVersion": ""}}
 
     def _watch(self) -> None:
@@ -185,7 +185,8 @@ class Reflector(threading.Thread):
                     if self._ending.is_set():
                         return
         except ApiFailure as error:
-            if error.code in (404, 410):  # 404: the kind went; the list says so, and when it is back
+            # 404: the kind went; the list says so, and when it is back.
+            if error.code in (404, 410) or (error.code == 403 and self.kind.spare):
                 raise _Expired from None
             raise
         finally:

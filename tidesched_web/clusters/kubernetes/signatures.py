@@ -37,6 +37,9 @@ def signature(kind: str, obj: Json) -> object:
             return hash((str(spec), _pairs(metadata.get("annotations")))), status.get("state")
         case "PodGroup":
             return hash((metadata["uid"], str(spec)))
+        case "ReplicaSet" | "Deployment" | "StatefulSet" | "DaemonSet" | "BatchJob":
+            notes = {key: text for key, text in (metadata.get("annotations") or {}).items() if "volcano.sh/" in key}
+            return hash((metadata["uid"], spec.get("replicas"), _pairs(notes)))
         case _:
             # A priority class has no spec; the controllers' objects count by what they want.
             return hash((metadata["uid"], str(spec), obj.get("value")))

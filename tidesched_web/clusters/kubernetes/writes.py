@@ -137,11 +137,15 @@ class ClusterWrites:
         uid: str,
         phase: str,
         conditions: Sequence[Mapping[str, str]] = (),
-        counts: Mapping[str, int] | None = None,
     ) -> Outcome:
         """Write phase and conditions (the whole list) of the PodGroup with ``uid``."""
-        status: Json = {"phase": phase, "conditions": [dict(line) for line in conditions], **(counts or {})}
+        status: Json = {"phase": phase, "conditions": [dict(line) for line in conditions]}
         return self._patch_status(POD_GROUP, namespace, name, {"metadata": {"uid": uid}, "status": status})
+
+    def patch_podgroup_counts(self, namespace: str, name: str, *, uid: str, counts: Mapping[str, int]) -> Outcome:
+        """Write how many pods of the PodGroup with ``uid`` run, have ended well, and have failed."""
+        patch = {"metadata": {"uid": uid}, "status": dict(counts)}
+        return self._patch_status(POD_GROUP, namespace, name, patch)
 
     def apply_podgroup(self, manifest: Json) -> Outcome:
         """Make the PodGroup of pods that came without one, or bring ours up to date.

@@ -19,6 +19,7 @@ from tidesched_web.scheduling.models import AlertSeverity
 from tidesched_web.scheduling.pipeline import alerts
 from tidesched_web.scheduling.pipeline.assumed import Assumed
 from tidesched_web.scheduling.pipeline.events import EventBook
+from tidesched_web.scheduling.pipeline.gang_counts import GangCountBook
 from tidesched_web.scheduling.pipeline.inputs import InputWriter
 from tidesched_web.scheduling.pipeline.inventory import Inventory
 from tidesched_web.scheduling.pipeline.lease import Lease
@@ -68,6 +69,7 @@ class ClusterContext:
         self.events = EventBook(cluster_id=cluster.pk)
         self.queue_statuses = QueueStatusBook()
         self.pod_groups = PodGroupBook()
+        self.gang_counts = GangCountBook()
         self.nominations = NominationBook()
         self.foreign_holder = ""
         self._policies: dict[int, Policy] = {}

@@ -1,12 +1,15 @@
 """PodGroups of pods that came without one, as Volcano's controller would make them. Where that runs too, it is theirs.
 
-A level, not an act: what was not made is made by the next session. A PodGroup belongs to the owner of its pods, so the
+A level, not an act: what was not made is made by the next session, and what its workload says otherwise later is
+brought into it. What somebody else has set on it stays theirs. A PodGroup belongs to the owner of its pods, so the
 cluster collects it with that owner; those of a ReplicaSet that was scaled to nothing are deleted here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+
+import msgspec
 
 from tidesched_web.clusters.kubernetes import manifests
 from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer
@@ -28,11 +31,16 @@ class PodGroupBook:
 
     def __init__(self) -> None:
         self._tried: dict[str, float] = {}
+        # What was brought into a PodGroup last: what is different all the same is somebody else's.
+        self._revised: dict[str, PodGroup] = {}
         self._empty: dict[str, float] = {}
         self._looked_at = float("-inf")
 
-    def send(self, snapshot: Snapshot, route: Route) -> int:
-        """Make those that are missing and delete those that nobody needs; returns how many were written.
+    def send(self, snapshot: Snapshot, route: Route, *, revisions: Mapping[str, PodGroup]) -> int:
+        """Make those that are missing, change others and delete those nobody needs; returns how many were written.
+
+        Args:
+            revisions: PodGroups of ours as they would be made now, where that is not how they are.
 
         Raises:
             LeaseLost: the rest waits for the next holder.
@@ -44,6 +52,8 @@ class PodGroupBook:
             for group in snapshot.pod_groups
             if group.made and not group.problem and group.key not in self._tried
         }
+        self._revised = {key: group for key, group in self._revised.items() if key in revisions}
+        missing |= self._to_revise(snapshot, revisions)
         first = _first_members(snapshot, missing)
         to_make = list(first)[:MOST_AT_ONCE]
         over = self._over(snapshot, now)[:MOST_AT_ONCE]
@@ -54,7 +64,23 @@ class PodGroupBook:
         for key, answer in zip(to_make, answers, strict=False):
             if answer.kind is not OutcomeKind.UNREACHABLE:
                 self._tried[key] = now
+                if key in revisions:
+                    self._revised[key] = revisions[key]
         return sum(answer.done for answer in answers)
+
+    def _to_revise(self, snapshot: Snapshot, revisions: Mapping[str, PodGroup]) -> dict[str, PodGroup]:
+        """Each as it is to be, with its place in the queue kept."""
+        wanted = {
+            key: group for key, group in revisions.items() if key not in self._tried and self._revised.get(key) != group
+        }
+        if not wanted:
+            return {}
+        standing = {group.key: group for group in snapshot.pod_groups if group.key in wanted}
+        return {
+            key: msgspec.structs.replace(group, submitted=standing[key].waiting_since)
+            for key, group in wanted.items()
+            if key in standing and not standing[key].made
+        }
 
     def _over(self, snapshot: Snapshot, now: float) -> list[PodGroup]:
         """PodGroups of ours that have been empty for long and whose workload wants no pods."""

@@ -144,11 +144,12 @@ def _send(work: Work) -> None:
     try:
         units = evictions.units(plan.evictions)
         evicted = evictions.send(units, route, budgets=Budgets(work.snapshot) if units else None)
-        made = context.pod_groups.send(work.snapshot, route)
+        made = context.pod_groups.send(work.snapshot, route, revisions=context.cache.revisions())
         bound = binds.send(binds.gangs(plan.binds), route)
         context.nominations.send(work.result, work.snapshot, route)
         told = _still_true(work, evicted.cancelled)
         failed = statuses.send([*plan.statuses, *told], route, told=context.events.note)
+        context.gang_counts.send(work.snapshot, route, shown=context.cache.gang_counts)
         stateless = context.cache.stateless_queues()
         context.queue_statuses.send(work.result, work.snapshot, route, stateless=stateless)
         route.require_server()

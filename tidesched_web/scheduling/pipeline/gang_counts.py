@@ -1,0 +1,60 @@
+"""``status.running``, ``succeeded``, ``failed`` of PodGroups: one write for a gang, however many of its pods moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tidesched_web.clusters.kubernetes.cache import GangCounts
+from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer
+from tidesched_web.engine.model import PodGroup, PodPhase, Snapshot
+from tidesched_web.scheduling.pipeline import timing
+from tidesched_web.scheduling.pipeline.sending import Route
+
+# The pods of a gang start one after another: who looks at the count can wait, the API server need not hear of each.
+LOOK_SECONDS = 5.0
+MOST_AT_ONCE = 500
+_FIELDS = {PodPhase.RUNNING: 0, PodPhase.SUCCEEDED: 1, PodPhase.FAILED: 2}
+
+
+class GangCountBook:
+    """A level: brought to what the pods show, every few seconds."""
+
+    def __init__(self) -> None:
+        self._looked_at = float("-inf")
+
+    def send(self, snapshot: Snapshot, route: Route, *, shown: Callable[[], Mapping[str, GangCounts]]) -> int:
+        """Write the counts that are not what the cluster shows; returns how many were written.
+
+        Raises:
+            LeaseLost: the rest waits for the next holder.
+        """
+        now = timing.monotonic()
+        if now - self._looked_at < LOOK_SECONDS:
+            return 0
+        self._looked_at = now
+        known, true = shown(), counts_of(snapshot)
+        none = GangCounts()
+        moved = [
+            group
+            for group in snapshot.pod_groups
+            if not group.made and known.get(group.key, none) != true.get(group.key, none)
+        ][:MOST_AT_ONCE]
+        answers = route.send([_patch(route, group, true.get(group.key, none)) for group in moved]) if moved else []
+        return sum(answer.done for answer in answers)
+
+
+def counts_of(snapshot: Snapshot) -> dict[str, GangCounts]:
+    """The pods of each gang as Volcano counts them: one that is on its way out does not run any more."""
+    counts: dict[str, list[int]] = {}
+    for pod in snapshot.pods:
+        field = _FIELDS.get(pod.phase)
+        if field is None or (field == 0 and pod.deleted is not None) or not (key := pod.group_key):
+            continue
+        counts.setdefault(key, [0, 0, 0])[field] += 1
+    return {key: GangCounts(*found) for key, found in counts.items()}
+
+
+def _patch(route: Route, group: PodGroup, counts: GangCounts) -> Callable[[], Answer]:
+    return lambda: route.writes.patch_podgroup_counts(
+        group.namespace, group.name, uid=group.uid, counts=counts._asdict()
+    )
