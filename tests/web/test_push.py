@@ -16,7 +16,8 @@ from tidesched_web.clusters.kubernetes.paths import PRIORITY_CLASS, QUEUE
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.quota import services as quota
 from tidesched_web.quota.models import Drift, Queue
-from tidesched_web.quota.services.push import push_cluster
+from tidesched_web.quota.services.push import push_cluster, push_pending
+from tidesched_web.workloads.models import Gang
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +40,7 @@ class Ground:
 
     def __init__(self, server, mode):
         mark = uuid.uuid4().hex[:6]
+        self.server = server
         self.cluster = clusters.create(
             name=f"push-{mark}", api_url=server.url, actor="test", mode=mode, token=server.token, simulated=True
         )
@@ -181,6 +183,22 @@ def test_where_card_quotas_are_passed_over_a_card_with_a_resource_of_its_own_is_
     assert "capability" not in client.get(QUEUE.path(name=ground.names[1]))["spec"], "it would limit the sum of both"
 
 
+def test_card_limits_follow_what_the_connection_test_finds_without_an_edit(ground, client, monkeypatch):
+    def limits():
+        push_pending()
+        specs = [client.get(QUEUE.path(name=name))["spec"] for name in ground.names]
+        return [spec.get("capability") for spec in specs]
+
+    for enforced, expected in ((True, None), (False, {"nvidia.com/gpu": "8"}), (None, None)):
+        monkeypatch.setattr(
+            "tidesched_web.quota.limited_selectors.card_quota_enforced", lambda cluster, says=enforced: says
+        )
+        assert limits() == [expected, expected]
+    written = len([row for row in ground.server.writes() if row["resource"] == "queues"])
+    assert limits() == [None, None]
+    assert len([row for row in ground.server.writes() if row["resource"] == "queues"]) == written
+
+
 @pytest.mark.parametrize(("mode", "state"), [("quota", "Closed"), ("schedule", "Closed")])
 def test_a_queue_closes_and_opens_again(db, server, client, mode, state):
     ground = Ground(server, mode)
@@ -196,6 +214,14 @@ def test_a_queue_closes_and_opens_again(db, server, client, mode, state):
     client.send(
         "PATCH", QUEUE.path(name=name, subresource="status"), {"status": {"running": 0}}, content_type=MERGE_PATCH
     )
+    now = timezone.now()
+    gang = Gang.objects.create(
+        cluster=ground.cluster, namespace="a", name="g", uid="g", queue=row, queue_name=name, service_type="training",
+        phase="Running", state="running", submitted_at=now, seen_at=now,
+    )  # fmt: skip
+    ground.push()
+    assert client.get(QUEUE.path(name=name))["status"]["state"] == "Closing", "the sessions see a gang in it"
+    Gang.objects.filter(pk=gang.pk).update(state="finished")
     ground.push()
     assert client.get(QUEUE.path(name=name))["status"]["state"] == state
     assert ground.row(name).live_state == state

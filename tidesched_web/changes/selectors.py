@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Q, QuerySet
 
 from tidesched_web.accounts.models import BusinessLine, Project, Tenant
 from tidesched_web.changes.documents import RULES
@@ -30,7 +30,7 @@ from tidesched_web.quota.models import (
 from tidesched_web.quota.selectors import compute_hardware_of, hardware_of
 from tidesched_web.quota.tide_selectors import document_of
 from tidesched_web.scheduling.models import QueueUsage
-from tidesched_web.workloads.models import TERMINAL_GANG_STATES, Gang
+from tidesched_web.workloads.selectors import live_gangs
 
 MIB = 2**20
 
@@ -259,11 +259,7 @@ def surroundings_of(cluster: Cluster, reading: TreeReading | None = None, leavin
         "queue__name", "card", "allocated"
     ):
         in_use[queue][card] = milli / 1000
-    gangs: dict[str, int] = {}
-    if names:
-        rows = Gang.objects.filter(cluster=cluster, queue_name__in=names, gone_at__isnull=True)
-        rows = rows.exclude(state__in=TERMINAL_GANG_STATES)
-        gangs = dict(rows.order_by().values_list("queue_name").annotate(count=Count("pk")))
+    gangs = live_gangs(cluster, names) if names else {}
     return Surroundings(
         hardware=hardware_of(cluster) if reading is None else {**reading.hardware, **compute_hardware_of(cluster)},
         ratios={

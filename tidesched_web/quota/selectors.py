@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.contrib.postgres.expressions import ArraySubquery
@@ -15,6 +15,9 @@ from tidesched_web.common.models import ServiceType
 from tidesched_web.common.permissions import Access
 from tidesched_web.quota.models import CardQuota, ComputeQuota, NamespaceGrant, PriorityClass, Queue
 from tidesched_web.quota.tree_rules import CPU, MEMORY
+
+# As ``workloads.models.GangState`` has them, which stands above this context: all but those that are over.
+LIVE_GANGS = ("waiting", "admitted", "running", "reclaimed")
 
 
 def visible_queues(access: Access) -> QuerySet[Queue]:
@@ -125,3 +128,12 @@ def compute_hardware_of(cluster: Cluster) -> dict[str, int]:
         cpu=Sum(F("cpu_milli")), memory=Sum(F("memory_mib"))
     )
     return {} if nodes["cpu"] is None else {CPU: nodes["cpu"], MEMORY: nodes["memory"]}
+
+
+def queues_with_gangs(ids: Iterable[int]) -> set[int]:
+    """Which of these queues the sessions see gangs in that are not over: a queue's own status may be behind."""
+    wanted = list(ids)
+    if not wanted:
+        return set()
+    rows = Queue.objects.filter(pk__in=wanted, gangs__gone_at__isnull=True, gangs__state__in=LIVE_GANGS)
+    return set(rows.values_list("pk", flat=True))

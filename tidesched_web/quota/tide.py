@@ -277,9 +277,10 @@ def _moments_of(documents: str, day: dt.datetime) -> dict[Open, dt.datetime]:
     return moments(enabled_plans(json.loads(documents)), day)
 
 
-def names_of(plans: Sequence[Plan], open_now: Open) -> list[str]:
+def names_of(plans: Sequence[Plan], open_now: Open, unnamed: str = "layer %(n)s") -> list[str]:
     """The open layers as ``plan: layer``; one without a name by its number."""
-    return [f"{plans[place].name}: {plans[place].layers[number].name or number + 1}" for place, number in open_now]
+    named = ((plans[place], number) for place, number in open_now)
+    return [f"{plan.name}: {plan.layers[number].name or unnamed % {'n': number + 1}}" for plan, number in named]
 
 
 def held_within(

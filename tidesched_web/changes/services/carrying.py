@@ -22,6 +22,7 @@ from tidesched_web.clusters.kubernetes.writes import ClusterWrites
 from tidesched_web.clusters.models import Cluster, ClusterMode
 from tidesched_web.quota.models import PriorityClass, Queue, SyncState
 from tidesched_web.quota.services import push
+from tidesched_web.workloads.selectors import live_gangs
 
 CLAIM = dt.timedelta(seconds=60)
 # So many objects are sent before the pages are told how far it is.
@@ -121,7 +122,9 @@ def _delete(cluster: Cluster, writes: ClusterWrites, row: ChangeObject) -> Outco
     if found.body is None:
         return found
     status = found.body.get("status") or {}
-    gangs = sum(int(status.get(count) or 0) for count in ("pending", "inqueue", "running", "unknown"))
+    told = sum(int(status.get(count) or 0) for count in ("pending", "inqueue", "running", "unknown"))
+    # What the status counts may be behind, or nobody may count at all: what the sessions see has a say too.
+    gangs = max(told, live_gangs(cluster, [row.name]).get(row.name, 0))
     if status.get("state") != "Closed":
         closed = writes.close_queue(row.name, drained=not gangs, by_command=cluster.mode == ClusterMode.QUOTA)
         if not closed.done:

@@ -27,7 +27,8 @@ from tidesched_web.quota.drift_selectors import asked_again
 from tidesched_web.quota.limited_selectors import limited_cards
 from tidesched_web.quota.manifest import class_manifest, queue_manifest
 from tidesched_web.quota.models import PriorityClass, Queue, QueueState, SyncState
-from tidesched_web.quota.selectors import queue_grants, with_card_quota
+from tidesched_web.quota.selectors import queue_grants, queues_with_gangs, with_card_quota
+from tidesched_web.quota.services.limits import push_limits_anew
 from tidesched_web.quota.services.push_marks import Pushed, mark_away, mark_pushed
 from tidesched_web.quota.services.push_object import Aim, bring
 from tidesched_web.quota.tide_selectors import clusters_with_tide, effective_now, tide_due
@@ -100,6 +101,8 @@ def push_cluster(
 
 def push_pending() -> dict[str, PushReport]:
     """Push what waits in every cluster that takes pushes; the reports by the cluster's slug."""
+    for cluster in reached_clusters().exclude(mode=ClusterMode.OBSERVE):
+        push_limits_anew(cluster)
     queues = Queue.objects.filter(Q(sync_state=SyncState.PENDING) | DRAINS).values("cluster_id")
     classes = PriorityClass.objects.filter(sync_state=SyncState.PENDING).values("cluster_id")
     clusters = reached_clusters().exclude(mode=ClusterMode.OBSERVE).order_by("slug")
@@ -147,6 +150,7 @@ class _Push:
         runs = self.cluster.mode == ClusterMode.QUOTA and self.client.serves(COMMAND.group_version, COMMAND.plural)
         effective = effective_now(self.cluster, list(rows))
         counted_by = limited_cards(self.cluster)
+        inhabited = queues_with_gangs(row.pk for row in rows if row.state == QueueState.CLOSED)
         return [
             Pushed(
                 row,
@@ -155,6 +159,7 @@ class _Push:
                     forced=(QUEUE.name, row.name) in forced,
                     wants_open=row.state == QueueState.OPEN,
                     by_command=runs,
+                    inhabited=row.pk in inhabited,
                 ),
                 effective[row.pk],
             )

@@ -28,12 +28,14 @@ class Aim:
     Attributes:
         forced: a person has asked to push it again, whoever has set what.
         wants_open: only of queues. by_command: Volcano opens and closes them.
+        inhabited: the sessions see gangs in the queue, whatever its status counts.
     """
 
     manifest: Json
     forced: bool = False
     wants_open: bool | None = None
     by_command: bool = False
+    inhabited: bool = False
 
 
 def bring(writes: ClusterWrites, aim: Aim, live: Json | None) -> Outcome:
@@ -86,7 +88,7 @@ def _with_state(writes: ClusterWrites, aim: Aim, applied: Outcome) -> Outcome:
     status: dict[str, Any] = body.get("status") or {}
     live = status.get("state") or QueueState.OPEN
     closed = live in (QueueState.CLOSING, QueueState.CLOSED)
-    drained = not any(status.get(count) for count in _COUNTS)
+    drained = not aim.inhabited and not any(status.get(count) for count in _COUNTS)
     if aim.wants_open and closed:
         outcome, state = writes.open_queue(name, by_command=aim.by_command), QueueState.OPEN
     elif not aim.wants_open and (not closed or (live == QueueState.CLOSING and drained and not aim.by_command)):

@@ -1,0 +1,38 @@
+"""Card limits in ``spec.capability`` follow what is known of the cluster: its mode, its card types, its Volcano.
+
+A level: queues that were pushed with other limits than they would be pushed with now are pushed again.
+"""
+
+from __future__ import annotations
+
+import time
+
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.quota.limited_selectors import limited_cards
+from tidesched_web.quota.models import PushedObject, Queue, SyncState
+
+_CAPABILITY = "spec.capability."
+_OWN = frozenset({"cpu", "memory"})
+# While nothing is known otherwise, the queues themselves are looked at no more often than this.
+LOOK_SECONDS = 60.0
+_looked: dict[int, tuple[frozenset[str], float]] = {}
+
+
+def push_limits_anew(cluster: Cluster) -> int:
+    """Let queues that stand in step but were pushed with other card limits be pushed again; returns how many."""
+    wanted, now = frozenset(limited_cards(cluster).values()), time.monotonic()
+    known = _looked.get(cluster.pk)
+    if known is not None and known[0] == wanted and now - known[1] < LOOK_SECONDS:
+        return 0
+    pushed = PushedObject.objects.filter(cluster=cluster, kind="Queue").values_list("name", "fields")
+    names = [name for name, fields in pushed.iterator() if _limited(fields) != wanted]
+    rows = Queue.objects.filter(cluster=cluster, name__in=names, sync_state=SyncState.IN_STEP)
+    moved = rows.update(sync_state=SyncState.PENDING) if names else 0
+    _looked[cluster.pk] = (wanted, now)
+    return moved
+
+
+def _limited(fields: dict[str, str]) -> frozenset[str]:
+    """The resources other than cpu and memory that a pushed queue was limited by."""
+    found = {name.removeprefix(_CAPABILITY) for name in fields if name.startswith(_CAPABILITY)}
+    return frozenset(found - _OWN)
