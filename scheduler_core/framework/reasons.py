@@ -5,6 +5,8 @@ Source: contracts 1 (reason codes and numbers).
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import msgspec
 import numpy as np
 
@@ -34,11 +36,23 @@ class Reasons:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._holders = Holders(session)
-        self._room = Room(session)
         self._releasing: list[int] | None = None
-        # Gangs that somebody may have a word about; all others are as they should be.
-        self._odd: list[bool] = session.columns.questionable.tolist()
-        self._incomplete: list[bool] = session.columns.suspects("job_valid").tolist()
+
+    @cached_property
+    def _room(self) -> Room:
+        return Room(self._session)
+
+    @cached_property
+    def _odd(self) -> list[bool]:
+        """Gangs that somebody may have a word about; all others are as they should be."""
+        found: list[bool] = self._session.columns.questionable.tolist()
+        return found
+
+    @cached_property
+    def _incomplete(self) -> list[bool]:
+        """The same, about their members."""
+        found: list[bool] = self._session.columns.suspects("job_valid").tolist()
+        return found
 
     def all(self) -> tuple[dict[int, Reason], dict[int, int]]:
         """Reason of each gang that still needs something, and its position in its queue."""

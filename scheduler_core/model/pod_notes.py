@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
+from struct import Struct
 from typing import NamedTuple
 
-from scheduler_core.model.pod import Pod
+from scheduler_core.model.pod import Pod, PodPhase
 
 # What a pod says of itself, as an annotation or else a label, that some plugin reads to tell where it may be.
 MARKS = (
@@ -31,15 +32,29 @@ class Likeness:
         self.key = key
 
 
+class Standing:
+    """Where a pod stands by its own account; :data:`ROW` holds it as a number."""
+
+    PENDING, GATED, BOUND, RUNNING, UNKNOWN, RELEASING, SUCCEEDED, FAILED = range(8)
+
+
+# What columns hold of a pod, packed: priority, when it began to run (NaN = unknown), creation, the number at the end of
+# its name, its standing, whether it protects itself, and whether there is more to look at in the pod itself: a node, or
+# what it says of other pods.
+ROW = Struct("<qdddb???")
+
+
 class PodNotes(NamedTuple):
     """``like``, see :class:`Likeness`; ``rank``, its place among the members of its gang: the number that its name ends
     in (infinity = none), creation, namespace/name; ``gang``, namespace/name of its PodGroup, or empty; ``owner_kind``,
-    empty for none."""
+    empty for none; ``scheduler``; ``row``, see :data:`ROW`: many of them make columns at once."""
 
     like: Likeness
     rank: tuple[float, float, str]
     gang: str
     owner_kind: str
+    scheduler: str
+    row: bytes
 
 
 class Likenesses:
@@ -59,10 +74,30 @@ class Likenesses:
             if len(self._known) >= self._MOST:
                 self._known.clear()
             like = self._known[key] = Likeness(key)
-        owner = pod.owner
-        return PodNotes(
-            like, (number_of(pod.name), pod.created, pod.key), pod.group_key, "" if owner is None else owner.kind
-        )
+        owner, number = pod.owner, number_of(pod.name)
+        started = math.nan if pod.started is None else pod.started
+        row = ROW.pack(
+            pod.priority, started, pod.created, number, _standing(pod), pod.preemptable is False, bool(pod.node),
+            pod.relations is not None,
+        )  # fmt: skip
+        kind = "" if owner is None else owner.kind
+        return PodNotes(like, (number, pod.created, pod.key), pod.group_key, kind, pod.scheduler, row)
+
+
+def _standing(pod: Pod) -> int:
+    """Semantics 2.1."""
+    phase = pod.phase
+    if phase is PodPhase.SUCCEEDED:
+        return Standing.SUCCEEDED
+    if phase is PodPhase.FAILED:
+        return Standing.FAILED
+    if pod.deleted is not None:
+        return Standing.RELEASING
+    if not pod.node:
+        return Standing.GATED if pod.gated else Standing.PENDING
+    if phase is PodPhase.RUNNING:
+        return Standing.RUNNING
+    return Standing.BOUND if phase is PodPhase.PENDING else Standing.UNKNOWN
 
 
 def _key(pod: Pod) -> Hashable:

@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from scheduler_core.model.edition import Edition, Step
-from scheduler_core.model.pod_notes import PodNotes
 from scheduler_core.model.podgroup import PodGroup
 from scheduler_core.state.group_facts import GroupFacts
 from scheduler_core.state.names import Names, lasting_name, name_of
 from scheduler_core.state.status import Index, Ints
 
 Kinds = npt.NDArray[np.object_]
+_NONE = {""}
 
 
 class GangRows:
@@ -178,11 +178,14 @@ class GangRows:
 
     # Members ---------------------------------------------------------------------------------------------------------
 
-    def change_members(self, gone: dict[int, list[int]], come: dict[int, list[int]], notes: Sequence[PodNotes]) -> Ints:
+    def change_members(
+        self, gone: dict[int, list[int]], come: dict[int, list[int]], ranks: list[tuple[float, float, str]],
+        kinds: list[str],
+    ) -> Ints:  # fmt: skip
         """Task slots leave and join gangs (by number).
 
         Args:
-            notes: by slot.
+            ranks, kinds: by slot, ``rank`` and ``owner_kind`` of :class:`scheduler_core.model.pod_notes.PodNotes`.
 
         Returns:
             int64 (2, slots): slots of the gangs that changed, and the place of each in its gang.
@@ -198,9 +201,9 @@ class GangRows:
                 members = [slot for slot in members if slot not in left]
             members = [*members, *come.get(number, ())]
             if len(members) > 1:
-                members.sort(key=lambda slot: notes[slot].rank)
+                members.sort(key=ranks.__getitem__)
             self._members[number] = self.changed[number] = members
-            above = min({kind for slot in members if (kind := notes[slot].owner_kind)}, default="")
+            above = min({*map(kinds.__getitem__, members)} - _NONE, default="")
             if above != self._kinds[number]:
                 self._kinds[number] = above
                 self.versions[number] += 1

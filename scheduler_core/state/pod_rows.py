@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Mapping
-from operator import itemgetter
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 
 import numpy as np
+import numpy.typing as npt
 
-from scheduler_core.model.pod import Pod, PodPhase
-from scheduler_core.model.pod_notes import Likeness, Likenesses, PodNotes
+from scheduler_core.model.pod import Pod
+from scheduler_core.model.pod_notes import ROW, Likeness, Likenesses, PodNotes, Standing
 from scheduler_core.state.card_sets import CardSets
 from scheduler_core.state.gang_rows import GangRows
 from scheduler_core.state.status import (
@@ -26,12 +27,43 @@ from scheduler_core.state.status import (
     Ints,
 )
 from scheduler_core.state.task_class import ClassTable
-from scheduler_core.state.task_table import TaskTable
+from scheduler_core.state.task_table import Codes, TaskTable
 
-_PENDING, _RUNNING, _SUCCEEDED, _FAILED = PodPhase.PENDING, PodPhase.RUNNING, PodPhase.SUCCEEDED, PodPhase.FAILED
-_HOLDS: list[bool] = HOLDS.tolist()
-_NOTHING = PodNotes(Likeness(()), (0.0, 0.0, ""), "", "")
-_FIRST = itemgetter(0)
+_NOTHING = Likeness(())
+_RANK = (0.0, 0.0, "")
+# The fields of ``pod_notes.ROW``.
+_ROWS = np.dtype(
+    [
+        ("priority", "<i8"),
+        ("started", "<f8"),
+        ("created", "<f8"),
+        ("number", "<f8"),
+        ("standing", "i1"),
+        ("protected", "?"),
+        ("placed", "?"),
+        ("says", "?"),
+    ]
+)
+assert _ROWS.itemsize == ROW.size
+# Status by standing.
+_STATUS: Codes = np.zeros(8, dtype=np.int8)
+_STATUS[Standing.PENDING], _STATUS[Standing.GATED] = PENDING, GATED
+_STATUS[Standing.BOUND], _STATUS[Standing.RUNNING], _STATUS[Standing.UNKNOWN] = BOUND, RUNNING, UNKNOWN
+_STATUS[Standing.RELEASING], _STATUS[Standing.SUCCEEDED], _STATUS[Standing.FAILED] = RELEASING, SUCCEEDED, FAILED
+
+
+class Fresh:
+    """Pods that take slots, and their notes, both by name and side by side; ``rows`` has the fields of ``_ROWS``."""
+
+    def __init__(self, keys: list[str], pods: list[Pod], notes: list[PodNotes]) -> None:
+        self.keys, self.pods = keys, pods
+        columns = tuple(zip(*notes, strict=True)) or ((),) * len(PodNotes._fields)
+        self.likes: Sequence[Likeness] = columns[0]
+        self.ranks: Sequence[tuple[float, float, str]] = columns[1]
+        self.gangs: Sequence[str] = columns[2]
+        self.kinds: Sequence[str] = columns[3]
+        self.schedulers: Sequence[str] = columns[4]
+        self.rows: npt.NDArray[np.void] = np.frombuffer(b"".join(columns[5]), dtype=_ROWS)
 
 
 class PodRows:
@@ -55,7 +87,10 @@ class PodRows:
         self.dirty: dict[int, None] = {}
         self._nodes, self._schedulers, self._classes, self._gangs = nodes, frozenset(schedulers), classes, gangs
         self._free = list(range(capacity - 1, -1, -1))
-        self._notes: list[PodNotes] = [_NOTHING] * capacity
+        # Of each slot's notes.
+        self._likes: list[Likeness] = [_NOTHING] * capacity
+        self._ranks: list[tuple[float, float, str]] = [_RANK] * capacity
+        self._kinds: list[str] = [""] * capacity
         self._likenesses = Likenesses()
         self._on_node: list[list[int]] = [[] for _ in nodes]
 
@@ -66,7 +101,8 @@ class PodRows:
         other._classes, other._gangs = classes, gangs
         other.tasks, other.wanted = self.tasks.fork(), self.wanted.copy()
         other.slot_of, other.dirty = dict(self.slot_of), dict(self.dirty)
-        other.gang_number, other._free, other._notes = self.gang_number.copy(), list(self._free), list(self._notes)
+        other.gang_number, other._free = self.gang_number.copy(), list(self._free)
+        other._likes, other._ranks, other._kinds = list(self._likes), list(self._ranks), list(self._kinds)
         other._likenesses = Likenesses()
         other._on_node = [slots.copy() for slots in self._on_node]
         return other
@@ -78,40 +114,43 @@ class PodRows:
             noted: notes of pods, as far as somebody has made them already.
         """
         gone: list[int] = []
-        fresh: list[tuple[str, Pod]] = []
+        come: dict[str, Pod] = {}
         slot_of, known = self.slot_of, self.tasks.pods
-        for key, pod in pods.items():
-            slot = slot_of.get(key)
+        for (key, pod), slot in zip(pods.items(), list(map(slot_of.get, pods)), strict=True):
             if slot is not None:
                 if known[slot] is pod:
                     continue
                 gone.append(slot)
                 del slot_of[key]
             if pod is not None:
-                fresh.append((key, pod))
+                come[key] = pod
         # By name, so that slots and classes come out the same for the same history.
-        fresh.sort(key=_FIRST)
+        keys = sorted(come)
+        fresh_pods = [come[key] for key in keys]
+        notes_of = self._likenesses.notes_of
+        fresh = Fresh(
+            keys, fresh_pods, [noted.get(key) or notes_of(pod) for key, pod in zip(keys, fresh_pods, strict=True)]
+        )
         self._learn(gone, fresh)
         left = self._remove(gone)
-        come = self._add(fresh, [noted.get(key) or self._likenesses.notes_of(pod) for key, pod in fresh])
-        slots, places = self._gangs.change_members(left, come, self._notes)
+        slots, places = self._gangs.change_members(left, self._add(fresh), self._ranks, self._kinds)
         self.tasks.place[slots] = places
 
     def slots_on(self, node: int) -> list[int]:
         """Slots of the pods that hold something of a node, by name."""
         return self._on_node[node]
 
-    def _learn(self, gone: list[int], fresh: list[tuple[str, Pod]]) -> None:
+    def _learn(self, gone: list[int], fresh: Fresh) -> None:
         """Take in what new pods say of others; if that is news, everybody is matched with it again."""
-        relations = self._classes.relations
-        if relations.learn(pod for _, pod in fresh):
+        relations, says = self._classes.relations, np.flatnonzero(fresh.rows["says"]).tolist()
+        if says and relations.learn(fresh.pods[at] for at in says):
             leaving = set(gone)
             staying = [
                 (slot, pod) for slot, pod in enumerate(self.tasks.pods) if pod is not None and slot not in leaving
             ]
             relations.set_profiles([slot for slot, _ in staying], [pod for _, pod in staying])
             for slot, pod in staying:
-                self.tasks.cls[slot] = self._classes.intern(pod, self._notes[slot].like)
+                self.tasks.cls[slot] = self._classes.intern(pod, self._likes[slot])
 
     def _remove(self, gone: list[int]) -> dict[int, list[int]]:
         """Empty slots; returns them by number of their gang."""
@@ -133,45 +172,45 @@ class PodRows:
         tasks.indices.words[slots] = self.wanted.words[slots] = 0
         return left
 
-    def _add(self, fresh: list[tuple[str, Pod]], notes: list[PodNotes]) -> dict[int, list[int]]:
+    def _add(self, fresh: Fresh) -> dict[int, list[int]]:
         """Fill slots; returns them by number of their gang."""
-        while len(self._free) < len(fresh):
+        count, rows = len(fresh.keys), fresh.rows
+        while len(self._free) < count:
             self._grow()
         come: dict[int, list[int]] = {}
-        if not fresh:
+        if not count:
             return come
-        tasks, intern, free = self.tasks, self._classes.intern, self._free
-        slots = free[-1 : -1 - len(fresh) : -1]
-        del free[len(free) - len(fresh) :]
-        self._classes.relations.set_profiles(slots, (pod for _, pod in fresh))
-        kept, keys, slot_of, noted = tasks.pods, tasks.keys, self.slot_of, self._notes
-        statuses, classes, nodes, cards, numbers = [], [], list[int](), list[int](), []
-        # Members of a gang mostly come one after the other.
-        last, number, mates = "", -1, list[int]()
-        for slot, (key, pod), note in zip(slots, fresh, notes, strict=True):
-            kept[slot], keys[slot], slot_of[key], noted[slot] = pod, key, slot, note
-            ours = pod.scheduler in self._schedulers
-            status = _status(pod, ours)
-            cls = intern(pod, note.like)
-            node, card = (-1, -1) if not (pod.node and _HOLDS[status]) else self._place(slot, pod, cls)
-            gang = note.gang if ours else ""
-            if gang != last:
-                last, number = gang, self._gangs.number_of(gang) if gang else -1
-                mates = come.setdefault(number, []) if gang else []
-            mates.append(slot)
-            statuses.append(status)
-            classes.append(cls)
-            nodes.append(node)
-            cards.append(card)
-            numbers.append(number)
-        pods = [pod for _, pod in fresh]
+        tasks, free = self.tasks, self._free
+        slots = free[-1 : -1 - count : -1]
+        del free[len(free) - count :]
+        self._classes.relations.set_profiles(slots, fresh.pods)
+        self.slot_of.update(zip(fresh.keys, slots, strict=True))
+        kept, keys, likes, ranks, kinds = tasks.pods, tasks.keys, self._likes, self._ranks, self._kinds
+        columns = (slots, fresh.keys, fresh.pods, fresh.likes, fresh.ranks, fresh.kinds)
+        for slot, key, pod, like, rank, kind in zip(*columns, strict=True):
+            kept[slot], keys[slot], likes[slot], ranks[slot], kinds[slot] = pod, key, like, rank, kind
+        status, gangs = _STATUS[rows["standing"]], fresh.gangs
+        if not self._schedulers.issuperset(fresh.schedulers):
+            ours = [scheduler in self._schedulers for scheduler in fresh.schedulers]
+            gangs = [gang if mine else "" for gang, mine in zip(gangs, ours, strict=True)]
+            # Those that have no node yet are nothing to us.
+            status[~np.array(ours) & ((status == PENDING) | (status == GATED))] = FOREIGN
         at = np.array(slots, dtype=np.int64)
-        tasks.live[at] = True
-        tasks.status[at], tasks.cls[at], tasks.node[at], tasks.card[at] = statuses, classes, nodes, cards
-        self.gang_number[at], tasks.priority[at] = numbers, [pod.priority for pod in pods]
-        tasks.started[at] = [np.nan if pod.started is None else pod.started for pod in pods]
-        tasks.number[at], tasks.created[at] = [note.rank[0] for note in notes], [pod.created for pod in pods]
-        tasks.protected[at] = [pod.preemptable is False for pod in pods]
+        classes = self._classes.intern_all(fresh.pods, fresh.likes)
+        tasks.live[at], tasks.status[at], tasks.cls[at], tasks.node[at], tasks.card[at] = True, status, classes, -1, -1
+        tasks.priority[at], tasks.started[at], tasks.created[at] = rows["priority"], rows["started"], rows["created"]
+        tasks.number[at], tasks.protected[at] = rows["number"], rows["protected"]
+        for i in np.flatnonzero(rows["placed"] & HOLDS[status]).tolist():
+            slot = slots[i]
+            tasks.node[slot], tasks.card[slot] = self._place(slot, fresh.pods[i], classes[i])
+        # Members of a gang mostly come one after the other.
+        numbers: list[int] = []
+        for gang, same in groupby(gangs):
+            many, number = sum(1 for _ in same), self._gangs.number_of(gang) if gang else -1
+            if gang:
+                come.setdefault(number, []).extend(slots[len(numbers) : len(numbers) + many])
+            numbers += [number] * many
+        self.gang_number[at] = numbers
         return come
 
     def _place(self, slot: int, pod: Pod, cls: int) -> tuple[int, int]:
@@ -197,22 +236,8 @@ class PodRows:
         size = len(self.tasks)
         self.tasks.grow()
         self.wanted.grow(size)
-        self._notes += [_NOTHING] * size
+        self._likes += [_NOTHING] * size
+        self._ranks += [_RANK] * size
+        self._kinds += [""] * size
         self.gang_number = np.concatenate([self.gang_number, np.full(size, -1, dtype=np.int64)])
         self._free = [*range(2 * size - 1, size - 1, -1), *self._free]
-
-
-def _status(pod: Pod, ours: bool) -> int:
-    """Semantics 2.1; pods of other schedulers that have no node yet are nothing to us."""
-    phase = pod.phase
-    if phase is _SUCCEEDED:
-        return SUCCEEDED
-    if phase is _FAILED:
-        return FAILED
-    if pod.deleted is not None:
-        return RELEASING
-    if pod.node:
-        return RUNNING if phase is _RUNNING else BOUND if phase is _PENDING else UNKNOWN
-    if not ours:
-        return FOREIGN
-    return GATED if pod.gated else PENDING

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -202,6 +202,13 @@ class ClassTable:
                 self._by_like.clear()
             index = self._by_like[like] = self._index((like.key, None, (), 0), pod, None)
         return index
+
+    def intern_all(self, pods: Sequence[Pod], likes: Sequence[Likeness]) -> list[int]:
+        """The same of several pods."""
+        if self._axes.images or self.relations.subjects:
+            return [self.intern(pod, like) for pod, like in zip(pods, likes, strict=True)]
+        known = list(map(self._by_like.get, likes))
+        return [self.intern(pods[at], likes[at]) if index is None else index for at, index in enumerate(known)]
 
     def _index(self, key: Hashable, pod: Pod, between: tuple[Relations | None, tuple[int, ...]] | None) -> int:
         index = self._by_key.get(key)

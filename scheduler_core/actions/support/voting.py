@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from scheduler_core.actions.support.admission import promise_to
@@ -19,9 +20,13 @@ class Voting:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        form = ceilings(session)
-        self._back = None if form is None else form.back.tolist()
         self._known: dict[tuple[object, ...], Any] = {}
+
+    @cached_property
+    def _back(self) -> list[int] | None:
+        """Who may take back, where that is all that counts beside the queue and the minimum."""
+        form = ceilings(self._session)
+        return None if form is None else form.back.tolist()
 
     def ask(self, gang: int, demand: Demand) -> Any:
         """What the vote says of a gang, None = admitted."""
