@@ -181,6 +181,7 @@ LANGUAGE_CODE = "en"
 LANGUAGES = [("en", _("English")), ("zh-hans", _("Simplified Chinese"))]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 USE_I18N = True
+FORMAT_MODULE_PATH = ["tidesched_web.common.formats"]
 USE_TZ = True
 TIME_ZONE = "UTC"
 

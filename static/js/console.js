@@ -48,6 +48,19 @@
     }
   });
 
+  // The groups of the navigation: what a reader closes stays closed; on a narrow screen the others begin closed.
+  const groups = [...document.querySelectorAll("[data-nav-group]")];
+  const kept = document.cookie.includes("nav_closed=");
+  if (!kept && window.matchMedia("(max-width: 991.98px)").matches) {
+    for (const group of groups) group.open = Boolean(group.querySelector(".nav-item.active"));
+  }
+  for (const group of groups) {
+    group.querySelector("summary").addEventListener("click", () => setTimeout(() => {
+      const closed = groups.filter((one) => !one.open).map((one) => one.dataset.navGroup).join(".");
+      document.cookie = `nav_closed=${closed}; path=/; max-age=31536000; samesite=lax`;
+    }));
+  }
+
   // Only what is set stands in the address.
   document.addEventListener("submit", (event) => {
     if (!event.target.matches("form[data-filters]")) return;

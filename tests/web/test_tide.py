@@ -206,6 +206,9 @@ def test_the_first_moment_that_breaches_is_found_and_said():
     said = found.sentence()
     assert said.startswith("On Wednesday 2026-03-04 at 22:00 (Asia/Shanghai) Training would be promised 48")
     assert "the hardware of the cluster has 40" in said
+    unnamed = {"nights": document(layer(quota={"train": {H: {"add": 40}}}, name=""), zone="Asia/Shanghai")}
+    (found,) = tide_rules.first_breaches(tree(), tree(), {}, unnamed, now=NOW)
+    assert found.layers == ["nights: layer 1"]
 
 
 def test_moves_inside_a_limit_hold_only_when_they_meet():

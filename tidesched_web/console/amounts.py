@@ -22,6 +22,13 @@ def number(value: float) -> str:
     return _written(round(float(value), places), places, get_language())
 
 
+class Counted(int):
+    """A count that is written with its thousands separated, and still chooses between singular and plural."""
+
+    def __str__(self) -> str:
+        return number(int(self))
+
+
 @lru_cache(maxsize=8192)
 def _written(rounded: float, places: int, _language: str | None) -> str:
     """A large page writes thousands of numbers, most of them small counts."""

@@ -159,7 +159,7 @@ def plan(this: Page, name: str) -> HttpResponse:
 def _plan_line(own: tide.Plan, enabled: bool, now: Any) -> str:
     if not enabled:
         return _("It is off: the base holds, whatever its layers say.")
-    open_now = tide.names_of([own], tide.open_layers([own], now))
+    open_now = tide.names_of([own], tide.open_layers([own], now), _("layer %(n)s"))
     then = tide.next_change([own], now)
     until = timezone.localtime(then, own.zone).strftime("%Y-%m-%d %H:%M") if then else _("no end in sight")
     if open_now:

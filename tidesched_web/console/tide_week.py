@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo
 
+from django.utils.translation import gettext as _
+
 from tidesched_web.quota import tide
 from tidesched_web.quota.tide_rules import WEEKDAY_NAMES
 
@@ -148,7 +150,7 @@ def _row(
         cards = step.quota[queue].get(card, 0)
         layers = [
             name
-            for name, (number, layer) in zip(tide.names_of(plans, step.open), step.open, strict=True)
+            for name, (number, layer) in zip(tide.names_of(plans, step.open, _("layer %(n)s")), step.open, strict=True)
             if card in plans[number].layers[layer].quota.get(queue, {})
         ]
         start = bands.pop() if bands and bands[-1].cards == cards and bands[-1].layers == layers else None

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.template import engines
 from django.utils import translation
 
 from scheduler_core.model.reason import ReasonCode
@@ -105,6 +106,18 @@ def test_durations(seconds: float, text: str) -> None:
 )
 def test_numbers(value: float, text: str) -> None:
     assert amounts.number(value) == text
+    with translation.override("zh-hans"):
+        assert amounts.number(value) == text
+
+
+def test_counts_are_written_with_their_thousands_and_still_choose_the_plural() -> None:
+    text = (
+        "{% load i18n console %}{% blocktranslate count n=n|counted %}{{ n }} gang is alive{% plural %}"
+        "{{ n }} gangs are alive{% endblocktranslate %}"
+    )
+    template = engines["django"].from_string(text)
+    assert template.render({"n": 1}) == "1 gang is alive"
+    assert template.render({"n": 12_345}) == "12,345 gangs are alive"
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from tidesched_web.console import amounts
 from tidesched_web.console.alert_words import alert_sentence
 from tidesched_web.console.audit_words import act_words, object_word
 from tidesched_web.console.card_names import card_label
+from tidesched_web.console.navigation import COOKIE, groups
 from tidesched_web.console.reach_words import ReachWords, reach_words
 from tidesched_web.console.states import look
 from tidesched_web.console.wording import own_numbers, reason_sentence, reason_title, remedy_sentence, rule_text
@@ -43,6 +44,18 @@ def icon(name: str, css: str = "") -> SafeString:
         css,
         static("vendor/icons.svg"),
         name,
+    )
+
+
+@register.simple_tag(takes_context=True)
+def navigation(context: dict[str, Any]) -> list[dict[str, Any]]:
+    """The groups of pages beside the content."""
+    cluster, access, request = (context.get(name) for name in ("cluster", "access", "request"))
+    return groups(
+        section=context.get("section") or "",
+        cluster=cluster.slug if cluster else "",
+        everything=bool(access and access.everything),
+        closed=request.COOKIES.get(COOKIE, "") if request else "",
     )
 
 
@@ -79,6 +92,12 @@ def count(value: float | None) -> str | SafeString:
     if value is None:
         return format_html('<span title="{}">–</span>', _("not known"))
     return amounts.number(value)
+
+
+@register.filter
+def counted(value: int) -> amounts.Counted:
+    """The number that a ``blocktranslate count`` chooses by, as a person reads it."""
+    return amounts.Counted(value)
 
 
 @register.filter

@@ -1,0 +1,37 @@
+"""The groups of the navigation: every page has its place, and what a reader closed stays closed."""
+
+from __future__ import annotations
+
+from tidesched_web.console.navigation import GROUPS, groups
+
+
+def shown(**more: object) -> list[dict[str, object]]:
+    return groups(**{"section": "", "cluster": "demo", "everything": True, "closed": ""} | more)  # type: ignore[arg-type]
+
+
+def test_each_page_stands_in_one_group_and_names_itself() -> None:
+    entries = [entry for group in GROUPS for entry in group.entries]
+    assert len({entry.section for entry in entries}) == len(entries)
+    for entry in entries:
+        [current] = [one for group in shown(section=entry.section) for one in group["entries"] if one["exact"]]
+        assert current["word"] == entry.word
+    assert [one["exact"] for group in shown(section="adoption") for one in group["entries"] if one["current"]] == [
+        False
+    ]
+
+
+def test_a_closed_group_opens_for_its_own_page() -> None:
+    def closed(section: str) -> set[object]:
+        return {group["name"] for group in shown(section=section, closed="quota.owners.nonsense") if not group["open"]}
+
+    assert closed("gangs") == {"quota", "owners"}
+    assert closed("queues") == {"owners"}
+
+
+def test_a_reader_sees_the_pages_that_are_open_to_them() -> None:
+    def words(**more: object) -> set[str]:
+        return {str(one["address"]) for group in shown(**more) for one in group["entries"]}  # type: ignore[attr-defined]
+
+    assert {"/users/", "/clusters/demo/connection/"}.isdisjoint(words(everything=False))
+    assert words(cluster="").isdisjoint({"/clusters/demo/"})
+    assert "/tenants/" in words(cluster="", everything=False)

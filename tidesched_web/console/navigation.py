@@ -1,0 +1,121 @@
+"""The pages of the navigation, in groups under headings that can be closed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+COOKIE = "nav_closed"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A page; ``also`` names sections that stand under it, ``count`` says of what the figure at its end is."""
+
+    section: str
+    view: str
+    icon: str
+    word: Promise | str
+    of_cluster: bool = True
+    whole_sight: bool = False
+    also: tuple[str, ...] = ()
+    count: str = ""
+
+    def holds(self, section: str) -> bool:
+        """Whether a page of this section stands under it."""
+        return section == self.section or section in self.also
+
+
+@dataclass(frozen=True)
+class Group:
+    """Pages that belong together; the first group has no heading and cannot be closed."""
+
+    name: str
+    word: Promise | str
+    entries: tuple[Entry, ...]
+
+
+GROUPS = (
+    Group("", "", (Entry("overview", "cluster_overview", "layout-dashboard", _("Overview")),)),
+    Group(
+        "quota",
+        _("Quota"),
+        (
+            Entry("quota", "quota_tree", "list-tree", _("Quota tree")),
+            Entry("changes", "changes", "git-compare", _("Changes")),
+            Entry("queues", "queues", "stack-2", _("Queues")),
+            Entry("tide_plans", "tide_plans", "calendar-time", _("Tide plans")),
+            Entry("grants", "grants", "key", _("Namespace grants")),
+            Entry("tree_file", "tree_file", "file-text", _("Import and export"), also=("adoption",)),
+        ),
+    ),
+    Group(
+        "scheduling",
+        _("Scheduling"),
+        (
+            Entry("gangs", "gangs", "packages", _("Gangs")),
+            Entry("reclaims", "reclaims", "arrow-back-up", _("Reclaims")),
+            Entry("sessions", "sessions", "activity", _("Sessions")),
+            Entry("nodes", "nodes", "server-2", _("Nodes")),
+        ),
+    ),
+    Group(
+        "cluster",
+        _("Cluster"),
+        (
+            Entry("alerts", "alerts", "bell", _("Alerts"), count="alert"),
+            Entry("drift", "drift", "arrows-split-2", _("Drift"), count="drift"),
+            Entry("policy", "policy", "adjustments", _("Policy")),
+            Entry("card_types", "card_types", "cpu", _("Card types")),
+            Entry("priority_classes", "priority_classes", "tag", _("Priority classes")),
+            Entry("connection", "connection", "link", _("Connection"), whole_sight=True),
+        ),
+    ),
+    Group(
+        "owners",
+        _("Tenants and people"),
+        (
+            Entry("tenants", "tenants", "users", _("Tenants"), of_cluster=False),
+            Entry("projects", "projects", "folder", _("Projects"), of_cluster=False),
+            Entry("business_lines", "business_lines", "briefcase", _("Business lines"), of_cluster=False),
+            Entry("users", "users", "user-circle", _("Users"), of_cluster=False, whole_sight=True),
+        ),
+    ),
+    Group(
+        "platform",
+        _("Platform"),
+        (
+            Entry("clusters", "clusters", "sitemap", _("Clusters"), of_cluster=False),
+            Entry("jobs", "jobs", "hourglass", _("Jobs"), of_cluster=False),
+            Entry("audit", "audit", "history", _("Audit log"), of_cluster=False),
+            Entry("help", "help", "help-circle", _("Words and help"), of_cluster=False),
+        ),
+    ),
+)
+
+
+def groups(*, section: str, cluster: str, everything: bool, closed: str) -> list[dict[str, Any]]:
+    """The groups that a reader has; the one of the present page is open whatever the reader has closed before."""
+    shut = set(closed.split("."))
+    found = []
+    for group in GROUPS:
+        entries = [
+            {
+                "word": entry.word,
+                "icon": entry.icon,
+                "count": entry.count,
+                "address": reverse(f"console:{entry.view}", args=[cluster] if entry.of_cluster else []),
+                "current": entry.holds(section),
+                "exact": section == entry.section,
+            }
+            for entry in group.entries
+            if (cluster or not entry.of_cluster) and (everything or not entry.whole_sight)
+        ]
+        if entries:
+            is_open = group.name not in shut or any(one["current"] for one in entries)
+            found.append({"name": group.name, "word": group.word, "entries": entries, "open": is_open})
+    return found
