@@ -20,6 +20,7 @@ from scheduler_core.actions.support.reservations import apply_reservations, kept
 from scheduler_core.framework import explanations, profiles, remedies
 from scheduler_core.framework.close import close
 from scheduler_core.framework.conflicts import find_conflict
+from scheduler_core.framework.disruption_budgets import DisruptionBudgets
 from scheduler_core.framework.events import quota_events
 from scheduler_core.framework.extender_client import ExtenderClient
 from scheduler_core.framework.plugin import Action, Plugin
@@ -122,6 +123,8 @@ def run_session(
     session = Session(
         snapshot, policy, tiers, now=now, seed=seed, memory=memory or Memory(), workspace=workspace or Workspace()
     )
+    if snapshot.disruption_budgets and not session.compat and not _named(tiers, "pdb"):
+        session.hooks.keep(DisruptionBudgets(session))
     apply_assumed(session)
     apply_reservations(session)
     timings["open"] = (clock() - start) * 1000
@@ -231,6 +234,11 @@ def _acted(tiers: Sequence[Sequence[tuple[Plugin, dict[str, bool]]]]) -> dict[st
     """What the plugins want to be reminded of, by key."""
     said = {key: at for tier in tiers for plugin, _ in tier for key, at in plugin.remember().items()}
     return dict(sorted(said.items()))
+
+
+def _named(tiers: Sequence[Sequence[tuple[Plugin, dict[str, bool]]]], name: str) -> bool:
+    """Whether the policy names a plugin, whatever it switches off."""
+    return any(plugin.name == name for tier in tiers for plugin, _ in tier)
 
 
 def _no_clock() -> float:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
 from scheduler_core.framework.extension_points import EXTENSION_POINTS, ExtensionPoint
 from scheduler_core.framework.plugin import Plugin
 from scheduler_core.model.decision import Vote
+from scheduler_core.state.status import Bools
 
 
 class Ballot(enum.IntEnum):
@@ -49,6 +50,18 @@ class Verdict(msgspec.Struct, frozen=True, gc=False):
 Hook = tuple[str, Callable[..., Any]]  # plugin name, bound method
 
 
+class Budgets(Protocol):
+    """Disruption budgets, see :class:`scheduler_core.framework.disruption_budgets.DisruptionBudgets`."""
+
+    def violations(self, tasks: Iterable[int]) -> dict[int, str]:
+        """Those who may not leave if the others before them do, each with the budget that says so."""
+        ...
+
+    def cover_any(self, gangs: Bools) -> bool:
+        """Whether a member in place of one of the gangs is covered."""
+        ...
+
+
 def guards(point: str, call: Callable[..., Any]) -> bool:
     """Whether a plugin's rule about victims holds in whichever tier the plugin stands."""
     return point in getattr(getattr(call, "__self__", None), "guards", ())
@@ -78,6 +91,15 @@ class Hooks:
         self._flat: dict[str, list[Hook]] = {
             name: [hook for row in rows for hook in row] for name, rows in self._tiers.items()
         }
+        self._budgets: Budgets | None = None
+
+    def keep(self, budgets: Budgets) -> None:
+        """From now on nobody is a victim whom a disruption budget protects, whatever the plugins say."""
+        self._budgets = budgets
+
+    def budgets_spare(self, gangs: Bools) -> bool:
+        """Whether budgets that are kept without a plugin cover a member of one of the gangs, bool (G,)."""
+        return self._budgets is not None and self._budgets.cover_any(gangs)
 
     def tiers(self, point: str) -> list[list[Hook]]:
         """All tiers of a point, empty ones included, so that a tier's number is its place in the policy."""
@@ -183,6 +205,9 @@ class Hooks:
                 votes.append(Vote(number, name, "permit" if opinion.allowed else "reject"))
                 if not standing:
                     return Verdict(frozenset(), tuple(votes), refused)
+        if standing and self._budgets is not None:
+            spared = self._budgets.violations(task for task in pool if task in standing)
+            standing, refused = standing - spared.keys(), refused | spared
         return Verdict(standing or frozenset(), tuple(votes), refused)
 
     def guarded_below(self, point: str, number: int) -> bool:

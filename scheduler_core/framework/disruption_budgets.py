@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable
 
 from scheduler_core.algorithms.allowance import may_go
@@ -9,14 +10,15 @@ from scheduler_core.framework.session import Session
 from scheduler_core.model.disruption import DisruptionBudget
 from scheduler_core.model.pod import Pod, PodPhase
 from scheduler_core.model.selector import matches
-from scheduler_core.state.status import RELEASING
+from scheduler_core.state.status import CHARGED, RELEASING, Bools
 
 
 class DisruptionBudgets:
     """The budgets by namespace; what this session evicts counts against them, cumulatively."""
 
     def __init__(self, session: Session) -> None:
-        self._session = session
+        # A session that is over goes at once, also where its hooks keep the budgets.
+        self._session: Session = session if isinstance(session, weakref.ProxyType) else weakref.proxy(session)
         self._of_namespace: dict[str, list[int]] = {}
         self._budgets = session.snapshot.disruption_budgets
         for i, budget in enumerate(self._budgets):
@@ -42,6 +44,12 @@ class DisruptionBudgets:
             for i in covering:
                 left[i] -= 1
         return refused
+
+    def cover_any(self, gangs: Bools) -> bool:
+        """Whether a budget covers a member in place of one of the gangs, bool (G,)."""
+        session = self._session
+        members = (task for gang in gangs.nonzero()[0].tolist() for task in session.gangs.members(gang))
+        return any(CHARGED[session.tasks.status[task]] and self._of_task(task) for task in members)
 
     def _left(self) -> list[int]:
         """Allowances, less what this session has evicted so far."""

