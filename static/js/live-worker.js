@@ -3,17 +3,31 @@
 const ports = new Set();
 let source = null;
 let state = "connecting";
+// The newest changes, for a page that was asked for before they happened and listens only now.
+const KEPT = 200;
+const recent = [];
 
 const tell = (message) => {
   for (const port of ports) port.postMessage(message);
 };
 
-const connect = (address) => {
+const placeOf = (id) => id.split("-").map(Number);
+const later = (id, after) => {
+  const [[ms, n], [otherMs, otherN]] = [placeOf(id), placeOf(after)];
+  return ms > otherMs || (ms === otherMs && n > otherN);
+};
+
+const connect = (address, after) => {
   if (source && source.readyState !== EventSource.CLOSED) return;
-  source = new EventSource(address, { withCredentials: true });
+  source = new EventSource(`${address}?after=${after}`, { withCredentials: true });
   source.onopen = () => { state = "open"; tell({ kind: "state", state }); };
   source.onerror = () => { state = "lost"; tell({ kind: "state", state }); };
-  source.addEventListener("change", (event) => tell({ kind: "change", change: JSON.parse(event.data) }));
+  source.addEventListener("change", (event) => {
+    const change = JSON.parse(event.data);
+    recent.push({ id: event.lastEventId, change });
+    if (recent.length > KEPT) recent.shift();
+    tell({ kind: "change", change });
+  });
 };
 
 self.onconnect = (event) => {
@@ -21,7 +35,8 @@ self.onconnect = (event) => {
   ports.add(port);
   port.onmessage = ({ data }) => {
     if (data.kind === "open") {
-      connect(data.address);
+      for (const { id, change } of recent) if (later(id, data.after)) port.postMessage({ kind: "change", change });
+      connect(data.address, data.after);
       port.postMessage({ kind: "state", state });
     } else if (data.kind === "close") {
       ports.delete(port);

@@ -74,10 +74,12 @@
     const { port } = new SharedWorker(body.worker, "tidesched-live");
     port.onmessage = ({ data }) => heard(data);
     port.start();
-    port.postMessage({ kind: "open", address: new URL(body.stream, window.location.href).href });
+    // From where the page was looked up: what changed since then is not on it.
+    const open = () => port.postMessage({ kind: "open", address: new URL(body.stream, window.location.href).href, after: body.after });
+    open();
     window.addEventListener("pagehide", () => port.postMessage({ kind: "close" }));
     window.addEventListener("pageshow", (event) => {
-      if (event.persisted) { dirty = true; port.postMessage({ kind: "open", address: new URL(body.stream, window.location.href).href }); }
+      if (event.persisted) { dirty = true; open(); }
     });
   }
   setInterval(step, 500);

@@ -7,6 +7,7 @@ The stream is short (`MAX_EVENTS`): a reader whose last id has fallen off simply
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +20,9 @@ from django.conf import settings
 STREAM = "tidesched:events"
 MAX_EVENTS = 1000
 TOPICS = ("alerts", "changes", "clusters", "drift", "gangs", "jobs", "nodes", "queues", "reclaims", "sessions", "usage")
+
+# Places in the stream are the milliseconds of Redis; the clock of a web process may be so far ahead of it.
+_AHEAD_SECONDS = 2.0
 
 _log = logging.getLogger(__name__)
 
@@ -55,6 +59,11 @@ def publish(topic: str, id: int | str, version: int | str = 0, *, cluster_id: in
         _log.warning("an event of topic %s was not announced: %s", topic, error)
         return False
     return True
+
+
+def place_now() -> str:
+    """A place in the stream after which all that happens from now on comes; asks nobody."""
+    return f"{int((time.time() - _AHEAD_SECONDS) * 1000)}-0"
 
 
 async def events(topics: Iterable[str], *, after: str = "$", idle_seconds: float = 15.0) -> AsyncIterator[Event | None]:

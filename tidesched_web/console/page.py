@@ -20,6 +20,7 @@ from django.utils.cache import patch_cache_control, patch_vary_headers
 from tidesched_web.accounts.models import User
 from tidesched_web.accounts.selectors import access_of
 from tidesched_web.clusters.models import Cluster
+from tidesched_web.common import live
 from tidesched_web.common.permissions import Access
 from tidesched_web.scheduling.selectors import clusters_now
 
@@ -37,6 +38,7 @@ class Page:
     current: Cluster | None = None
     section: str = ""
     topics: str = field(default="")
+    live_after: str = field(default_factory=live.place_now)
 
     @property
     def cluster(self) -> Cluster:
@@ -61,6 +63,7 @@ class Page:
                 "now": self.current.clock() if self.current else None,
                 "section": self.section,
                 "topics": _with_frame(self.topics),
+                "live_after": self.live_after,
             }
             | (context or {}),
             status=status,
@@ -98,10 +101,11 @@ def page(*, section: str = "", topics: str = "") -> Callable[[View], View]:
         def answer(request: HttpRequest, slug: str | None = None, **arguments: Any) -> HttpResponse:
             if not request.user.is_authenticated:
                 return _sign_in_first(request)
+            live_after = live.place_now()  # before anything is read: what changes later is told to the page
             user = request.user
             access = access_of(user)
             clusters = clusters_now(access)
-            this = Page(request, user, access, clusters, section=section, topics=topics)
+            this = Page(request, user, access, clusters, section=section, topics=topics, live_after=live_after)
             if slug is not None:
                 this.current = next((cluster for cluster in clusters if cluster.slug == slug), None)
                 if this.current is None:

@@ -86,6 +86,14 @@ def test_it_goes_on_after_the_last_event(people) -> None:
     assert '"topic":"gangs"' in again[0]
 
 
+def test_what_happens_while_a_page_is_on_its_way_is_told(people) -> None:
+    page = client_of(people["admin"]).get("/clusters/first/").content.decode()
+    place = page.partition('data-after="')[2].partition('"')[0]
+    live.publish("gangs", 2, cluster_id=ids("first"))
+    heard = hear(f"/api/v1/stream?after={place}", [], user=people["admin"])
+    assert '"topic":"gangs","id":"2"' in heard[0]
+
+
 def test_a_token_may_listen(people) -> None:
     _token, plain = create_token(user=people["member"], scopes=[Scope.CLUSTER_READ], actor="mei")
     first = ids("first")
