@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
@@ -28,7 +29,7 @@ class Demo:
     address: str
     folder: Path
 
-    def ask(self, method: str, path: str, body: dict[str, object] | None = None) -> dict[str, object]:
+    def ask(self, method: str, path: str, body: dict[str, object] | None = None) -> dict[str, Any]:
         """One request to the cluster itself, past TideSched."""
         runtime = json.loads((self.folder / "runtime.json").read_text())
         token = Path(runtime["simcluster_token_file"]).read_text().strip()
@@ -36,30 +37,30 @@ class Demo:
         data = None if body is None else json.dumps(body).encode()
         request = Request(f"{runtime['simcluster_url']}{path}", data=data, headers=headers, method=method)
         with urlopen(request, timeout=20) as answer:
-            found: dict[str, object] = json.load(answer)
+            found: dict[str, Any] = json.load(answer)
         return found
 
-    def writes(self) -> list[dict[str, object]]:
+    def writes(self) -> list[dict[str, Any]]:
         """All that the cluster was told, from its own log."""
-        found: list[dict[str, object]] = []
+        found: list[dict[str, Any]] = []
         while True:
             after = found[-1]["seq"] if found else 0
             part = self.ask("GET", f"/tidesched/writes?after={after}&limit=1000")["writes"]
             if not part:
                 return found
-            found += part  # type: ignore[arg-type]
+            found += part
 
 
 @contextlib.contextmanager
-def running(folder: Path) -> Iterator[Demo]:
-    """`make up` without make, in a folder of its own on a port of its own."""
+def running(folder: Path, *, cluster: bool = True) -> Iterator[Demo]:
+    """`make up` without make, in a folder of its own on a port of its own; ``cluster``: with the demo's."""
     folder.chmod(0o711)
     for parent in (folder.parent, folder.parent.parent):
         parent.chmod(parent.stat().st_mode | 0o011)  # PostgreSQL may run as another user
     own = {"DATABASE_URL", "REDIS_URL", "TIDESCHED_EMBEDDED", "DEMO", "DATA_DIR", "DJANGO_SETTINGS_MODULE"}
     environment = {name: value for name, value in os.environ.items() if name not in own}
     port = servers.free_port()
-    environment |= {"DATA_DIR": str(folder), "PORT": str(port), "ADMIN_PASSWORD": PASSWORD}
+    environment |= {"DATA_DIR": str(folder), "PORT": str(port), "ADMIN_PASSWORD": PASSWORD, "DEMO": str(int(cluster))}
     address = f"http://127.0.0.1:{port}"
     with (folder / "up.log").open("wb") as log:
         process = subprocess.Popen(

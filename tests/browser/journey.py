@@ -1,0 +1,223 @@
+"""The whole way of a change of quota on a running system, from a gang that waits to the roll back.
+
+The same steps for every cluster. The pages, the objects of the cluster and the audit log are the witnesses.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Protocol
+from urllib.error import HTTPError
+
+from playwright.sync_api import expect
+
+from tests.browser.conftest import Watched
+from tests.browser.sheet import Sheet
+
+H200, QUEUE, TENANT, SIBLING = "NVIDIA-H200", "train-speech-models", "Delta Speech", "train-platform-batch"
+NAMESPACE, JOB = "delta-speech-models", "quota-story"
+GIVEN = 4
+REASON = "Speech needs H200 for its new model."
+SECONDS = 240
+FOUND_SECONDS = 10
+QUEUE_PATH = f"/apis/scheduling.volcano.sh/v1beta1/queues/{QUEUE}"
+
+
+class Asks(Protocol):
+    """Asks the cluster itself, past TideSched."""
+
+    def __call__(self, method: str, path: str, body: dict[str, object] | None = None) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class Place:
+    """A cluster in which ``QUEUE`` and its tenant have no H200, and ``SIBLING`` is one of those that have them.
+
+    Args:
+        slug: in the pages' addresses.
+        promised: H200 promised to training, as many as its hardware has.
+        sibling: how many ``SIBLING`` has once it gave way.
+    """
+
+    slug: str
+    ask: Asks
+    promised: int
+    sibling: int
+
+    def page(self, path: str) -> str:
+        return f"/clusters/{self.slug}/{path}"
+
+    def quota(self) -> int:
+        """What the Queue object of the cluster says."""
+        annotations = self.ask("GET", QUEUE_PATH)["metadata"]["annotations"]
+        return int(json.loads(annotations["volcano.sh/card.quota"]).get(H200, 0))
+
+    def submit(self) -> None:
+        with suppress(HTTPError):  # a namespace that is there already
+            namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+            self.ask("POST", "/api/v1/namespaces", namespace)
+        self.ask("POST", f"/apis/batch.volcano.sh/v1alpha1/namespaces/{NAMESPACE}/jobs", job())
+
+    def gang(self) -> str:
+        """The PodGroup of the job; Volcano's controllers put the job's uid behind its name."""
+        path = f"/apis/scheduling.volcano.sh/v1beta1/namespaces/{NAMESPACE}/podgroups"
+        names = [one["metadata"]["name"] for one in self.ask("GET", path)["items"]]
+        return next((name for name in names if name == JOB or name.startswith(f"{JOB}-")), "")
+
+    def placed(self) -> list[tuple[str, str]]:
+        """Node and phase of each of the gang's pods that has a node."""
+        pods = self.ask("GET", f"/api/v1/namespaces/{NAMESPACE}/pods")["items"]
+        mine = [one for one in pods if one["metadata"]["name"].startswith(f"{JOB}-")]
+        return [(one["spec"]["nodeName"], one["status"]["phase"]) for one in mine if one["spec"].get("nodeName")]
+
+    def gang_says(self, watched: Watched, text: str) -> bool:
+        name = self.gang()
+        answer = watched.page.request.get(f"{watched.address}{self.page(f'gangs/{NAMESPACE}/{name}/')}")
+        return bool(name) and answer.ok and text in answer.text()
+
+
+def job() -> dict[str, object]:
+    """A gang of two that needs one H200 each, in a queue that has no quota for any."""
+    amounts = {"cpu": "4", "memory": "16Gi", "nvidia.com/gpu": "1"}
+    pod = {
+        "metadata": {"annotations": {"volcano.sh/card.name": H200}},
+        "spec": {
+            "restartPolicy": "Never",
+            "containers": [{"name": "worker", "image": "x", "resources": {"requests": amounts, "limits": amounts}}],
+        },
+    }
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": {"name": JOB, "namespace": NAMESPACE, "annotations": {"tidesched.io/run-seconds": "900000"}},
+        "spec": {
+            "schedulerName": "tidesched",
+            "queue": QUEUE,
+            "minAvailable": 2,
+            "priorityClassName": "pc-high",
+            "tasks": [{"name": "worker", "replicas": 2, "template": pod}],
+        },
+    }
+
+
+def eventually(found: Callable[[], bool], what: str, *, seconds: float = SECONDS) -> None:
+    """Ask until it is so."""
+    deadline = time.monotonic() + seconds
+    while not found():
+        assert time.monotonic() < deadline, f"{what}: not within {seconds} s"
+        time.sleep(0.5)
+
+
+def apply(watched: Watched, reason: str) -> None:
+    """Say why and apply, then watch the page follow until the cluster has it."""
+    page = watched.page
+    page.get_by_label("Reason", exact=True).fill(reason)
+    page.get_by_role("button", name="Apply", exact=True).click()
+    state = page.locator("[aria-labelledby=where-title] .card-header .state")
+    expect(state).to_have_text("Applied", timeout=SECONDS * 1000)
+
+
+def raise_the_quota(place: Place, watched: Watched, *, pictures: str) -> str:
+    """From a gang that waits to a gang that runs; the address of the change."""
+    page = watched.page
+    place.submit()
+    eventually(lambda: place.gang_says(watched, "it can never fit"), "the gang says why it waits")
+
+    # Raise the queue: its tenant has none to give.
+    watched.open(place.page("quota/edit/"))
+    sheet = Sheet(page)
+    sheet.filter("speech", "training")
+    sheet.type(QUEUE, H200, str(GIVEN))
+    expect(sheet.message).to_contain_text(f"{TENANT} hands on {GIVEN} H200, but has 0")
+    # Raise the tenant: the hardware has none left.
+    sheet.type(TENANT, H200, str(GIVEN))
+    expect(sheet.faults).to_contain_text(
+        f"Training H200: {place.promised + GIVEN} are handed on, "
+        f"but the hardware allows {place.promised}: {GIVEN} too many."
+    )
+    expect(sheet.faults).to_contain_text("could give way")
+    expect(page.locator("#count-errors")).to_have_text("1 error")
+    watched.picture(f"{pictures}-error-light-1440")
+    watched.check()
+    # Lower the sibling.
+    sheet.filter("platform-batch", "training")
+    sheet.type(SIBLING, H200, str(place.sibling))
+    expect(page.locator("#count-errors")).to_have_text("no errors")
+    expect(page.locator("#count-checked")).to_have_text("checked with the server", timeout=30_000)
+    page.get_by_role("button", name="Review").click()
+    page.wait_for_url("**/changes/*/")
+
+    # What it would do names the gang.
+    starts = page.locator("#impact .impact-section").filter(has_text="Would start")
+    expect(starts).to_contain_text(f"{NAMESPACE}/{JOB}", timeout=SECONDS * 1000)
+    expect(page.locator(".diff").first).to_be_visible()
+    watched.picture(f"{pictures}-review-light-1440")
+    watched.check()
+    assert place.quota() == 0, "nothing is sent before it is applied"
+
+    apply(watched, REASON)
+    assert place.quota() == GIVEN
+    watched.picture(f"{pictures}-applied-light-1440")
+    watched.check()
+    change = page.url
+    eventually(lambda: place.gang_says(watched, "Running"), "the gang starts")
+    eventually(lambda: [phase for _, phase in place.placed()] == ["Running"] * 2, "its pods run in the cluster")
+
+    watched.open("/audit/")
+    expect(page.get_by_text(REASON).first).to_be_visible()
+    return change
+
+
+def roll_back(place: Place, watched: Watched, change: str) -> None:
+    """As a change of its own; the gang that runs is not evicted by a quota below its use."""
+    page = watched.page
+    page.goto(change)
+    page.get_by_text("Roll back", exact=True).first.click()
+    page.get_by_label("Reason", exact=True).fill("Only for the test.")
+    page.get_by_role("button", name="Roll back").click()
+    page.wait_for_url(lambda url: url != change and "/changes/" in url)
+    expect(page.locator("[aria-labelledby=fields-title]")).to_contain_text(QUEUE)
+    apply(watched, "Only for the test.")
+    assert place.quota() == 0
+    page.goto(change)
+    expect(page.locator("[aria-labelledby=where-title] .card-header .state")).to_have_text("Rolled back")
+
+
+def heal(place: Place, watched: Watched, *, pictures: str) -> None:
+    """Somebody changes the Queue by hand: the page says so by itself, and sends the intent again when asked."""
+    page, intent = watched.page, place.quota()
+    watched.open(place.page("drift/"))
+    expect(page.get_by_role("heading", name="Intent and cluster agree")).to_be_visible()
+    wanted = {"metadata": {"annotations": {"volcano.sh/card.quota": json.dumps({H200: intent + 3})}}}
+    changed = time.time()
+    place.ask("PATCH", f"{QUEUE_PATH}?fieldManager=kubectl-edit", wanted)
+    assert place.quota() == intent + 3
+    found = page.locator("section[aria-labelledby^=drift-]").filter(has_text=f"Queue {QUEUE}")
+    row = found.get_by_role("row").filter(has_text="kubectl-edit")
+    expect(row).to_contain_text("H200", timeout=SECONDS * 1000)
+    figures = row.locator("td.num").all_inner_texts()
+    assert figures == [str(intent), str(intent), str(intent + 3)]
+    expect(page.locator("#page-line")).not_to_contain_text("Everything stands in the cluster as it was told.")
+    assert _found_at(place, watched) - changed < FOUND_SECONDS
+    watched.picture(f"{pictures}-drift-light-1440")
+    watched.check()
+    found.get_by_role("checkbox").check()
+    page.get_by_label("Reason", exact=True).fill("It was a mistake.")
+    page.get_by_role("button", name="Push again").click()
+    eventually(lambda: place.quota() == intent, "the Queue is as it should be")
+    ended = page.locator("[aria-labelledby=ended-title] tbody tr").filter(has_text=QUEUE)
+    expect(ended.first).to_contain_text("It was a mistake.", timeout=SECONDS * 1000)
+    expect(page.get_by_role("heading", name="Intent and cluster agree")).to_be_visible()
+    watched.check()
+
+
+def _found_at(place: Place, watched: Watched) -> float:
+    """When the product saw it, by its own record: a slow browser does not count."""
+    answer = watched.page.request.get(f"{watched.address}/api/v1/drift/?cluster={place.slug}")
+    (row,) = [one for one in answer.json()["results"] if one["name"] == QUEUE and one["state"] != "resolved"]
+    return dt.datetime.fromisoformat(row["found_at"]).timestamp()
