@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import base64
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from tidesched_web.clusters.kubernetes import kubeconfig as reader
 from tidesched_web.clusters.kubernetes.connection import BadConnection, check_server
 from tidesched_web.clusters.kubernetes.kubeconfig import read_kubeconfig
+from tidesched_web.clusters.refusal_words import SAID
 
 PEM = base64.b64encode(b"-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n").decode()
 
@@ -94,6 +98,17 @@ def test_clusters_that_cannot_be_trusted_are_refused(cluster: dict[str, Any], fi
 def test_other_files_are_refused(text: str, why: str) -> None:
     with pytest.raises(BadConnection, match=why):
         read_kubeconfig(text)
+
+
+def test_what_is_said_of_bad_connections_can_be_said_in_other_languages() -> None:
+    folder = Path(reader.__file__).parent
+    said = set(reader._WHY_NOT.values())
+    for module in folder.glob("*.py"):
+        for node in ast.walk(ast.parse(module.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "BadConnection":
+                said |= {node.args[1].value} if isinstance(node.args[1], ast.Constant) else set()
+    assert len(said) > 20
+    assert said <= set(SAID)
 
 
 @pytest.mark.parametrize(

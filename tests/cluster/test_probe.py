@@ -29,11 +29,11 @@ def server(tmp_path: Path):
     made.stop()
 
 
-def probe(connection: Connection, mode: str = "schedule") -> dict[str, list]:
+def probe(connection: Connection, mode: str = "schedule", **more) -> dict[str, list]:
     """code → findings."""
     client = KubernetesClient(connection)
     try:
-        runs = list(Probe(client, mode=mode, installation="here", now=NOW).run())
+        runs = list(Probe(client, mode=mode, installation="here", now=NOW, **more).run())
     finally:
         client.close()
     percents = [percent for percent, _found in runs]
@@ -88,6 +88,19 @@ def rules_of(manifest: str) -> set[tuple[str, str]]:
     roles = [one for one in yaml.safe_load_all(manifest) if one["kind"] in ("Role", "ClusterRole")]
     rules = [rule for role in roles for rule in role["rules"]]
     return {(verb, rule["resources"][0]) for rule in rules for verb in rule["verbs"]}
+
+
+def test_the_configuration_of_volcano_may_be_elsewhere(server):
+    place = ("batch-system", "scheduler")
+    server.objects["/api/v1/namespaces/batch-system/configmaps/scheduler"] = server.objects.pop(CONF_PATH)
+    assert probe(server.connection(), "quota")["conf_missing"][0].values["name"].startswith("volcano-system/")
+    assert probe(server.connection(), "quota", conf=place)["card_quota_holds"]
+    assert server.asked[-1] == {} or any(one.get("namespace") == "batch-system" for one in server.asked)
+    server.denied = {("get", "configmaps")}
+    missing = [one.to_json() for one in probe(server.connection(), "quota", conf=place)["verb_missing"]]
+    manifest = finding_words.grants(missing, "quota")
+    assert "namespace: batch-system" in manifest
+    assert "resourceNames: [scheduler]" in manifest
 
 
 def test_what_is_granted_goes_to_the_account_that_lacks_it(server):

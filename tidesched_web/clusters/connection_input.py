@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from django.utils.translation import gettext as _
+
 from tidesched_web.clusters.addresses import checked_address
 from tidesched_web.clusters.kubernetes.connection import BadConnection, Connection
 from tidesched_web.clusters.kubernetes.credential_facts import Facts, authorities, facts_of
 from tidesched_web.clusters.kubernetes.in_cluster import ADDRESS
 from tidesched_web.clusters.kubernetes.kubeconfig import contexts_of, read_kubeconfig
 from tidesched_web.clusters.models import ConnectionKind
+from tidesched_web.clusters.refusal_words import message_of, sentence_of
 from tidesched_web.common.errors import DomainError
 
 MOST_TOKEN = 20_000
@@ -38,13 +41,14 @@ def by_kubeconfig(text: str, *, context: str = "") -> Offered:
         chosen = context or current or (contexts[0] if len(contexts) == 1 else "")
         if context and context not in contexts:
             there = ", ".join(contexts)
-            raise DomainError.for_field("/context", f"The file has no context {context!r}. It has: {there}.")
+            text = _("The file has no context %(name)s. It has: %(there)s.")
+            raise DomainError.for_field("/context", text % {"name": repr(context), "there": there})
         connection = read_kubeconfig(text, context=chosen)
         _check_authorities(connection)
         facts = facts_of(connection)
     except BadConnection as error:
         pointer = "/context" if error.path == "current-context" else "/kubeconfig"
-        raise DomainError.for_field(pointer, str(error)) from None
+        raise DomainError.for_field(pointer, sentence_of(error)) from None
     kind = ConnectionKind.CERTIFICATE if connection.client_certificate else ConnectionKind.TOKEN
     return Offered(kind, connection, facts, chosen, contexts, text)
 
@@ -57,15 +61,17 @@ def by_token(*, api_url: str, token: str, ca_certificate: str = "", tls_server_n
     """
     address, token = checked_address(api_url, simulated=False), token.strip()
     if not token:
-        raise DomainError.for_field("/token", "A token is needed.")
+        raise DomainError.for_field("/token", _("A token is needed."))
     if len(token) > MOST_TOKEN or not (token.isascii() and token.isprintable()) or " " in token:
-        raise DomainError.for_field("/token", "This is not a token: it has blanks, line ends or other signs in it.")
+        text = _("This is not a token: it has blanks, line ends or other signs in it.")
+        raise DomainError.for_field("/token", text)
     server_name = tls_server_name.strip()
     connection = Connection(address, ca_certificate=ca_certificate, token=token, tls_server_name=server_name)
     try:
         _check_authorities(connection)
     except BadConnection as error:
-        raise DomainError.for_field("/ca_certificate", f"{error.message[:1].upper()}{error.message[1:]}.") from None
+        said = message_of(error)
+        raise DomainError.for_field("/ca_certificate", f"{said[:1].upper()}{said[1:]}.") from None
     return Offered(ConnectionKind.TOKEN, connection, facts_of(connection))
 
 

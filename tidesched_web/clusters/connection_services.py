@@ -214,7 +214,8 @@ def refuse_mode(*, mode: str, test: ConnectionTest | None) -> None:
 
 def _known(mode: str) -> None:
     if mode not in ClusterMode.values:
-        raise DomainError.for_field("/mode", f"Unknown mode {mode!r}. Known: {', '.join(ClusterMode.values)}.")
+        text = _("Unknown mode %(mode)s. Known: %(known)s.")
+        raise DomainError.for_field("/mode", text % {"mode": repr(mode), "known": ", ".join(ClusterMode.values)})
 
 
 def _blocked() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from django.utils import formats, timezone
@@ -12,7 +13,8 @@ from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from tidesched_web.clusters.kubernetes.rbac import remedy
-from tidesched_web.clusters.kubernetes.verbs import NEEDS, Need
+from tidesched_web.clusters.kubernetes.verbs import NEEDS, VOLCANO_CONF, Need
+from tidesched_web.clusters.refusal_words import filled
 
 STEPS: Mapping[str, str | Promise] = {
     "credentials": _("Credentials"),
@@ -32,6 +34,11 @@ WORDS: Mapping[str, tuple[str | Promise, str | Promise]] = {
         _("The credentials cannot be used: %(path)s %(detail)s."),
         _("Give the connection again."),
     ),
+    "no_pod": (
+        _("TideSched's workers run in no pod of a cluster, or their pod has no token of a service account."),
+        _("Install TideSched into the cluster (deploy/helm), or connect it by a kubeconfig, or by address and token."),
+    ),
+    "gone": (_("The connection that was to be tested is not there any more."), _("Give the connection again.")),
     "no_end": (
         _("The credentials say nothing of an end: they hold until somebody revokes them."),
         _("A token with an end, replaced in time, is safer: kubectl create token … --duration=8760h."),
@@ -121,11 +128,8 @@ WORDS: Mapping[str, tuple[str | Promise, str | Promise]] = {
         _("Grant what is missing under Rights."),
     ),
     "conf_missing": (
-        _(
-            "The ConfigMap volcano-system/volcano-scheduler-configmap is not there: nobody knows "
-            "whether card quotas hold."
-        ),
-        "",
+        _("The ConfigMap %(name)s is not there: nobody knows whether card quotas hold."),
+        _("Where Volcano's scheduler has another one, name it in the cluster's settings."),
     ),
     "card_quota_holds": (_("The cluster's Volcano has the plugin capacity-card: card quotas hold."), ""),
     "card_quota_ignored": (
@@ -195,8 +199,12 @@ def _filled(finding: Mapping[str, Any]) -> dict[str, Any]:
     values = dict(finding["values"])
     if "at" in values:
         values["at"] = formats.date_format(timezone.localtime(dt.datetime.fromisoformat(values["at"])), "Y-m-d H:i T")
+    if finding["code"] == "conf_missing":
+        values.setdefault("name", "/".join(VOLCANO_CONF))
     if "why" in values:
         values["why"] = WHY.get(values["why"], values["why"])
+    if "said" in values:
+        values["detail"] = filled(values["said"], values["with"])
     for key in ("plugins", "names"):
         if isinstance(values.get(key), list):
             values[key] = ", ".join(values[key]) or gettext("none")
@@ -219,7 +227,10 @@ def helps(finding: Mapping[str, Any], mode: str) -> str:
 
 
 def _need_of(values: Mapping[str, Any]) -> Need | None:
-    for need in NEEDS:
+    for line in NEEDS:
+        # Where the ConfigMap is, is a setting of the cluster: the finding says where it was looked for.
+        placed = line.resource == "configmaps" and values["resource"] == "configmaps"
+        need = replace(line, namespace=values["namespace"], names=tuple(values["names"])) if placed else line
         resource = f"{need.resource}.{need.group}" if need.group else need.resource
         same = resource == values["resource"] and need.namespace == values["namespace"]
         if same and list(need.names) == values["names"] and values["verb"] in need.verbs:

@@ -10,6 +10,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from tidesched_web.clusters.kubernetes.verbs import VOLCANO_CONFIG_MAP, VOLCANO_NAMESPACE
 from tidesched_web.common.models import Versioned
 
 
@@ -71,6 +72,8 @@ class Cluster(Versioned, SealedConnection):
     scheduler_names: ArrayField[list[str], list[str]] = ArrayField(
         models.CharField(max_length=63), default=default_scheduler_names
     )
+    volcano_namespace = models.CharField(max_length=63, default=VOLCANO_NAMESPACE)
+    volcano_config_map = models.CharField(max_length=253, default=VOLCANO_CONFIG_MAP)
     overcommit_inference = models.DecimalField(max_digits=5, decimal_places=2, default=1)
     overcommit_training = models.DecimalField(max_digits=5, decimal_places=2, default=1)
     approval_required = models.BooleanField(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -134,10 +135,13 @@ def set_mode(*, cluster: Cluster, mode: str, actor: str, reason: str) -> Cluster
     return cluster
 
 
+_NAME = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?")
 _SETTINGS = (
     "name",
     "mode",
     "scheduler_names",
+    "volcano_namespace",
+    "volcano_config_map",
     "session_period_seconds",
     "evict_gangs_per_minute",
     "evict_cards_per_minute",
@@ -180,6 +184,9 @@ def _check_settings(row: Cluster) -> None:
     check_fields(row)
     if not row.scheduler_names:
         raise DomainError.for_field("/scheduler_names", _("At least one name of a scheduler is needed."))
+    for field in ("volcano_namespace", "volcano_config_map"):
+        if not _NAME.fullmatch(getattr(row, field)):
+            raise DomainError.for_field(f"/{field}", _("This is no name of a Kubernetes object."))
     if not 0.1 <= row.session_period_seconds <= 3600:
         raise DomainError.for_field("/session_period_seconds", _("From 0.1 to 3600 seconds."))
     if not 0 <= row.evict_share_of_training <= 1:

@@ -12,7 +12,8 @@ from tidesched_web.clusters.connection_selectors import connection_test_by_id
 from tidesched_web.clusters.credentials import connection_of
 from tidesched_web.clusters.kubernetes.client import KubernetesClient
 from tidesched_web.clusters.kubernetes.connection import BadConnection, Connection
-from tidesched_web.clusters.kubernetes.probe import FAILED, Finding, Probe
+from tidesched_web.clusters.kubernetes.probe import FAILED, Finding, Probe, unusable
+from tidesched_web.clusters.kubernetes.verbs import VOLCANO_CONF
 from tidesched_web.clusters.models import ConnectionTest
 from tidesched_web.common import live
 from tidesched_web.common.errors import DomainError
@@ -44,10 +45,12 @@ def test_connection(running: Running) -> dict[str, Any]:
     findings: list[dict[str, Any]] = []
     try:
         connection = _connection(test)
-    except (BadConnection, DomainError) as error:
-        findings = [Finding("credentials", "unusable", FAILED, {"path": "", "detail": str(error)}).to_json()]
+    except BadConnection as error:
+        findings = [unusable(error).to_json()]
+    except DomainError:
+        findings = [Finding("credentials", "gone", FAILED, {}).to_json()]
     else:
-        for percent, found in _probe(connection, test.mode):
+        for percent, found in _probe(connection, test):
             findings = [one.to_json() for one in found]
             connection_services.note_findings(test=test, percent=percent, findings=findings, finished=False)
             running.report(percent / 100)
@@ -68,9 +71,11 @@ def _connection(test: ConnectionTest) -> Connection:
     return connection_of(test.cluster)
 
 
-def _probe(connection: Connection, mode: str) -> Any:
-    client = KubernetesClient(connection)
+def _probe(connection: Connection, test: ConnectionTest) -> Any:
+    client, cluster = KubernetesClient(connection), test.cluster
+    conf = (cluster.volcano_namespace, cluster.volcano_config_map) if cluster is not None else VOLCANO_CONF
     try:
-        yield from Probe(client, mode=mode, installation=installation_id(), now=timezone.now()).run()
+        probe = Probe(client, mode=test.mode, installation=installation_id(), now=timezone.now(), conf=conf)
+        yield from probe.run()
     finally:
         client.close()

@@ -28,6 +28,7 @@ from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters import connection_services
 from tidesched_web.clusters.connection_input import by_kubeconfig, by_token
 from tidesched_web.clusters.credentials import bearer_token, connection_of
+from tidesched_web.clusters.kubernetes.in_cluster import in_cluster_connection
 from tidesched_web.clusters.models import Cluster, ConnectionTest
 from tidesched_web.console import connection_urls
 from tidesched_web.jobs import running, tasks
@@ -43,6 +44,7 @@ ONLY_POST = dict.fromkeys(CAST, 405)
 GIVEN = {"api_url": "https://10.0.0.9:6443", "token": SECRET, "mode": "observe"}
 SETTINGS = {
     "name": "Demo", "mode": "observe", "scheduler_names": "tidesched", "session_period_seconds": "1",
+    "volcano_namespace": "volcano-system", "volcano_config_map": "volcano-scheduler-configmap",
     "evict_gangs_per_minute": "60", "evict_cards_per_minute": "600", "evict_share_of_training": "0.5",
 }  # fmt: skip
 ROWS = {
@@ -141,6 +143,9 @@ def test_a_kubeconfig_is_uploaded_and_another_context_chosen(world, server) -> N
     refused = client.post("/new/cluster/", {"kubeconfig": text, "context": "by-program", "mode": "observe"})
     assert refused.status_code == 400
     assert "would run a program on this server" in refused.content.decode()
+    chinese = {"kubeconfig": text, "context": "by-program", "mode": "observe"}
+    refused = client.post("/new/cluster/", chinese, headers={"accept-language": "zh-hans"})
+    assert "会在本服务器上运行程序" in refused.content.decode()
     refused = client.post("/new/cluster/", {"kubeconfig": text, "context": "nowhere", "mode": "observe"})
     assert "It has: by-token, by-pair, by-program." in refused.content.decode()
     file = SimpleUploadedFile("config", text.encode())
@@ -193,6 +198,30 @@ def test_the_test_tells_what_is_missing_and_what_grants_it(world, server) -> Non
     assert "create pods/binding is not allowed" in client.get("/clusters/hall-5/connection/").content.decode()
     other = client.get("/clusters/hall-5/").content.decode()
     assert "something is missing" not in other, "that was a test for another mode than the cluster's"
+
+
+def test_the_own_pod_is_tested_and_refused_clearly_where_there_is_none(world, monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr(in_cluster_connection, "__defaults__", (tmp_path,))
+    client = client_of(world.admin)
+    assert client.get("/new/cluster/?way=own-pod").status_code == 200
+    where = client.post("/new/cluster/?way=own-pod", {"mode": "observe"})["Location"]
+    assert running.run(Job.objects.get(kind="connection_test").pk) == "done"
+    page = client.get(where).content.decode()
+    assert "workers run in no pod of a cluster" in page
+    assert client.post(where, REASON | {"name": "Hall 6"}).status_code == 400, "nobody said that they know"
+    page = client.get(where, headers={"accept-language": "zh-hans"}).content.decode()
+    assert "不在任何集群的 Pod 中" in page
+
+
+def test_where_volcano_has_its_configuration_is_a_setting(world) -> None:
+    client = client_of(world.admin)
+    version = {"version": str(Cluster.objects.get(slug="demo").version)}
+    wrong = client.post("/clusters/demo/settings/", SETTINGS | REASON | version | {"volcano_config_map": "A b"})
+    assert "no name of a Kubernetes object" in wrong.content.decode()
+    elsewhere = {"volcano_namespace": "batch-system", "volcano_config_map": "scheduler"}
+    assert client.post("/clusters/demo/settings/", SETTINGS | REASON | version | elsewhere).status_code == 302
+    cluster = Cluster.objects.get(slug="demo")
+    assert (cluster.volcano_namespace, cluster.volcano_config_map) == ("batch-system", "scheduler")
 
 
 def test_offers_are_forgotten(world) -> None:

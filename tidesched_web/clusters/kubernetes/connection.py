@@ -16,11 +16,16 @@ _NUMBER = re.compile(r"(^|\.)(\d+|0x[0-9a-f]*)\.?$")
 
 
 class BadConnection(ValueError):
-    """Connection data that cannot be used; ``path`` names the field."""
+    """Connection data that cannot be used; ``path`` names the field.
 
-    def __init__(self, path: str, message: str) -> None:
-        super().__init__(f"{path}: {message}" if path else message)
-        self.path, self.message = path, message
+    ``said`` is the message with places for ``values``, so that pages can say it in the reader's language
+    (``clusters.refusal_words``).
+    """
+
+    def __init__(self, path: str, said: str, **values: object) -> None:
+        self.path, self.said, self.values = path, said, {name: str(value) for name, value in values.items()}
+        self.message = said % self.values if values else said
+        super().__init__(f"{path}: {self.message}" if path else self.message)
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,7 @@ def check_server(url: str, *, path: str = "server", loopback: bool = False, plai
     try:
         parts = urlsplit(url.strip())
     except ValueError as error:
-        raise BadConnection(path, f"this is not an address: {error}") from None
+        raise BadConnection(path, "this is not an address: %(detail)s", detail=error) from None
     if parts.scheme not in ("https", "http") or not parts.hostname:
         raise BadConnection(path, "an address such as https://10.0.0.1:6443 is needed")
     if parts.username or parts.password or parts.query or parts.fragment:
@@ -90,7 +95,7 @@ def check_server(url: str, *, path: str = "server", loopback: bool = False, plai
         is_loopback = (getattr(address, "ipv4_mapped", None) or address).is_loopback
         refused = gives_away(address)
     if refused or (is_loopback and not loopback):
-        raise BadConnection(path, f"{host} is not an address where a cluster may be")
+        raise BadConnection(path, "%(host)s is not an address where a cluster may be", host=host)
     if parts.scheme == "http" and not plain and not (is_loopback and loopback):
         raise BadConnection(path, "https is needed: the token would cross the network in the clear")
     shown = f"[{host}]" if ":" in host else host

@@ -11,6 +11,8 @@ from tidesched_web.clusters.kubernetes.connection import BadConnection, Connecti
 
 FOLDER = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 ADDRESS = "https://kubernetes.default.svc"
+# What is named where this process runs in no cluster.
+IN_CLUSTER = "in_cluster"
 # The kubelet writes a new token long before the old one ends; Kubernetes' own clients look once a minute.
 _KEPT_SECONDS = 30.0
 
@@ -32,7 +34,7 @@ class TokenFile:
                     self._read_at = time.monotonic()
                 except (OSError, UnicodeDecodeError):
                     if not self._token:
-                        raise BadConnection("token", f"{self.path} cannot be read") from None
+                        raise BadConnection("token", "%(file)s cannot be read", file=self.path) from None
             return self._token
 
     def forget(self) -> None:
@@ -54,7 +56,7 @@ def in_cluster_connection(folder: Path = FOLDER) -> Connection:
         authority = (folder / "ca.crt").read_text(encoding="ascii")
     except (OSError, UnicodeDecodeError):
         why = "this process is in no pod of a cluster, or its pod has no token of a service account"
-        raise BadConnection("in_cluster", why) from None
+        raise BadConnection(IN_CLUSTER, why) from None
     # A cluster of one machine may have its server on that machine.
     return Connection(
         check_server(url, path="KUBERNETES_SERVICE_HOST", loopback=True),

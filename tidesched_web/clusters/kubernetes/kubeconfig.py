@@ -53,7 +53,9 @@ def read_kubeconfig(text: str, *, context: str = "") -> Connection:
     name = context or document.get("current-context") or ""
     if not isinstance(name, str) or not name:
         there = ", ".join(contexts_of(text)[0])
-        raise BadConnection("current-context", f"name the context to use: {there or 'the file has none'}")
+        if not there:
+            raise BadConnection("current-context", "the file has no context")
+        raise BadConnection("current-context", "name the context to use: %(contexts)s", contexts=there)
     chosen = _named(document, "contexts", "context", name)
     cluster_name, user_name = str(chosen.get("cluster", "")), str(chosen.get("user", ""))
     cluster = _named(document, "clusters", "cluster", cluster_name)
@@ -78,11 +80,11 @@ def read_kubeconfig(text: str, *, context: str = "") -> Connection:
 
 def _load(text: str) -> Mapping[str, Any]:
     if len(text.encode()) > MAX_BYTES:
-        raise BadConnection("", f"a kubeconfig of more than {MAX_BYTES // 1024} KiB is not read")
+        raise BadConnection("", "a kubeconfig of more than %(kib)s KiB is not read", kib=MAX_BYTES // 1024)
     try:
         document = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise BadConnection("", f"this is not YAML: {error}") from None
+        raise BadConnection("", "this is not YAML: %(detail)s", detail=error) from None
     if not isinstance(document, Mapping) or document.get("kind", "Config") != "Config":
         raise BadConnection("kind", "this is not a kubeconfig (kind: Config)")
     return document
@@ -96,7 +98,7 @@ def _named(document: Mapping[str, Any], section: str, field: str, name: str) -> 
             if not isinstance(value, Mapping):
                 raise BadConnection(f"{section}[{name}].{field}", "a mapping is needed")
             return value
-    raise BadConnection(section, f"there is no entry named {name!r}")
+    raise BadConnection(section, "there is no entry named %(name)s", name=repr(name))
 
 
 def _only(mapping: Mapping[str, Any], known: frozenset[str], path: str) -> None:
@@ -107,8 +109,11 @@ def _only(mapping: Mapping[str, Any], known: frozenset[str], path: str) -> None:
         if key in _RUNS_PROGRAMS:
             raise BadConnection(where, "would run a program on this server; use a token of a service account")
         if key in _READS_FILES:
-            raise BadConnection(where, f"would read a file of this server; put the contents into {key}-data or token")
-        raise BadConnection(where, _WHY_NOT.get(str(key), f"is not accepted; known here: {', '.join(sorted(known))}"))
+            said = "would read a file of this server; put the contents into %(key)s-data or token"
+            raise BadConnection(where, said, key=key)
+        if key in _WHY_NOT:
+            raise BadConnection(where, _WHY_NOT[key])
+        raise BadConnection(where, "is not accepted; known here: %(known)s", known=", ".join(sorted(known)))
 
 
 def _text(mapping: Mapping[str, Any], key: str, path: str, *, needed: bool = True) -> str:

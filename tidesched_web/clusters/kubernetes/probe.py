@@ -13,6 +13,7 @@ from tidesched_web.clusters.kubernetes import volcano
 from tidesched_web.clusters.kubernetes.client import ApiFailure, KubernetesClient, Unreachable
 from tidesched_web.clusters.kubernetes.connection import BadConnection
 from tidesched_web.clusters.kubernetes.credential_facts import authorities, facts_of
+from tidesched_web.clusters.kubernetes.in_cluster import IN_CLUSTER
 from tidesched_web.clusters.kubernetes.paths import (
     DEPLOYMENT,
     DISRUPTION_BUDGET,
@@ -24,7 +25,7 @@ from tidesched_web.clusters.kubernetes.paths import (
     Kind,
 )
 from tidesched_web.clusters.kubernetes.unreachable import reason_of
-from tidesched_web.clusters.kubernetes.verbs import LEASE_NAME, LEASE_NAMESPACE, Verb, verbs_of
+from tidesched_web.clusters.kubernetes.verbs import LEASE_NAME, LEASE_NAMESPACE, VOLCANO_CONF, Verb, verbs_of
 
 GOOD, NOTE, WARNING, FAILED = "good", "note", "warning", "failed"
 # The Eviction API and disruption budgets of `policy/v1`.
@@ -53,11 +54,32 @@ class _Stop(Exception):
     """Nothing more can be found out."""
 
 
-class Probe:
-    """One run. ``installation`` is this installation's name in the cluster's Lease."""
+def unusable(error: BadConnection) -> Finding:
+    """Connection data that cannot even be tried; what is wrong is said again in the reader's language."""
+    if error.path == IN_CLUSTER:
+        return Finding("credentials", "no_pod", FAILED, {})
+    values = {"path": error.path, "detail": error.message, "said": error.said, "with": error.values}
+    return Finding("credentials", "unusable", FAILED, values)
 
-    def __init__(self, client: KubernetesClient, *, mode: str, installation: str, now: dt.datetime) -> None:
-        self._client = client
+
+class Probe:
+    """One run.
+
+    Args:
+        installation: this installation's name in the cluster's Lease.
+        conf: namespace and name of the ConfigMap of Volcano's scheduler.
+    """
+
+    def __init__(
+        self,
+        client: KubernetesClient,
+        *,
+        mode: str,
+        installation: str,
+        now: dt.datetime,
+        conf: tuple[str, str] = VOLCANO_CONF,
+    ) -> None:
+        self._client, self._conf = client, conf
         self._mode, self._installation, self._now = mode, installation, now
         self._findings: list[Finding] = []
         self._step = ""
@@ -99,7 +121,7 @@ class Probe:
         try:
             found, chain = facts_of(connection), authorities(connection.ca_certificate)
         except BadConnection as error:
-            self._say("unusable", FAILED, path=error.path, detail=error.message)
+            self._findings.append(unusable(error))
             raise _Stop from None
         end = found.expires_at
         if end is None:
@@ -173,13 +195,14 @@ class Probe:
 
     def _policy(self) -> None:
         try:
-            conf = volcano.scheduler_conf(self._client)
+            conf = volcano.scheduler_conf(self._client, self._conf)
         except ApiFailure as error:
             self._say("conf_hidden", WARNING, status=error.code)
             return
         level = {"quota": FAILED, "observe": WARNING}.get(self._mode, NOTE)
         if conf is None:
-            self._say("conf_missing", NOTE if self._mode == "schedule" else WARNING)
+            level = NOTE if self._mode == "schedule" else WARNING
+            self._say("conf_missing", level, name="/".join(self._conf))
         elif volcano.enforces_card_quota(conf):
             self._say("card_quota_holds", GOOD)
         else:
@@ -201,7 +224,7 @@ class Probe:
             self._say("other_installation", WARNING if self._mode == "observe" else FAILED, holder=holder)
 
     def _verbs(self) -> None:
-        asked = [verb for verb in verbs_of(self._mode) if not verb.need.optional or self._has(verb)]
+        asked = [verb for verb in verbs_of(self._mode, self._conf) if not verb.need.optional or self._has(verb)]
         with ThreadPoolExecutor(_PARALLEL, thread_name_prefix="review") as pool:
             answers = list(pool.map(self._allowed, asked))
         if any(answer is None for answer in answers):

@@ -6,7 +6,7 @@ A request that the adapter makes and that stands in no line here is refused by a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 MODES = ("observe", "quota", "schedule")
 _ALL, _PUSHES, _SCHEDULE = frozenset(MODES), frozenset({"quota", "schedule"}), frozenset({"schedule"})
@@ -14,6 +14,7 @@ _READ, _READ_ONE_TOO = ("list", "watch"), ("get", "list", "watch")
 
 LEASE_NAMESPACE, LEASE_NAME = "kube-system", "tidesched-scheduler"
 VOLCANO_NAMESPACE, VOLCANO_CONFIG_MAP = "volcano-system", "volcano-scheduler-configmap"
+VOLCANO_CONF = (VOLCANO_NAMESPACE, VOLCANO_CONFIG_MAP)
 
 
 @dataclass(frozen=True)
@@ -111,13 +112,19 @@ class Verb:
         return {key: value for key, value in asked.items() if value or key == "group"}
 
 
-def needs_of(mode: str) -> list[Need]:
-    """The lines of a mode, in the table's order."""
-    return [need for need in NEEDS if mode in need.modes]
+def needs_of(mode: str, conf: tuple[str, str] = VOLCANO_CONF) -> list[Need]:
+    """The lines of a mode, in the table's order; ``conf``: where this cluster has Volcano's ConfigMap."""
+    return [_placed(need, conf) for need in NEEDS if mode in need.modes]
 
 
-def verbs_of(mode: str) -> Iterator[Verb]:
-    """Each single verb of a mode."""
-    for need in needs_of(mode):
+def _placed(need: Need, conf: tuple[str, str]) -> Need:
+    if need.resource != "configmaps" or conf == VOLCANO_CONF:
+        return need
+    return replace(need, namespace=conf[0], names=(conf[1],))
+
+
+def verbs_of(mode: str, conf: tuple[str, str] = VOLCANO_CONF) -> Iterator[Verb]:
+    """Each single verb of a mode; ``conf`` as in :func:`needs_of`."""
+    for need in needs_of(mode, conf):
         for verb in need.verbs:
             yield Verb(need, verb)

@@ -8,21 +8,25 @@ import yaml
 
 from tidesched_web.clusters.kubernetes.client import ApiFailure, KubernetesClient
 from tidesched_web.clusters.kubernetes.paths import DEPLOYMENT, POD
-from tidesched_web.clusters.kubernetes.verbs import VOLCANO_CONFIG_MAP, VOLCANO_NAMESPACE
+from tidesched_web.clusters.kubernetes.verbs import VOLCANO_CONF
 
 # The plugin that reads `volcano.sh/card.quota`; a stock Volcano has none that does.
 CARD_QUOTA_PLUGIN = "capacity-card"
 _DEPLOYMENT, _LABEL = "volcano-scheduler", "app=volcano-scheduler"
 
 
-def scheduler_conf(client: KubernetesClient) -> str | None:
+def scheduler_conf(client: KubernetesClient, place: tuple[str, str] = VOLCANO_CONF) -> str | None:
     """The text of Volcano's scheduler configuration; None where the cluster has no such ConfigMap.
+
+    Args:
+        place: namespace and name of the ConfigMap.
 
     Raises:
         ApiFailure: the server does not let it be read. Unreachable: it did not answer.
     """
+    namespace, config_map = place
     try:
-        found = client.get(f"/api/v1/namespaces/{VOLCANO_NAMESPACE}/configmaps/{VOLCANO_CONFIG_MAP}")
+        found = client.get(f"/api/v1/namespaces/{namespace}/configmaps/{config_map}")
     except ApiFailure as error:
         if error.code == 404:
             return None

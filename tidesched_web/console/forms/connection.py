@@ -167,6 +167,12 @@ class SettingsForm(EditForm):
         max_length=600,
         help_text=_("Pods with one of these as spec.schedulerName are TideSched's in mode schedule; comma-separated."),
     )
+    volcano_namespace = forms.CharField(
+        label=_("Namespace of Volcano's scheduler"),
+        max_length=63,
+        help_text=_("Where the connection test looks for the ConfigMap that says whether card quotas hold."),
+    )
+    volcano_config_map = forms.CharField(label=_("Name of its ConfigMap"), max_length=253)
     session_period_seconds = forms.FloatField(
         label=_("Seconds between two sessions"), min_value=0.1, max_value=3600, help_text=_("By the wall's clock.")
     )

@@ -68,6 +68,8 @@ class ClusterDocument(serializers.Serializer[Any]):
     overcommit = serializers.SerializerMethodField()
     guards = serializers.SerializerMethodField()
     scheduler_names = serializers.ListField(child=serializers.CharField())
+    volcano_namespace = serializers.CharField()
+    volcano_config_map = serializers.CharField()
     session_period_seconds = serializers.FloatField()
     session = serializers.SerializerMethodField()
     open_alerts = serializers.IntegerField()

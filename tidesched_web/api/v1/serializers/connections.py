@@ -53,6 +53,10 @@ class ClusterPatch(serializers.Serializer[Any]):
     scheduler_names = serializers.ListField(
         required=False, child=serializers.CharField(max_length=63), min_length=1, max_length=20
     )
+    volcano_namespace = serializers.CharField(
+        required=False, max_length=63, help_text="Where Volcano's scheduler has its ConfigMap."
+    )
+    volcano_config_map = serializers.CharField(required=False, max_length=253, help_text="The ConfigMap's name.")
     session_period_seconds = serializers.FloatField(required=False, min_value=0.1, max_value=3600)
     evict_gangs_per_minute = serializers.IntegerField(required=False, min_value=0, max_value=1_000_000)
     evict_cards_per_minute = serializers.IntegerField(required=False, min_value=0, max_value=1_000_000)

@@ -1,0 +1,61 @@
+"""What is said of connection data that cannot be used, in the reader's language.
+
+The adapter knows no languages: it says these sentences as they stand here, with places for names and values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
+
+from tidesched_web.clusters.kubernetes.connection import BadConnection
+
+SAID = (
+    _("this is not an address: %(detail)s"),
+    _("an address such as https://10.0.0.1:6443 is needed"),
+    _("user, password, query and fragment do not belong into the address"),
+    _("its port is not a number from 1 to 65535"),
+    _("%(host)s is not an address where a cluster may be"),
+    _("https is needed: the token would cross the network in the clear"),
+    _("the server must be verified; put its authority into certificate-authority-data"),
+    _("basic authentication is not part of Kubernetes any more; use a token"),
+    _("a proxy is chosen by whoever runs this server, not by a cluster's file"),
+    _("the file has no context"),
+    _("name the context to use: %(contexts)s"),
+    _("a client certificate needs its key, and a key its certificate"),
+    _("a token or a client certificate is needed"),
+    _("a kubeconfig of more than %(kib)s KiB is not read"),
+    _("this is not YAML: %(detail)s"),
+    _("this is not a kubeconfig (kind: Config)"),
+    _("a mapping is needed"),
+    _("there is no entry named %(name)s"),
+    _("would run a program on this server; use a token of a service account"),
+    _("would read a file of this server; put the contents into %(key)s-data or token"),
+    _("is not accepted; known here: %(known)s"),
+    _("a text is needed"),
+    _("is not base64 of a PEM text"),
+    _("%(file)s cannot be read"),
+    _("this process is in no pod of a cluster, or its pod has no token of a service account"),
+    _("certificates in PEM are needed (-----BEGIN CERTIFICATE-----)"),
+    _("is not a certificate in PEM"),
+    _("is not a private key in PEM without a password"),
+    _("is not the key of the client certificate"),
+)
+
+
+def filled(said: str, values: Mapping[str, str]) -> str:
+    """One of these sentences in the reader's language."""
+    found = gettext(said)
+    return found % values if values else found
+
+
+def message_of(error: BadConnection) -> str:
+    """What is wrong, without the field."""
+    return filled(error.said, error.values)
+
+
+def sentence_of(error: BadConnection) -> str:
+    """The field and what is wrong with it."""
+    return f"{error.path}: {message_of(error)}" if error.path else message_of(error)
