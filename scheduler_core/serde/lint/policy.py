@@ -18,6 +18,8 @@ _OBJECT = "policy"
 _QUOTA_PLUGINS = ("capacity-card", "capacity", "proportion")
 # kube-scheduler's scores of a shape end here.
 _HIGHEST_SCORE = 10
+# Who was meant by a name that nobody has is not known, so nothing is missing for certain.
+_LEFT_OUT = ("unknown_plugin", "unknown_action")
 # Faults of the text itself are errors of the command, not findings.
 _NO_POLICY = ("malformed_text", "malformed_yaml", "malformed_json", "malformed_policy", "empty_policy")
 
@@ -28,22 +30,24 @@ def lint_policy(text: str | bytes, file: str | None = None) -> list[Finding]:
     Raises:
         BadInput: the text is no policy at all.
     """
+    faults: list[BadInput] = []
     try:
-        policy = parse_policy(text, file)
+        policy = parse_policy(text, file, faults=faults)
     except BadInput as error:
         if error.code in _NO_POLICY:
             raise
-        return [unreadable(error, _OBJECT)]
+        return [unreadable(fault, _OBJECT) for fault in (*faults, error)]
     plugins = {option.name: option for tier in policy.tiers for option in tier}
-    return [
-        *(_warning("no-effect", "", warning, "remove it") for warning in policy.warnings),
-        *_order(policy),
-        *_companions(policy, plugins),
-        *_contradictions(policy, plugins),
-        *_victims(policy, plugins),
-        *_shapes(policy, plugins),
-        *_windows(policy, plugins),
-    ]
+    found = [unreadable(fault, _OBJECT) for fault in faults]
+    found += [_warning("no-effect", "", warning, "remove it") for warning in policy.warnings]
+    if not any(fault.code in _LEFT_OUT for fault in faults):
+        found += [
+            *_order(policy),
+            *_companions(policy, plugins),
+            *_contradictions(policy, plugins),
+            *_victims(policy, plugins),
+        ]
+    return [*found, *_shapes(policy, plugins), *_windows(policy, plugins)]
 
 
 def _order(policy: Policy) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from typing import Any
 from scheduler_core.framework.conflicts import find_conflict
 from scheduler_core.framework.extension_points import SWITCHES
 from scheduler_core.framework.plugin import Action, Argument, Plugin
+from scheduler_core.model.errors import BadInput
 from scheduler_core.model.policy import PluginOption, Policy, Profile
 from scheduler_core.serde.policy.arguments import checked, did_you_mean
 from scheduler_core.serde.policy.kube_scheduler import KUBE_KIND, translate
@@ -30,8 +31,12 @@ _SWITCH = re.compile(r"enabled?(?=[A-Z])")
 _SWITCH_BY_STEM = {_SWITCH.sub("", name): switch for name, (switch, _) in SWITCHES.items()}
 
 
-def parse_policy(text: str | bytes, file: str | None = None) -> Policy:
+def parse_policy(text: str | bytes, file: str | None = None, *, faults: list[BadInput] | None = None) -> Policy:
     """Read a ``volcano-scheduler.conf``, a ConfigMap that holds one, or a ``KubeSchedulerConfiguration``.
+
+    Args:
+        faults: gets everything that is wrong about single names and values, which are then left out; for telling all
+            of it at once. None = the first one is raised.
 
     Raises:
         BadInput: with file, line and path of the first thing that cannot be used.
@@ -45,7 +50,7 @@ def parse_policy(text: str | bytes, file: str | None = None) -> Policy:
         raise source.error("malformed_policy", "a policy is a mapping with actions and tiers", root)
     if (kind := root.fields.get("kind")) is not None and kind.value == KUBE_KIND:
         root = translate(root, source)
-    return _Parser(source, known_names(), root).policy(inner)
+    return _Parser(source, known_names(), root, faults).policy(inner)
 
 
 def _unwrapped(root: Field, text: str, source: Source) -> tuple[Field, str]:
@@ -66,8 +71,8 @@ def _unwrapped(root: Field, text: str, source: Source) -> tuple[Field, str]:
 class _Parser:
     """One parse: collects warnings on the way."""
 
-    def __init__(self, source: Source, names: Names, root: Field) -> None:
-        self.source, self.names, self.root = source, names, root
+    def __init__(self, source: Source, names: Names, root: Field, faults: list[BadInput] | None) -> None:
+        self.source, self.names, self.root, self.faults = source, names, root, faults
         self.fields: dict[str, Field] = root.fields or {}
         self.warnings: list[str] = []
         self.lenient = self._compatibility() != ""
@@ -117,15 +122,14 @@ class _Parser:
             at = Field(name, field.line, field.path)
             if name in self.names.actions:
                 if name in actions:
-                    raise self.source.error("duplicate_action", f"action {name!r} stands here twice", at)
-                actions.append(name)
+                    self._fault("duplicate_action", f"action {name!r} stands here twice", at)
+                else:
+                    actions.append(name)
             elif name in self.names.actions_not_built:
                 self._complain("not_built", f"action {name!r}: known, not built yet", at)
             else:
                 known = [*self.names.actions, *self.names.actions_not_built]
-                raise self.source.error(
-                    "unknown_action", f"unknown action {name!r}", at, hint=did_you_mean(name, known)
-                )
+                self._fault("unknown_action", f"unknown action {name!r}", at, hint=did_you_mean(name, known))
         if not actions:
             raise self.source.error("malformed_policy", "no action is left to run", field)
         return tuple(actions)
@@ -168,7 +172,7 @@ class _Parser:
         conflict = find_conflict((self.names.plugins[o.name], o.switches) for tier in tiers for o in tier)
         if conflict is not None:
             name, message = conflict
-            raise self.source.error("plugin_conflict", message, seen[name], hint="leave one of them out")
+            self._fault("plugin_conflict", message, seen[name], hint="leave one of them out")
         return tuple(tier for tier in tiers if tier)
 
     def _plugin(self, entry: Field, seen: dict[str, Field]) -> PluginOption | None:
@@ -178,7 +182,8 @@ class _Parser:
             raise self.source.error("malformed_policy", "the plugin has no name", named or entry)
         name = named.value
         if name in seen:
-            raise self.source.error("duplicate_plugin", f"plugin {name!r} stands on line {seen[name].line} too", named)
+            self._fault("duplicate_plugin", f"plugin {name!r} stands on line {seen[name].line} too", named)
+            return None
         seen[name] = named
         plugin = self._known_plugin(name, named)
         if plugin is None:
@@ -204,7 +209,8 @@ class _Parser:
         try:
             plugin.check(arguments)
         except ValueError as error:
-            self._complain("bad_argument", f"plugin {name!r}: {error}", fields.get("arguments", named))
+            at, hint = fields.get("arguments", named), f"docs/plugins.md says what the arguments of {name} may be"
+            self._complain("bad_argument", f"plugin {name!r}: {error}", at, hint=hint)
             arguments = {argument.name: argument.default for argument in plugin.arguments}
         return PluginOption(name=name, switches=dict(sorted(switches.items())), arguments=arguments)
 
@@ -254,7 +260,7 @@ class _Parser:
                     value = checked(argument, given)
                     values[argument.name] = {**values[argument.name], rest: value} if rest else value
                 except ValueError as error:
-                    self._complain("bad_argument", f"{owner}: {error}", given)
+                    self._complain("bad_argument", f"{owner}: {error}", given, hint=f"{key}: {argument.doc}")
             elif key in not_built:
                 self._complain("not_built", f"argument {key!r} of {owner}: known, not built yet", given)
             else:
@@ -288,6 +294,14 @@ class _Parser:
 
     def _complain(self, code: str, message: str, at: Field, *, hint: str | None = None) -> None:
         """An error, or a warning in compatibility mode."""
-        if not self.lenient:
-            raise self.source.error(code, message, at, hint=hint)
-        self.warnings.append(f"line {at.line}: {message}; it has no effect")
+        if self.lenient:
+            self.warnings.append(f"line {at.line}: {message}; it has no effect")
+        else:
+            self._fault(code, message, at, hint=hint)
+
+    def _fault(self, code: str, message: str, at: Field, *, hint: str | None = None) -> None:
+        """An error; kept for later where all of them are asked for."""
+        fault = self.source.error(code, message, at, hint=hint)
+        if self.faults is None:
+            raise fault
+        self.faults.append(fault)

@@ -79,6 +79,29 @@ def test_a_misspelt_name_comes_with_the_nearest_one():
     assert found.path == "tiers[0].plugins[1].name"
 
 
+def test_all_that_is_wrong_is_told_at_once():
+    found = lint_policy(
+        policy(
+            actions="enqueue, alocate, shuffle",
+            plugins=(
+                {"name": "gang", "enableReclaimeable": False},
+                {"name": "capacity-card", "arguments": {"overCommitFactor": 0.5, "cardUnlimited": True}},
+                {"name": "tdm", "arguments": {"tdm.revocable-zone.z": "08:00-08:00"}},
+                shaped((0, 0), (100, 1000)),
+            ),
+        )
+    )
+    assert [finding.code for finding in found] == [
+        "unknown_action",
+        "unknown_switch",
+        "bad_argument",
+        "unknown_argument",
+        "bad_argument",
+        "window-never-opens",
+    ]
+    assert all(finding.fix for finding in found)
+
+
 def test_what_is_no_policy_at_all_is_bad_input():
     with pytest.raises(BadInput) as caught:
         lint_policy("tiers: [", "x.conf")
