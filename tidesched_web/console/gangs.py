@@ -8,6 +8,7 @@ from typing import Any
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
+from django.utils.translation import ngettext
 
 from tidesched_web.clusters.selectors import card_names
 from tidesched_web.common.permissions import Access
@@ -143,6 +144,11 @@ def _step(access: Access, row: dict[str, Any]) -> dict[str, Any]:
     sentence = wording.reason_detail(detail.get("code", ""), detail.get("message", ""))
     if not sentence and detail.get("numbers"):
         sentence = wording.reason_sentence(detail["code"], wording.own_numbers(access, detail["numbers"]))
+    if made_by := detail.get("made_by"):
+        who = look("maker", made_by).word
+        sentence = ngettext(
+            "%(n)s pod of it was evicted. By: %(who)s.", "%(n)s pods of it were evicted. By: %(who)s.", detail["pods"]
+        ) % {"n": detail["pods"], "who": who}
     word = look("step", row["kind"]).word
     return row | {"at": dt.datetime.fromisoformat(row["at"]), "word": word, "sentence": sentence}
 

@@ -11,7 +11,7 @@ from django.db.models import Count
 from tidesched_web.common.locking import require_transaction
 from tidesched_web.engine.model import Node, Pod, Result, Snapshot
 from tidesched_web.workloads.gang_rows import GangValues, PodValues, Seen, look, pod_values
-from tidesched_web.workloads.models import Gang, GangEvent, GangPod, GangState
+from tidesched_web.workloads.models import Gang, GangEvent, GangEventKind, GangPod, GangState
 from tidesched_web.workloads.timeline import TimelineEntry, entries
 
 # Figures that move in every session (free cards, allocated) are written this often; a new code at once.
@@ -244,6 +244,28 @@ class GangRecorder:
         GangEvent.objects.bulk_create(
             GangEvent(gang_id=id_, kind="gone", at=at, wall_at=wall_at, session_id=session_id) for id_ in ids
         )
+
+
+def note_fall(
+    *, cluster_id: int, key: str, reclaim_id: int, made_by: str, pods: int, at: dt.datetime, wall_at: dt.datetime,
+    session_id: int,
+) -> None:  # fmt: skip
+    """A point in the timeline of gang ``key``: others took pods of it. One for each reclaim, which counts the pods."""
+    require_transaction()
+    namespace, _, name = key.partition("/")
+    rows = Gang.objects.filter(cluster_id=cluster_id, namespace=namespace, name=name).order_by("-submitted_at", "-id")
+    gang = rows.values_list("pk", flat=True).first()
+    if gang is None:
+        return
+    known = GangEvent.objects.filter(gang_id=gang, kind=GangEventKind.RECLAIMED, reclaim_id=reclaim_id).first()
+    if known is not None:
+        known.detail = {**known.detail, "pods": known.detail.get("pods", 0) + pods}
+        known.save(update_fields=["detail"])
+        return
+    GangEvent.objects.create(
+        gang_id=gang, kind=GangEventKind.RECLAIMED, at=at, wall_at=wall_at, session_id=session_id,
+        reclaim_id=reclaim_id, detail={"made_by": made_by, "pods": pods},
+    )  # fmt: skip
 
 
 def delete_gone(*, cluster_id: int, keep: int, limit: int) -> int:

@@ -10,10 +10,13 @@ from tidesched_web.clusters.kubernetes.cache import ClusterCache
 from tidesched_web.clusters.kubernetes.client import MERGE_PATCH
 from tidesched_web.clusters.kubernetes.paths import EVENT, POD
 from tidesched_web.clusters.models import Cluster
+from tidesched_web.console.gangs import _step
 from tidesched_web.scheduling.models import ObservedEviction, Reclaim, ReclaimVictim
 from tidesched_web.scheduling.pipeline import observed, sightings
 from tidesched_web.scheduling.pipeline.context import ClusterContext
 from tidesched_web.scheduling.pipeline.observed import Observer
+from tidesched_web.workloads.models import Gang, GangEvent
+from tidesched_web.workloads.selectors import with_steps
 
 WORK = "work"
 
@@ -179,6 +182,11 @@ def test_pods_of_one_reclaim_are_one_row_and_own_evictions_are_not_seen_twice(wa
     assert whole.pk == row.pk
     assert len(ReclaimVictim.objects.get(reclaim=row).pods) == 2
     assert ObservedEviction.objects.filter(reclaim=row).count() == 2
+    (fall,) = GangEvent.objects.filter(gang__name="ring", kind="reclaimed")
+    assert (fall.reclaim_id, fall.detail) == (row.pk, {"made_by": "volcano", "pods": 2})
+    steps = with_steps(Gang.objects.filter(name="ring")).get().step_rows
+    shown = [_step(None, step) for step in steps if step["kind"] == "reclaimed"]
+    assert [step["sentence"] for step in shown] == ["2 pods of it were evicted. By: Volcano."]
 
 
 def pod(conditions, **metadata):

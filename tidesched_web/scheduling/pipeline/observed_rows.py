@@ -17,6 +17,7 @@ from tidesched_web.scheduling.pipeline.observed_instead import OwnDecisions, ins
 from tidesched_web.scheduling.pipeline.reclaims import QueueOwner
 from tidesched_web.scheduling.pipeline.sightings import Sighting
 from tidesched_web.scheduling.pipeline.work import Work
+from tidesched_web.workloads import services as workloads
 
 ACTOR = "observer"
 # Pods that leave for the same gang within this time are one reclaim.
@@ -149,6 +150,10 @@ class Writer:
                 victim.cards[card] = victim.cards.get(card, 0) + count
             victim.work_lost_card_seconds += sum(one.lost for one in own)
             victim.save()
+            workloads.note_fall(
+                cluster_id=self._work.cluster.pk, key=gang, reclaim_id=row.pk, made_by=str(row.made_by),
+                pods=len(own), at=self._work.now, wall_at=self._wall, session_id=self._work.session.pk,
+            )  # fmt: skip
 
     def _enter_name(self, row_id: int, members: list[Evicted]) -> None:
         """The cluster has named the reclaimer meanwhile; of two names none is right for the whole."""
