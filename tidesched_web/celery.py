@@ -7,7 +7,9 @@ from typing import Any
 
 from celery import Celery
 from celery.platforms import SecurityWarning
-from celery.signals import beat_init, before_task_publish, worker_process_init, worker_ready
+from celery.signals import beat_init, before_task_publish, task_revoked, worker_process_init, worker_ready
+
+from tidesched_web.common.late_messages import LateMessages
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tidesched_web.settings")
 # It warns of a worker under root that takes pickles; these take JSON alone.
@@ -48,7 +50,8 @@ def _make() -> Celery:
             "tick": {
                 "task": "tidesched_web.scheduling.tasks.tick",
                 "schedule": 1.0,
-                "options": {"queue": "sessions", "expires": 1.0},
+                # A late tick still does its work; only where they pile up the old ones go.
+                "options": {"queue": "sessions", "expires": 10.0},
             }
         },
     )
@@ -58,6 +61,13 @@ def _make() -> Celery:
 
 
 app = _make()
+late = LateMessages()
+
+
+@task_revoked.connect
+def _count_late(request: Any = None, *, expired: bool = False, **_: object) -> None:
+    if expired:
+        late.note(str(getattr(request, "name", "")))
 
 
 @worker_ready.connect

@@ -305,5 +305,7 @@ LOGGING = {
         # One line for each task that comes and goes would be several a second.
         "celery.worker.strategy": {"level": "WARNING"},
         "celery.app.trace": {"level": "WARNING"},
+        # What expired is counted (common.late_messages).
+        "celery.worker.request": {"level": "WARNING"},
     },
 }

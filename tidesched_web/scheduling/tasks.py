@@ -30,7 +30,8 @@ RETENTION_SECONDS = 60
 AUDIT_SECONDS = 60
 # What an edit leaves to push is pushed after so long, even where its own message was lost.
 PUSH_SECONDS = 5
-TICK_SECONDS = 1.0
+# A message that asks the workers to take clusters is asked again by each tick.
+ADOPT_SECONDS = 5.0
 # Changes that are due or on their way to a cluster are looked at so often, messages or not.
 CHANGES_SECONDS, CHANGES_TASK = 5, "changes.sweep"
 
@@ -38,7 +39,7 @@ _shards: Shards | None = None
 _hostname = ""
 
 
-@shared_task(queue=SESSIONS_QUEUE, expires=TICK_SECONDS)
+@shared_task(queue=SESSIONS_QUEUE)
 def tick() -> None:
     """Wake the holder of each cluster that is due; where nobody holds it, ask the session workers to."""
     try:
@@ -50,7 +51,7 @@ def tick() -> None:
         if held:
             wake_holder(cluster_id)
         else:
-            adopt.apply_async(queue=SESSIONS_QUEUE, expires=TICK_SECONDS, retry=False)
+            adopt.apply_async(queue=SESSIONS_QUEUE, expires=ADOPT_SECONDS, retry=False)
     if cache.add("retention", 1, RETENTION_SECONDS):
         retain.apply_async(queue="work", expires=RETENTION_SECONDS, retry=False)
     if cache.add("audit", 1, AUDIT_SECONDS):
