@@ -54,11 +54,23 @@ def lay_out(
     found = np.empty(total, dtype=np.int64)
     start = np.empty(len(numbers) + 1, dtype=np.int64)
     placed = np.zeros(len(size), dtype=np.bool_)
-    at = 0
+    # Gangs that lay one after the other already are copied together: ``many`` members from ``run`` on, up to ``at``.
+    at = run = many = 0
     for g in range(len(numbers)):
-        start[g] = at
-        at = _copy(numbers[g], at, found, fresh, slots, first, size)
-        placed[numbers[g]] = True
+        number = numbers[g]
+        old, count = first[number], size[number]
+        start[g], placed[number] = at, True
+        if old < 0 or old != run + many:
+            found[at - many : at] = slots[run : run + many]
+            run, many = max(old, 0), 0
+        if old >= 0:
+            many += count
+        else:
+            for i in range(count):
+                found[at + i] = fresh[-1 - old + i]
+        first[number] = at
+        at += count
+    found[at - many : at] = slots[run : run + many]
     start[len(numbers)] = at
     for number in range(len(size)):
         if not placed[number] and size[number] > 0:
@@ -83,23 +95,27 @@ def _copy(number: int, at: int, found: Ints, fresh: Ints, slots: Ints, first: In
 @compiled
 def count_members(
     numbers: Ints, first: Ints, size: Ints, slots: Ints, status: Codes, cls: Index, card: Index, ended: Bools,
-    asked: Asked, counts: Ints, held: Ints, idle: Bools,
+    asked: Asked, counts: Ints, held: Ints, idle: Bools, totals: Ints,
 ) -> None:  # fmt: skip
     """Count some gangs again. O(their members).
 
     Args:
         numbers: int64, the gangs; ``first``, ``size``, ``slots`` as :func:`lay_out` leaves them.
         status, cls, card: int8, int32, int32 (tasks,). ended: bool by status, who counts no more.
-        counts: int64 (statuses, numbers). held: int64 (numbers, card types). idle: bool (numbers,). All written.
+        counts: int64 (statuses, numbers). held: int64 (numbers, card types). idle: bool (numbers,). totals: int64
+            (statuses,), sums of ``counts``. All written.
     """
     for number in numbers:
-        counts[:, number] = 0
+        for code in range(len(totals)):
+            totals[code] -= counts[code, number]
+            counts[code, number] = 0
         held[number, :] = 0
         idle[number] = False
         for i in range(first[number], first[number] + size[number]):
             task = slots[i]
             of = cls[task]
             counts[status[task], number] += 1
+            totals[status[task]] += 1
             if asked.nothing[of]:
                 idle[number] = True
             if not ended[status[task]]:

@@ -18,7 +18,9 @@ _CPU, _MEMORY, _CARDS = 0, 1, 2
 
 @compiled
 def beyond_minimum(
-    surplus: Ints,
+    counts: Ints,
+    least: Ints,
+    ended: int,
     chosen: Bools,
     status: Codes,
     cls: Index,
@@ -28,22 +30,29 @@ def beyond_minimum(
     queue: Index,
     charge: Ints,
     out: Ints,
-) -> Bools:
+) -> tuple[Bools, Ints]:
     """Add what the surplus members of each gang take to ``out``, for gangs whose members in place are all alike.
 
     Args:
-        surplus: int64 (gangs,), how many members a gang has beyond its minimum.
+        counts: int64 (statuses, gangs), members by status. least: int64 (gangs,), the minimum, of which members in the
+            status ``ended`` are a part.
         chosen: bool by status, who is in place. cls, card: int32 (tasks,). queue: int32 (gangs,), -1 = none.
         charge: int64 (3, classes), cpu, memory and milli-cards of a task.
         out: int64 (2 + card types, queues).
 
     Returns:
         bool (gangs,): those whose members differ, so that it matters which are the surplus; nothing was added for them.
+        int64 (gangs,): how many members each has beyond its minimum, of an existing queue.
     """
     mixed = np.zeros(len(queue), dtype=np.bool_)
+    surplus = -np.maximum(0, least - counts[ended])
+    for code in range(len(chosen)):
+        if chosen[code]:
+            surplus += counts[code]
     for gang in range(len(queue)):
         q = queue[gang]
         if q < 0 or surplus[gang] <= 0:
+            surplus[gang] = 0
             continue
         first = -1
         for at in range(start[gang], start[gang + 1]):
@@ -60,4 +69,4 @@ def beyond_minimum(
             out[_MEMORY, q] += surplus[gang] * charge[1, of]
             if card[first] >= 0:
                 out[_CARDS + card[first], q] += surplus[gang] * charge[2, of]
-    return mixed
+    return mixed, surplus

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 import numpy as np
 
@@ -10,6 +11,8 @@ from scheduler_core.framework.session import Session
 from scheduler_core.model.decision import Bind
 from scheduler_core.model.later import Later
 from scheduler_core.state.card_sets import cards_of_words
+
+_POD = attrgetter("pod")
 
 
 def placements(session: Session, status: int) -> Sequence[Bind]:
@@ -28,11 +31,14 @@ def placements(session: Session, status: int) -> Sequence[Bind]:
 
     def make() -> list[Bind]:
         node_names, card_names = axes.nodes, (*axes.cards, "")
-        columns = zip(keys, nodes.tolist(), cards.tolist(), words.tolist(), strict=True)
-        binds = [Bind(key, node_names[n], card_names[c], cards_of_words(*row)) for key, n, c, row in columns]
+        # Many hold the same set of cards.
+        rows = list(map(tuple, words.tolist()))
+        held = {row: cards_of_words(*row) for row in dict.fromkeys(rows)}
+        columns = zip(keys, nodes.tolist(), cards.tolist(), rows, strict=True)
+        binds = [Bind(key, node_names[n], card_names[c], held[row]) for key, n, c, row in columns]
         if notes:
             binds = [Bind(b.pod, b.node, b.card, b.card_indices, own) for b, own in zip(binds, notes, strict=True)]
-        binds.sort(key=lambda bind: bind.pod)
+        binds.sort(key=_POD)
         return binds
 
     return Later(len(slots), make)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property, reduce
+from functools import cached_property
 
 import numpy as np
 
@@ -58,12 +58,16 @@ class GangTable:
         self.names, self.lasting, self.numbers, self.name_rank = rows.names, rows.lasting, rows.numbers, rows.name_rank
         self._kinds = rows.kinds
         self._tasks = tasks
-        self.counts: Ints = members.counts.take(rows.numbers, axis=1)
+        # Few statuses are in use at a time.
+        used = np.flatnonzero(members.totals).tolist()
+        self.counts: Ints = np.zeros((len(members.totals), len(groups)), dtype=np.int64)
+        for status in used:
+            members.counts[status].take(rows.numbers, out=self.counts[status], mode="clip")
         self.start, self.member = members.start, members.member
         self.versions: Ints = np.zeros(len(groups), dtype=np.int64)
-        self.ready_count = self._sum(_READY)
-        self.scheduled_count = self._sum(_SCHEDULED)
-        self.valid_count = self._sum(_VALID)
+        self.ready_count = self._sum(_READY, used)
+        self.scheduled_count = self._sum(_SCHEDULED, used)
+        self.valid_count = self._sum(_VALID, used)
         self.has_best_effort: Bools = members.idle[rows.numbers]
 
     def __len__(self) -> int:
@@ -81,9 +85,13 @@ class GangTable:
         found: list[int] = self.queue.tolist()
         return found
 
-    def _sum(self, statuses: list[bool]) -> Ints:
-        """int64 (G,): members in some statuses."""
-        return reduce(np.add, (row for row, counted in zip(self.counts, statuses, strict=True) if counted))
+    def _sum(self, statuses: list[bool], used: list[int]) -> Ints:
+        """int64 (G,): members in some statuses, of those that are in use."""
+        found: Ints = np.zeros(len(self), dtype=np.int64)
+        for status in used:
+            if statuses[status]:
+                found += self.counts[status]
+        return found
 
     def adjust(self, status: int, gang: int, by: int) -> None:
         """Count a member more or less in a status."""

@@ -21,7 +21,7 @@ class MemberRows:
     """Members and sums by gang.
 
     Attributes:
-        counts: int64 (statuses, numbers), members by status.
+        counts: int64 (statuses, numbers), members by status. totals: int64 (statuses,), sums of these.
         held: int64 (numbers, card types), milli-cards that members hold, or ask for at their first choice.
         idle: bool (numbers,), some member asks for nothing but a place.
         start, member: int64 by position, as :class:`scheduler_core.state.gang_table.GangTable` has them.
@@ -29,6 +29,7 @@ class MemberRows:
 
     def __init__(self, types: int) -> None:
         self.counts: Ints = np.zeros((len(TaskStatus), 0), dtype=np.int64)
+        self.totals: Ints = np.zeros(len(TaskStatus), dtype=np.int64)
         self.held: Ints = np.zeros((0, max(1, types)), dtype=np.int64)
         self.idle: Bools = np.zeros(0, dtype=np.bool_)
         self.start: Ints = np.zeros(1, dtype=np.int64)
@@ -73,7 +74,7 @@ class MemberRows:
         asked = Asked(columns.first_card, columns.milli, columns.best_effort)
         count_members(
             numbers, self._first, self._size, self._slots, tasks.status, tasks.cls, tasks.card, _ENDED, asked,
-            self.counts, self.held, self.idle,
+            self.counts, self.held, self.idle, self.totals,
         )  # fmt: skip
         self._unsummed[numbers] = True
 
@@ -112,12 +113,13 @@ class MemberRows:
         self._unsummed = np.concatenate([self._unsummed, np.zeros(more, dtype=np.bool_)])
         self._first = np.concatenate([self._first, np.zeros(more, dtype=np.int64)])
         self._size = np.concatenate([self._size, np.zeros(more, dtype=np.int64)])
-        self._shared = False
+        self.totals, self._shared = self.totals.copy(), False
 
     def _own(self) -> None:
         """Be the only one who has these arrays."""
         if self._shared:
             self._shared = False
             self.counts, self.held, self.idle = self.counts.copy(), self.held.copy(), self.idle.copy()
+            self.totals = self.totals.copy()
             self._use, self._unsummed = self._use.copy(), self._unsummed.copy()
             self._first, self._size = self._first.copy(), self._size.copy()

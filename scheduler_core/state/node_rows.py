@@ -138,6 +138,8 @@ def _hold(slot: int, node: int, pods: Pods, classes: ClassColumns, room: Room, c
     for word in range(pods.wanted.shape[1]):
         bits = pods.wanted[slot, word]
         for bit in range(WORD_BITS):
+            if bits >> bit == 0:
+                break
             if bits >> bit & 1:
                 i = word * WORD_BITS + bit
                 if i >= count or MILLI - room.card_used[begin + i] < each:

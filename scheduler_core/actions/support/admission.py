@@ -38,13 +38,9 @@ def count_elastic(session: Session) -> None:
     """
     tasks, gangs, ledger = session.tasks, session.gangs, session.ledger
     ledger.elastic[:] = 0
-    surplus = gangs.counts[CHARGED].sum(axis=0) - np.maximum(0, gangs.min_member - gangs.counts[SUCCEEDED])
-    surplus = np.where(gangs.queue >= 0, np.maximum(surplus, 0), 0)
-    if not surplus.any():
-        return
-    of_tasks = (CHARGED, tasks.status, tasks.cls, tasks.card)
-    charge = session.cluster.charge
-    mixed = beyond_minimum(surplus, *of_tasks, gangs.start, gangs.member, gangs.queue, charge, ledger.elastic)
+    of_tasks = (CHARGED, tasks.status, tasks.cls, tasks.card, gangs.start, gangs.member)
+    of_gangs = (gangs.counts, gangs.min_member, SUCCEEDED)
+    mixed, surplus = beyond_minimum(*of_gangs, *of_tasks, gangs.queue, session.cluster.charge, ledger.elastic)
     for other in np.flatnonzero(mixed).tolist():
         members = sorted((t for t in gangs.members(other) if CHARGED[tasks.status[t]]), key=tasks.keys.__getitem__)
         spare = np.array(members[-int(surplus[other]) :], dtype=np.int64)
