@@ -37,6 +37,9 @@ from scheduler_core.serde.kubernetes.storage import read_claim, read_storage_cla
 from scheduler_core.serde.kubernetes.workload import read_annotations, read_unsized, read_workload
 
 DEFAULT_SCHEDULERS = ("tidesched", "volcano")
+_OF_GANGS = ("Pod", "PodGroup")
+# Gangs that are looked at together while their objects come in.
+_GANGS = 16
 
 
 class SnapshotBuilder:
@@ -84,6 +87,11 @@ class SnapshotBuilder:
         self._founded: tuple[dict[str, PodRecord], dict[str, PodGroupRecord]] = ({}, {})
         self._namespace_notes: dict[str, Mapping[str, str]] = {}
         self._built = False
+        # Gangs that objects came of since the last snapshot: those that nobody has looked at, those that somebody has,
+        # and those of them of which more has come.
+        self._coming: dict[str, None] = {}
+        self._seen: dict[str, None] = {}
+        self._again: dict[str, None] = {}
 
     def upsert(self, obj: Mapping[str, Any], *, path: str = "", file: str | None = None) -> None:
         """Take one object in, or its new state. An object of a kind that is not read is counted and passed over.
@@ -105,8 +113,8 @@ class SnapshotBuilder:
         meta = obj["metadata"]
         key = key_of(kind, meta.get("namespace"), meta["name"])
         self._records.put(kind, key, record)
-        if kind == "Pod":
-            self._settle_at_once(key)
+        if kind in _OF_GANGS:
+            self._settle_at_once(kind, key)
         if kind == "Queue":
             self._places[kind, key] = (path, file)
 
@@ -115,8 +123,8 @@ class SnapshotBuilder:
         if kind in GROUPS:
             key = key_of(kind, namespace, name)
             self._records.drop(kind, key)
-            if kind == "Pod":
-                self._settle_at_once(key)
+            if kind in _OF_GANGS:
+                self._settle_at_once(kind, key)
 
     def has(self, obj: Mapping[str, Any]) -> bool:
         """Whether an object of this kind and name was taken in."""
@@ -156,7 +164,7 @@ class SnapshotBuilder:
         return Snapshot(
             nodes=self._nodes.edition.values,
             pods=self._pods.edition(),
-            pod_groups=self._groups.edition,
+            pod_groups=self._groups.edition(),
             queues=queues,
             priority_classes=tuple(classes.by_name[name] for name in sorted(classes.by_name)),
             card_types=tuple(catalogue.types[name] for name in sorted(catalogue.types)),
@@ -245,17 +253,12 @@ class SnapshotBuilder:
             stale_pods.update(dict.fromkeys(pods))
         for key in sorted(stale_pods):
             self._pods.settle(key, pods.get(key), catalogue, classes)
-        stale.update(self._pods.take_touched())
+        for known in (self._pods.take_touched(), self._coming, self._again):
+            stale.update(known)
+        self._coming, self._seen, self._again = {}, {}, {}
         above = [records.take_stale(kind) for kind in ("ReplicaSet", "Deployment", "Namespace")]
         if above[2]:
             self._namespace_notes = {name: record.annotations for name, record in records["Namespace"].items()}
-        owners = Owners(
-            jobs=records["Job"],
-            replica_sets=records["ReplicaSet"],
-            deployments=records["Deployment"],
-            others={kind: records[kind] for kind in OTHERS.values()},
-            namespaces=self._namespace_notes,
-        )
         below = self._groups.below((kind, key) for kind in OTHERS.values() for key in records.take_stale(kind))
         stale.update(dict.fromkeys(below))
         self._groups.update(
@@ -263,12 +266,22 @@ class SnapshotBuilder:
             records.take_stale("Job"),
             groups,
             self._pods,
-            owners,
+            self._owners(),
             catalogue,
             classes,
         )
 
-    def _settle_at_once(self, key: str) -> None:
+    def _owners(self) -> Owners:
+        records = self._records
+        return Owners(
+            jobs=records["Job"],
+            replica_sets=records["ReplicaSet"],
+            deployments=records["Deployment"],
+            others={kind: records[kind] for kind in OTHERS.values()},
+            namespaces=self._namespace_notes,
+        )
+
+    def _settle_at_once(self, kind: str, key: str) -> None:
         """Settle a pod as it comes, so that a snapshot finds it ready; what settles it may still change until then.
 
         Not before the first snapshot, when all is still coming in, nor where pods stand in for those that are missing.
@@ -276,8 +289,28 @@ class SnapshotBuilder:
         records = self._records
         if not self._built or self._founded != ({}, {}) or records["BatchProcess"] or records["TFJob"]:
             return
-        if records.forget_stale("Pod", key):
+        if not records.forget_stale(kind, key):
+            return
+        if kind == "Pod":
             self._pods.settle(key, records["Pod"].get(key), self._catalogue, self._classes)
+            touched = self._pods.take_touched()
+        else:
+            touched = {key: None}
+        for gang in touched:
+            (self._again if gang in self._seen else self._coming)[gang] = None
+        if len(self._coming) > _GANGS and not records.has_stale("Job"):
+            self._settle_gangs()
+
+    def _settle_gangs(self) -> None:
+        """Look at gangs as their objects come, each once before a snapshot does: pods may come for a long time.
+
+        The one of which something came last has to wait: there is more to come.
+        """
+        *ready, last = self._coming
+        self._coming = {last: None}
+        self._seen.update(dict.fromkeys(ready))
+        groups = self._records["PodGroup"]
+        self._groups.update(ready, (), groups, self._pods, self._owners(), self._catalogue, self._classes)
 
     def _founding(self) -> tuple[dict[str, PodRecord], dict[str, PodGroupRecord]]:
         """Pods and PodGroups of BatchProcesses and TFJobs whose pods nobody has made yet, O(pods) if there are any."""

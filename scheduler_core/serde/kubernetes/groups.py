@@ -38,6 +38,8 @@ class Groups:
     def __init__(self, schedulers: Iterable[str]) -> None:
         self._schedulers = frozenset(schedulers)
         self._groups: dict[str, PodGroup] = {}
+        # What the next edition has anew.
+        self._changes: dict[str, PodGroup | None] = {}
         self._series: Series[PodGroup] = Series()
         # Names that a Job's PodGroup may have, and the Jobs of each name.
         self._names: dict[str, tuple[str, ...]] = {}
@@ -49,10 +51,10 @@ class Groups:
         self._below: dict[tuple[str, str], dict[str, None]] = {}
         self.revisions: dict[str, PodGroup] = {}
 
-    @property
     def edition(self) -> Edition[PodGroup]:
         """All of them, by name."""
-        return self._series.edition
+        changes, self._changes = self._changes, {}
+        return self._series.change(changes)
 
     def update(
         self,
@@ -93,7 +95,7 @@ class Groups:
         for key in self._with_kin(touched):
             if key not in found and key not in records:
                 found[key] = self._made(key)
-        self._publish(found)
+        self._note(found)
 
     def below(self, owners: Iterable[tuple[str, str]]) -> list[str]:
         """The gangs whose pods stand right below these owners, each a kind of OTHERS and its namespace/name."""
@@ -117,8 +119,8 @@ class Groups:
             if not self._below[owner]:
                 del self._below[owner]
 
-    def _publish(self, found: Mapping[str, PodGroup | None]) -> None:
-        changes: dict[str, PodGroup | None] = {}
+    def _note(self, found: Mapping[str, PodGroup | None]) -> None:
+        changes = self._changes
         for key, group in found.items():
             before = self._groups.get(key)
             if group is None:
@@ -134,7 +136,6 @@ class Groups:
                 self._index_below(key, before, known=False)
                 self._index_below(key, told, known=True)
                 self._groups[key] = changes[key] = told
-        self._series.change(changes)
 
     def _with_kin(self, keys: Iterable[str]) -> list[str]:
         """The gangs and all that a Job may have to choose among, together."""

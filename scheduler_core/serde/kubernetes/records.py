@@ -71,6 +71,10 @@ class Records:
         self._stale[kind] = {}
         return sorted(stale)
 
+    def has_stale(self, kind: str) -> bool:
+        """Whether an object of the kind came, changed or went since somebody last asked."""
+        return bool(self._stale[kind])
+
     def forget_stale(self, kind: str, key: str) -> bool:
         """Whether an object came, changed or went since somebody last asked; it counts as known from now on."""
         stale = self._stale[kind]
