@@ -54,6 +54,7 @@
   if (!kept && window.matchMedia("(max-width: 991.98px)").matches) {
     for (const group of groups) group.open = Boolean(group.querySelector(".nav-item.active"));
   }
+  document.querySelector(".sidebar .nav-item.active")?.scrollIntoView({ block: "nearest" });
   for (const group of groups) {
     group.querySelector("summary").addEventListener("click", () => setTimeout(() => {
       const closed = groups.filter((one) => !one.open).map((one) => one.dataset.navGroup).join(".");

@@ -84,7 +84,7 @@ def ago(seconds: float) -> str:
 def work(card_seconds: float) -> str:
     """Work lost: card-hours, or card-minutes when it is less than one."""
     if card_seconds >= HOUR:
-        hours = card_seconds / HOUR
-        return ngettext("%(n)s card-hour", "%(n)s card-hours", 2 if hours != 1 else 1) % {"n": number(hours)}
-    minutes = card_seconds / MINUTE
-    return ngettext("%(n)s card-minute", "%(n)s card-minutes", 2 if minutes != 1 else 1) % {"n": number(minutes)}
+        hours = number(card_seconds / HOUR)
+        return ngettext("%(n)s card-hour", "%(n)s card-hours", 1 if hours == "1" else 2) % {"n": hours}
+    minutes = number(card_seconds / MINUTE)
+    return ngettext("%(n)s card-minute", "%(n)s card-minutes", 1 if minutes == "1" else 2) % {"n": minutes}

@@ -106,6 +106,8 @@ def _line(rows: list[TidePlan], turned: list[dict[str, Any]], open_now: tide.Ope
     if not rows:
         return _("Quota follows no clock here: the base holds at every hour.")
     on = sum(row.enabled for row in rows)
+    if not on:
+        return _("No plan is on: the base holds at every hour.")
     said = ngettext("%(n)s plan is on", "%(n)s plans are on", on) % {"n": amounts.number(on)}
     if not open_now:
         return _("%(on)s; no layer is open now, the base holds.") % {"on": said}

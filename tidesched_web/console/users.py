@@ -98,7 +98,7 @@ def user_new(this: Page) -> HttpResponse:
             form.refuse(error)
         else:
             messages.success(this.request, _("The account of %(user)s is made.") % {"user": found.username})
-            return _shown(this, found, link, secret)
+            return _shown(this, _user(this, found.pk), link, secret)
     return edit_page(this, "users/edit.html", form, title=_("Invite a person"), submit=_("Invite"), trail=_trail())
 
 

@@ -70,8 +70,8 @@ def figure(series: Sequence[TimingRow], theme: str) -> go.Figure:
         barmode="stack",
         bargap=0.15,
         showlegend=True,
-        legend={"orientation": "h", "y": -0.22, "x": 0, "font": {"color": colours.text}},
-        margin={"l": 64, "r": 16, "t": 16, "b": 56},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"color": colours.text}},
+        margin={"l": 64, "r": 16, "t": 16, "b": 48},
     )
     layout.xaxis.update(type="category", nticks=6, title={"text": _("session"), "standoff": 4}, tickangle=0)
     return go.Figure(traces, layout)

@@ -11,7 +11,7 @@ from django import template
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import formats, timezone
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
@@ -73,6 +73,12 @@ def state(kind: str, value: str) -> SafeString:
     return format_html('<span class="state tone-{}">{}{}</span>', seen.tone, icon(seen.icon), seen.word)
 
 
+@register.filter
+def woken_by(trigger: str) -> str:
+    """What made a session run: the watch, the time, or somebody by name."""
+    return {"watch": _("a change in the cluster"), "period": _("its time"), "": "–"}.get(trigger, trigger)
+
+
 @register.simple_tag
 def step_icon(value: str) -> SafeString:
     """The icon of one step of a gang's life, in its tone."""
@@ -124,12 +130,18 @@ def exact_cards(value: int) -> str:
     return amounts.cards(value)
 
 
+def _unbroken(value: Mapping[str, float]) -> SafeString:
+    """A line breaks between two card types, never inside of one."""
+    each = (amounts.cards_text({name: amount}) for name, amount in sorted(value.items()))
+    return format_html_join(", ", '<span class="nowrap">{}</span>', ((text,) for text in each))
+
+
 @register.filter
 def cards(value: Mapping[str, float] | None) -> str | SafeString:
     """A map of card counts as "4 × H200, 2 × A10"; None is what the reader may not know."""
     if value is None:
         return _("what only its tenant sees")
-    return amounts.cards_text(value) if value else format_html('<span class="text-secondary">{}</span>', _("no cards"))
+    return _unbroken(value) if value else format_html('<span class="text-secondary">{}</span>', _("no cards"))
 
 
 @register.filter
@@ -174,6 +186,22 @@ def exact(moment: dt.datetime | None) -> str | SafeString:
 
 
 @register.simple_tag
+def zone_name(moment: dt.datetime | None = None) -> str:
+    """The reader's zone at a moment, as "UTC+8" or "UTC-3:30"."""
+    offset = timezone.localtime(moment).utcoffset() or dt.timedelta()
+    hours, minutes = divmod(abs(int(offset.total_seconds())) // 60, 60)
+    if not hours and not minutes:
+        return "UTC"
+    return f"UTC{'-' if offset < dt.timedelta() else '+'}{hours}" + (f":{minutes:02d}" if minutes else "")
+
+
+@register.filter
+def exact_zone(moment: dt.datetime | None) -> str | SafeString:
+    """A moment in the reader's zone, and the zone."""
+    return count(None) if moment is None else f"{exact(moment)} {zone_name(moment)}"
+
+
+@register.simple_tag
 def ago(moment: dt.datetime | None, now: dt.datetime | None = None) -> str | SafeString:
     """How long ago, the exact time on hover. Without `now` it is wall time and the page's script keeps it fresh."""
     if moment is None:
@@ -182,14 +210,16 @@ def ago(moment: dt.datetime | None, now: dt.datetime | None = None) -> str | Saf
     text = amounts.ago(seconds)
     if now is None:
         stamp = moment.astimezone(dt.UTC).isoformat()
-        return format_html('<time class="num" datetime="{}" data-ago title="{}">{}</time>', stamp, exact(moment), text)
+        return format_html(
+            '<time class="num" datetime="{}" data-ago title="{}">{}</time>', stamp, exact_zone(moment), text
+        )
     return format_html(
         '<time class="num" datetime="{}" title="{}">{}</time>', moment.isoformat(), cluster_time_title(moment), text
     )
 
 
 def cluster_time_title(moment: dt.datetime) -> str:
-    return _("%(time)s by the cluster's clock") % {"time": exact(moment)}
+    return _("%(time)s by the cluster's clock") % {"time": exact_zone(moment)}
 
 
 @register.simple_tag
