@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import orjson
 import urllib3
@@ -67,6 +67,10 @@ class KubernetesClient:
         self._api.update_params_for_auth(headers, [], ["BearerToken"], "", "GET", None)
         self._headers = headers
         self._resources: dict[str, tuple[float, frozenset[str]]] = {}
+        # Asking the pool of pools each time costs as much as writing the request.
+        proxied = isinstance(self._pool, urllib3.ProxyManager)
+        self._direct = None if proxied else self._pool.connection_from_url(connection.url)
+        self._prefix = connection.url if proxied else urlsplit(connection.url).path.rstrip("/")
 
     @classmethod
     def for_cluster(cls, cluster: Cluster) -> KubernetesClient:
@@ -216,10 +220,10 @@ class KubernetesClient:
         headers: Mapping[str, str],
         timeout: urllib3.Timeout,
     ) -> urllib3.HTTPResponse:
-        url = self.connection.url + path + (f"?{urlencode(query)}" if query else "")
+        url = self._prefix + path + (f"?{urlencode(query)}" if query else "")
         try:
             # No retries and no redirects: a write is sent once, and a token goes to nobody else.
-            response = self._pool.request(
+            response = (self._direct or self._pool).urlopen(
                 method,
                 url,
                 body=data,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+from typing import Any
 
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager, ProxyManager
 from urllib3.connection import HTTPConnection, HTTPSConnection
@@ -20,12 +21,33 @@ def _refuse(connection: HTTPConnection, sock: socket.socket) -> socket.socket:
     return sock
 
 
-class _Plain(HTTPConnection):
+class _OnePiece(HTTPConnection):
+    """Head and body of a request leave together: one TLS record and one call of the kernel, not two."""
+
+    _held: list[bytes] | None = None
+
+    def request(self, *args: Any, **kwargs: Any) -> None:
+        self._held = []
+        try:
+            super().request(*args, **kwargs)
+            whole = b"".join(self._held)
+        finally:
+            self._held = None
+        self.send(whole)
+
+    def send(self, data: Any) -> None:
+        if self._held is not None and isinstance(data, bytes):
+            self._held.append(data)
+        else:
+            super().send(data)
+
+
+class _Plain(_OnePiece):
     def _new_conn(self) -> socket.socket:
         return _refuse(self, super()._new_conn())
 
 
-class _Encrypted(HTTPSConnection):
+class _Encrypted(_OnePiece, HTTPSConnection):
     def _new_conn(self) -> socket.socket:
         return _refuse(self, super()._new_conn())
 
