@@ -49,7 +49,7 @@ _SIMULATED = [
     ("DELETE", POD.path("{ns}"), None, "MethodNotAllowed"),
     ("GET", "/apis/no.such.group/v1/things", None, "NotFound"),
     ("GET", "/tidesched/nothing", None, "NotFound"),
-    ("POST", "/apis/apps/v1/namespaces/{ns}/statefulsets", {}, "NotFound"),
+    ("POST", "/apis/apps/v1/namespaces/{ns}/controllerrevisions", {}, "NotFound"),
 ]
 
 

@@ -3,7 +3,7 @@
 python -m tests.kube build                 kube-apiserver and etcd, once
 python -m tests.kube serve DIR             both on loopback until Ctrl-C; DIR gets a kubeconfig, token and ca.crt
     [--stand-ins] [--grace SECONDS]        with kubelets and controllers
-    [--definitions FOLDER]                 CRDs from there instead of the project's own
+    [--definitions FOLDER]                 CRDs from there in place of the project's own
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _serve(binaries: Binaries, arguments: argparse.Namespace) -> None:
     from tests.kube.standins.runner import StandIns
 
     folder = arguments.folder.resolve()
-    server = RealServer(folder, binaries, definitions=[arguments.definitions or DEFINITIONS])
+    server = RealServer(folder, binaries, definitions=[DEFINITIONS, *filter(None, [arguments.definitions])])
     ended = _ended()
     with ExitStack() as at_the_end:
         at_the_end.callback(server.stop)

@@ -23,6 +23,7 @@ from tests.cluster.servers import ApiServer, eventually
 from tests.kube import tokens
 from tests.kube.binaries import Binaries
 from tests.kube.certificates import Authority, key_pem, public_pem
+from tests.kube.process_costs import cpu_seconds, resident_mib
 from tests.kube.server_process import ServerProcess, free_ports
 from tidesched_web.clusters.kubernetes.client import ApiFailure, KubernetesClient, Unreachable
 from tidesched_web.clusters.kubernetes.connection import Connection
@@ -104,7 +105,7 @@ class RealServer(ApiServer):
                     raise
         (self.folder / "kubeconfig").write_text(self.kubeconfig())
         (self.folder / "kubeconfig").chmod(0o600)
-        self.install(self._definitions)
+        self.install()
 
     def start_etcd(self) -> None:
         client = f"http://127.0.0.1:{self._etcd_port}"
@@ -183,21 +184,15 @@ class RealServer(ApiServer):
 
     def resident_mib(self) -> dict[str, int]:
         """Memory that each program holds."""
-        found = {}
-        for name, program in (("kube-apiserver", self._api), ("etcd", self._etcd)):
-            if program is not None:
-                lines = Path(f"/proc/{program.pid}/status").read_text().splitlines()
-                found[name] = next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) // 1024
-        return found
+        return {name: resident_mib(program.pid) for name, program in self._programs()}
 
     def cpu_seconds(self) -> dict[str, float]:
         """Processor time that each program took so far."""
-        found = {}
-        for name, program in (("kube-apiserver", self._api), ("etcd", self._etcd)):
-            if program is not None:
-                fields = Path(f"/proc/{program.pid}/stat").read_text().rpartition(")")[2].split()
-                found[name] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-        return found
+        return {name: cpu_seconds(program.pid) for name, program in self._programs()}
+
+    def _programs(self) -> list[tuple[str, ServerProcess]]:
+        both = (("kube-apiserver", self._api), ("etcd", self._etcd))
+        return [(name, program) for name, program in both if program is not None]
 
     # -- who gets in -------------------------------------------------------------------------------------------
 
@@ -228,21 +223,23 @@ class RealServer(ApiServer):
 
     # -- what is in it -----------------------------------------------------------------------------------------
 
-    def install(self, folders: Iterable[Path]) -> None:
-        """Install the CRDs of the folders and wait until they are served; one that is there is replaced."""
+    def install(self) -> None:
+        """Install the CRDs, of which those of a later folder win, and wait until they are served.
+
+        One that is there is replaced.
+        """
+        files = (file for folder in self._definitions for file in sorted(folder.glob("*.yaml")))
+        definitions = [yaml.safe_load(file.read_text()) for file in files]
+        by_name = {definition["metadata"]["name"]: definition for definition in definitions}
         with self._admin() as client:
-            names = []
-            for file in sorted(file for folder in folders for file in folder.glob("*.yaml")):
-                definition = yaml.safe_load(file.read_text())
-                name = definition["metadata"]["name"]
+            for name, definition in by_name.items():
                 outcome = client.send("POST", _CRD_PATH, definition)
                 if outcome.reason == "AlreadyExists":
                     there = client.get(f"{_CRD_PATH}/{name}")["metadata"]["resourceVersion"]
                     definition["metadata"]["resourceVersion"] = there
                     outcome = client.send("PUT", f"{_CRD_PATH}/{name}", definition)
-                assert outcome.done, (file.name, outcome)
-                names.append(definition)
-            for definition in names:
+                assert outcome.done, (name, outcome)
+            for definition in by_name.values():
                 eventually(lambda definition=definition: _serves(client, definition), 60)
 
     def remove_definition(self, name: str) -> None:
@@ -271,7 +268,7 @@ class RealServer(ApiServer):
             client.send("DELETE", kind.path(namespace), {"gracePeriodSeconds": 0})
         # A gang's controller may have made one more pod before it saw that its gang is gone.
         if left:
-            eventually(lambda: not client.get(kind.path(), {"limit": 1})["items"] or self._clear(client, kind), 30)
+            eventually(lambda: not client.get(kind.path(), {"limit": 1})["items"] or self._clear(client, kind), 600)
 
     def compact(self) -> int:
         """Let etcd forget all versions but the newest; returns that version."""

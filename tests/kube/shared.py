@@ -29,7 +29,7 @@ def shared_server() -> RealServer:
             missing = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
             missing("no kube-apiserver here: `make test-cluster` builds it")
         folder = at_the_end().enter_context(tempfile.TemporaryDirectory(prefix="tidesched-kube-"))
-        server = RealServer(Path(folder), binaries, definitions=[upstream_definitions() or DEFINITIONS])
+        server = RealServer(Path(folder), binaries, definitions=[DEFINITIONS, *upstream_definitions()])
         at_the_end().callback(server.stop)
         server.start()
         _started.append(server)
@@ -52,10 +52,10 @@ def stand_aside() -> None:
         _beside.pop()[1].__exit__()
 
 
-def upstream_definitions() -> Path | None:
-    """A folder with Volcano's own CRDs, where ``TIDESCHED_VOLCANO_CRDS`` names one."""
+def upstream_definitions() -> list[Path]:
+    """A folder with Volcano's own CRDs, where ``TIDESCHED_VOLCANO_CRDS`` names one: they replace the project's."""
     given = os.environ.get("TIDESCHED_VOLCANO_CRDS")
-    return Path(given) if given else None
+    return [Path(given)] if given else []
 
 
 def at_the_end() -> ExitStack:

@@ -21,13 +21,14 @@ import pytest
 from tests.cluster.objects import template
 from tests.cluster.servers import ROOT, eventually
 from tests.cluster.workers import Broker, Worker
+from tests.kube.process_costs import cpu_seconds, resident_mib
 from tests.kube.real_server import RealServer
 from tests.kube.shared import stand_aside
 from tests.web.pipeline.stage import NAMESPACE_NAME, Stage
 from tidesched_web.clusters.kubernetes.client import Json, KubernetesClient
 from tidesched_web.clusters.kubernetes.paths import NODE, POD, POD_GROUP, Kind
 from tidesched_web.clusters.kubernetes.reflector import Reflector
-from tidesched_web.scheduling.models import Decision, DecisionState
+from tidesched_web.scheduling.models import Decision, DecisionState, Session
 
 FULL = os.environ.get("TIDESCHED_KUBE_SCALE", "") == "full"
 pytestmark = [pytest.mark.slow, pytest.mark.crash, pytest.mark.timeout(3600 if FULL else 600)]
@@ -81,6 +82,7 @@ class Theatre:
     def __init__(self, server: RealServer, folder: Path, broker: Broker) -> None:
         stand_aside()
         server.clear()
+        self.server = server
         self.stage = Stage(server, nodes=NODES, period=1.0)
         # Whoever expects such a tide allows it: the usual guards would hold back a quarter of all training.
         self.stage.cluster.evict_gangs_per_minute = self.stage.cluster.evict_cards_per_minute = CARDS
@@ -177,7 +179,7 @@ def settled() -> bool:
 
 
 def test_gangs_fill_the_cluster_and_yield_to_inference(theatre: Theatre) -> None:
-    seen, say = theatre.seen, Figures()
+    seen, say = theatre.seen, Figures(theatre)
     assert len(theatre.client.get(NODE.path(), {"limit": NODES + 1})["items"]) == NODES
     groups, members = gangs("gang", TRAINING)
     began = time.monotonic()
@@ -188,6 +190,8 @@ def test_gangs_fill_the_cluster_and_yield_to_inference(theatre: Theatre) -> None
     # -- bound gang by gang; the worker is killed when a third is done
     first = theatre.worker()
     theatre.wait(lambda: len(seen.bound()) >= TRAINING // 3, "the first third is bound")
+    at = sorted(seen.bound_at.values())
+    say.rate("binds before the kill", len(at), at[-1] - at[0])
     first.kill()
     killed_at, killed_with = time.monotonic(), len(seen.bound())
     theatre.worker()
@@ -195,10 +199,7 @@ def test_gangs_fill_the_cluster_and_yield_to_inference(theatre: Theatre) -> None
     theatre.wait(settled, "nothing is open")
     assert half_bound(seen, groups) == {}
     assert max(Counter(one["spec"]["nodeName"] for one in seen.bound()).values()) <= 8
-    times = sorted(seen.bound_at.values())
-    before = [at for at in times if at <= killed_at]
-    say.rate("binds before the kill", len(before), before[-1] - before[0])
-    after = [at for at in times if at > killed_at]
+    after = sorted(at for at in seen.bound_at.values() if at > killed_at)
     say.rate("binds after it", len(after), after[-1] - after[0])
     say.seconds(f"from the kill at {killed_with} binds to the next bind", after[0] - killed_at)
 
@@ -230,17 +231,38 @@ def test_gangs_fill_the_cluster_and_yield_to_inference(theatre: Theatre) -> None
         uid = seen.pods[name]["metadata"]["uid"]
         taken.append(seen.bound_at[uid] - created)
     say.seconds("a new pod to its bind, p50", statistics.median(taken))
+    say.seconds("a new pod to its bind, longest but one", sorted(taken)[-2])
     say.seconds("a new pod to its bind, longest", max(taken))
+    of_sessions = Session.objects.order_by("-id").values_list("timings_ms", flat=True)[:30]
+    for part in ("snapshot", "decide", "write", "send", "record"):
+        say.seconds(f"a session's {part}, p50", statistics.median(one.get(part, 0.0) for one in of_sessions) / 1000)
+    say.memory()
 
 
 class Figures:
-    """What was measured, for whoever runs this with ``-s``."""
+    """What was measured, for whoever runs this with ``-s``: wall time, and the processor time that each one took."""
+
+    def __init__(self, theatre: Theatre) -> None:
+        self._theatre = theatre
+        self._costs = self._all()
 
     def rate(self, what: str, count: int, seconds: float) -> None:
-        self._say(f"{what}: {count} in {seconds:.1f} s, {count / max(seconds, 1e-3):.0f}/s")
+        costs = self._all()
+        took = ", ".join(f"{name} {cost - self._costs.get(name, 0.0):.1f}" for name, cost in costs.items())
+        self._costs = costs
+        self._say(f"{what}: {count} in {seconds:.1f} s, {count / max(seconds, 1e-3):.0f}/s; processor seconds: {took}")
 
     def seconds(self, what: str, seconds: float) -> None:
         self._say(f"{what}: {seconds:.2f} s")
+
+    def memory(self) -> None:
+        held = self._theatre.server.resident_mib()
+        held |= {one.name: resident_mib(one.process.pid) for one in self._theatre.workers if not one.ended}
+        self._say("memory in MiB: " + ", ".join(f"{name} {mib}" for name, mib in held.items()))
+
+    def _all(self) -> dict[str, float]:
+        workers = {one.name: cpu_seconds(one.process.pid) for one in self._theatre.workers if not one.ended}
+        return self._theatre.server.cpu_seconds() | workers
 
     def _say(self, text: str) -> None:
         sys.stderr.write(f"{NODES} nodes: {text}\n")

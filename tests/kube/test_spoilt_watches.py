@@ -11,7 +11,7 @@ import pytest
 from tests.cluster.objects import job, pod
 from tests.cluster.servers import eventually
 from tests.kube.fault_proxy import Fault, FaultProxy
-from tests.kube.real_server import DEFINITIONS, RealServer
+from tests.kube.real_server import RealServer
 from tidesched_web.clusters.kubernetes.cache import ClusterCache
 from tidesched_web.clusters.kubernetes.client import ApiFailure, KubernetesClient
 from tidesched_web.clusters.kubernetes.paths import JOB, POD
@@ -124,7 +124,7 @@ def test_a_kind_may_go_and_come_back(
         with pytest.raises(ApiFailure):
             direct.get(JOB.path())
     finally:
-        server.install([DEFINITIONS])
+        server.install()
     assert direct.send("POST", JOB.path(namespace), job("later", pods=1)).done
     eventually(lambda: [g for g in cache.snapshot().pod_groups if g.namespace == namespace], _HEALED_SECONDS)
 
