@@ -1,5 +1,5 @@
 // A spreadsheet over rows × columns: window.TideGrid. It knows cells, selection, keys, clipboard and undo, and nothing of
-// quotas: a model says what a cell shows and what a text means. Only the rows in sight are in the document.
+// quotas: a model says what a cell shows and what a text means. The drawing is in grid-rows.js.
 //
 //   new TideGrid(element, {
 //     columns: [{ key, label, title, width }],          the first column is the name of the row and stays in place
@@ -11,20 +11,7 @@
 //   })
 (() => {
   "use strict";
-  const HEIGHT = 36;
-  const AROUND = 6;
-
-  const element = (tag, className, role) => {
-    const el = document.createElement(tag);
-    if (className) el.className = className;
-    if (role) el.setAttribute("role", role);
-    return el;
-  };
-  const setText = (el, text) => { if (el.firstChild ? el.firstChild.data !== text : text !== "") el.textContent = text; };
-  const setAttribute = (el, name, value) => {
-    if (value === null || value === undefined || value === "") { if (el.hasAttribute(name)) el.removeAttribute(name); }
-    else if (el.getAttribute(name) !== String(value)) el.setAttribute(name, value);
-  };
+  const setAttribute = (el, name, value) => { if (value) el.setAttribute(name, value); else el.removeAttribute(name); };
 
   // Tab-separated text as spreadsheets write it, with quoted cells.
   const parseTable = (text) => {
@@ -36,171 +23,29 @@
     constructor(el, model) {
       this.el = el;
       this.model = model;
-      this.pool = new Map();
-      this.free = [];
       this.undone = [];
       this.done = [];
       this.active = { row: 0, column: 0 };
       this.ranges = [{ r0: 0, c0: 0, r1: 0, c1: 0 }];
       this.editor = null;
-      this.template = ["var(--sheet-name)", ...model.columns.map((column) => column.width)].join(" ");
-      this.build();
+      this.input = document.createElement("input");
+      this.drawn = new window.TideGridRows(el, model, (row) => { if (this.editor?.row === row) this.commit(); });
       this.listen();
       this.refresh();
     }
 
     get columns() { return this.model.columns; }
 
-    build() {
-      const { el } = this;
-      el.replaceChildren();
-      el.setAttribute("role", "grid");
-      el.setAttribute("aria-multiselectable", "true");
-      el.setAttribute("aria-colcount", String(this.columns.length + 1));
-      el.tabIndex = 0;
-      const head = element("div", "sheet-head", "rowgroup");
-      const row = element("div", "sheet-row", "row");
-      row.setAttribute("aria-rowindex", "1");
-      row.style.gridTemplateColumns = this.template;
-      const first = element("div", "sheet-name", "columnheader");
-      first.setAttribute("aria-colindex", "1");
-      first.textContent = this.model.corner;
-      row.append(first);
-      this.columns.forEach((column, index) => {
-        const cell = element("div", "sheet-cell", "columnheader");
-        cell.setAttribute("aria-colindex", String(index + 2));
-        cell.dataset.column = index;
-        cell.title = column.title;
-        cell.textContent = column.label;
-        row.append(cell);
-      });
-      head.append(row);
-      this.body = element("div", "sheet-body", "rowgroup");
-      el.append(head, this.body);
-      this.headRow = row;
-    }
-
     // The list of rows has changed: draw anew.
     refresh() {
       this.commit();
       const count = this.model.count();
-      this.el.setAttribute("aria-rowcount", String(count + 1));
-      this.body.style.height = `${count * HEIGHT}px`;
-      for (const [index, row] of this.pool) { this.free.push(row); row.el.remove(); this.pool.delete(index); }
       this.active.row = Math.max(0, Math.min(this.active.row, count - 1));
+      this.drawn.refresh(count);
       this.select(this.active.row, this.active.column, { keep: false, quiet: true });
-      this.paint();
     }
 
-    inSight() {
-      const top = this.el.scrollTop, seen = this.el.clientHeight || 600;
-      return [Math.max(0, Math.floor(top / HEIGHT) - AROUND), Math.min(this.model.count() - 1, Math.ceil((top + seen) / HEIGHT) + AROUND)];
-    }
-
-    paint() {
-      const [from, to] = this.inSight();
-      for (const [index, row] of this.pool) {
-        if (index >= from && index <= to) continue;
-        if (this.editor && this.editor.row === index) this.commit();
-        this.pool.delete(index);
-        row.el.remove();
-        this.free.push(row);
-      }
-      const fresh = document.createDocumentFragment();
-      for (let index = from; index <= to; index += 1) {
-        if (this.pool.has(index)) continue;
-        const row = this.free.pop() || this.makeRow();
-        this.pool.set(index, row);
-        row.index = index;
-        row.el.style.transform = `translateY(${index * HEIGHT}px)`;
-        row.el.setAttribute("aria-rowindex", String(index + 2));
-        this.paintRow(row);
-        fresh.append(row.el);
-      }
-      this.body.append(fresh);
-      this.paintSelection();
-    }
-
-    makeRow() {
-      const el = element("div", "sheet-row", "row");
-      el.style.gridTemplateColumns = this.template;
-      const name = element("div", "sheet-name", "rowheader");
-      name.setAttribute("aria-colindex", "1");
-      el.append(name);
-      const cells = this.columns.map((_column, index) => {
-        const cell = element("div", "sheet-cell", "gridcell");
-        cell.setAttribute("aria-colindex", String(index + 2));
-        cell.dataset.column = index;
-        const note = element("span", "note"), before = element("span", "before"), value = element("span", "value");
-        cell.append(note, before, value);
-        el.append(cell);
-        return { el: cell, note, before, value, state: "", selected: null, active: false };
-      });
-      return { el, name, cells, index: -1 };
-    }
-
-    paintRow(row) {
-      const { model } = this;
-      row.el.className = `sheet-row ${model.rowClass(row.index)}`;
-      model.nameCell(row.index, row.name);
-      for (let column = 0; column < this.columns.length; column += 1) this.paintCell(row, column);
-    }
-
-    paintCell(row, column) {
-      const cell = row.cells[column];
-      const seen = this.model.cell(row.index, column);
-      setText(cell.note, seen.note);
-      setText(cell.before, seen.before);
-      setText(cell.value, seen.text);
-      if (cell.state !== seen.state) {
-        cell.el.className = `sheet-cell ${seen.state}${cell.selected ? " selected" : ""}${cell.active ? " active" : ""}`;
-        cell.state = seen.state;
-      }
-      setAttribute(cell.el, "title", seen.title);
-      setAttribute(cell.el, "aria-readonly", seen.readonly ? "true" : null);
-      setAttribute(cell.el, "aria-invalid", seen.invalid ? "true" : null);
-    }
-
-    // Some columns have changed (all without an argument): only what is in sight is drawn.
-    repaint(columns) {
-      for (const row of this.pool.values()) {
-        this.model.nameCell(row.index, row.name);
-        if (columns) for (const column of columns) this.paintCell(row, column);
-        else this.paintRow(row);
-      }
-      if (!columns) this.paintSelection();
-    }
-
-    inRanges(row, column) {
-      return this.ranges.some((range) => row >= range.r0 && row <= range.r1 && column >= range.c0 && column <= range.c1);
-    }
-
-    paintSelection() {
-      let shown = null;
-      for (const row of this.pool.values()) {
-        for (let column = 0; column < this.columns.length; column += 1) {
-          // A thousand cells are in sight: what is drawn is remembered, since asking the page costs more than the answer.
-          const cell = row.cells[column], { el } = cell;
-          const isActive = row.index === this.active.row && column === this.active.column;
-          const isSelected = this.inRanges(row.index, column);
-          if (cell.selected !== isSelected) {
-            cell.selected = isSelected;
-            el.classList.toggle("selected", isSelected);
-            el.setAttribute("aria-selected", String(isSelected));
-          }
-          if (cell.active !== isActive) {
-            cell.active = isActive;
-            el.classList.toggle("active", isActive);
-            if (!isActive) el.removeAttribute("id");
-          }
-          if (isActive) { el.id = `${this.el.id}-active`; shown = el; }
-        }
-      }
-      setAttribute(this.el, "aria-activedescendant", shown ? shown.id : null);
-      for (const cell of this.headRow.children) {
-        if (cell.dataset.column !== undefined) cell.classList.toggle("on", Number(cell.dataset.column) === this.active.column);
-      }
-    }
+    repaint(columns) { this.drawn.repaint(columns); }
 
     // --- selection ---------------------------------------------------------------------------------------------------
 
@@ -222,8 +67,8 @@
         const one = { r0: to.row, r1: to.row, c0: to.column, c1: to.column };
         if (add) this.ranges.push(one); else this.ranges = [one];
       }
-      if (scroll && !quiet) this.reveal(to.row, to.column);
-      this.paintSelection();
+      if (scroll && !quiet) this.drawn.reveal(to.row, to.column);
+      this.drawn.mark(this.active, this.ranges);
       this.model.selected?.(this);
     }
 
@@ -231,20 +76,8 @@
       this.active = { row: range.r0, column: range.c0 };
       this.anchor = null;
       this.ranges = [range];
-      this.paintSelection();
+      this.drawn.mark(this.active, this.ranges);
       this.model.selected?.(this);
-    }
-
-    reveal(row, column) {
-      const { el } = this;
-      const top = row * HEIGHT, head = this.headRow.offsetHeight;
-      if (top < el.scrollTop) el.scrollTop = top;
-      else if (top + HEIGHT > el.scrollTop + el.clientHeight - head) el.scrollTop = top + HEIGHT - el.clientHeight + head;
-      const cell = this.headRow.children[column + 1], name = this.headRow.children[0].offsetWidth;
-      if (cell.offsetLeft - name < el.scrollLeft) el.scrollLeft = cell.offsetLeft - name;
-      else if (cell.offsetLeft + cell.offsetWidth > el.scrollLeft + el.clientWidth) el.scrollLeft = cell.offsetLeft + cell.offsetWidth - el.clientWidth;
-      const [from, to] = this.inSight();
-      if (!this.pool.has(row) || !this.pool.has(from) || !this.pool.has(to)) this.paint();
     }
 
     // Each selected cell once, in reading order.
@@ -322,20 +155,16 @@
       const { row, column } = this.active;
       if (!this.model.count() || this.editor) return;
       if (this.model.cell(row, column).readonly) { this.model.refused?.(row, column); return; }
-      this.reveal(row, column);
-      const holder = this.pool.get(row).cells[column].el;
-      const input = element("input", "sheet-input");
-      input.type = "text";
-      input.inputMode = "decimal";
-      input.autocomplete = "off";
+      this.drawn.reveal(row, column);
+      const holder = this.drawn.cellAt(row, column);
+      const { input } = this;
+      input.className = "sheet-input";
       input.setAttribute("aria-label", `${this.model.name(row)}, ${this.columns[column].title}`);
       input.value = text === undefined ? this.model.raw(row, column) : text;
       this.editor = { input, row, column };
       holder.append(input);
       input.focus({ preventScroll: true });
       if (text === undefined) input.select(); else input.setSelectionRange(text.length, text.length);
-      input.addEventListener("input", () => this.look());
-      input.addEventListener("blur", () => { if (this.editor?.input === input) this.commit(); });
       this.look();
     }
 
@@ -354,9 +183,10 @@
       const { editor } = this;
       if (!editor) return null;
       this.editor = null;
-      const focused = document.activeElement === editor.input;
+      // The focus and the cursor go first: a browser looks long for another place in the cells for them.
+      if (document.activeElement === editor.input) this.el.focus({ preventScroll: true });
+      getSelection().removeAllRanges();
       editor.input.remove();
-      if (focused) this.el.focus({ preventScroll: true });
       return editor;
     }
 
@@ -373,14 +203,19 @@
     // --- listening ---------------------------------------------------------------------------------------------------
 
     listen() {
-      const { el } = this;
+      const { el, input } = this;
+      input.type = "text";
+      input.inputMode = "decimal";
+      input.autocomplete = "off";
+      input.addEventListener("input", () => { if (this.editor) this.look(); });
+      input.addEventListener("blur", () => this.commit());
       let due = false;
       el.addEventListener("scroll", () => {
         if (due) return;
         due = true;
-        requestAnimationFrame(() => { due = false; this.paint(); });
+        requestAnimationFrame(() => { due = false; this.drawn.scrolled(); this.drawn.paint(); });
       }, { passive: true });
-      new ResizeObserver(() => this.paint()).observe(el);
+      new ResizeObserver(() => { this.drawn.measure(); this.drawn.paint(); }).observe(el);
       el.addEventListener("keydown", (event) => this.key(event));
       el.addEventListener("copy", (event) => this.copy(event, false));
       el.addEventListener("cut", (event) => this.copy(event, true));
@@ -416,7 +251,7 @@
     drag(start) {
       let point = start;
       const step = () => {
-        const box = this.el.getBoundingClientRect(), head = this.headRow.offsetHeight, name = this.headRow.children[0].offsetWidth;
+        const box = this.el.getBoundingClientRect(), { headHeight: head, nameWidth: name } = this.drawn;
         if (point.clientY > box.bottom - 12) this.el.scrollTop += 18;
         else if (point.clientY < box.top + head) this.el.scrollTop -= 18;
         if (point.clientX > box.right - 12) this.el.scrollLeft += 24;
@@ -453,7 +288,8 @@
     key(event) {
       const mod = event.ctrlKey || event.metaKey;
       if (this.editor) { this.keyInEditor(event, mod); return; }
-      const page = Math.max(1, Math.floor(this.el.clientHeight / HEIGHT) - 2);
+      this.drawn.scrolled();
+      const page = this.drawn.perPage;
       const last = this.model.count() - 1, width = this.columns.length - 1;
       const { shiftKey: shift } = event;
       const from = shift ? this.head || this.active : this.active;
