@@ -75,6 +75,11 @@ def node(
     }
 
 
+def nodes(name: str, numbers: int, **of_each: Any) -> list[Object]:
+    """Equal nodes ``name-0000``, ``name-0001`` and so on."""
+    return [node(f"{name}-{i:04}", **of_each) for i in range(numbers)]
+
+
 def queue(
     name: str,
     quota: Mapping[str, float] | None = None,

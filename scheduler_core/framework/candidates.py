@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from scheduler_core.algorithms.fit import card_fit, resource_fit
+from scheduler_core.algorithms.node_search import NodeSearch
 from scheduler_core.framework.combine import Hooks
 from scheduler_core.framework.plugin import Plugin
 from scheduler_core.model.resources import MILLI
@@ -65,6 +66,13 @@ class Candidates:
         self._voicers = [plugin for plugin in plugins if type(plugin).volatile is not Plugin.volatile]
         self._volatile: dict[int, bool] = {}
         self._scored: ClassView | None = None
+        search = NodeSearch(len(cluster.nodes))
+        self._search = search if hooks.compat and search.samples else None
+
+    @property
+    def samples(self) -> bool:
+        """True where not every node is looked at, as upstream does it in a large cluster."""
+        return self._search is not None
 
     def volatile(self, cls: TaskClass) -> bool:
         """True when some plugin's answers for the class depend on placements beyond the node's own rows."""
@@ -103,6 +111,7 @@ class Candidates:
         """The best node for one task of the class, O(N).
 
         Nodes where it fits at once go before nodes where it has to wait; then the highest score, then the first name.
+        With ``compatibility: volcano`` a large cluster is not looked at in full.
 
         Args:
             options: for each card option whether the quota allows it (one entry when the class asks for no card).
@@ -111,6 +120,9 @@ class Candidates:
         """
         view = self.view(cls)
         only, extra = self._of_task(task)
+        if self._search is not None:
+            fitting = np.logical_or.reduce([view.now[i] | view.future[i] for i, ok in enumerate(options) if ok])
+            only = self._search.looked_at(fitting if only is None else fitting & only)
         stages = [(view.now, True)] if now else []
         if future:
             stages.append((view.future, False))

@@ -20,6 +20,9 @@ NAMED = {
 }
 
 
+VECTORS = yaml.safe_load((HERE / "lists" / "vectors.yaml").read_text())
+
+
 @cache
 def stories():
     return {
@@ -55,3 +58,13 @@ def test_both_stories_of_a_pair_begin_with_the_same_cluster():
         if comma and file.startswith("compatibility"):
             (other,) = [o for o in known if o.startswith(f"{file}: {what}, ours:")]
             assert known[other]["cluster"] == case["cluster"], name
+
+
+@pytest.mark.parametrize("entry", VECTORS)
+def test_each_worked_example_is_a_story(entry):
+    assert VECTORS[entry] in stories()
+
+
+def test_no_vector_is_left_out():
+    listed = {entry.split()[0] for entry in VECTORS}
+    assert {f"9/{number}" for number in range(1, 18)} - listed == set()

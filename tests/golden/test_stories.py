@@ -17,6 +17,7 @@ import yaml
 from scheduler_core import run_session
 from scheduler_core.serde.policy import parse_policy
 from tests import builders as b
+from tests.core.open_session import scores
 from tests.reference.aftermath import carry_out
 from tests.reference.invariants import broken
 from tests.reference.plugins import NAIVE
@@ -62,6 +63,9 @@ def told(result):
         "phases": {short(gang.name): gang.phase.value for gang in result.podgroups},
         "events": {short(event.name).removesuffix("-0"): event.reason for event in result.events},
         "refused": {short(no.gang): no.rule for reclaim in result.reclaims for no in reclaim.refused},
+        "deserved": {
+            queue.name: {card: milli / 1000 for card, milli in queue.deserved.cards.items()} for queue in result.queues
+        },
         "roles": {short(eviction.pod): eviction.role.value for eviction in result.evictions},
         "numbers": {
             short(reason.podgroup): {
@@ -92,7 +96,7 @@ def check(found, expected, where):
         assert found[part] == expected.get(part, type(found[part])()), f"{where}: {part}"
     if "events" in expected:
         assert found["events"] == expected["events"], f"{where}: events"
-    for part in set(expected) - {"binds", "evictions", "pipelined"} - HAPPENS:
+    for part in set(expected) - {"binds", "evictions", "pipelined", "scores"} - HAPPENS:
         for name, value in expected[part].items():
             assert name in found[part], f"{where}: {part} has no {name}, only {found[part]}"
             actual = found[part][name]
@@ -127,6 +131,9 @@ def test_story(case):
         before = memory
         result, memory = run_session(taken, policy, now=b.now(moment), memory=memory, check=True)
         expected = rounds[number] if number < len(rounds) else {}
+        for pod, points in expected.get("scores", {}).items():
+            found = scores(taken, f"default/{pod}", policy)
+            assert {node: round(score, 2) for node, score in found.items()} == points, f"scores of {pod}"
         check(told(result), expected, f"round {number + 1}")
         if "policy" not in case:
             assert broken(taken, result, {**FOUNDING, **options}, b.now(moment)) == []

@@ -197,7 +197,7 @@ class CompiledTurns:
 def plain_policy(session: Session) -> dict[str, list[Sequence[Form]]] | None:
     """The forms of all functions that have a say in the turns; None where one has none."""
     hooks = session.hooks
-    if session.election is not None or any(hooks.flat(point) for point in _UNKNOWN):
+    if session.election is not None or session.candidates.samples or any(hooks.flat(point) for point in _UNKNOWN):
         return None
     forms: dict[str, list[Sequence[Form]]] = {}
     for point in _FORMED:
