@@ -66,7 +66,8 @@ class Reclaim(Action):
         # What nobody could be taken for, and why: for ever in this action (room, quota and candidates only become
         # fewer), or at one place of the log where the attempt itself had moved something that may be undone.
         self._hopeless: dict[object, tuple[int | None, dict[str, str]]] = {}
-        asks = (candidates(session) & (session.gangs.counts[PENDING] > 0)).nonzero()[0].tolist()
+        waiting = session.gangs.counts[PENDING] > 0
+        asks = (candidates(session) & waiting).nonzero()[0].tolist() if waiting.any() else []
         starving = [gang for gang in asks if self._starves(session, gang)]
         if session.compat:
             reclaim_as_upstream(session, starving)

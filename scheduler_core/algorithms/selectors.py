@@ -28,6 +28,16 @@ class NodeIndex:
         self._tainted = [(place, node.taints) for place, node in enumerate(nodes) if node.taints]
         self.unschedulable: Bools = np.array([node.unschedulable for node in nodes], dtype=np.bool_)
 
+    @staticmethod
+    def same_for(old: Node, new: Node) -> bool:
+        """Whether all that an index asks of a node is the same for both."""
+        return (
+            old.name == new.name
+            and old.labels == new.labels
+            and old.taints == new.taints
+            and old.unschedulable == new.unschedulable
+        )
+
     def term(self, term: NodeSelectorTerm) -> Bools:
         """Nodes that meet every requirement of a term; an empty term meets none."""
         mask: Bools = np.full(len(self._nodes), bool(term), dtype=np.bool_)

@@ -25,6 +25,8 @@ class GangColumns:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        # What :func:`waiting_tasks` found for the first gangs that it was asked about, before any task moved.
+        self.lined: tuple[Bools, Index, Ints] | None = None
 
     @cached_property
     def schedulable(self) -> Bools:
@@ -190,12 +192,17 @@ def waiting_tasks(session: Session, chosen: Bools) -> tuple[Index, Ints] | None:
     forms = forms_of(session.hooks, "task_order")
     if forms is None:
         return None
-    tasks = session.tasks
+    tasks, columns, unmoved = session.tasks, session.columns, not session.gangs.versions.any()
+    if unmoved and columns.lined is not None and np.array_equal(columns.lined[0], chosen):
+        return columns.lined[1].copy(), columns.lined[2].copy()
     slots, start = members_waiting(session, chosen)
     keys = [form.values[slots] for parts in forms for form in parts if isinstance(form, StaticKey)]
     keys += [tasks.number[slots], tasks.created[slots]]
     _sort_within(session, slots, keys)
-    return slots.astype(np.int32), start
+    found = slots.astype(np.int32)
+    if unmoved:
+        columns.lined = chosen.copy(), found.copy(), start.copy()
+    return found, start
 
 
 def members_waiting(session: Session, chosen: Bools | None = None) -> tuple[Ints, Ints]:

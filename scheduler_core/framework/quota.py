@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -111,15 +111,28 @@ class HardwareUse:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        cards = session.cards.count.sum(axis=1).astype(np.int64) * MILLI
-        self.total: Ints = np.concatenate([session.nodes.allocatable[[CPU, MEMORY]].sum(axis=1), cards])
+        # Kept for as long as no node changes.
+        self._masks = session.cluster.workspace.masks
+        self.total: Ints = self._kept("hardware", self._sum)
         self._known: dict[bool, tuple[tuple[int, int], Ints]] = {}
         self._held: tuple[tuple[int, int], Ints] = ((-1, -1), self.total)
 
     def times(self, factor: float) -> Ints:
         """int64 (D,): the total enlarged by a factor as it is written, rounded down."""
         exact = Fraction(repr(factor))
-        return np.array([int(amount * exact) for amount in self.total.tolist()], dtype=np.int64)
+        return self._kept(
+            ("hardware", exact), lambda: np.array([int(amount * exact) for amount in self.total.tolist()], np.int64)
+        )
+
+    def _sum(self) -> Ints:
+        nodes, cards = self._session.nodes, self._session.cards.count.sum(axis=1).astype(np.int64) * MILLI
+        return np.concatenate([nodes.allocatable[[CPU, MEMORY]].sum(axis=1), cards])
+
+    def _kept(self, key: object, make: Callable[[], Ints]) -> Ints:
+        known = self._masks.get(key)
+        if not isinstance(known, np.ndarray):
+            known = self._masks[key] = make()
+        return known
 
     def in_use(self, *, back: bool) -> Ints:
         """int64 (D,): used, less what could be taken ``back``; kept until a node or a queue changes."""

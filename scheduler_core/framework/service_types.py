@@ -65,7 +65,7 @@ def service_codes(session: Session, by_owner: dict[str, str]) -> Codes:
         if code is None:
             code = known[key] = SERVICE_CODE[session.base_service_type(gang, by_owner)]
         codes.append(code)
-    kept.codes[numbers[stale]] = codes
-    kept.version[numbers], kept.queue[numbers] = version[numbers], gangs.queue
+    at = numbers[stale]
+    kept.codes[at], kept.version[at], kept.queue[at] = codes, version[at], gangs.queue[stale]
     kept.asked, kept.answer = weakref.ref(gangs), kept.codes[numbers]
     return kept.answer

@@ -251,6 +251,7 @@ class Session:
 
     def let_go(self) -> None:
         """Drop the tables once the result is there: what is read of it later needs only gangs, queues and phases."""
+        self.cluster.workspace.take_back(self.nodes, self.cards)
         del self.nodes, self.cards, self.tasks, self.candidates
         del self.cluster.nodes, self.cluster.cards, self.cluster.tasks
 

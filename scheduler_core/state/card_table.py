@@ -18,7 +18,7 @@ class CardTable:
 
     Attributes:
         start, count: int32 (C, N), the rows ``start .. start+count`` are the cards of that type on that node.
-        row_card, row_node: int32 (rows,), type and node of each card.
+        row_card, row_node: int32 (rows,), type and node of each card. total: int64 (N,), milli-cards of a node.
         used, releasing, pipelined: int64 (rows,), milli-cards. ``used`` includes what is releasing.
         whole_now, whole_future: int64 (C, N), entirely free cards: now, and once what leaves has left.
         best_now, best_future: int64 (C, N), the largest free part of one card, milli-cards.
@@ -37,6 +37,7 @@ class CardTable:
         where = [(c, n) for n, node in enumerate(nodes) for c, k in _cards_of(axes, node) for _ in range(k)]
         self.row_card: Index = np.array([c for c, _ in where], dtype=np.int32)
         self.row_node: Index = np.array([n for _, n in where], dtype=np.int32)
+        self.total: Ints = self.count.sum(axis=0).astype(np.int64) * MILLI
         self.used: Ints = np.zeros(rows, dtype=np.int64)
         self.releasing: Ints = np.zeros(rows, dtype=np.int64)
         self.pipelined: Ints = np.zeros(rows, dtype=np.int64)
@@ -57,7 +58,7 @@ class CardTable:
         """An independent table; the fixed columns are shared."""
         other = object.__new__(CardTable)
         other.start, other.count = self.start, self.count
-        other.types_on = self.types_on
+        other.types_on, other.total = self.types_on, self.total
         other.row_card, other.row_node = self.row_card, self.row_node
         other.start_list, other.count_list = self.start_list, self.count_list
         other.used, other.releasing, other.pipelined = self.used.copy(), self.releasing.copy(), self.pipelined.copy()

@@ -33,7 +33,8 @@ class Cluster:
         workspace.load(snapshot)
         self.workspace = workspace
         self.axes, self.classes = workspace.axes, workspace.classes
-        self.nodes, self.cards, self.tasks = workspace.nodes.copy(), workspace.cards.copy(), workspace.tasks.copy()
+        self.nodes, self.cards = workspace.lend()
+        self.tasks = workspace.tasks.copy()
         self.ledger = QueueLedger(snapshot.queues, self.axes)
         groups = snapshot.pod_groups
         queue_of = self.ledger.index

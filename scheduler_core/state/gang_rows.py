@@ -97,12 +97,12 @@ class GangRows:
         if step.added:
             at = [place for place, _, _ in step.added]
             come = [self.number_of(name) for _, name, _ in step.added]
-            for number, (_, _, group) in zip(come, step.added, strict=True):
+            for number in come:
                 self._has_group[number] = True
-                self._write(number, group)
+            self._write(come, [group for _, _, group in step.added])
             numbers = np.insert(numbers, np.array(at) - np.arange(len(at)), come)
-        for _, name, group in step.changed:
-            self._write(self._number[name], group)
+        if step.changed:
+            self._write([self._number[name] for _, name, _ in step.changed], [group for _, _, group in step.changed])
         self.numbers = numbers
 
     def arrange(self, groups: Sequence[PodGroup]) -> bool:
@@ -122,14 +122,17 @@ class GangRows:
             self.name_rank[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
         return True
 
-    def _write(self, number: int, group: PodGroup) -> None:
-        self._facts.write(number, group, self._declaration(group))
-        queue = self._queue_id.get(group.queue)
-        if queue is None:
-            queue = self._queue_id[group.queue] = len(self.queue_names)
-            self.queue_names.append(group.queue)
-        self._queue_ids[number] = queue
-        self.versions[number] += 1
+    def _write(self, numbers: list[int], groups: list[PodGroup]) -> None:
+        self._facts.write(numbers, groups, [self._declaration(group) for group in groups])
+        self._queue_ids[numbers] = [self._queue_number(group.queue) for group in groups]
+        self.versions[numbers] += 1
+
+    def _queue_number(self, name: str) -> int:
+        number = self._queue_id.get(name)
+        if number is None:
+            number = self._queue_id[name] = len(self.queue_names)
+            self.queue_names.append(name)
+        return number
 
     def _declaration(self, group: PodGroup) -> int:
         """Number of what the PodGroup declares of its minimum, -1 = nothing."""

@@ -42,15 +42,15 @@ class GroupFacts(NamedTuple):
             np.zeros(size, dtype=np.int64),
         )
 
-    def write(self, row: int, group: PodGroup, declaration: int) -> None:
-        """Note what a PodGroup says."""
-        self.since[row] = group.waiting_since
-        self.priority[row] = group.priority
-        self.least[row] = group.min_member
-        self.phase[row] = PHASE_CODE[group.phase]
-        self.held[row] = bool(group.suspended or group.backing_off or group.problem)
-        self.roles[row] = bool(group.min_task_member)
-        self.declaration[row] = declaration
+    def write(self, rows: list[int], groups: list[PodGroup], declarations: list[int]) -> None:
+        """Note what PodGroups say."""
+        self.since[rows] = [group.waiting_since for group in groups]
+        self.priority[rows] = [group.priority for group in groups]
+        self.least[rows] = [group.min_member for group in groups]
+        self.phase[rows] = [PHASE_CODE[group.phase] for group in groups]
+        self.held[rows] = [bool(group.suspended or group.backing_off or group.problem) for group in groups]
+        self.roles[rows] = [bool(group.min_task_member) for group in groups]
+        self.declaration[rows] = declarations
 
     def at(self, rows: npt.NDArray[np.int64]) -> GroupFacts:
         """The rows at ``rows``, copied."""

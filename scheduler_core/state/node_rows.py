@@ -65,13 +65,17 @@ def recount(
     start = np.zeros(len(at) + 1, dtype=np.int64)
     start[1:] = np.cumsum([len(each) for each in slots])
     flat = np.array([slot for each in slots for slot in each], dtype=np.int64)
-    room = Room(
+    pods = Pods(tasks.status, tasks.cls, tasks.card, tasks.indices.words, wanted)
+    _recount(np.array(at, dtype=np.int64), start, flat, pods, classes, room_of(nodes, cards))
+
+
+def room_of(nodes: NodeTable, cards: CardTable) -> Room:
+    """The arrays of two tables."""
+    return Room(
         cards.start, cards.count, cards.used, cards.releasing, cards.whole_now, cards.whole_future, cards.best_now,
         cards.best_future, cards.left_now, cards.left_future, nodes.allocatable, nodes.used, nodes.releasing, nodes.now,
         nodes.future,
     )  # fmt: skip
-    pods = Pods(tasks.status, tasks.cls, tasks.card, tasks.indices.words, wanted)
-    _recount(np.array(at, dtype=np.int64), start, flat, pods, classes, room)
 
 
 @compiled

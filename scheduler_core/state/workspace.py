@@ -29,6 +29,7 @@ from scheduler_core.state.node_rows import recount
 from scheduler_core.state.node_table import NodeTable
 from scheduler_core.state.pod_rows import PodRows
 from scheduler_core.state.relation_table import RelationTable
+from scheduler_core.state.spare_tables import SpareTables
 from scheduler_core.state.status import Bools
 from scheduler_core.state.task_class import ClassTable
 from scheduler_core.state.task_table import TaskTable
@@ -51,6 +52,7 @@ class Workspace:
 
     def __init__(self) -> None:
         self._loaded: Snapshot | None = None
+        self._spare = SpareTables()
         self.outcomes: dict[str, object] = {}
 
     @property
@@ -93,6 +95,7 @@ class Workspace:
         rows = self._pods
         dirty = sorted(rows.dirty)
         rows.dirty.clear()
+        self._spare.differ(dirty)
         slots = [rows.slots_on(node) for node in dirty]
         recount(self.nodes, self.cards, rows.tasks, rows.wanted.words, self.classes.columns, dirty, slots)
         if self.gangs.arrange(snapshot.pod_groups) or self.gangs.changed:
@@ -111,6 +114,14 @@ class Workspace:
         rows.tasks.gang[:] = gangs.position[rows.gang_number]
         self.members.change(gangs.changed, gangs.numbers, gangs.size)
 
+    def lend(self) -> tuple[NodeTable, CardTable]:
+        """The tables of nodes and cards for a session, which may change them."""
+        return self._spare.lend(self.nodes, self.cards)
+
+    def take_back(self, nodes: NodeTable, cards: CardTable) -> None:
+        """Tables that were lent and that nobody reads any more."""
+        self._spare.take_back(nodes, cards)
+
     def fork(self) -> Workspace:
         """An independent workspace with the same rows and without what sessions have left, O(tasks)."""
         other = Workspace()
@@ -118,6 +129,7 @@ class Workspace:
             return other
         other.__dict__.update(self.__dict__)
         other.nodes, other.cards, other.outcomes = self.nodes.copy(), self.cards.copy(), {}
+        other._spare = SpareTables()
         # What depends on nodes alone is never changed, only added to.
         other.masks = {key: known for key, known in self.masks.items() if isinstance(known, NodeIndex)}
         other.relations = self.relations.fork()
@@ -135,7 +147,7 @@ class Workspace:
         self.cards = CardTable(self.axes, snapshot.nodes)
         self.gangs, self.members = GangRows(), MemberRows(len(self.axes.cards))
         self.masks: dict[object, object] = {}
-        self.outcomes = {}
+        self.outcomes, self._spare = {}, SpareTables()
         words = words_for(int(self.cards.count.max(initial=0)))
         size = max(64, len(snapshot.pods))
         self._pods = PodRows(size, words, self.axes.node_index, snapshot.schedulers, self.classes, self.gangs)
@@ -174,7 +186,10 @@ class Workspace:
             return False
         self.nodes.nodes = after
         if changed:
+            index = self.masks.get("node_index")
             self.masks = {}
+            if index is not None and all(NodeIndex.same_for(old, new) for _, old, new in changed):
+                self.masks["node_index"] = index
             # Sessions and forks may still look at the old ones.
             self.nodes.allocatable = self.nodes.allocatable.copy()
         for at, _, node in changed:

@@ -23,7 +23,6 @@ from scheduler_core.framework.kernels.columns import (
 )
 from scheduler_core.framework.kernels.scores import AMOUNTS
 from scheduler_core.framework.kernels.terms import NEXT, STATIC
-from scheduler_core.model.resources import MILLI
 from scheduler_core.state.queue_ledger import NO_LIMIT
 from scheduler_core.state.status import Bools, Floats, Index, Ints
 from scheduler_core.state.task_class import TaskClass
@@ -53,7 +52,7 @@ def card_columns(session: Session) -> Cards:
         cards.best_future,
         cards.left_now,
         cards.left_future,
-        cards.count.sum(axis=0).astype(np.int64) * MILLI,
+        cards.total,
         cards.left_future.sum(axis=0),
     )
 
