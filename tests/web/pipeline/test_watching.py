@@ -10,8 +10,11 @@ from django.db import connections
 from tests.cluster.objects import CARD
 from tests.cluster.servers import SimulatedServer, eventually
 from tests.web.pipeline.stage import Stage
+from tidesched_web.clusters.credentials import seal
 from tidesched_web.clusters.kubernetes.client import MERGE_PATCH
+from tidesched_web.clusters.kubernetes.in_cluster import in_cluster_connection
 from tidesched_web.clusters.kubernetes.paths import QUEUE
+from tidesched_web.clusters.models import Cluster
 from tidesched_web.quota.models import Drift, DriftLook
 from tidesched_web.quota.services import push
 from tidesched_web.scheduling.models import Alert, ClusterReach, Session
@@ -54,11 +57,11 @@ def holder(server: SimulatedServer, transactional_db: None):
 
 
 def test_drift_and_an_api_server_that_is_away(holder, server, monkeypatch) -> None:
-    stage, _made = holder
+    stage, made = holder
     stage.train("ring", pods=2, cards=4)
     eventually(lambda: stage.running("ring") == 2, 60)
     first = eventually(lambda: DriftLook.objects.filter(objects_compared__gte=2).first(), 30)
-    eventually(lambda: DriftLook.objects.get().looked_at > first.looked_at, 30)
+    eventually(lambda: DriftLook.objects.get().looked_at > first.looked_at, 90)
     assert list(Drift.objects.values_list("name", "fields")) == []
     assert eventually(lambda: ClusterReach.objects.filter(state="connected").exists(), 30)
 
@@ -77,3 +80,38 @@ def test_drift_and_an_api_server_that_is_away(holder, server, monkeypatch) -> No
     eventually(lambda: ClusterReach.objects.filter(state="connected").exists(), 60)
     assert not Alert.objects.filter(code="cluster_unreachable", resolved_at__isnull=True).exists()
     eventually(lambda: Session.objects.filter(id__gt=before, state="done").exists(), 60)
+
+    # credentials that do not hold any more, and others: no session has to succeed for these to be taken
+    replace_token(stage, "ended")
+    eventually(lambda: not made.shard.is_alive(), 60)
+    made.stop()
+    second = Holder(stage)
+    try:
+        eventually(lambda: ClusterReach.objects.filter(state="refused").exists(), 60)
+        assert Alert.objects.filter(code="cluster_refused", resolved_at__isnull=True).count() == 1
+        replace_token(stage, server.token)
+        eventually(lambda: not second.shard.is_alive(), 60)
+    finally:
+        second.stop()
+    before = Session.objects.order_by("-id").values_list("id", flat=True).first()
+    third = Holder(stage)
+    try:
+        eventually(lambda: Session.objects.filter(id__gt=before, state="done").exists(), 60)
+        eventually(lambda: ClusterReach.objects.filter(state="connected").exists(), 60)
+    finally:
+        third.stop()
+
+
+def test_a_cluster_of_the_own_pod_without_one_is_said_and_not_tried_without_end(stage, monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr(in_cluster_connection, "__defaults__", (tmp_path,))
+    monkeypatch.setattr("tidesched_web.scheduling.pipeline.shard._CONNECT_AGAIN_SECONDS", 0.0)
+    Cluster.objects.filter(pk=stage.cluster.pk).update(connection_kind="in_cluster")
+    ClusterShard(stage.context.lease).run()
+    row = ClusterReach.objects.get(cluster=stage.cluster)
+    assert (row.state, "in no pod" in row.detail) == ("refused", True)
+
+
+def replace_token(stage: Stage, token: str) -> None:
+    cluster = Cluster.objects.get(pk=stage.cluster.pk)
+    seal(cluster, token)
+    cluster.save()

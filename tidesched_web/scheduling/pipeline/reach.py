@@ -69,7 +69,10 @@ class ReachWatch:
 
     def look(self, troubles: Sequence[Trouble]) -> Reach:
         """Write and announce a change; True ends are announced as well as beginnings."""
-        now = reach_of(troubles)
+        return self.note(reach_of(troubles))
+
+    def note(self, now: Reach) -> Reach:
+        """As :meth:`look`, of what is known already."""
         if self._known != (now.state, now.kinds):
             _write(self._cluster_id, now)
             self._known = (now.state, now.kinds)

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from tidesched_web.clusters.kubernetes.cache import ClusterCache
 from tidesched_web.clusters.kubernetes.client import ApiFailure, KubernetesClient, Unreachable
+from tidesched_web.clusters.kubernetes.connection import BadConnection
 from tidesched_web.clusters.kubernetes.installation_lease import hold_lease, release_lease
 from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
 from tidesched_web.clusters.models import Cluster, ClusterMode
@@ -27,7 +28,9 @@ from tidesched_web.scheduling.pipeline.watching import KindsMissing, Watching, i
 
 _log = logging.getLogger(__name__)
 
-SYNC_SECONDS = 20.0
+# So often it is looked whether the cluster is reached in another way by now: no session has to succeed for that.
+FOLLOW_SECONDS = 2.0
+_CONNECT_AGAIN_SECONDS = 10.0
 FOREIGN_KEY = "foreign_scheduler"
 # What may go wrong without being a bug: said in one line, tried again later.
 _EXPECTED = (
@@ -39,7 +42,8 @@ _EXPECTED = (
 def _connection_of(cluster: Cluster) -> tuple[object, ...]:
     """What a change of which needs new connections and a new cache."""
     secret = bytes(cluster.credentials) if cluster.credentials else b""
-    return cluster.api_url, cluster.ca_certificate, secret, tuple(cluster.scheduler_names)
+    way = (cluster.connection_kind, cluster.api_url, cluster.tls_server_name, cluster.ca_certificate)
+    return *way, secret, cluster.disconnected_at, tuple(cluster.scheduler_names)
 
 
 # One or two failures heal by themselves (a server restarts); from here on a person should know.
@@ -61,6 +65,7 @@ class ClusterShard(threading.Thread):
         self._watch_woke = False
         self._context: ClusterContext | None = None
         self._lease_object_at = float("-inf")
+        self._followed_at = time.monotonic()
         self._connection: tuple[object, ...] = ()
         self._watching = Watching(self.cluster_id)
 
@@ -98,6 +103,11 @@ class ClusterShard(threading.Thread):
                 self._work()
         except LeaseLost as error:
             _log.warning("%s", error)
+        except BadConnection as error:
+            # Of the own pod where there is none: nothing to watch with, and nothing that trying at once would mend.
+            self._say(error)
+            self._watching.cannot_connect(str(error))
+            self._stop_asked.wait(_CONNECT_AGAIN_SECONDS)
         except Exception:  # noqa: BLE001 - the thread must not vanish silently
             _log.exception("the session thread of cluster %s ended", self.cluster_id)
         finally:
@@ -111,6 +121,7 @@ class ClusterShard(threading.Thread):
         while not self._ends():
             self._watching.look(cache)
             try:
+                self._follow_connection()
                 if not loaded:
                     assert self._context is not None
                     self._context.load()
@@ -128,6 +139,7 @@ class ClusterShard(threading.Thread):
         while not self._ends():
             self._watching.look(self._context.cache)
             try:
+                self._follow_connection()
                 trigger = self._due(last_start, period)
                 if trigger is None:
                     continue
@@ -171,10 +183,20 @@ class ClusterShard(threading.Thread):
         self.busy = True
         done = session.run(self._context, trigger=trigger)
         alerts.resolve(cluster_id=self.cluster_id, key="session_failed", by="scheduler")
-        if _connection_of(done.cluster) != self._connection:
+        return float(done.cluster.session_period_seconds)
+
+    def _follow_connection(self) -> None:
+        """End where the cluster got other credentials or was cut off, so that whoever takes it next begins with these.
+
+        Above all while nothing succeeds with the ones that this thread has.
+        """
+        if time.monotonic() - self._followed_at < FOLLOW_SECONDS:
+            return
+        self._followed_at = time.monotonic()
+        cluster = Cluster.objects.filter(pk=self.cluster_id).first()
+        if cluster is None or _connection_of(cluster) != self._connection:
             _log.info("cluster %s is reached in another way now; starting anew", self.cluster_id)
             self.stop()
-        return float(done.cluster.session_period_seconds)
 
     def _hold_lease_object(self, context: ClusterContext) -> None:
         """Keep the cluster's own Lease: another installation that holds it schedules, and this one only shows."""

@@ -17,7 +17,7 @@ from tidesched_web.clusters.models import Cluster, ClusterMode
 from tidesched_web.scheduling.models import ReachState
 from tidesched_web.scheduling.pipeline.drift_watch import DriftWatch
 from tidesched_web.scheduling.pipeline.observed import Observer
-from tidesched_web.scheduling.pipeline.reach import ReachWatch, reach_of
+from tidesched_web.scheduling.pipeline.reach import Reach, ReachWatch, reach_of
 
 _log = logging.getLogger(__name__)
 
@@ -56,6 +56,10 @@ class Watching:
             connection.close()
         except Exception:  # noqa: BLE001 - a bug; sessions go on without it
             _log.exception("watching cluster %s failed", self.cluster_id)
+
+    def cannot_connect(self, why: str) -> None:
+        """There is nothing to connect with: the pages say so."""
+        self._reach_watch.note(Reach(ReachState.REFUSED, why[:500]))
 
     def require_kinds(self, cache: ClusterCache) -> None:
         """Refuse a session that would decide on a cluster whose queues are not told any more.
