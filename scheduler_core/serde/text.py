@@ -8,6 +8,10 @@ import msgspec
 import yaml
 
 from scheduler_core.model.errors import BadInput
+from scheduler_core.serde.nesting import check_shape
+
+# What PyYAML's constructors raise beside its own errors, for instance for `!!int ''` or a thirteenth month.
+UNREADABLE = (ValueError, LookupError, AttributeError, RecursionError)
 
 
 class Loader(yaml.CSafeLoader):
@@ -47,21 +51,24 @@ def load_documents(text: str, file: str | None) -> list[Any]:
         try:
             return [msgspec.json.decode(text)]
         except msgspec.DecodeError as error:
-            json_error = error
+            json_error = str(error)
+        except RecursionError:
+            raise BadInput("malformed_json", "not JSON: values stand too deep in each other", file=file) from None
         # A YAML flow mapping begins with a brace too.
         try:
             return _load_yaml(text, file)
         except BadInput:
-            raise _malformed_json(text, str(json_error), file) from None
+            raise _malformed_json(text, json_error, file) from None
     return _load_yaml(text, file)
 
 
 def _load_yaml(text: str, file: str | None) -> list[Any]:
     try:
+        check_shape(text)
         return [document for document in yaml.load_all(text, Loader=Loader) if document is not None]
     except yaml.YAMLError as error:
         raise yaml_error(error, file) from None
-    except (ValueError, RecursionError) as error:
+    except UNREADABLE as error:
         raise BadInput("malformed_yaml", f"the text cannot be read: {error}", file=file) from None
 
 

@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from tidesched_web.changes.documents import Fault, canonical
 from tidesched_web.changes.tree_document import KINDS, Document, Documents, in_order, kind_of, parts_of
 from tidesched_web.common.errors import DomainError
+from tidesched_web.engine.yaml_shape import UNREADABLE, check_shape
 
 FORMAT: Final = 1
 SECTIONS: Final[Mapping[str, str]] = {
@@ -158,6 +159,7 @@ def loads(text: str) -> Documents:
             _("The file is larger than %(most)d MiB.") % {"most": MOST_BYTES // 2**20}, code="body_too_large"
         )
     try:
+        check_shape(text)
         content = yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader with fewer types
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -165,7 +167,7 @@ def loads(text: str) -> Documents:
         raise _refused(
             said % {"line": mark.line + 1 if mark else 1, "problem": error.problem or error.context}
         ) from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except (yaml.YAMLError, *UNREADABLE) as error:
         raise _refused(_("This is no YAML: %(problem)s.") % {"problem": error}) from None
     if not isinstance(content, dict):
         raise _refused(_("The file has to be a map with sections such as queues."))

@@ -9,7 +9,8 @@ import yaml
 
 from scheduler_core.model.errors import BadInput
 from scheduler_core.serde.kubernetes.decode import child
-from scheduler_core.serde.text import Loader, yaml_error
+from scheduler_core.serde.nesting import check_shape
+from scheduler_core.serde.text import UNREADABLE, Loader, yaml_error
 
 
 class Field(msgspec.Struct):
@@ -51,11 +52,14 @@ def read_tree(text: str, source: Source, first_line: int = 1) -> Field:
         BadInput: ``malformed_yaml``, ``duplicate_key``.
     """
     try:
+        check_shape(text)
         node = yaml.compose(text, Loader=Loader)
     except yaml.YAMLError as error:
         bad = yaml_error(error, source.file)
         bad.line = bad.line + first_line - 1 if bad.line else None
         raise bad from None
+    except UNREADABLE as error:
+        raise BadInput("malformed_yaml", f"the text cannot be read: {error}", file=source.file) from None
     if node is None:
         return Field(None, first_line, "")
     return _field(node, "", first_line, source, yaml.SafeLoader(""))
@@ -83,6 +87,6 @@ def _field(node: yaml.Node, path: str, first_line: int, source: Source, construc
         return Field(node.value, line, path)
     try:
         value = constructor.construct_object(node)
-    except (yaml.YAMLError, ValueError) as error:
+    except (yaml.YAMLError, *UNREADABLE) as error:
         raise BadInput("malformed_yaml", f"not YAML: {error}", file=source.file, path=path, line=line) from None
     return Field(value, line, path, block=getattr(node, "style", None) in ("|", ">"))
