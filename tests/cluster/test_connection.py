@@ -12,6 +12,7 @@ import yaml
 
 from tidesched_web.clusters.kubernetes import kubeconfig as reader
 from tidesched_web.clusters.kubernetes.connection import BadConnection, check_server
+from tidesched_web.clusters.kubernetes.credential_facts import Facts, token_facts
 from tidesched_web.clusters.kubernetes.kubeconfig import read_kubeconfig
 from tidesched_web.clusters.refusal_words import SAID
 
@@ -58,6 +59,7 @@ def test_a_client_certificate_is_taken_with_its_key() -> None:
         ({"token": "t", "as": "system:admin"}, r"user\.as: is not accepted; known here"),
         ({}, "a token or a client certificate is needed"),
         ({"token": 5}, r"user\.token: a text is needed"),
+        ({"token": "a\r\nHost: b"}, r"user\.token: has blanks"),
         ({"client-certificate-data": "not base64!"}, "is not base64 of a PEM text"),
     ],
 )
@@ -93,6 +95,14 @@ def test_clusters_that_cannot_be_trusted_are_refused(cluster: dict[str, Any], fi
         (kubeconfig(**{"current-context": "other"}), "there is no entry named 'other'"),
         (kubeconfig(clusters=[]), "there is no entry named 'k'"),
         ("x" * 300_000, "more than 256 KiB"),
+        ("[" * 200_000, "deep in each other"),
+        ("a: &a [1]\nb: &b [" + "*a, " * 999 + "]\nc: &c [" + "*b, " * 999 + "]", "not YAML"),
+        ("a: &a [*a]", "holds itself"),
+        ("a: 2026-13-45", "not YAML"),
+        ("a: !!timestamp soon", "not YAML"),
+        ("a: " + "1" * 5000, "not YAML"),
+        ("a: \ud800", "not YAML"),
+        (kubeconfig(contexts=[{"name": "c", "context": {"cluster": ["k"], "user": "u"}}]), "cluster: a text is"),
     ],
 )
 def test_other_files_are_refused(text: str, why: str) -> None:
@@ -124,6 +134,14 @@ def test_what_is_said_of_bad_connections_can_be_said_in_other_languages() -> Non
         "https://169.254.43518",
         "https://[",
         "https://localhost",
+        "https://localhost.",
+        "https://[64:ff9b::a9fe:a9fe]",
+        "https://[2002:a9fe:a9fe::]",
+        "https://ex\x00ample",
+        "https://a b",
+        "https://a%0d%0ab",
+        "https://a/b c",
+        "https://" + "a" * 300,
         "https://u:p@10.0.0.1",
         "https://10.0.0.1:99999",
         "ftp://10.0.0.1",
@@ -134,6 +152,14 @@ def test_what_is_said_of_bad_connections_can_be_said_in_other_languages() -> Non
 def test_odd_addresses_are_refused(url: str) -> None:
     with pytest.raises(BadConnection):
         check_server(url)
+
+
+def test_tokens_may_say_what_they_like_of_themselves() -> None:
+    def facts(claims: str) -> Facts:
+        return token_facts(f"a.{base64.urlsafe_b64encode(claims.encode()).decode().rstrip('=')}.c")
+
+    assert facts('{"exp": 1000000000000, "sub": "in\\u0000milliseconds"}') == Facts("inmilliseconds", None)
+    assert facts('{"exp": -1, "sub": ["x"]}') == facts("[") == facts("1e999") == Facts("", None)
 
 
 def test_addresses_come_out_in_one_form() -> None:

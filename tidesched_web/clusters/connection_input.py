@@ -7,15 +7,13 @@ from dataclasses import dataclass, field
 from django.utils.translation import gettext as _
 
 from tidesched_web.clusters.addresses import checked_address
-from tidesched_web.clusters.kubernetes.connection import BadConnection, Connection
+from tidesched_web.clusters.kubernetes.connection import MOST_TOKEN, BadConnection, Connection, check_secret_text
 from tidesched_web.clusters.kubernetes.credential_facts import Facts, authorities, facts_of
 from tidesched_web.clusters.kubernetes.in_cluster import ADDRESS
 from tidesched_web.clusters.kubernetes.kubeconfig import contexts_of, read_kubeconfig
 from tidesched_web.clusters.models import ConnectionKind
 from tidesched_web.clusters.refusal_words import message_of, sentence_of
 from tidesched_web.common.errors import DomainError
-
-MOST_TOKEN = 20_000
 
 
 @dataclass(frozen=True)
@@ -68,10 +66,11 @@ def by_token(*, api_url: str, token: str, ca_certificate: str = "", tls_server_n
     server_name = tls_server_name.strip()
     connection = Connection(address, ca_certificate=ca_certificate, token=token, tls_server_name=server_name)
     try:
+        check_secret_text(server_name, "tls_server_name")
         _check_authorities(connection)
     except BadConnection as error:
         said = message_of(error)
-        raise DomainError.for_field("/ca_certificate", f"{said[:1].upper()}{said[1:]}.") from None
+        raise DomainError.for_field(f"/{error.path}", f"{said[:1].upper()}{said[1:]}.") from None
     return Offered(ConnectionKind.TOKEN, connection, facts_of(connection))
 
 

@@ -36,6 +36,7 @@ SAID = (
     _("is not accepted; known here: %(known)s"),
     _("a text is needed"),
     _("is not base64 of a PEM text"),
+    _("has blanks, line ends or other signs in it, or is too long"),
     _("%(file)s cannot be read"),
     _("this process is in no pod of a cluster, or its pod has no token of a service account"),
     _("certificates in PEM are needed (-----BEGIN CERTIFICATE-----)"),

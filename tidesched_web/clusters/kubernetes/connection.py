@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
 # Old resolvers read 2852039166, 0xa9fea9fe or 169.254.43518 as an IPv4 address.
 _NUMBER = re.compile(r"(^|\.)(\d+|0x[0-9a-f]*)\.?$")
+MOST_TOKEN = 20_000
+_HOST = re.compile(r"[a-z0-9_]([-a-z0-9_.]*[a-z0-9_])?\.?")
+# Where networks of IPv6 alone pass packets on to IPv4 addresses.
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 class BadConnection(ValueError):
@@ -53,11 +57,30 @@ class Connection:
             return host == "localhost"
 
 
+def _meant(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """The IPv4 address that an IPv6 one stands for; else the address itself."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    if address in _NAT64:
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour or address
+
+
 def gives_away(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
     """True for addresses that no cluster has, and some of which answer with secrets or pass them on."""
-    address = getattr(address, "ipv4_mapped", None) or address
+    address = _meant(address)
     listed = address.is_link_local or address.is_unspecified or address.is_multicast
     return listed or str(address) in ("100.100.100.200", "fd00:ec2::254", "192.0.0.192")
+
+
+def check_secret_text(text: str, path: str) -> None:
+    """Refuse what no header and no handshake can hold.
+
+    Raises:
+        BadConnection: it has blanks, line ends or other signs in it, or is far too long.
+    """
+    if len(text) > MOST_TOKEN or not (text.isascii() and text.isprintable()) or " " in text:
+        raise BadConnection(path, "has blanks, line ends or other signs in it, or is too long")
 
 
 def check_server(url: str, *, path: str = "server", loopback: bool = False, plain: bool = False) -> str:
@@ -79,6 +102,8 @@ def check_server(url: str, *, path: str = "server", loopback: bool = False, plai
         raise BadConnection(path, "this is not an address: %(detail)s", detail=error) from None
     if parts.scheme not in ("https", "http") or not parts.hostname:
         raise BadConnection(path, "an address such as https://10.0.0.1:6443 is needed")
+    if not parts.path.isascii() or not parts.path.isprintable() or set(parts.path) & set(" \\%"):
+        raise BadConnection(path, "an address such as https://10.0.0.1:6443 is needed")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise BadConnection(path, "user, password, query and fragment do not belong into the address")
     try:
@@ -89,10 +114,13 @@ def check_server(url: str, *, path: str = "server", loopback: bool = False, plai
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
-        is_loopback = host == "localhost" or host.endswith(".localhost")
-        refused = host in ("metadata", "metadata.google.internal") or _NUMBER.search(host) is not None
+        if not _HOST.fullmatch(host) or len(host) > 253:
+            raise BadConnection(path, "an address such as https://10.0.0.1:6443 is needed") from None
+        name = host.rstrip(".")
+        is_loopback = name == "localhost" or name.endswith(".localhost")
+        refused = name in ("metadata", "metadata.google.internal") or _NUMBER.search(host) is not None
     else:
-        is_loopback = (getattr(address, "ipv4_mapped", None) or address).is_loopback
+        is_loopback = _meant(address).is_loopback
         refused = gives_away(address)
     if refused or (is_loopback and not loopback):
         raise BadConnection(path, "%(host)s is not an address where a cluster may be", host=host)

@@ -9,9 +9,13 @@ from dataclasses import dataclass
 
 import orjson
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 
 from tidesched_web.clusters.kubernetes.connection import BadConnection, Connection
+
+# Later than that no calendar goes; some count milliseconds.
+_YEAR_9999 = 253_402_300_800
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ def authorities(pem: str, *, path: str = "ca_certificate") -> list[Authority]:
         return []
     try:
         found = x509.load_pem_x509_certificates(pem.encode())
-    except ValueError:
+    except (ValueError, UnsupportedAlgorithm):
         raise BadConnection(path, "certificates in PEM are needed (-----BEGIN CERTIFICATE-----)") from None
     return [
         Authority(
@@ -68,8 +72,8 @@ def token_facts(token: str) -> Facts:
     """What a token says of itself, unverified: only the cluster can tell whether it is true."""
     claims = _claims(token)
     end, subject = claims.get("exp"), claims.get("sub")
-    expires = dt.datetime.fromtimestamp(end, dt.UTC) if isinstance(end, int) and 0 < end < 1 << 40 else None
-    return Facts(str(subject)[:300] if isinstance(subject, str) else "", expires)
+    expires = dt.datetime.fromtimestamp(end, dt.UTC) if isinstance(end, int) and 0 < end < _YEAR_9999 else None
+    return Facts(subject[:300].replace("\0", "") if isinstance(subject, str) else "", expires)
 
 
 def _claims(token: str) -> dict[str, object]:
@@ -86,11 +90,11 @@ def _claims(token: str) -> dict[str, object]:
 def _certificate_facts(connection: Connection) -> Facts:
     try:
         certificate = x509.load_pem_x509_certificate(connection.client_certificate.encode())
-    except ValueError:
+    except (ValueError, UnsupportedAlgorithm):
         raise BadConnection("client-certificate-data", "is not a certificate in PEM") from None
     try:
         key = serialization.load_pem_private_key(connection.client_key.encode(), password=None)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, UnsupportedAlgorithm):
         raise BadConnection("client-key-data", "is not a private key in PEM without a password") from None
     if key.public_key() != certificate.public_key():
         raise BadConnection("client-key-data", "is not the key of the client certificate")

@@ -13,7 +13,8 @@ from typing import Any
 
 import yaml
 
-from tidesched_web.clusters.kubernetes.connection import BadConnection, Connection, check_server
+from tidesched_web.clusters.kubernetes.connection import BadConnection, Connection, check_secret_text, check_server
+from tidesched_web.engine.yaml_shape import UNREADABLE, check_shape
 
 MAX_BYTES = 256 * 1024
 
@@ -57,7 +58,7 @@ def read_kubeconfig(text: str, *, context: str = "") -> Connection:
             raise BadConnection("current-context", "the file has no context")
         raise BadConnection("current-context", "name the context to use: %(contexts)s", contexts=there)
     chosen = _named(document, "contexts", "context", name)
-    cluster_name, user_name = str(chosen.get("cluster", "")), str(chosen.get("user", ""))
+    cluster_name, user_name = (_text(chosen, key, f"contexts[{name}].context") for key in ("cluster", "user"))
     cluster = _named(document, "clusters", "cluster", cluster_name)
     user = _named(document, "users", "user", user_name)
     _only(cluster, _CLUSTER_KEYS, f"clusters[{cluster_name}].cluster")
@@ -71,6 +72,8 @@ def read_kubeconfig(text: str, *, context: str = "") -> Connection:
         client_key=_pem(user, "client-key-data", f"users[{user_name}].user"),
         tls_server_name=_text(cluster, "tls-server-name", f"clusters[{cluster_name}].cluster", needed=False),
     )
+    check_secret_text(connection.token, f"users[{user_name}].user.token")
+    check_secret_text(connection.tls_server_name, f"clusters[{cluster_name}].cluster.tls-server-name")
     if bool(connection.client_certificate) != bool(connection.client_key):
         raise BadConnection(f"users[{user_name}].user", "a client certificate needs its key, and a key its certificate")
     if not connection.token and not connection.client_certificate:
@@ -79,11 +82,12 @@ def read_kubeconfig(text: str, *, context: str = "") -> Connection:
 
 
 def _load(text: str) -> Mapping[str, Any]:
-    if len(text.encode()) > MAX_BYTES:
+    if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise BadConnection("", "a kubeconfig of more than %(kib)s KiB is not read", kib=MAX_BYTES // 1024)
     try:
-        document = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+        check_shape(text)
+        document = yaml.load(text, Loader=yaml.CSafeLoader)
+    except (yaml.YAMLError, *UNREADABLE) as error:
         raise BadConnection("", "this is not YAML: %(detail)s", detail=error) from None
     if not isinstance(document, Mapping) or document.get("kind", "Config") != "Config":
         raise BadConnection("kind", "this is not a kubeconfig (kind: Config)")

@@ -9,6 +9,7 @@ import yaml
 from tidesched_web.clusters.kubernetes.client import ApiFailure, KubernetesClient
 from tidesched_web.clusters.kubernetes.paths import DEPLOYMENT, POD
 from tidesched_web.clusters.kubernetes.verbs import VOLCANO_CONF
+from tidesched_web.engine.yaml_shape import UNREADABLE, check_shape
 
 # The plugin that reads `volcano.sh/card.quota`; a stock Volcano has none that does.
 CARD_QUOTA_PLUGIN = "capacity-card"
@@ -39,8 +40,9 @@ def scheduler_conf(client: KubernetesClient, place: tuple[str, str] = VOLCANO_CO
 def plugins_of(conf: str) -> list[str]:
     """The plugins that a configuration switches on, in its order; none where it cannot be read."""
     try:
-        document: Any = yaml.safe_load(conf)
-    except yaml.YAMLError:
+        check_shape(conf)
+        document: Any = yaml.load(conf, Loader=yaml.CSafeLoader)
+    except (yaml.YAMLError, *UNREADABLE):
         return []
     tiers = document.get("tiers") if isinstance(document, dict) else None
     found = []
