@@ -62,6 +62,10 @@ def test_the_last_admin_who_can_sign_in_stays() -> None:
     assert accounts.update_user(user=admin, platform_role="auditor", reason="shift ends", actor=ACTOR)
     entry = AuditEntry.objects.order_by("-id").first()
     assert (entry.before, entry.after) == ({"platform_role": "admin"}, {"platform_role": "auditor"})
+    last = User.objects.get(username="second")
+    last.platform_role = ""  # as somebody read the row who looked before it became the last admin's
+    assert code_of(accounts.deactivate_user, user=last, reason="x", actor=ACTOR) == "last_admin"
+    assert code_of(accounts.update_user, user=last, platform_role="auditor", actor=ACTOR) == "last_admin"
 
 
 def test_switching_off_asks_why_and_happens_once() -> None:

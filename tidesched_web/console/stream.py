@@ -23,7 +23,8 @@ from tidesched_web.common import live
 
 RIGHTS_SECONDS = 30.0
 LIFETIME_SECONDS = 15 * 60.0
-_POSITION = re.compile(r"\d{1,20}-\d{1,10}")
+# Within what Redis takes for a number.
+_POSITION = re.compile(r"[0-9]{1,19}-[0-9]{1,10}")
 
 
 @dataclass(frozen=True, slots=True)

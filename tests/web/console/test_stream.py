@@ -90,8 +90,16 @@ def test_what_happens_while_a_page_is_on_its_way_is_told(people) -> None:
     page = client_of(people["admin"]).get("/clusters/first/").content.decode()
     place = page.partition('data-after="')[2].partition('"')[0]
     live.publish("gangs", 2, cluster_id=ids("first"))
-    heard = hear(f"/api/v1/stream?after={place}", [], user=people["admin"])
+    heard = hear(f"/api/v1/stream?topics=gangs&after={place}", [], user=people["admin"])
     assert '"topic":"gangs","id":"2"' in heard[0]
+
+
+@pytest.mark.parametrize("after", ["9223372036854775807-0", "99999999999999999999-0", "٣-٣", "1-1-1"])
+def test_a_place_that_cannot_be_is_from_now_on(people, after) -> None:
+    first = ids("first")
+    live.publish("gangs", 2, cluster_id=first)
+    heard = hear(f"/api/v1/stream?after={after}", [("queues", first)], user=people["admin"])
+    assert '"topic":"queues"' in heard[0]
 
 
 def test_a_token_may_listen(people) -> None:

@@ -120,14 +120,14 @@ def _set_role(user: User, role: str) -> None:
 
 
 def _keep_an_admin(user: User) -> None:
-    """Refuse to take the last admin who can sign in; the rows of all admins are locked, so that two cannot both go."""
+    """Refuse to take the last admin who can sign in; the rows of all admins are locked, so that two cannot both go.
+
+    Asked of everybody: whoever was no admin when the caller looked may be the only one by now.
+    """
     admins = User.objects.filter(is_active=True, platform_role=PlatformRole.ADMIN).order_by("pk")
-    others = [
-        admin
-        for admin in admins.select_for_update(no_key=True)
-        if admin.pk != user.pk and not admin.password.startswith(UNUSABLE_PASSWORD_PREFIX)
-    ]
-    if not others:
+    found = list(admins.select_for_update(no_key=True))
+    others = [one for one in found if one.pk != user.pk and not one.password.startswith(UNUSABLE_PASSWORD_PREFIX)]
+    if not others and any(one.pk == user.pk for one in found):
         raise DomainError(
             "last_admin",
             _("%(user)s is the last active platform admin. Make somebody else one first.") % {"user": user.username},
@@ -158,7 +158,7 @@ def update_user(
     reason: str = "",
 ) -> bool:
     """Change name, address or platform role; None leaves a field as it is. False where nothing changes."""
-    if platform_role is not None and user.is_platform_admin and platform_role != PlatformRole.ADMIN:
+    if platform_role is not None and platform_role != PlatformRole.ADMIN:
         _keep_an_admin(user)
     user = lock_row(User, user.pk)
     wanted = {
@@ -189,8 +189,7 @@ def update_user(
 def deactivate_user(*, user: User, actor: str, reason: str) -> bool:
     """Switch an account off: it cannot sign in, its tokens and links are dead. False where it was off already."""
     reason = need_reason(reason)
-    if user.is_platform_admin:
-        _keep_an_admin(user)
+    _keep_an_admin(user)
     if not User.objects.filter(pk=user.pk, is_active=True).update(is_active=False):
         return False
     AccessLink.objects.filter(AccessLink.LIVE, user=user).update(revoked_at=timezone.now())
