@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from tidesched_web.clusters.kubernetes import collector
 from tidesched_web.clusters.kubernetes.client import Json, KubernetesClient
 from tidesched_web.clusters.kubernetes.paths import WATCHED, Kind
 from tidesched_web.clusters.kubernetes.reflector import Key, Reflector, key_of
@@ -79,6 +80,7 @@ class ClusterCache:
 
     def start(self) -> None:
         """Begin to watch."""
+        collector.look_seldom()
         for reflector in self._reflectors:
             reflector.start()
 

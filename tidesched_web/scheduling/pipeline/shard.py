@@ -10,6 +10,7 @@ from django.db import Error as DatabaseError
 from django.db import connection
 from django.utils import timezone
 
+from tidesched_web.clusters.kubernetes import collector
 from tidesched_web.clusters.kubernetes.cache import ClusterCache
 from tidesched_web.clusters.kubernetes.client import ApiFailure, KubernetesClient, Unreachable
 from tidesched_web.clusters.kubernetes.connection import BadConnection
@@ -127,6 +128,7 @@ class ClusterShard(threading.Thread):
                     self._context.load()
                     loaded = True
                 if cache.wait_synced(1.0):
+                    collector.pass_over()
                     return True
             except DatabaseError as error:
                 self._say(error)
