@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.cluster.fixtures import new_namespace, writes  # noqa: F401 - a fixture
 from tests.cluster.servers import ApiServer, SimulatedServer
 from tests.kube.real_server import RealServer
 from tests.kube.shared import shared_server, stand_by
 from tidesched_web.clusters.kubernetes.client import KubernetesClient
-from tidesched_web.clusters.kubernetes.writes import ClusterWrites
 
 # Without kubelets what was evicted is seen leaving, and queues are closed by who wants them closed.
 _CONTROLLERS = frozenset({"jobs", "replicas", "budgets", "garbage"})
@@ -64,12 +63,5 @@ def client(api_server: ApiServer) -> Iterator[KubernetesClient]:
 
 
 @pytest.fixture
-def writes(client: KubernetesClient) -> ClusterWrites:
-    return ClusterWrites(client, session="42", epoch=7)
-
-
-@pytest.fixture
 def namespace(client: KubernetesClient) -> str:
-    name = f"test-{uuid.uuid4().hex[:8]}"
-    assert client.send("POST", "/api/v1/namespaces", {"metadata": {"name": name}}).done
-    return name
+    return new_namespace(client)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.cluster.fixtures import new_namespace, writes  # noqa: F401 - a fixture
 from tests.kube.fault_proxy import FaultProxy
 from tests.kube.real_server import RealServer
 from tests.kube.real_stage import RealStage
 from tests.kube.shared import shared_server, stand_by
 from tidesched_web.clusters.kubernetes.client import KubernetesClient
-from tidesched_web.clusters.kubernetes.writes import ClusterWrites
 
 _HERE = Path(__file__).parent
 
@@ -61,15 +60,8 @@ def client(proxy: FaultProxy) -> Iterator[KubernetesClient]:
 
 
 @pytest.fixture
-def writes(client: KubernetesClient) -> ClusterWrites:
-    return ClusterWrites(client, session="42", epoch=7)
-
-
-@pytest.fixture
 def namespace(direct: KubernetesClient) -> str:
-    name = f"test-{uuid.uuid4().hex[:8]}"
-    assert direct.send("POST", "/api/v1/namespaces", {"metadata": {"name": name}}).done
-    return name
+    return new_namespace(direct)
 
 
 @pytest.fixture
