@@ -201,7 +201,7 @@ WHITENOISE_KEEP_ONLY_HASHED_FILES = False
 REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_RENDERER_CLASSES": ["tidesched_web.api.renderers.JsonRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["tidesched_web.api.parsers.PlainJSONParser"],
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "tidesched_web.api.authentication.BearerAuthentication",
         "tidesched_web.api.authentication.BrowserAuthentication",

@@ -65,11 +65,35 @@ def test_a_session_needs_its_csrf_token_to_write(world):
         (b'{"scopes": ["admin"], "power": 9}', "application/json", 400, "invalid"),
         (b'{"scopes": ["admin"], "expires": "soon"}', "application/json", 400, "invalid"),
         (b'{"scopes": ["admin"], "tenant": "nowhere"}', "application/json", 400, "unknown_tenant"),
+        (b'{"scopes": ["admin"], "name": "a\\u0000b"}', "application/json", 400, "invalid"),
+        (b'{"scopes": ["admin"], "name": "\\ud800"}', "application/json", 400, "invalid"),
+        (b"[" * 100_000, "application/json", 400, "malformed_body"),
     ],
 )
 def test_a_bad_body(world, body, kind, status, code):
-    response = world.client("owner").post("/api/v1/tokens/", body, content_type=kind)
+    headers = {"Idempotency-Key": "k"}
+    response = world.client("owner").post("/api/v1/tokens/", body, content_type=kind, headers=headers)
     problem(response, status, code)
+
+
+def test_a_text_that_cannot_be_stored_is_named_wherever_it_stands(world):
+    edits = {"queue/acme-online": {"card_quota": {"a\0": 2}, "parent": "b"}}
+    body = world.client("owner").send("quota-changes/", {"cluster": "east", "edits": {"a": edits}, "reason": "x"})
+    assert problem(body, 400, "invalid")["errors"][0]["pointer"] == "/edits/a/queue/acme-online/card_quota"
+    for weight in (b"1" + b"0" * 30, b"1e999"):
+        body = b'{"cluster": "east", "edits": {"queue/acme-online": {"weight": %b}}, "reason": "x"}' % weight
+        answer = world.client("owner").post("/api/v1/quota-changes/", body, "application/json")
+        assert problem(answer, 400, "invalid")["errors"][0]["pointer"] == "/edits/queue/acme-online/weight"
+
+
+def test_a_figure_that_is_none_is_named_to_a_tenants_admin_too(world):
+    for patch in ({"weight": 0}, {"weight": "x"}, {"priority": []}, {"reclaimable": 5}, {"service_type": 5}):
+        sent = {"cluster": "east", "edits": {"queue/acme-online": patch}, "reason": "x"}
+        (field,) = patch
+        made = world.client("owner").send("quota-changes/", sent)
+        assert made.status_code == 201, made.content
+        plan = world.client("owner").read(f"quota-changes/{made.json()['id']}/plan/", impact="false")
+        assert f"/{field}" in [error["field"] for error in plan["errors"]]
 
 
 def test_a_first_password_has_to_be_changed_before(world):

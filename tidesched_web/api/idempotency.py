@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -25,7 +26,7 @@ def _caller(request: Request) -> str:
 
 
 def _hash(request: Request) -> str:
-    body = orjson.dumps(request.data, option=orjson.OPT_SORT_KEYS)
+    body = json.dumps(request.data, sort_keys=True, separators=(",", ":")).encode()  # numbers of any length
     return hashlib.sha256(f"{request.method} {request.path}\n".encode() + body).hexdigest()
 
 

@@ -66,16 +66,18 @@ def _beyond(before: Mapping[str, Document], after: Mapping[str, Document], edits
             yield _denied(found.object, field, _("A tenant's own quota and rules are set by platform admins."))
         if kind != "queue" or found.object not in after:
             continue
+        # What could not be read of the edit is not there; the plan names it.
         queue, old = after[found.object], before.get(found.object, {})
+        service_type = queue.get("service_type", "")
         if field.startswith(_RANKING):
             yield _denied(found.object, field, _("This ranks the queue against other tenants': ask a platform admin."))
-        elif field == "/weight" and queue["weight"] > max(1, old.get("weight", 1)):
+        elif field == "/weight" and queue.get("weight", 0) > max(1, old.get("weight", 1)):
             yield _denied(found.object, field, _("Only a platform admin may raise a queue's weight."))
-        elif field == "/priority" and queue["priority"] > max(
-            old.get("priority", 0), DEFAULT_PRIORITY.get(queue["service_type"], 0)
+        elif field == "/priority" and queue.get("priority", 0) > max(
+            old.get("priority", 0), DEFAULT_PRIORITY.get(service_type, 0)
         ):
             yield _denied(found.object, field, _("Only a platform admin may raise a queue's priority."))
-        elif field == "/reclaimable" and queue["service_type"] == "training" and not queue["reclaimable"]:
+        elif field == "/reclaimable" and service_type == "training" and not queue.get("reclaimable", True):
             yield _denied(found.object, field, _("Training gives back: only a platform admin may exempt a queue."))
 
 

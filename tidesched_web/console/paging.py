@@ -86,6 +86,6 @@ def _value(value: Any) -> Any:
     """A number, a text, or a moment as `_write` wrote it; anything else was not written here."""
     if isinstance(value, dict):
         return dt.datetime.fromisoformat(value["at"])
-    if isinstance(value, int | str):
+    if isinstance(value, int) or (isinstance(value, str) and "\0" not in value):
         return value
     raise ValueError

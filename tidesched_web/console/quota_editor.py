@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+import orjson
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse, JsonResponse
@@ -24,6 +24,7 @@ from tidesched_web.changes.selectors import (
 )
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access
+from tidesched_web.common.plain_json import check_plain
 from tidesched_web.console import quota_grid
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.quota_editor_words import words
@@ -90,11 +91,12 @@ def _edits(text: str | bytes) -> dict[str, Any]:
     if len(text) > MAX_EDITS:
         raise DomainError("invalid", _("These are too many edits for one change."))
     try:
-        edits = json.loads(text)
+        edits = orjson.loads(text)
     except ValueError:
         edits = None
     if not isinstance(edits, dict) or not edits:
         raise DomainError("invalid", _("Nothing has been edited."))
+    check_plain(edits)
     return edits
 
 

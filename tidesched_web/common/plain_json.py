@@ -1,0 +1,35 @@
+"""Values of JSON that somebody sent: refused where no database or no answer could hold them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tidesched_web.common.errors import DomainError
+
+_MOST = 2**63
+
+
+def check_plain(value: Any, at: str = "") -> None:
+    """Refuse NUL, halves of surrogate pairs and numbers beyond 64 bits, with their place.
+
+    Raises:
+        DomainError: ``invalid`` at the member.
+    """
+    if isinstance(value, str):
+        if "\0" in value or (not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value)):
+            raise _refused(at, "A text holds a character that cannot be stored.")
+    elif isinstance(value, int | float):
+        if not math.isfinite(value) or not -_MOST <= value < _MOST:
+            raise _refused(at, "A number is too large.")
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            check_plain(name, at)
+            check_plain(inner, f"{at}/{name}")
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            check_plain(inner, f"{at}/{number}")
+
+
+def _refused(at: str, detail: str) -> DomainError:
+    return DomainError.for_field(at, detail)
