@@ -58,7 +58,8 @@ def test_an_admin_of_a_tenant_invites_into_it_and_sees_nothing_else(world: World
     first, url = made.json()["link"]["address"], made.json()["url"]
     second = owner.send(f"{url.partition('/api/v1/')[2]}link/").json()["address"]
     assert first != second
-    for more in ({"platform_role": "auditor"}, {"memberships": []}):
+    wrong: list[dict[str, object]] = [{"platform_role": "auditor"}, {"memberships": []}]
+    for more in wrong:
         assert owner.send("users/", body | {"username": "li"} | more).status_code == 403
     abroad = owner.send("users/", {"username": "li", "memberships": [{"tenant": "rival"}]})
     assert abroad.json()["errors"][0]["pointer"] == "/memberships/0/tenant"

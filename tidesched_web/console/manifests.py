@@ -29,30 +29,33 @@ def card_resource(card: str) -> str:
     return "nvidia.com/gpu"
 
 
-def for_queue(queue: Queue, cards: list[str]) -> list[Manifest]:
-    """Both manifests, the fitting one first. The card is the queue's first; without a quota there is none to offer."""
+def for_queue(queue: Queue, cards: list[str], namespaces: list[str] | None = None) -> list[Manifest]:
+    """Both manifests, the fitting one first. The card is the queue's first; without a quota there is none to offer.
+
+    They stand in the first namespace that may use the queue; None: the cluster has no grant, so any may.
+    """
     if not cards:
         return []
-    card = cards[0]
+    card, namespace = cards[0], (namespaces or ["default"])[0]
     scheduler = (queue.cluster.scheduler_names or ["tidesched"])[0]
     found = [
         Manifest(
             "deployment",
             _("Inference Deployment"),
-            inference_deployment(queue.name, card, scheduler),
+            inference_deployment(queue.name, card, scheduler, namespace),
             queue.service_type == ServiceType.INFERENCE,
         ),
         Manifest(
             "job",
             _("Training Job"),
-            training_job(queue.name, card, scheduler),
+            training_job(queue.name, card, scheduler, namespace),
             queue.service_type == ServiceType.TRAINING,
         ),
     ]
     return sorted(found, key=lambda manifest: not manifest.fits)
 
 
-def inference_deployment(queue: str, card: str, scheduler: str) -> str:
+def inference_deployment(queue: str, card: str, scheduler: str, namespace: str = "default") -> str:
     """A Deployment of two replicas with one card each."""
     resource = card_resource(card)
     return f"""\
@@ -60,7 +63,7 @@ apiVersion: apps/v1
 kind: Deployment
 metadata:
   name: my-service
-  namespace: default
+  namespace: {namespace}
   annotations:
     volcano.sh/service.type: inference
 spec:
@@ -86,7 +89,7 @@ spec:
 """
 
 
-def training_job(queue: str, card: str, scheduler: str) -> str:
+def training_job(queue: str, card: str, scheduler: str, namespace: str = "default") -> str:
     """A gang of two workers with one card each that starts again when its cards are taken back."""
     resource = card_resource(card)
     return f"""\
@@ -94,7 +97,7 @@ apiVersion: batch.volcano.sh/v1alpha1
 kind: Job
 metadata:
   name: my-training
-  namespace: default
+  namespace: {namespace}
   annotations:
     volcano.sh/service.type: training
     volcano.sh/preemptable: "true"

@@ -20,7 +20,7 @@ from tidesched_web.console.forms.filters import QueueFilter
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.queue_edit import acts_on
 from tidesched_web.quota.models import Queue
-from tidesched_web.quota.selectors import card_quota_of
+from tidesched_web.quota.selectors import card_quota_of, queue_grants
 from tidesched_web.scheduling.selectors import queues_with_usage, usage_points, waiting_cards_of
 from tidesched_web.workloads.selectors import gangs_of_queue
 
@@ -121,14 +121,15 @@ def queue(this: Page, name: str) -> HttpResponse:
             "waiting": [gang for gang in gangs if gang.needs],
             "running": [gang for gang in gangs if not gang.needs],
             "chart": _usage_chart(this, found, cards) if cards else None,
-            "manifests": manifests.for_queue(found, cards),
+            "manifests": manifests.for_queue(found, cards, found.namespaces),  # type: ignore[attr-defined]  # annotated
             **acts_on(this, found),
         },
     )
 
 
 def _queue(this: Page, name: str) -> Queue:
-    found = queues_with_usage(this.access, this.cluster).filter(name=name).first()
+    queues = queues_with_usage(this.access, this.cluster).annotate(namespaces=queue_grants())
+    found = queues.filter(name=name).first()
     if found is None:
         raise Http404
     return found

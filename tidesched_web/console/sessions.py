@@ -123,7 +123,7 @@ def timings(this: Page) -> HttpResponse:
         steps = sorted({step for row in rows for step in row.steps})
         return Twin(
             f"timings-{cluster.slug}",
-            [_("session"), *steps],
+            [_("session"), *(timings_figure.step_word(step) for step in steps)],
             [(row.number, *(row.steps.get(step) for step in steps)) for row in rows],
         )
 
@@ -153,7 +153,7 @@ def session(this: Page, number: int) -> HttpResponse:
             "total_ms": total_ms(found),
             "steps": [
                 (step, value, bars.amount_bar("plain", value, longest, f"{step}: {amounts.duration(value / 1000)}"))
-                for step, value in steps.items()
+                for step, value in ((timings_figure.step_word(name), value) for name, value in steps.items())
             ],
             "parts": [(step.removeprefix(PARTS), value) for step, value in parts.items()],
             "held": held,

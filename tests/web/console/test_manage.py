@@ -212,7 +212,7 @@ def test_an_invitation_lets_its_person_in_once(world) -> None:
     guest = Client()
     opened = guest.get(link)
     assert "You sign in as <strong>newhire</strong>" in opened.content.decode()
-    assert (opened["Referrer-Policy"], opened["Cache-Control"]) == ("no-referrer", "private, no-store")
+    assert (opened["Referrer-Policy"], opened["Cache-Control"]) == ("strict-origin", "private, no-store")
     weak = guest.post(link, {"new_password": "12345", "repeated": "12345"})
     assert weak.status_code == 400
     good = {"new_password": "a long enough secret", "repeated": "a long enough secret"}

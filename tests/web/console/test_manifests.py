@@ -10,7 +10,9 @@ import yaml
 from scheduler_core import run_session
 from scheduler_core.serde.lint import lint_workloads
 from tests import builders
+from tidesched_web.clusters.models import Cluster
 from tidesched_web.console import manifests
+from tidesched_web.quota.models import Queue
 
 QUEUES = {"inference": "serve", "training": "train"}
 CARDS = {
@@ -88,6 +90,11 @@ def test_lint_finds_nothing_in_them(card: str) -> None:
 
 
 def test_a_queue_without_a_card_quota_is_offered_none() -> None:
-    from tidesched_web.quota.models import Queue
-
     assert manifests.for_queue(Queue(name="x", service_type="training"), []) == []
+
+
+@pytest.mark.parametrize(("granted", "namespace"), [(["search", "shop"], "search"), ([], "default"), (None, "default")])
+def test_manifests_stand_in_a_namespace_that_may_use_the_queue(granted: list[str] | None, namespace: str) -> None:
+    queue = Queue(name="x", service_type="training", cluster=Cluster(scheduler_names=["tidesched"]))
+    for manifest in manifests.for_queue(queue, ["NVIDIA-H200"], granted):
+        assert yaml.safe_load(manifest.text)["metadata"]["namespace"] == namespace

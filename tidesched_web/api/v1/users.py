@@ -98,7 +98,8 @@ class Users(ReadView):
             link, secret = services.make_link(user=user, kind=kind, actor=self.access.actor)
         else:
             member = visible_memberships(self.access).filter(user=user, tenant__in=self.access.admin_of).first()
-            require_admin_of(self.access, member.tenant_id if member else None)
+            if member is None:
+                raise DomainError("permission_denied", "Only a platform admin may do this.")
             link, secret = services.invite_again(membership=member, actor=self.access.actor)
         return Response(self._link(link, secret), status=status.HTTP_201_CREATED)
 

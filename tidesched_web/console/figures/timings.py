@@ -23,6 +23,19 @@ class TimingRow:
     steps: dict[str, float]
 
 
+def step_word(step: str) -> str:
+    """What a step is called; an action of the policy keeps its name."""
+    words = {
+        "settle": _("settle"),
+        "snapshot": _("snapshot"),
+        "decide": _("decide"),
+        "write": _("write"),
+        "send": _("send"),
+        "record": _("record"),
+    }
+    return words.get(step, step)
+
+
 def top_steps(series: Sequence[TimingRow]) -> list[str]:
     """The steps that take the most time over all sessions; the others are drawn as one."""
     sums: dict[str, float] = {}
@@ -47,7 +60,7 @@ def figure(series: Sequence[TimingRow], theme: str) -> go.Figure:
             go.Bar(
                 x=x,
                 y=[row.steps.get(step, 0) for row in series],
-                name=step,
+                name=step_word(step),
                 marker={
                     "color": colours.steps[place],
                     "pattern": {

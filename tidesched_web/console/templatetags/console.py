@@ -131,9 +131,10 @@ def exact_cards(value: int) -> str:
 
 
 def _unbroken(value: Mapping[str, float]) -> SafeString:
-    """A line breaks between two card types, never inside of one."""
-    each = (amounts.cards_text({name: amount}) for name, amount in sorted(value.items()))
-    return format_html_join(", ", '<span class="nowrap">{}</span>', ((text,) for text in each))
+    """A line never breaks between a number and its card; what is cut of the card may stand on the next one."""
+    each = (amounts.cards_text({name: amount}).split(" ", 3) for name, amount in sorted(value.items()))
+    parts = ((" ".join(words[:3]), "".join(f" {word}" for word in words[3:])) for words in each)
+    return format_html_join(", ", '<span class="nowrap">{}</span>{}', parts)
 
 
 @register.filter

@@ -72,7 +72,7 @@ class UserInput(serializers.Serializer[Any]):
     username = serializers.CharField(max_length=150)
     email = serializers.EmailField(required=False, allow_blank=True, default="")
     platform_role = serializers.ChoiceField(choices=PlatformRole.choices, required=False, default="")
-    memberships = InvitedToTenant(many=True, required=False, max_length=50)
+    memberships = InvitedToTenant(many=True, required=False, max_length=50)  # type: ignore[call-arg]  # of the list
 
 
 class UserPatch(ReasonMixin):
