@@ -7,6 +7,7 @@ import random
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol, runtime_checkable
 
 import orjson
@@ -123,14 +124,20 @@ class Reflector(threading.Thread):
         self.error, self.code = message, code
 
     def _list(self) -> None:
+        with ThreadPoolExecutor(1, thread_name_prefix=f"{self.name}-ahead") as ahead:
+            self._list_with(ahead)
+
+    def _list_with(self, ahead: ThreadPoolExecutor) -> None:
+        """The server makes the next page, ``ahead``, while the sink takes one."""
         whole: list[Json] = []
         keys: set[Key] = set()
+        coming: Future[Json] | None = None
         # A list that outlived its version between two pages is asked for in one piece.
         query: dict[str, Any] = {"limit": PAGE} if self._expired < 2 else {}
         absent = False
         while True:
             try:
-                page = self._client.get(self.kind.path(), query)
+                page = coming.result() if coming is not None else self._client.get(self.kind.path(), query)
             except ApiFailure as error:
                 if error.code == 410 and "continue" in query:
                     raise _Expired from None
@@ -138,6 +145,10 @@ class Reflector(threading.Thread):
                     page, absent = self._absent(), True
                 else:
                     raise
+            metadata = page["metadata"]
+            if metadata.get("continue"):
+                query["continue"] = metadata["continue"]
+                coming = ahead.submit(self._client.get, self.kind.path(), dict(query))
             for obj in page["items"]:
                 # Items of a list come without what is said once for all of them.
                 obj.setdefault("kind", self.kind.name)
@@ -147,10 +158,8 @@ class Reflector(threading.Thread):
                 keys.update(key_of(obj) for obj in page["items"])
             else:
                 whole += page["items"]
-            metadata = page["metadata"]
             if not metadata.get("continue"):
                 break
-            query["continue"] = metadata["continue"]
         version = int(metadata["resourceVersion"] or 0)
         if isinstance(self._sink, PagedSink):
             self._sink.ended(self.kind, keys, version)
