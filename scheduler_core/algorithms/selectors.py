@@ -5,6 +5,8 @@ Source: Kubernetes' node affinity and taint semantics.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -20,7 +22,7 @@ NODE_NAME_FIELD = "metadata.name"
 class NodeIndex:
     """Masks over nodes, each requirement computed once. O(N) per new requirement."""
 
-    def __init__(self, nodes: tuple[Node, ...]) -> None:
+    def __init__(self, nodes: Sequence[Node]) -> None:
         self._nodes = nodes
         self._masks: dict[NodeSelectorRequirement, Bools] = {}
         self._tolerated: dict[tuple[tuple[Toleration, ...], bool], npt.NDArray[np.int64]] = {}

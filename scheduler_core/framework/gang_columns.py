@@ -59,8 +59,10 @@ class GangColumns:
     def with_waiting(self, classes: Bools) -> Bools:
         """bool (G,): gangs with a waiting member of one of ``classes`` (bool (K,))."""
         gangs, tasks = self._session.gangs, self._session.tasks
-        waiting, _ = members_waiting(self._session)
         found: Bools = np.zeros(len(gangs), dtype=np.bool_)
+        if not classes.any():
+            return found
+        waiting, _ = members_waiting(self._session)
         found[tasks.gang[waiting[classes[tasks.cls[waiting]]]]] = True
         return found
 

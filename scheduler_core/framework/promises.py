@@ -127,10 +127,9 @@ class Promises(Mapping[int, Demand]):
         Returns:
             Those of them that are promised something else, for the caller to withdraw one by one.
         """
-        at = np.flatnonzero(gangs & self._held)
-        if at.size:
-            assert self._minimums is not None
-            of, minimums, inqueue = queue[at], self._minimums, ledger.inqueue
+        minimums, inqueue = self._minimums, ledger.inqueue
+        if minimums is not None and (at := np.flatnonzero(gangs & self._held)).size:
+            of = queue[at]
             np.subtract.at(inqueue[CPU], of, minimums.cpu[at])
             np.subtract.at(inqueue[MEMORY], of, minimums.memory[at])
             for kind in range(KINDS):

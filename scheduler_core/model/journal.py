@@ -30,6 +30,9 @@ class Journal(Series[Value]):
 
     def tell(self, key: str, value: Value | None, remark: Any = None) -> None:
         """Something stands under a key now, or (None) nothing does any more. O(block + blocks / batch)."""
+        if not self._told:
+            # What is forgotten takes its time, which is not to be that of whoever asks for the next edition.
+            self._forget(_EDITIONS - 1)
         self._told[key] = self._unwritten[key] = value
         self._remarks[key] = remark
         if len(self._unwritten) >= _BATCH and len(self._unwritten) * REWRITE_SHARE <= self._count:
@@ -44,8 +47,7 @@ class Journal(Series[Value]):
         self._history.append((self._number, self._told, self._remarks))
         self._kept += len(self._told) + 1
         self._told, self._remarks = {}, {}
-        while len(self._history) > 1 and (self._kept > self._count or len(self._history) > _EDITIONS):
-            self._kept -= len(self._history.popleft()[1]) + 1
+        self._forget(_EDITIONS)
         self._edition = self._publish()
         return self._edition
 
@@ -66,6 +68,10 @@ class Journal(Series[Value]):
             changes.update(told)
             remarks.update(said)
         return changes, remarks
+
+    def _forget(self, most: int) -> None:
+        while len(self._history) > 1 and (self._kept > self._count or len(self._history) > most):
+            self._kept -= len(self._history.popleft()[1]) + 1
 
     def _write(self) -> None:
         if self._unwritten:

@@ -20,8 +20,8 @@ from scheduler_core.model.storage import StorageClass, Volume, VolumeClaim
 class Snapshot(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """A cluster at one moment. Every list is sorted by its key (name, or namespace/name).
 
-    ``pods`` and ``pod_groups`` of a builder know how they differ from those of the builder's earlier snapshots
-    (:mod:`scheduler_core.model.edition`).
+    ``nodes``, ``pods`` and ``pod_groups`` of a builder know how they differ from those of the builder's earlier
+    snapshots (:mod:`scheduler_core.model.edition`).
 
     Attributes:
         nodes, queues, priority_classes: by name.
@@ -38,7 +38,7 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_default
         warnings: what in the input could not be used as meant and was left aside, one sentence each, sorted.
     """
 
-    nodes: tuple[Node, ...] = ()
+    nodes: Sequence[Node] = ()
     pods: Sequence[Pod] = ()
     pod_groups: Sequence[PodGroup] = ()
     queues: tuple[Queue, ...] = ()
@@ -59,7 +59,7 @@ class Snapshot(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_default
 
     def __post_init__(self) -> None:
         """What was read from bytes comes as lists; values are tuples, or editions that equal them."""
-        for name in ("pods", "pod_groups"):
+        for name in ("nodes", "pods", "pod_groups"):
             value = getattr(self, name)
             if type(value) is list:
                 msgspec.structs.force_setattr(self, name, tuple(value))

@@ -5,6 +5,8 @@ Node sums cannot say whether a share fits: 0.6 + 0.6 + 0.8 does not fit two card
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from scheduler_core.model.node import Node
@@ -25,7 +27,7 @@ class CardTable:
         left_now, left_future: int64 (C, N), free milli-cards in all.
     """
 
-    def __init__(self, axes: Axes, nodes: tuple[Node, ...]) -> None:
+    def __init__(self, axes: Axes, nodes: Sequence[Node]) -> None:
         shape = (len(axes.cards), len(nodes))
         self.start: Index = np.zeros(shape, dtype=np.int32)
         self.count: Index = np.zeros(shape, dtype=np.int32)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from scheduler_core.model.node import Node
@@ -20,7 +22,7 @@ class NodeTable:
         log: node positions in the order in which they changed; readers keep their place in it and repair only those.
     """
 
-    def __init__(self, axes: Axes, nodes: tuple[Node, ...]) -> None:
+    def __init__(self, axes: Axes, nodes: Sequence[Node]) -> None:
         shape = (axes.resource_rows, len(nodes))
         self.nodes = nodes
         self.allocatable: Ints = np.zeros(shape, dtype=np.int64)

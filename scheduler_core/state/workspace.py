@@ -7,7 +7,7 @@ never depends on what the workspace has seen before.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -171,17 +171,14 @@ class Workspace:
         self._pods.change(*_changed_pods(before.pods, snapshot.pods))
         return True
 
-    def _change_nodes(self, before: tuple[Node, ...], after: tuple[Node, ...]) -> bool:
+    def _change_nodes(self, before: Sequence[Node], after: Sequence[Node]) -> bool:
         """Take in nodes that say something else of themselves; False when there are others, or with other cards."""
         if before is after:
             return True
-        if len(before) != len(after):
+        pairs = _replaced(before, after)
+        if pairs is None:
             return False
-        changed = [
-            (at, old, new)
-            for at, (old, new) in enumerate(zip(before, after, strict=True))
-            if old is not new and old != new
-        ]
+        changed = [(at, old, new) for at, old, new in pairs if old is not new and old != new]
         if not all(self._same_rows(old, new) for _, old, new in changed):
             return False
         self.nodes.nodes = after
@@ -205,6 +202,19 @@ class Workspace:
             and all(name in self.axes.scalar_index for name in new.scalars)
             and self.axes.images.issuperset(new.images)
         )
+
+
+def _replaced(before: Sequence[Node], after: Sequence[Node]) -> Iterable[tuple[int, Node, Node]] | None:
+    """Positions at which another node object may stand now, with both; None when some came or went."""
+    if len(before) != len(after):
+        return None
+    steps = after.steps_since(before) if isinstance(after, Edition) else None
+    if steps is None:
+        return ((at, old, new) for at, (old, new) in enumerate(zip(before, after, strict=True)))
+    if any(step.removed or step.added for step in steps):
+        return None
+    latest: dict[int, Node] = {at: node for step in steps for at, _, node in step.changed}
+    return ((at, before[at], node) for at, node in sorted(latest.items()))
 
 
 def _steps(before: Sequence[PodGroup], after: Sequence[PodGroup]) -> list[Step] | None:

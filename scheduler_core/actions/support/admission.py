@@ -38,9 +38,10 @@ def count_elastic(session: Session) -> None:
     """
     tasks, gangs, ledger = session.tasks, session.gangs, session.ledger
     ledger.elastic[:] = 0
-    of_tasks = (CHARGED, tasks.status, tasks.cls, tasks.card, gangs.start, gangs.member)
-    of_gangs = (gangs.counts, gangs.min_member, SUCCEEDED)
-    mixed, surplus = beyond_minimum(*of_gangs, *of_tasks, gangs.queue, session.cluster.charge, ledger.elastic)
+    mixed, surplus = beyond_minimum(
+        gangs.counts, gangs.min_member, SUCCEEDED, CHARGED, tasks.status, tasks.cls, tasks.card, gangs.start,
+        gangs.member, gangs.queue, session.cluster.charge, ledger.elastic,
+    )  # fmt: skip
     for other in np.flatnonzero(mixed).tolist():
         members = sorted((t for t in gangs.members(other) if CHARGED[tasks.status[t]]), key=tasks.keys.__getitem__)
         spare = np.array(members[-int(surplus[other]) :], dtype=np.int64)

@@ -162,7 +162,7 @@ class SnapshotBuilder:
         self._change_gangs(anew=anew)
         self._built = True
         return Snapshot(
-            nodes=self._nodes.edition.values,
+            nodes=self._nodes.edition,
             pods=self._pods.edition(),
             pod_groups=self._groups.edition(),
             queues=queues,
