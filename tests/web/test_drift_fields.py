@@ -36,6 +36,15 @@ def test_the_same_amount_written_otherwise_is_no_drift():
     assert differences(queue(), live, queue()) == {}
 
 
+@pytest.mark.parametrize(
+    "text", ["[" * 99_999, '{"a": 1%s}' % ("0" * 400), '{"a\\u0000": 1}', '{"a\\ud800": 1}', "[1]"]
+)
+def test_a_card_quota_that_cannot_be_read_is_one_field(text):
+    live = live_of(queue())
+    live["metadata"]["annotations"]["volcano.sh/card.quota"] = text
+    assert differences(queue(), live, queue())["annotations[volcano.sh/card.quota]"] == (None, None, text)
+
+
 def test_a_card_that_nobody_asked_for_is_in_the_quota():
     live = live_of(queue({H200: 12, A100: 1}))
     assert differences(queue(), live, queue()) == {

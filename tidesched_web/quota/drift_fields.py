@@ -154,9 +154,12 @@ def _managed_path(field: str) -> tuple[str, ...]:
 
 def _cards(text: Any) -> Fields:
     try:
-        return {f"{CARDS}{name}": _number(count) for name, count in json.loads(text).items()}
-    except (ValueError, TypeError, AttributeError):
-        return {RAW_CARDS: _text(text)}
+        cards = json.loads(text).items()
+        if all(name.isprintable() for name, _count in cards):
+            return {f"{CARDS}{name}": _number(count) for name, count in cards}
+    except (ValueError, TypeError, AttributeError, ArithmeticError, RecursionError):
+        pass
+    return {RAW_CARDS: _text(text)}
 
 
 def _leaves(value: Any, at: str) -> Iterator[tuple[str, str]]:

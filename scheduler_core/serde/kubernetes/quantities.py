@@ -107,6 +107,8 @@ def read_card_counts(text: str, path: str) -> dict[str, int]:
         raise ValueError(f'{_head(text)!r} is not a JSON object; write for example {{"NVIDIA-H200": 8}}')
     cards: dict[str, int] = {}
     for name, count in document.items():
+        if not name.isprintable():
+            raise ValueError(f"{name!r} is no name of a card")
         if isinstance(count, bool) or not isinstance(count, int | float) or not math.isfinite(count):
             raise ValueError(f"{name}: {count!r} is not a number of cards")
         if count < 0:

@@ -27,6 +27,13 @@ def test_what_python_reads_as_a_number_and_no_api_server_does_is_refused(text):
         parse_cpu_milli(text)
 
 
+@pytest.mark.parametrize("name", ["a\\u0000", "a\\ud800", "a\\n"])
+def test_a_card_whose_name_no_database_takes_is_said_in_plain_letters(name):
+    with pytest.raises(ValueError, match="no name of a card") as caught:
+        read_card_counts(f'{{"{name}": 1}}', ".metadata.annotations")
+    assert str(caught.value).isprintable()
+
+
 @pytest.mark.parametrize("text", ["[" * 100_000, "x" * 100_000, '["' + "x" * 100_000 + '"]'])
 def test_a_huge_annotation_gets_a_short_message(text):
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - whatever it says, it has to be short

@@ -19,6 +19,7 @@ import orjson
 import urllib3
 from kubernetes.client import ApiClient, Configuration
 
+from tidesched_web.clusters.kubernetes import plain_text
 from tidesched_web.clusters.kubernetes.connection import BadConnection, Connection
 from tidesched_web.clusters.kubernetes.guarded_pool import guard
 from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind, from_status
@@ -256,12 +257,12 @@ class KubernetesClient:
 def _rest(response: urllib3.BaseHTTPResponse) -> float:
     """``Retry-After`` in seconds; Kubernetes never sends a date."""
     text = response.headers.get("Retry-After", "")
-    return float(text) if text.isdigit() else 0.0
+    return float(text) if text.isascii() and text.isdigit() and len(text) < 7 else 0.0
 
 
 def _decode(content: bytes) -> Json:
     try:
-        body = orjson.loads(content)
+        body = plain_text.loads(content)
     except orjson.JSONDecodeError:
         return {"message": content[:500].decode("utf-8", "replace")}
     return body if isinstance(body, dict) else {"message": str(body)[:500]}

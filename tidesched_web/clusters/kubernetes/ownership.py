@@ -90,7 +90,7 @@ def _means_the_same(path: Path, one: Any, other: Any) -> bool:
             return cpu_milli(one) == cpu_milli(other)
         if path[-1] == "memory":
             return memory_mib(one) == memory_mib(other)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, ArithmeticError, RecursionError):
         return False
     return False
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol, runtime_checkable
 
-import orjson
 import urllib3
 
+from tidesched_web.clusters.kubernetes import plain_text
 from tidesched_web.clusters.kubernetes.client import ApiFailure, Json, KubernetesClient, Unreachable
 from tidesched_web.clusters.kubernetes.paths import Kind
 
@@ -190,7 +190,7 @@ class Reflector(threading.Thread):
                 self._response = response
                 self._alive()
                 for line in _lines(response):
-                    self._take(orjson.loads(line))
+                    self._take(plain_text.loads(line))
                     if self._ending.is_set():
                         return
         except ApiFailure as error:
