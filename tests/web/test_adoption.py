@@ -66,6 +66,13 @@ def test_an_adopted_queue_keeps_what_nobody_here_writes(db, server):
     assert adoption.unmanaged(cluster, adoption.known_queues(read_tree(cluster))) == []
 
 
+@pytest.mark.parametrize("cards", ['{"a": 0.5}', '{"a": Infinity}', '{"a": 1%s}' % ("0" * 9), "[" * 100_000, "[1]"])
+def test_a_card_quota_that_cannot_be_promised_is_named(cards):
+    found = adoption.read({"metadata": {"name": "q", "annotations": {"volcano.sh/card.quota": cards}}})
+    wanted = [] if cards.endswith("00}") else ["metadata.annotations[volcano.sh/card.quota]"]
+    assert found.unread == wanted
+
+
 def test_a_cluster_that_does_not_answer_is_said(db, server):
     token = server.token_file.read_text(encoding="utf-8").strip()
     cluster = clusters.create(name="East", slug="east", api_url=server.url, token=token, mode="quota", actor="root")

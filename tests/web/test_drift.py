@@ -188,6 +188,8 @@ def test_adopting_is_a_change_that_makes_the_live_figures_the_intent(scene):
     assert change.state == "applying"
     document = scene.ground.tree()["queue/acme-online"]
     assert (document["card_quota"], document["weight"]) == ({H200: 7}, 5)
+    with pytest.raises(DomainError, match="says already"):  # from another tab
+        adopting.adopt(drifts=[row], access=scene.ground.access("root"), reason="agreed with the team")
     changes.sweep()
     ended = scene.row("acme-online", state="resolved")
     assert (ended.end, ended.change_id) == ("adopted", change.pk)

@@ -46,6 +46,8 @@ def unmanaged(cluster: Cluster, known: Iterable[str]) -> list[Found]:
     Raises:
         DomainError: ``unavailable`` where the cluster does not answer.
     """
+    if cluster.disconnected_at is not None:
+        raise DomainError("unavailable", _("%(cluster)s is disconnected.") % {"cluster": cluster.name})
     client = KubernetesClient.for_cluster(cluster)
     try:
         items = client.get(QUEUE.path()).get("items") or []
@@ -104,9 +106,12 @@ def _cards(text: str | None, unread: list[str]) -> dict[str, int]:
     if not text:
         return {}
     try:
-        cards = json.loads(text)
-        return {str(name): int(count) for name, count in cards.items()}
-    except (ValueError, TypeError, AttributeError):
+        cards = json.loads(text).items()
+        whole = {str(name): int(count) for name, count in cards}
+        if any(whole[name] != count for name, count in cards):
+            raise ValueError("parts of cards cannot be promised")
+        return whole
+    except (ValueError, TypeError, AttributeError, ArithmeticError, RecursionError):
         unread.append(f"metadata.annotations[{CARD_QUOTA}]")
         return {}
 

@@ -63,6 +63,8 @@ def adopt(*, drifts: Collection[Drift], access: Access, reason: str) -> QuotaCha
     edits = {key: fields for key, fields in (edits_of(row) for row in rows) if fields}
     with transaction.atomic():
         change = carry_out(cluster=rows[0].cluster, edits=edits, access=access, reason=reason, source="adopt")
+        if change.pk is None:
+            raise DomainError("conflict", _("The intent says already what is live: the drift ends by itself."))
         note_adoption(drifts=rows, access=access, reason=reason, change_id=change.pk)
     return change
 

@@ -145,6 +145,22 @@ def test_what_the_cluster_refuses_is_named_and_can_be_tried_again(ground, monkey
     assert change.state == "applied"
 
 
+def test_a_disconnected_cluster_is_left_alone_until_it_is_back(ground, live):
+    ground.carry_out({"queue/acme-left": QUEUE})
+    changes.sweep()
+    Cluster.objects.update(disconnected_at=timezone.now())
+    change = ground.carry_out({"queue/acme-left": None, "queue/acme-online": {"weight": 3}})
+    changes.sweep()
+    change.refresh_from_db()
+    assert (change.state, {state for _kind, _name, state in states(change)}) == ("applying", {"queued"})
+    assert "disconnected" in change.error
+    assert live.get_queue("acme-left").done
+    Cluster.objects.update(disconnected_at=None)
+    changes.sweep()
+    change.refresh_from_db()
+    assert change.state == "applied"
+
+
 def test_a_worker_that_died_leaves_its_change_to_the_next(ground):
     change = ground.carry_out({"queue/acme-online": {"weight": 2}})
     QuotaChange.objects.update(claimed_until=timezone.now() + CLAIM)

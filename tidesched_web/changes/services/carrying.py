@@ -41,6 +41,9 @@ def carry(pk: int) -> bool:
     try:
         if change.cluster.mode == ClusterMode.OBSERVE:
             _mark(_waiting(change), CarryState.SKIPPED, "mode observe")
+        elif change.cluster.disconnected_at is not None:
+            # Whoever connects it again lets it go on; a pod's own token would still open the door.
+            _mark(_waiting(change), CarryState.QUEUED, "the cluster is disconnected")
         else:
             _send(change)
     finally:
