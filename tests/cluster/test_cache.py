@@ -91,6 +91,24 @@ def test_a_change_wakes_and_a_status_count_does_not(
     assert not woken.is_set()
 
 
+def test_the_counts_of_a_podgroup_are_written_alone_and_read_back(
+    client: KubernetesClient, writes: ClusterWrites, cache: ClusterCache, namespace: str
+) -> None:
+    group = {"apiVersion": POD_GROUP.group_version, "kind": "PodGroup", "metadata": {"name": "g"}}
+    made = client.send("POST", POD_GROUP.path(namespace), {**group, "spec": {"minMember": 1, "queue": "default"}})
+    assert made.body is not None
+    uid, key = made.body["metadata"]["uid"], f"{namespace}/g"
+    assert writes.patch_podgroup_status(namespace, "g", uid=uid, phase="Running").done
+    eventually(lambda: cache.gang_counts().get(key) == (0, 0, 0))
+    assert writes.patch_podgroup_counts(
+        namespace, "g", uid=uid, counts={"running": 3, "succeeded": 0, "failed": 1}
+    ).done
+    eventually(lambda: cache.gang_counts()[key] == (3, 0, 1))
+    assert client.get(POD_GROUP.path(namespace, "g"))["status"]["phase"] == "Running"
+    assert client.send("DELETE", POD_GROUP.path(namespace, "g")).done
+    eventually(lambda: key not in cache.gang_counts())
+
+
 def test_a_writer_sees_its_own_write_before_the_watch_does(
     client: KubernetesClient, writes: ClusterWrites, namespace: str
 ) -> None:

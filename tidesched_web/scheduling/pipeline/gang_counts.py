@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from tidesched_web.clusters.kubernetes.cache import GangCounts
 from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer
+from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
 from tidesched_web.engine.model import PodGroup, PodPhase, Snapshot
 from tidesched_web.scheduling.pipeline import timing
 from tidesched_web.scheduling.pipeline.sending import Route
@@ -13,14 +14,17 @@ from tidesched_web.scheduling.pipeline.sending import Route
 # The pods of a gang start one after another: who looks at the count can wait, the API server need not hear of each.
 LOOK_SECONDS = 5.0
 MOST_AT_ONCE = 500
+# The same count that is not seen to stand is told again no sooner.
+AGAIN_SECONDS = 60.0
 _FIELDS = {PodPhase.RUNNING: 0, PodPhase.SUCCEEDED: 1, PodPhase.FAILED: 2}
 
 
 class GangCountBook:
-    """A level: brought to what the pods show, every few seconds."""
+    """A level: brought to what the pods show, every few seconds. Somebody else's other count is not fought over."""
 
     def __init__(self) -> None:
         self._looked_at = float("-inf")
+        self._told: dict[str, tuple[GangCounts, float]] = {}
 
     def send(self, snapshot: Snapshot, route: Route, *, shown: Callable[[], Mapping[str, GangCounts]]) -> int:
         """Write the counts that are not what the cluster shows; returns how many were written.
@@ -34,12 +38,19 @@ class GangCountBook:
         self._looked_at = now
         known, true = shown(), counts_of(snapshot)
         none = GangCounts()
-        moved = [
-            group
-            for group in snapshot.pod_groups
-            if not group.made and known.get(group.key, none) != true.get(group.key, none)
-        ][:MOST_AT_ONCE]
-        answers = route.send([_patch(route, group, true.get(group.key, none)) for group in moved]) if moved else []
+        self._told = {key: told for key, told in self._told.items() if now - told[1] < AGAIN_SECONDS}
+        moved: list[tuple[PodGroup, GangCounts]] = []
+        for group in snapshot.pod_groups:
+            counts = true.get(group.key, none)
+            if group.made or known.get(group.key, none) == counts:
+                continue
+            if group.key not in self._told or self._told[group.key][0] != counts:
+                moved.append((group, counts))
+        del moved[MOST_AT_ONCE:]
+        answers = route.send([_patch(route, group, counts) for group, counts in moved]) if moved else []
+        for (group, counts), answer in zip(moved, answers, strict=True):
+            if answer.kind is not OutcomeKind.UNREACHABLE:
+                self._told[group.key] = (counts, now)
         return sum(answer.done for answer in answers)
 
 
