@@ -40,7 +40,7 @@ class TreeReading:
     """One reading of a cluster's intent. ``tenant_ids`` maps slugs to keys, for rights and the audit log.
 
     ``hardware`` is what nodes have shown of each card type; ``card_names`` knows the declared ones too,
-    ``card_aliases`` their other names.
+    ``card_aliases`` their other names, ``card_rows`` the rows.
     """
 
     documents: Documents
@@ -48,6 +48,7 @@ class TreeReading:
     card_names: frozenset[str] = frozenset()
     hardware: Mapping[str, int] = field(default_factory=dict)
     card_aliases: Mapping[str, str] = field(default_factory=dict)
+    card_rows: Mapping[str, CardType] = field(default_factory=dict)
 
 
 def read_tree(cluster: Cluster, access: Access | None = None) -> Documents:
@@ -106,6 +107,7 @@ def reading_of(cluster: Cluster) -> TreeReading:
         frozenset(card.name for card in known),
         {card.name: card.hardware for card in known if card.last_seen_at is not None},
         aliases_of({card.name: card.aliases for card in known}),
+        {card.name: card for card in known},
     )
 
 

@@ -92,7 +92,7 @@ def carry_out(
         if not plan.fields:
             return QuotaChange(cluster=cluster, state=ChangeState.APPLIED, base_version=version, edits=plan.edits)
         change = new_change(cluster, plan, access=access, reason=reason, source=source)
-        _go(change, plan, access=access, at=apply_at, reason=None)
+        _go(change, plan, access=access, at=apply_at, reason=None, kept=True)
     return change
 
 
@@ -105,8 +105,10 @@ def _require_versions(cluster: Cluster, versions: Mapping[str, int]) -> None:
             raise DomainError("stale", text, etag)
 
 
-def _go(change: QuotaChange, plan: Plan, *, access: Access, at: dt.datetime | None, reason: str | None) -> None:
-    """Send a locked change on its way: to approval, to its hour, or into the tree."""
+def _go(
+    change: QuotaChange, plan: Plan, *, access: Access, at: dt.datetime | None, reason: str | None, kept: bool = False
+) -> None:
+    """Send a locked change on its way: to approval, to its hour, or into the tree. ``kept``: its row has this plan."""
     require_fresh(plan)
     require_sound(plan, access=access)
     said = (change.reason if reason is None else reason).strip()
@@ -115,7 +117,9 @@ def _go(change: QuotaChange, plan: Plan, *, access: Access, at: dt.datetime | No
         raise DomainError.for_field("/reason", text, code="reason_required")
     now = timezone.now()
     when = at or change.apply_at or now
-    common = {"reason": said, "apply_at": when, "error": "", "failure": None, "plan": _kept(change, plan, access)}
+    common: dict[str, Any] = {"reason": said, "apply_at": when, "error": "", "failure": None}
+    if not kept:
+        common["plan"] = _kept(change, plan, access)
     if plan.approval and change.state != ChangeState.APPROVED:
         move(change, ChangeState.WAITING, **common)
         tell(change, "submit", actor=access.actor)
@@ -139,10 +143,10 @@ def _commit(change: QuotaChange, plan: Plan, *, actor: str, fields: list[str]) -
     """Write the intent and everything that has to be remembered of it, in the transaction that holds the tree."""
     cluster, now = change.cluster, timezone.now()
     try:
-        with transaction.atomic():
-            facts = write_documents(cluster=cluster, before=plan.before, after=plan.after, keys=plan.edits)
+        facts = write_documents(cluster=cluster, reading=plan.reading, after=plan.after, keys=plan.edits)
     except IntegrityError as error:
-        # Tenants and their kind are shared by all clusters: another tree's lock does not hold them.
+        # Tenants and their kind are shared by all clusters: another tree's lock does not hold them. Nothing is asked of
+        # the database any more before the caller's transaction (or savepoint) is rolled back.
         text = _("Another write was faster; look at the plan again.")
         raise DomainError("conflict", text, {"reason": str(error).partition("\n")[0]}) from None
     QuotaTree.objects.filter(cluster=cluster).update(version=plan.tree_version + 1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tidesched_web.changes.documents import CLOSED, MIB
 from tidesched_web.changes.services.writing.rows import Rows, counted
 from tidesched_web.changes.tree_document import PLATFORM, Document, parts_of
@@ -17,24 +15,25 @@ _WRITTEN = (
 
 def write(rows: Rows) -> None:
     """Make and edit queues; each one is pending until it has been pushed."""
-    documents = [rows.after[key] for key in rows.of_kind("queue") if key in rows.after]
-    if not documents:
-        return
-    owners = _Owners(rows, documents)
+    changed = dict(rows.changed("queue"))
+    moved = {key for key, document in changed.items() if _places(document) != _places(rows.before[key])}
+    owners = _Owners(rows, [*(document for _key, document in rows.made("queue")), *(changed[key] for key in moved)])
     made = []
     for key, document in rows.made("queue"):
         queue = Queue(cluster=rows.cluster, name=parts_of(key)[0], service_type=document["service_type"])
-        _fill(queue, document, owners)
+        owners.give(queue, document)
+        _fill(queue, document)
         rows.row_of[key] = queue
         made.append(queue)
     for queue in Queue.objects.bulk_create(made, batch_size=500):
         rows.tell(f"queue/{queue.name}", queue)
-    changed = dict(rows.changed("queue"))
     names = [parts_of(key)[0] for key in changed]
     found = rows.locked(Queue.objects.filter(cluster=rows.cluster, name__in=names)) if names else []
     for queue in found:
         key = f"queue/{queue.name}"
-        _fill(queue, changed[key], owners)
+        if key in moved:
+            owners.give(queue, changed[key])
+        _fill(queue, changed[key])
         queue.sync_state, queue.sync_error = SyncState.PENDING, ""
         rows.row_of[key] = queue
         rows.tell(key, queue)
@@ -50,19 +49,19 @@ class _Owners:
         self._projects = rows.projects({(tenant, doc["project"]) for tenant, doc in places if "project" in doc})
         self._lines = rows.lines({(tenant, doc["business_line"]) for tenant, doc in places if "business_line" in doc})
 
-    def of(self, document: Document) -> dict[str, Any]:
-        tenant = document.get("tenant")
-        project, line = document.get("project"), document.get("business_line")
-        return {
-            "tenant": self._rows.tenant(tenant),
-            "project": self._projects[tenant or PLATFORM, project] if project else None,
-            "business_line": self._lines[tenant or PLATFORM, line] if line else None,
-        }
+    def give(self, queue: Queue, document: Document) -> None:
+        """Make them the queue's."""
+        tenant, project, line = _places(document)
+        queue.tenant = self._rows.tenant(tenant)
+        queue.project = self._projects[tenant or PLATFORM, project] if project else None
+        queue.business_line = self._lines[tenant or PLATFORM, line] if line else None
 
 
-def _fill(queue: Queue, document: Document, owners: _Owners) -> None:
-    for name, owner in owners.of(document).items():
-        setattr(queue, name, owner)
+def _places(document: Document) -> tuple[str | None, str | None, str | None]:
+    return document.get("tenant"), document.get("project"), document.get("business_line")
+
+
+def _fill(queue: Queue, document: Document) -> None:
     for name in ("weight", "priority", "reclaimable"):
         setattr(queue, name, document[name])
     queue.cpu_milli = document.get("cpu_milli")

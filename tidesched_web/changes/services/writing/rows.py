@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from tidesched_web.accounts.models import BusinessLine, Project, Tenant
 from tidesched_web.audit.services import Fact
-from tidesched_web.changes.selectors import tenant_of
+from tidesched_web.changes.selectors import TreeReading, tenant_of
 from tidesched_web.changes.tree_document import PLATFORM, Document, Documents, kind_of, parts_of
 from tidesched_web.clusters.models import CardType, Cluster
 from tidesched_web.common.locking import require_transaction
@@ -27,7 +27,7 @@ class Rows:
     """One write under way. Rows are found by the keys of their documents; locks are taken in order of primary key."""
 
     cluster: Cluster
-    before: Documents
+    reading: TreeReading
     after: Documents
     keys: list[str]
     row_of: dict[str, Any] = field(default_factory=dict)
@@ -36,7 +36,13 @@ class Rows:
     def __post_init__(self) -> None:
         require_transaction()
         self._tenants: dict[str, Tenant] = {}
-        self._card_types: dict[str, CardType] | None = None
+        # What was read under the lock of the tree need not be read again.
+        self._card_types: Mapping[str, CardType] | None = self.reading.card_rows
+
+    @property
+    def before(self) -> Documents:
+        """The documents that were read."""
+        return self.reading.documents
 
     def of_kind(self, kind: str) -> list[str]:
         """Touched keys of a kind, in order."""
@@ -122,8 +128,14 @@ class Rows:
 
     def _tenant_ids(self, key: str) -> list[int]:
         slugs = {tenant_of(key, documents) for documents in (self.before, self.after) if key in documents}
-        found = [self.tenant(slug) for slug in slugs if slug]
-        return [tenant.pk for tenant in found if tenant is not None]
+        found = [self._tenant_id(slug) for slug in slugs if slug]
+        return [pk for pk in found if pk is not None]
+
+    def _tenant_id(self, slug: str) -> int | None:
+        if slug in self.reading.tenant_ids:
+            return self.reading.tenant_ids[slug]
+        made = self.tenant(slug)
+        return None if made is None else made.pk
 
     def facts(self) -> list[Fact]:
         """All that was told, in the order of the keys."""
