@@ -444,3 +444,19 @@ def test_zones_take_turns_between_equal_nodes():
     assert binds(decide(parse_policy(policy), *nodes, *pods)[0]) == {"a": "n1", "b": "n2"}
     turns = policy + "configurations:\n- name: allocate\n  arguments: {interleaveZones: true}\n"
     assert binds(decide(parse_policy(turns), *nodes, *pods)[0]) == {"a": "n1", "b": "n3"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "bound"),
+    [
+        ("{}", True),
+        ("{podInitialBackoffSeconds: 9.0}", False),
+        ("{podInitialBackoffSeconds: 9.0, podMaxBackoffSeconds: 3.0}", True),
+    ],
+)
+def test_how_long_a_pod_waits_before_it_is_tried_again(arguments, bound):
+    """There is room five seconds after the first attempt."""
+    policy = parse_policy(f"{SORTED}configurations:\n- name: allocate\n  arguments: {arguments}\n")
+    _, memory = decide(policy, b.node("n1", cpu=1), *lone("a", cpu=2), at=100)
+    nodes = [b.node("n1", cpu=1), b.node("n2", cpu=4)]
+    assert bool(binds(decide(policy, *nodes, *lone("a", cpu=2), at=105, memory=memory)[0])) is bound

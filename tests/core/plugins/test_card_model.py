@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scheduler_core import PluginOption, Policy
+from tests.core.open_session import own_scores
 from tests.core.small_cluster import binds, decide, gang, node, snapshot, training
 
 H, T = "H200", "T4"
@@ -55,3 +56,11 @@ def test_a_slice_belongs_to_its_model():
     assert where(None, rare=(H,), nodes=nodes) == "n1"
     assert where(H, rare=(H,), nodes=nodes) == "n2"
     assert where(None, rare=(H,), nodes=nodes, cards=1, card=f"{H}/mig-1g.18gb-mixed") == "n2"
+
+
+def test_how_much_a_preferred_model_weighs():
+    wish = {"tidesched.io/card-model": f"{H}|{T}", "tidesched.io/card-model-mode": "preferred"}
+    nodes = [node("n1", 4, card=T), node("n2", 4, card=H)]
+    given = snapshot(nodes, [training()], gang("x", 1, 0, "training", annotations=wish))
+    assert own_scores(given, "x-0", "card-model") == {"n1": 50.0, "n2": 100.0}
+    assert own_scores(given, "x-0", "card-model", weight=3) == {"n1": 150.0, "n2": 300.0}

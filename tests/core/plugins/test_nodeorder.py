@@ -48,3 +48,10 @@ def test_even_use_of_cpu_and_memory(weight):
     weights = {"leastrequested.weight": 0, "balancedresource.weight": weight}
     pod = {"cpu": 32_000, "memory": 1024}
     assert chosen(nodes, lopsided, pod=pod, **weights) == "n1"
+
+
+def test_images_that_are_there():
+    nodes = [node("n1"), node("n2", images={"big:1": 900 * 2**20})]
+    pod = {"images": ("big:1",)}
+    assert chosen(nodes, pod=pod) == "n2"
+    assert chosen(nodes, pod=pod, **{"imagelocality.weight": 0}) == "n1"

@@ -70,6 +70,14 @@ def test_a_filter_can_be_switched_off(argument, pod):
     assert decide(given, policy(predicates={argument: False})).binds
 
 
+def test_ports_can_be_switched_off():
+    port = (HostPort(8080),)
+    held = gang("runs", 1, 1, "training", on=["n1"], host_ports=port)
+    given = snapshot([node("n1")], [training()], held, gang("x", 1, 1, "training", host_ports=port))
+    assert not decide(given).binds
+    assert decide(given, policy(predicates={"predicate.NodePortsEnable": False})).binds
+
+
 def test_a_port_that_is_being_left_is_free_later():
     port = (HostPort(8080),)
     leaving = gang("runs", 1, 1, "training", on=["n1"], host_ports=port, deleted=900.0)
