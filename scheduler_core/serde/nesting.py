@@ -43,7 +43,7 @@ def check_shape(text: str) -> None:
         elif isinstance(event, yaml.AliasEvent):
             if event.anchor in opened:
                 raise _refused(f"*{event.anchor} holds itself", event)
-            size = sizes.get(event.anchor, 1)
+            size = sizes.get(event.anchor or "", 1)
             counts[-1] += size
             repeated += size
             if repeated > MOST_REPEATED:
@@ -54,4 +54,5 @@ def check_shape(text: str) -> None:
 
 
 def _refused(problem: str, event: yaml.Event) -> yaml.YAMLError:
-    return yaml.composer.ComposerError(None, None, problem, event.start_mark)
+    mark = event.start_mark
+    return yaml.composer.ComposerError(None, None, problem, mark)  # type: ignore[arg-type]  # also the C parser's
