@@ -150,6 +150,9 @@ def test_a_change_is_reviewed_applied_and_rolled_back(world) -> None:
     client = client_of(world.admin)
     change = drafted(client, LOWER)
     page = client.get(f"{BASE}changes/{change.pk}/").content.decode()
+    kept = re.findall(r'id="([^"]+)"[^>]*hx-preserve', page)
+    assert len(kept) > 3
+    assert [name for name in kept if not re.fullmatch(r"[\w-]+", name)] == [], "htmx looks for it by a selector"
     assert "−8" in page
     assert "NVIDIA-H200: 24" in page
     assert "NVIDIA-H200: 16" in page
