@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Mapping
+from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -83,6 +84,16 @@ def moment(seconds: float) -> dt.datetime:
     return dt.datetime.fromtimestamp(seconds, dt.UTC)
 
 
+def uid_of(group: PodGroup) -> str:
+    """What tells a gang's row from others: its uid, else what stands for it."""
+    return _short(group.uid or group.key)
+
+
+def _short(uid: str) -> str:
+    """As long as the column. Where pods name their own PodGroup they may name it as they like, at any length."""
+    return uid if len(uid) <= 64 else sha256(uid.encode()).hexdigest()
+
+
 def pods_by_gang(snapshot: Snapshot) -> dict[str, list[Pod]]:
     """The pods of each gang in name order."""
     members: dict[str, list[Pod]] = defaultdict(list)
@@ -112,7 +123,7 @@ def look(snapshot: Snapshot, result: Result, *, sent: bool, states: Mapping[str,
             continue  # what is left of a gang whose PodGroup went before its pods: no gang of its own
         reason = reasons.get(group.key)
         phase = outcome.phase if sent else group.phase
-        state = _state(phase, pods, felled=_falls(group, pods, evicted), before=states.get(group.uid or group.key, ""))
+        state = _state(phase, pods, felled=_falls(group, pods, evicted), before=states.get(uid_of(group), ""))
         seen[group.key] = Seen(
             group,
             pods,
@@ -171,13 +182,13 @@ def _values(
 ) -> GangValues:
     living = [pod for pod in pods if not pod.finished]
     return GangValues(
-        uid=group.uid or group.key,
-        queue_name=outcome.queue,
+        uid=uid_of(group),
+        queue_name=outcome.queue[:63],
         service_type=outcome.service_type,
-        owner_kind=group.owner_kind,
-        owner_name=group.owner_name,
+        owner_kind=group.owner_kind[:63],
+        owner_name=group.owner_name[:253],
         priority=outcome.priority or group.priority,
-        priority_class=group.priority_class,
+        priority_class=group.priority_class[:253],
         min_member=group.min_member,
         replicas=group.replicas or len(living),
         ready=outcome.ready if sent else sum(1 for pod in living if pod.node and pod.deleted is None),
@@ -204,12 +215,12 @@ def pod_values(pod: Pod, node: Node | None) -> PodValues:
     """The row of one member."""
     return PodValues(
         pod.name,
-        pod.uid or pod.key,
-        pod.role,
+        _short(pod.uid or pod.key),
+        pod.role[:63],
         str(pod.phase),
         pod.deleted is not None,
         pod.node,
-        card_of(pod, node),
+        card_of(pod, node)[:120],
         pod.card.milli if pod.card else 0,
         pod.card_indices,
         moment(pod.started) if pod.started is not None else None,

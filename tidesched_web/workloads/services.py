@@ -159,7 +159,7 @@ class GangRecorder:
             known.ended_at = known.ended_at or at
         namespace, _, name = key.partition("/")
         row = Gang(
-            cluster_id=self.cluster_id, namespace=namespace, name=name, queue_id=queue_ids.get(values.queue_name),
+            cluster_id=self.cluster_id, namespace=namespace, name=name[:253], queue_id=queue_ids.get(values.queue_name),
             **msgspec.structs.asdict(values),
             reason_numbers=msgspec.to_builtins(gang.reason.numbers) if gang.reason else {},
             reason_message=gang.reason.message if gang.reason else "",

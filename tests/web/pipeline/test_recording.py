@@ -5,9 +5,10 @@ from __future__ import annotations
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from tests.cluster import objects
 from tests.cluster.objects import CARD, node
 from tests.web.pipeline.stage import NAMESPACE_NAME, Stage
-from tidesched_web.clusters.kubernetes.paths import DEPLOYMENT, JOB, NODE
+from tidesched_web.clusters.kubernetes.paths import DEPLOYMENT, JOB, NODE, POD
 from tidesched_web.clusters.models import CardType, Node
 from tidesched_web.scheduling.models import Alert, QueueUsage, TidePoint, UsageChange
 from tidesched_web.workloads.models import Gang, GangEvent, GangPod, GangState
@@ -44,6 +45,21 @@ def test_a_waiting_gang_has_a_reason_with_numbers_and_a_place(stage: Stage) -> N
     assert "holders" not in event.detail["numbers"], "whoever sees the gang reads its timeline"
     stage.session()
     assert GangEvent.objects.filter(gang=gang, kind="reason").count() == 1
+
+
+def test_names_that_no_column_holds_end_no_session(stage: Stage) -> None:
+    for name, group, queue in (("a", "g" * 70, "train"), ("b", "g" * 400, "q" * 400), ("c", "x\0y", "q\0" * 40)):
+        pod = objects.pod(name)
+        said = {"scheduling.k8s.io/group-name": group, "scheduling.volcano.sh/queue-name": queue}
+        pod["metadata"]["annotations"] = said | {
+            "volcano.sh/card.name": "\0" + "c" * 400,
+            "volcano.sh/task-spec": "r" * 99,
+        }
+        stage.send(POD.path(NAMESPACE_NAME), pod)
+    stage.sessions_until(lambda: Gang.objects.count() == 3)
+    assert stage.session().state != "failed"
+    assert {len(gang.name) for gang in Gang.objects.all()} == {70, 253, 3}
+    assert Gang.objects.filter(needs=True).count() == 3
 
 
 def test_a_gang_that_leaves_the_cluster_is_kept_as_history(stage: Stage) -> None:

@@ -146,6 +146,6 @@ def _evicted(taken: list[Sighting], work: Work, before: Snapshot) -> list[Evicte
         began = pod.started if pod.started is not None else pod.created
         amount = Amount(pod.cpu_milli, pod.memory_mib, {card: pod.card.milli} if pod.card and card else {})
         seconds = max(0.0, work.now.timestamp() - began)
-        gang = pod.group_key or gang_by_itself(one)
-        found.append(Evicted(one, gang, queues.get(pod.group_key, ""), amount, seconds))
+        gang = (pod.group_key or gang_by_itself(one))[:320]  # pods may name it as they like
+        found.append(Evicted(one, gang, queues.get(pod.group_key, "")[:63], amount, seconds))
     return found

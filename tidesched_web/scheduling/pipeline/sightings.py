@@ -177,4 +177,4 @@ class Sightings:
 def gang_by_itself(sighting: Sighting) -> str:
     """The gang by the pod's own annotation, where no snapshot knows the pod; else the pod stands for itself."""
     namespace, _, name = sighting.pod.partition("/")
-    return f"{namespace}/{sighting.annotations.get('scheduling.k8s.io/group-name') or name}"
+    return f"{namespace}/{sighting.annotations.get('scheduling.k8s.io/group-name') or name}"[:320]
