@@ -87,19 +87,3 @@ def test_by_keyboard_a_tenant_is_made(site: str, open_browser: Opener) -> None:
     page.keyboard.press("Enter")
     page.wait_for_url("**/tenants/keyboard/")
     assert page.get_by_role("status").filter(has_text="By keyboard").is_visible()
-
-
-def test_an_invitation_is_opened_in_a_browser(site: str, open_browser: Opener) -> None:
-    """The browser must be let in with the form: the page's rules for what it tells others stand between."""
-    page = open_browser(site).page
-    page.goto(f"{site}/new/user/")
-    page.locator("main [name=username]").fill("newcomer")
-    page.locator("main form[method=post] button[type=submit]").last.click()
-    link = page.locator("#access-link").inner_text()
-    person = open_browser(site, user=None).page
-    person.goto(link)
-    for name in ("new_password", "repeated"):
-        person.locator(f"[name={name}]").fill("a rather long word 9")
-    person.locator("button[type=submit]").click()
-    person.get_by_text("Your password is set.").wait_for()
-    assert "/invite/" not in person.url
