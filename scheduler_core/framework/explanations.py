@@ -14,6 +14,9 @@ from scheduler_core.state.axes import CPU, FIRST_SCALAR, MEMORY, PODS
 from scheduler_core.state.status import ALLOCATED, PENDING, PIPELINED
 from scheduler_core.state.task_class import TaskClass
 
+# So many pods that leave are named.
+_MOST_LEAVING = 20
+
 
 def explain(session: Session, gang: int, reason: Reason | None) -> Explanation:
     """Everything about one gang; O(kinds of members x nodes)."""
@@ -49,6 +52,12 @@ def _decision(session: Session, gang: int) -> str:
         for status, word in ((ALLOCATED, "bound now"), (PIPELINED, "promised room"), (PENDING, "waiting"))
         if gangs.count(gang, status)
     ]
+    name, there = gangs.names[gang], session.cluster.workspace.slot_of
+    held = (promise for promise in session.reservations.values() if promise.gang == name)
+    leaving = sorted({pod for promise in held for pod in promise.victims if pod in there})
+    if leaving:
+        more = f" and {len(leaving) - _MOST_LEAVING} more" if len(leaving) > _MOST_LEAVING else ""
+        parts.append(f"{', '.join(leaving[:_MOST_LEAVING])}{more} leave for it")
     return ", ".join(parts) or "nothing to decide"
 
 

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from scheduler_core import run_session
 from scheduler_core.cli.main import main
 from scheduler_core.serde.policy.founding import FOUNDING_POLICY
 from tests import builders as b
@@ -84,3 +85,22 @@ def test_a_gang_that_is_not_there_is_bad_input(explain):
     assert status == 2
     error = json.loads(err)["error"]
     assert (error["code"], error["hint"]) == ("unknown_gang", "did you mean 'default/wants'?")
+
+
+def test_those_who_leave_for_it_are_named():
+    objects = [
+        *b.priority_classes(),
+        b.queue("qi", {"A": 8}, **b.INFERENCE),
+        b.queue("qt", {"A": 8}, **b.TRAINING),
+        b.node("n1", "A", 4),
+        *b.training("held", "qt", 2, "A", 2, nodes=["n1"]),
+        *b.inference("wants", "qi", 1, "A", 2),
+    ]
+    told = {}
+    _, memory = run_session(b.snapshot(objects), b.founding_policy(), now=b.now(100))
+    for body in objects:
+        if body["metadata"]["name"].startswith("held-") and body["kind"] == "Pod":
+            body["metadata"]["deletionTimestamp"] = b.at(100)
+    options = {"explain": ["default/wants"], "explain_to": told}
+    run_session(b.snapshot(objects), b.founding_policy(), now=b.now(101), memory=memory, **options)
+    assert "default/held-0, default/held-1 leave for it" in told["default/wants"].decision
