@@ -36,10 +36,10 @@ def random_cluster(rng, *, flood=None):
     """Objects of one cluster, options of the policy, and the time of the session.
 
     Args:
-        flood: training holds the cards and inference wants them back (default: in two of three clusters, a good part of
+        flood: training holds the cards and inference wants them back (default: in nine of ten clusters, most of
             them without any oddity, see :func:`storm`).
     """
-    if flood is None and rng.random() < 0.68:
+    if flood is None and rng.random() < 0.78:
         return storm(rng)
     flood = rng.random() < 0.67 if flood is None else flood
     objects = b.priority_classes()

@@ -12,7 +12,7 @@ LATER = "DuringSchedulingIgnoredDuringExecution"
 def with_extras(rng, objects):
     """The objects with some more of them, and more said on some."""
     for add, often in (
-        (_budgets, 0.3),
+        (_budgets, 0.25),
         (_quotas, 0.35),
         (_tree, 0.35),
         (_zones, 0.3),
@@ -39,7 +39,7 @@ def _budgets(rng, objects):
     for i in range(rng.choice((1, 1, 2))):
         app = rng.choice("xyz")
         spec = rng.choice(({"minAvailable": rng.choice((0, 1, "50%"))}, {"maxUnavailable": rng.choice((0, 1, "34%"))}))
-        spec = {**spec, "selector": rng.choice(({"matchLabels": {"app": app}}, {}))}
+        spec = {**spec, "selector": {} if rng.random() < 0.2 else {"matchLabels": {"app": app}}}
         status = {"status": {"disruptionsAllowed": rng.choice((0, 1, 3))}} if rng.random() < 0.4 else {}
         found.append(made("PodDisruptionBudget", f"b{i}", api="policy/v1", spec=spec, **status))
     return [*objects, *found]
