@@ -83,7 +83,7 @@ def test_a_queue_is_as_in_the_contract(world):
 def test_the_index_names_every_collection(world):
     index = world.client("anonymous").get("/api/v1/").json()
     others = {"business-lines", "grants", "jobs", "quota-changes", "tide-plans", "usage", "audit", "members", "tokens"}
-    others |= {"drift", "alerts"}
+    others |= {"drift", "alerts", "users"}
     assert {*READERS, *others, "schema", "docs"} == set(index)
     for name in READERS:
         assert world.client("owner").get(index[name]).status_code == 200

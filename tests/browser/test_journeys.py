@@ -187,6 +187,7 @@ def test_the_menu_opens_on_a_narrow_screen(site: str, open_browser: Opener, widt
     page = watched.page
     watched.open(OVERVIEW)
     page.get_by_role("button", name="Menu").click()
+    page.locator("summary", has_text="Scheduling").click()
     expect(page.get_by_role("link", name="Reclaims", exact=True)).to_be_visible()
     watched.picture("menu-light-390")
     watched.check()

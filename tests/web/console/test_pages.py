@@ -104,7 +104,7 @@ def test_a_gang_without_pods_shows_what_it_asked_for(world) -> None:
         state="finished", needs=False, cards={}, manifest={"card_request": {"NVIDIA-H200": 16000}}
     )
     page = client_of(world.admin).get(address("clusters/demo/gangs/{gang}/", world)).content.decode()
-    assert "<dd>16 × H200</dd>" in page
+    assert '<dd><span class="nowrap">16 × H200</span></dd>' in page
 
 
 def test_a_service_that_grows_waits_only_for_what_it_lacks(world) -> None:

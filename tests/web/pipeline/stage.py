@@ -139,6 +139,11 @@ class Stage:
         self.context.load()
         return self.context
 
+    def known(self, prefix: str) -> int:
+        """How many pods the next session will see."""
+        assert self._cache is not None
+        return sum(1 for pod in self._cache.snapshot().pods if pod.name.startswith(prefix))
+
     def session(self, trigger: str = "test") -> Session:
         assert self.context is not None
         lease.renew(self.context.lease)

@@ -8,6 +8,7 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
+from scheduler_core.framework.disruption_budgets import DisruptionBudgets
 from tests.web.pipeline.stage import NAMESPACE_NAME, Stage
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
@@ -134,6 +135,25 @@ def test_a_half_evicted_gang_is_finished(stage: Stage, fail_at: Any) -> None:
     stage.sessions_until(lambda: Reclaim.objects.get().state == ReclaimState.DONE)
 
 
+@pytest.fixture
+def budgets_come_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sessions decide as if there were no disruption budget yet; what they decide meets it all the same."""
+    monkeypatch.setattr(DisruptionBudgets, "violations", lambda *_: {})
+    monkeypatch.setattr(DisruptionBudgets, "cover_any", lambda *_: False)
+
+
+def test_who_is_under_a_disruption_budget_is_not_even_asked_to_leave(stage: Stage) -> None:
+    stage.train("victim", pods=16)
+    stage.sessions_until(lambda: stage.running("victim") == 16)
+    budget = {"metadata": {"name": "all"}, "spec": {"minAvailable": 16, "selector": {}}}
+    stage.send(DISRUPTION_BUDGET.path(NAMESPACE_NAME), budget)
+    stage.serve("web", replicas=2)
+    stage.sessions_until(lambda: Gang.objects.filter(name="web", reason_code="WaitingForCards").exists())
+    assert not Reclaim.objects.exists()
+    assert not [row for row in stage.server.writes() if row["resource"] == "pods/eviction"]
+
+
+@pytest.mark.usefixtures("budgets_come_late")
 def test_a_disruption_budget_stops_the_reclaim_before_anybody_has_lost_anything(stage: Stage) -> None:
     stage.train("victim", pods=16)
     stage.sessions_until(lambda: stage.running("victim") == 16)
@@ -158,6 +178,7 @@ def test_a_disruption_budget_stops_the_reclaim_before_anybody_has_lost_anything(
     assert all(row["dry_run"] for row in evictions)
 
 
+@pytest.mark.usefixtures("budgets_come_late")
 def test_a_budget_that_would_let_some_of_a_gang_go_lets_none_go(stage: Stage) -> None:
     """Each pod passes a dry run by itself; but the gang falls with its first."""
     stage.train("victim", pods=16)
@@ -228,6 +249,7 @@ def test_a_pause_during_the_dry_run_evicts_nobody(stage: Stage, monkeypatch: pyt
     assert open_decisions() == 0
 
 
+@pytest.mark.usefixtures("budgets_come_late")
 def test_a_reclaim_that_may_not_be_is_not_tried_again_at_once(stage: Stage) -> None:
     """Else each session would write one more cancelled reclaim into the history and the audit log."""
     stage.train("victim", pods=16)
