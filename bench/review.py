@@ -98,7 +98,7 @@ class Recorded:
                 now=dt.datetime.fromtimestamp(running.now, dt.UTC), started_at=timezone.now(),
                 engine_version="bench", result_hash="0" * 64,
             )  # fmt: skip
-            self.writer.write(session, snapshot, memory)
+            self.writer.write(session.pk, snapshot, memory)
 
     def draft(self) -> str:
         """The address of a change that gives the queue that may use nothing its share."""

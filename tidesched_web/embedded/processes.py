@@ -65,7 +65,7 @@ def applications(options: Options, environment: Mapping[str, str]) -> list[Proce
         "work": [
             *worker,
             *("--hostname", "work@%h", "--queues", "work", "--pool", "prefork", "--concurrency", "2"),
-            *("--prefetch-multiplier", "1", "--max-tasks-per-child", "500"),
+            *("--prefetch-multiplier", "1"),
         ],
         # One process that keeps the latest snapshots loaded, so that an edit is tried out at once. It is ended where a
         # session that is tried out does not end, or when it has grown too large.

@@ -49,12 +49,17 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def encode_full(snapshot: Snapshot) -> bytes:
     """The whole snapshot."""
-    return zstandard.compress(msgspec.msgpack.encode(snapshot, enc_hook=tuple), _LEVEL)
+    return _compressed(snapshot)
 
 
 def encode_difference(snapshot: Snapshot, base: Snapshot) -> bytes:
     """What ``snapshot`` changes in ``base``. Objects that the watch cache kept are compared by identity first."""
-    return zstandard.compress(msgspec.msgpack.encode(difference(snapshot, base), enc_hook=tuple), _LEVEL)
+    return _compressed(difference(snapshot, base))
+
+
+def _compressed(value: object) -> bytes:
+    """Copied: what the compressor returns keeps a buffer as large as the text that it was given."""
+    return bytes(memoryview(zstandard.compress(msgspec.msgpack.encode(value, enc_hook=tuple), _LEVEL)))
 
 
 def difference(snapshot: Snapshot, base: Snapshot) -> Difference:

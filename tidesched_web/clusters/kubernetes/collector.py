@@ -1,15 +1,23 @@
 """Python's collector of garbage beside the objects of a large cluster.
 
 They hold no circles and live long: each look at them is in vain. With Python's usual thresholds it looks so often that
-a list of a large cluster takes twice its time.
+a list of a large cluster takes twice its time. So it looks seldom by itself, and is asked to look while nothing else
+waits: between two sessions.
 """
 
 from __future__ import annotations
 
 import gc
+import threading
+import time
 
 # Python's own are 700, 10 and 10. A page of a list makes some ten thousand objects that stay.
 _THRESHOLDS = (50_000, 20, 50)
+# What a process leaves in circles goes after so long, or later where looking is dear: looking takes at most this share.
+EVERY_SECONDS = 30.0
+SHARE = 0.005
+# A process that is never quiet for long enough is asked all the same, after so many times that long.
+PATIENCE = 10
 
 
 def look_seldom() -> None:
@@ -20,3 +28,32 @@ def look_seldom() -> None:
 def pass_over() -> None:
     """Leave all that is there now out of every later look; it still goes when nobody holds it."""
     gc.freeze()
+
+
+class QuietCollector:
+    """One for a process: collects garbage when it is told that there is time, and knows what that cost."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._at = time.monotonic()
+        self.seconds = 0.0
+        self.found = 0
+
+    def quiet(self, seconds: float) -> bool:
+        """There are ``seconds`` in which nothing else is to be done; True where garbage was collected in them."""
+        if not self._lock.acquire(blocking=False):
+            return False  # another cluster's thread collects
+        try:
+            waited = time.monotonic() - self._at
+            due = max(EVERY_SECONDS, self.seconds / SHARE)
+            if waited < due or (seconds < self.seconds and waited < PATIENCE * due):
+                return False
+            since = time.perf_counter()
+            self.found = gc.collect()
+            self.seconds, self._at = time.perf_counter() - since, time.monotonic()
+            return True
+        finally:
+            self._lock.release()
+
+
+quiet_moments = QuietCollector()

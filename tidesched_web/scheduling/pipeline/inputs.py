@@ -26,13 +26,17 @@ class InputWriter:
         self._base_size = 0
         self._since = 0
 
-    def write(self, session: Session, snapshot: Snapshot, memory: Memory | None) -> SessionInput:
-        """Store the input of ``session``, in the caller's transaction."""
+    def write(self, session_id: int, snapshot: Snapshot, memory: Memory | None) -> int:
+        """Store the input of a session, in the caller's transaction; returns its id.
+
+        By the session's id and not with its row: the two rows would refer to each other, and each session would stay
+        in memory with its input until a collector of garbage comes by.
+        """
         format_, payload, base_id = self._encode(snapshot)
         stored = bridge.encode_memory(memory) if memory is not None else b""
         row = SessionInput.objects.create(
             cluster_id=self.cluster_id,
-            session=session,
+            session_id=session_id,
             base_id=base_id,
             format=format_,
             payload=payload,
@@ -43,7 +47,7 @@ class InputWriter:
             self._base, self._base_id, self._base_size, self._since = snapshot, row.pk, len(payload), 0
         else:
             self._since += 1
-        return row
+        return row.pk
 
     def _encode(self, snapshot: Snapshot) -> tuple[str, bytes, int | None]:
         if self._base is not None and self._since < FULL_EVERY and self._base_is_there():

@@ -174,6 +174,7 @@ class ClusterShard(threading.Thread):
                 self._watch_woke = False
                 return "watch"
             seconds = min(seconds, early)
+        collector.quiet_moments.quiet(seconds)
         self._wake.wait(min(seconds, timing.SWEEP_SECONDS))
         self._wake.clear()
         return None

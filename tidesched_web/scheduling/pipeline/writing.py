@@ -35,8 +35,7 @@ def write(work: Work) -> None:
         result_hash=bridge.result_hash(result),
         error=work.breach.message if work.breach else "",
     )
-    stored = work.context.inputs.write(session, work.snapshot, work.memory_in)
-    session.input_id = stored.pk
+    session.input_id = work.context.inputs.write(session.pk, work.snapshot, work.memory_in)
     session.save(update_fields=["input_id"])
     owners = work.context.owners()
     drafts = list(work.plan)
@@ -91,8 +90,8 @@ def write_failed(work: Work, error: str) -> None:
             result_hash="",
             error=error[:4000],
         )
-        stored = work.context.inputs.write(session, work.snapshot, work.memory_in)
-        Session.objects.filter(pk=session.pk).update(input_id=stored.pk)
+        stored = work.context.inputs.write(session.pk, work.snapshot, work.memory_in)
+        Session.objects.filter(pk=session.pk).update(input_id=stored)
         alerts.raise_alert(
             cluster_id=work.cluster.pk,
             key="session_failed",
