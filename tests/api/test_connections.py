@@ -106,6 +106,31 @@ def test_a_second_scheduler_is_never_accepted(admin, server):
         del server.objects["/apis/apps/v1/deployments"]
 
 
+@pytest.mark.parametrize("tested", ["observe", "quota"])
+def test_a_volcano_that_a_test_of_another_mode_found_refuses_mode_schedule(admin, server, tested):
+    deployment = {"metadata": {"namespace": "v", "name": "volcano-scheduler"}, "status": {"readyReplicas": 1}}
+    server.objects["/apis/apps/v1/deployments"] = {"items": [deployment]}
+    try:
+        made = admin.send("clusters/", body(server, accept=True, mode=tested))
+        pk, patch = made.json()["id"], {"mode": "schedule", "reason": WHY}
+        changed = admin.change("PATCH", f"clusters/{pk}/", patch, If_Match=made.headers["ETag"])
+        assert (changed.status_code, Cluster.objects.get(pk=pk).mode) == (409, tested)
+        assert changed.json()["errors"][0]["pointer"] == "/mode"
+        # A test that did not come as far as Volcano takes nothing of that back.
+        ConnectionTest.objects.create(
+            cluster_id=pk, mode="schedule", actor="x", findings=[], finished_at=Cluster.objects.get(pk=pk).created_at
+        )
+        changed = admin.change("PATCH", f"clusters/{pk}/", patch, If_Match=made.headers["ETag"])
+        assert changed.status_code == 409
+        del server.objects["/apis/apps/v1/deployments"]
+        assert admin.send(f"clusters/{pk}/connection/test/", {"mode": tested}).status_code == 202
+        running.run(Job.objects.order_by("-pk").first().pk)
+        changed = admin.change("PATCH", f"clusters/{pk}/", patch, If_Match=made.headers["ETag"])
+        assert (changed.status_code, Cluster.objects.get(pk=pk).mode) == (200, "schedule")
+    finally:
+        server.objects.pop("/apis/apps/v1/deployments", None)
+
+
 @pytest.mark.parametrize(
     ("changes", "pointer"),
     [

@@ -174,13 +174,22 @@ def test_another_value_of_a_class_is_refused_and_named(ground, client):
     assert "kubectl-create" in report.refused[f"PriorityClass {ground.pc}"]
 
 
-def test_where_card_quotas_are_passed_over_a_card_with_a_resource_of_its_own_is_limited(ground, client, monkeypatch):
+def test_where_card_quotas_are_passed_over_each_resource_is_limited_by_the_sum_of_its_cards(
+    ground, client, monkeypatch
+):
     monkeypatch.setattr("tidesched_web.quota.limited_selectors.card_quota_enforced", lambda cluster: False)
     ground.push(queues_named=ground.names[:1])
     assert client.get(QUEUE.path(name=ground.names[0]))["spec"]["capability"] == {"nvidia.com/gpu": "8"}
     clusters.ensure_card_type(cluster=ground.cluster, name="NVIDIA-H800", actor="test", resource="nvidia.com/gpu")
     ground.push(queues_named=ground.names[1:])
-    assert "capability" not in client.get(QUEUE.path(name=ground.names[1]))["spec"], "it would limit the sum of both"
+    limited = client.get(QUEUE.path(name=ground.names[1]))["spec"]["capability"]
+    assert limited == {"nvidia.com/gpu": "8"}, "a second model under the same resource takes no limit away"
+    quota.set_card_quota(
+        cluster=ground.cluster, owner=ground.row(ground.names[1]), service_type="training",
+        cards={"NVIDIA-H200": 8, "NVIDIA-H800": 3}, actor="test",
+    )  # fmt: skip
+    ground.push(queues_named=ground.names[1:])
+    assert client.get(QUEUE.path(name=ground.names[1]))["spec"]["capability"] == {"nvidia.com/gpu": "11"}
 
 
 def test_card_limits_follow_what_the_connection_test_finds_without_an_edit(ground, client, monkeypatch):

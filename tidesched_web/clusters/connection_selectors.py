@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Case, CharField, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models import Case, CharField, OuterRef, Q, QuerySet, Subquery, Value, When
 
 from tidesched_web.clusters.models import Cluster, ConnectionTest
 from tidesched_web.common.permissions import Access
@@ -23,8 +23,7 @@ def connection_test_by_id(pk: int) -> ConnectionTest | None:
 
 def newest_test(cluster: Cluster) -> ConnectionTest | None:
     """The newest finished test of the connection that the cluster has now; an offer counts once it was taken."""
-    rows = ConnectionTest.objects.filter(cluster=cluster, finished_at__isnull=False)
-    return rows.exclude(offer=True, taken_at__isnull=True).order_by("-id").first()
+    return _tests(cluster).first()
 
 
 def newest_verdict() -> Subquery:
@@ -44,22 +43,38 @@ def running_test(cluster: Cluster) -> ConnectionTest | None:
     return ConnectionTest.objects.filter(cluster=cluster, offer=False, finished_at__isnull=True).order_by("-id").first()
 
 
+def _tests(cluster: Cluster) -> QuerySet[ConnectionTest]:
+    """The finished tests of the connection that the cluster has now, the newest first."""
+    rows = ConnectionTest.objects.filter(cluster=cluster, finished_at__isnull=False)
+    return rows.exclude(offer=True, taken_at__isnull=True).order_by("-id")
+
+
 def _finding(cluster: Cluster, *codes: str) -> dict[str, Any] | None:
-    test = newest_test(cluster)
-    found = [one for one in test.findings if one["code"] in codes] if test is not None else []
-    return found[0] if found else None
+    """What the newest test that says anything of these says: one that ended early, or may not look, says nothing."""
+    said = Q()
+    for code in codes:
+        said |= Q(findings__contains=[{"code": code}])
+    test = _tests(cluster).filter(said).first()
+    return next((one for one in test.findings if one["code"] in codes), None) if test is not None else None
 
 
 def card_quota_enforced(cluster: Cluster) -> bool | None:
     """Whether the cluster's own Volcano knows card quotas, as the newest test saw it; None where nobody knows."""
-    found = _finding(cluster, "card_quota_holds", "card_quota_ignored")
-    return None if found is None else found["code"] == "card_quota_holds"
+    found = _finding(cluster, "card_quota_holds", "card_quota_ignored", "conf_missing", "conf_hidden")
+    known = {"card_quota_holds": True, "card_quota_ignored": False}
+    return None if found is None else known.get(found["code"])
 
 
 def volcano_runs(cluster: Cluster) -> bool | None:
     """Whether Volcano's scheduler runs in the cluster, as the newest test saw it; None where nobody knows."""
     found = _finding(cluster, "volcano_runs", "volcano_absent")
     return None if found is None else found["code"] == "volcano_runs"
+
+
+def other_installation(cluster: Cluster) -> bool:
+    """Whether the newest test found another installation that schedules this cluster."""
+    test = newest_test(cluster)
+    return test is not None and any(one["code"] == "other_installation" for one in test.findings)
 
 
 def reached_clusters() -> QuerySet[Cluster]:

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.audit import services as audit
 from tidesched_web.clusters.connection_input import Offered, by_kubeconfig
+from tidesched_web.clusters.connection_selectors import other_installation, volcano_runs
 from tidesched_web.clusters.credentials import connection_of, kubeconfig_of, seal
 from tidesched_web.clusters.kubernetes.credential_facts import authorities
 from tidesched_web.clusters.models import Cluster, ClusterMode, ConnectionKind, ConnectionTest, SealedConnection
@@ -202,10 +203,9 @@ def forget_offers() -> int:
     return _forget(late.filter(started_at__lt=timezone.now() - OFFER_LIVES).values_list("pk", flat=True))
 
 
-def refuse_mode(*, mode: str, test: ConnectionTest | None) -> None:
-    """Refuse a mode that a test has found to be unsafe (two schedulers) in the cluster as it is."""
-    found = {one["code"] for one in test.findings if one["level"] == "failed"} if test and test.mode == mode else set()
-    if mode == ClusterMode.SCHEDULE and found & _BLOCKING:
+def refuse_mode(*, cluster: Cluster, mode: str) -> None:
+    """Refuse mode schedule where another scheduler was found at work, by a test of whichever mode."""
+    if mode == ClusterMode.SCHEDULE and (volcano_runs(cluster) or other_installation(cluster)):
         raise DomainError.for_field("/mode", _blocked(), code="conflict")
 
 

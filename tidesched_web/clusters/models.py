@@ -22,6 +22,10 @@ class ClusterMode(models.TextChoices):
     SCHEDULE = "schedule", _("Schedule: TideSched is the scheduler")
 
 
+# The scheduler name that Volcano's webhook gives to the pods of its jobs.
+VOLCANO_SCHEDULER = "volcano"
+
+
 def default_scheduler_names() -> list[str]:
     return ["tidesched"]
 
@@ -100,6 +104,12 @@ class Cluster(Versioned, SealedConnection):
     @property
     def paused(self) -> bool:
         return self.paused_at is not None
+
+    @property
+    def schedulers(self) -> list[str]:
+        """The scheduler names whose pods are gangs here: Volcano's too, in the modes in which Volcano schedules."""
+        others = [] if self.mode == ClusterMode.SCHEDULE else [VOLCANO_SCHEDULER]
+        return list(dict.fromkeys([*self.scheduler_names, *others]))
 
     def clock(self, wall: dt.datetime | None = None) -> dt.datetime:
         """The cluster's own time at the moment ``wall``."""

@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.audit import services as audit
 from tidesched_web.clusters.addresses import checked_address
+from tidesched_web.clusters.connection_services import refuse_mode
 from tidesched_web.clusters.credentials import bearer_token, seal, seal_anew
 from tidesched_web.clusters.models import CardKind, CardType, Cluster, ClusterMode, PolicyRevision
 from tidesched_web.clusters.selectors import foreign_key_ids
@@ -126,6 +127,7 @@ def set_mode(*, cluster: Cluster, mode: str, actor: str, reason: str) -> Cluster
     before = cluster.mode
     if before == mode:
         return cluster
+    refuse_mode(cluster=cluster, mode=mode)
     cluster.mode = ClusterMode(mode)
     cluster.version += 1
     cluster.save(update_fields=["mode", "version", "updated_at"])
@@ -165,6 +167,8 @@ def set_settings(
     changed = {name: value for name, value in values.items() if getattr(row, name) != value}
     if not changed:
         return row
+    if "mode" in changed:
+        refuse_mode(cluster=row, mode=changed["mode"])
     before = {name: getattr(row, name) for name in changed}
     for name, value in changed.items():
         setattr(row, name, value)

@@ -360,8 +360,6 @@ def _set(this: Page, form: SettingsForm, names: list[str]) -> bool:
     values = form.cleaned_data
 
     def act() -> None:
-        if values["mode"] != this.cluster.mode:
-            connection_services.refuse_mode(mode=values["mode"], test=newest_test(this.cluster))
         services.set_settings(
             cluster=this.cluster,
             values={name: values[name] for name in names},

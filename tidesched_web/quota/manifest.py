@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tidesched_web.clusters.kubernetes import manifests
+from tidesched_web.quota.limited_selectors import limits_of
 from tidesched_web.quota.models import PriorityClass, Queue
 from tidesched_web.quota.selectors import card_quota_of
 
@@ -16,7 +17,7 @@ def queue_manifest(
 
     Args:
         card_quota: what the tide plans make of its own one.
-        counted_by: resources of the cards that have to be limited by capability too; an absent card is none.
+        counted_by: resources of the cards that have to be limited by capability too.
     """
     cards = card_quota_of(queue) if card_quota is None else card_quota
     return manifests.queue(
@@ -26,7 +27,7 @@ def queue_manifest(
         priority=queue.priority,
         reclaimable=queue.reclaimable,
         card_quota=cards,
-        limits={resource: cards.get(card, 0) for card, resource in (counted_by or {}).items()},
+        limits=limits_of(cards, counted_by or {}),
         cpu_milli=queue.cpu_milli,
         memory_mib=queue.memory_mib,
         parent=queue.parent,

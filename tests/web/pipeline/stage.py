@@ -132,7 +132,7 @@ class Stage:
         held = lease.take(self.cluster.pk, holder)
         assert held is not None, "the lease is held"
         cluster = Cluster.objects.get(pk=self.cluster.pk)
-        self._cache = ClusterCache(self.client, schedulers=cluster.scheduler_names)
+        self._cache = ClusterCache(self.client, schedulers=cluster.schedulers)
         self._cache.start()
         assert self._cache.wait_synced(10)
         self.context = ClusterContext(cluster, held, self.client, self._cache)

@@ -7,11 +7,15 @@ import time
 import pytest
 from django.utils import timezone
 
+from tests.cluster.objects import deployment
 from tests.cluster.servers import eventually
-from tests.web.pipeline.stage import Stage
+from tests.web.pipeline.stage import NAMESPACE_NAME, Stage
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters import services as clusters
-from tidesched_web.clusters.kubernetes.installation_lease import hold_lease
+from tidesched_web.clusters.kubernetes.client import Unreachable
+from tidesched_web.clusters.kubernetes.installation_lease import LeaseAnswer, hold_lease
+from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
+from tidesched_web.clusters.kubernetes.paths import DEPLOYMENT
 from tidesched_web.clusters.models import Cluster, PolicyRevision
 from tidesched_web.common.errors import DomainError
 from tidesched_web.scheduling import services
@@ -20,6 +24,7 @@ from tidesched_web.scheduling.pipeline import guards
 from tidesched_web.scheduling.pipeline.context import NoPolicy
 from tidesched_web.scheduling.pipeline.guards import GUARD_KEY, Breach
 from tidesched_web.scheduling.pipeline.shard import ClusterShard
+from tidesched_web.workloads.models import Gang
 
 
 def writes_of_sessions(stage: Stage) -> list[dict]:
@@ -139,6 +144,21 @@ def test_another_installation_keeps_this_one_from_sending(stage: Stage) -> None:
     assert writes_of_sessions(stage) == []
 
 
+def test_a_lease_that_may_not_be_read_is_no_other_scheduler(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As an API server answers that has just started and does not know its roles yet."""
+    said = 'leases.coordination.k8s.io "tidesched-scheduler" is forbidden'
+    refused = LeaseAnswer(False, "", Outcome(OutcomeKind.REFUSED, "Forbidden", said))
+    monkeypatch.setattr("tidesched_web.scheduling.pipeline.shard.hold_lease", lambda *_args, **_names: refused)
+    context = stage.context
+    assert context is not None
+    with pytest.raises(Unreachable, match="is forbidden"):
+        ClusterShard(context.lease)._hold_lease_object(context)
+    assert not Alert.objects.filter(key="foreign_scheduler").exists()
+    clusters.set_mode(cluster=Cluster.objects.get(), mode="quota", actor="anna", reason="Volcano stays.")
+    ClusterShard(context.lease)._hold_lease_object(context)
+    assert (context.foreign_holder, Alert.objects.count()) == ("", 0)
+
+
 def test_a_mode_below_schedule_only_looks(stage: Stage) -> None:
     stage.train("job", pods=2)
     for mode in ("observe", "quota"):
@@ -147,6 +167,20 @@ def test_a_mode_below_schedule_only_looks(stage: Stage) -> None:
         assert (done.state, done.counts["held"]) == (SessionState.DRY_RUN, mode)
     assert writes_of_sessions(stage) == []
     assert timezone.now() >= done.finished_at
+
+
+@pytest.mark.parametrize("mode", ["observe", "quota"])
+def test_where_volcano_schedules_the_pods_of_its_jobs_are_seen(stage: Stage, mode: str) -> None:
+    clusters.set_mode(cluster=Cluster.objects.get(), mode=mode, actor="anna", reason="Volcano stays.")
+    stage.leave()
+    stage.open()
+    web = deployment("web", replicas=2, queue="serve")
+    web["spec"]["template"]["spec"]["schedulerName"] = "volcano"  # as Volcano's webhook writes it
+    stage.send(DEPLOYMENT.path(NAMESPACE_NAME), web)
+    eventually(lambda: stage.known("web") == 2, 30)
+    stage.session()
+    gang = Gang.objects.get(owner_name="web")
+    assert (gang.replicas, gang.reason_code) == (2, ""), gang.reason_message
 
 
 def test_the_first_session_after_a_change_of_mode_is_shown_as_a_dry_run(stage: Stage) -> None:

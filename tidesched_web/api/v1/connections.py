@@ -105,8 +105,6 @@ class ConnectionActions(ReadView):
         patch = checked_body(ClusterPatch, request)
         version = expected_version(request, needed=True)
         reason = patch.pop("reason")
-        if "mode" in patch:
-            connection_services.refuse_mode(mode=patch["mode"], test=newest_test(cluster))
         services.set_settings(cluster=cluster, values=patch, actor=self.access.actor, reason=reason, version=version)
         return self.changed(cluster)
 

@@ -8,31 +8,39 @@ from __future__ import annotations
 import time
 
 from tidesched_web.clusters.models import Cluster
-from tidesched_web.quota.limited_selectors import limited_cards
+from tidesched_web.quota.drift_fields import CARDS, fields_of
+from tidesched_web.quota.drift_selectors import QUEUE
+from tidesched_web.quota.limited_selectors import limited_cards, limits_of
 from tidesched_web.quota.models import PushedObject, Queue, SyncState
 
 _CAPABILITY = "spec.capability."
 _OWN = frozenset({"cpu", "memory"})
 # While nothing is known otherwise, the queues themselves are looked at no more often than this.
 LOOK_SECONDS = 60.0
-_looked: dict[int, tuple[frozenset[str], float]] = {}
+_looked: dict[int, tuple[dict[str, str], float]] = {}
 
 
 def push_limits_anew(cluster: Cluster) -> int:
     """Let queues that stand in step but were pushed with other card limits be pushed again; returns how many."""
-    wanted, now = frozenset(limited_cards(cluster).values()), time.monotonic()
+    counted_by, now = limited_cards(cluster), time.monotonic()
     known = _looked.get(cluster.pk)
-    if known is not None and known[0] == wanted and now - known[1] < LOOK_SECONDS:
+    if known is not None and known[0] == counted_by and now - known[1] < LOOK_SECONDS:
         return 0
     pushed = PushedObject.objects.filter(cluster=cluster, kind="Queue").values_list("name", "fields")
-    names = [name for name, fields in pushed.iterator() if _limited(fields) != wanted]
+    names = [name for name, fields in pushed.iterator() if _limited(fields) != _wanted(fields, counted_by)]
     rows = Queue.objects.filter(cluster=cluster, name__in=names, sync_state=SyncState.IN_STEP)
     moved = rows.update(sync_state=SyncState.PENDING) if names else 0
-    _looked[cluster.pk] = (wanted, now)
+    _looked[cluster.pk] = (counted_by, now)
     return moved
 
 
-def _limited(fields: dict[str, str]) -> frozenset[str]:
-    """The resources other than cpu and memory that a pushed queue was limited by."""
-    found = {name.removeprefix(_CAPABILITY) for name in fields if name.startswith(_CAPABILITY)}
-    return frozenset(found - _OWN)
+def _limited(fields: dict[str, str]) -> dict[str, str]:
+    """The resources other than cpu and memory that a pushed queue was limited by, and to how many."""
+    found = {name.removeprefix(_CAPABILITY): value for name, value in fields.items() if name.startswith(_CAPABILITY)}
+    return {name: value for name, value in found.items() if name not in _OWN}
+
+
+def _wanted(fields: dict[str, str], counted_by: dict[str, str]) -> dict[str, str]:
+    """What the card quota that was pushed asks for, as it would be limited now."""
+    cards = {name.removeprefix(CARDS): int(float(value)) for name, value in fields.items() if name.startswith(CARDS)}
+    return _limited(fields_of({"kind": QUEUE, "spec": {"capability": limits_of(cards, counted_by)}}))

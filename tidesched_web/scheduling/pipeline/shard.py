@@ -14,7 +14,12 @@ from tidesched_web.clusters.kubernetes import collector
 from tidesched_web.clusters.kubernetes.cache import ClusterCache
 from tidesched_web.clusters.kubernetes.client import ApiFailure, KubernetesClient, Unreachable
 from tidesched_web.clusters.kubernetes.connection import BadConnection
-from tidesched_web.clusters.kubernetes.installation_lease import hold_lease, release_lease
+from tidesched_web.clusters.kubernetes.installation_lease import (
+    LEASE_NAME,
+    LEASE_NAMESPACE,
+    hold_lease,
+    release_lease,
+)
 from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
 from tidesched_web.clusters.models import Cluster, ClusterMode
 from tidesched_web.engine.model import BadInput, BrokenInvariant
@@ -44,7 +49,7 @@ def _connection_of(cluster: Cluster) -> tuple[object, ...]:
     """What a change of which needs new connections and a new cache."""
     secret = bytes(cluster.credentials) if cluster.credentials else b""
     way = (cluster.connection_kind, cluster.api_url, cluster.tls_server_name, cluster.ca_certificate)
-    return *way, secret, cluster.disconnected_at, tuple(cluster.scheduler_names)
+    return *way, secret, cluster.disconnected_at, tuple(cluster.schedulers)
 
 
 # One or two failures heal by themselves (a server restarts); from here on a person should know.
@@ -96,7 +101,7 @@ class ClusterShard(threading.Thread):
             self._connection = _connection_of(cluster)
             client = KubernetesClient.for_cluster(cluster)
             cache = ClusterCache(
-                client, schedulers=cluster.scheduler_names, wake=self.wake_by_watch, taps=self._watching.taps
+                client, schedulers=cluster.schedulers, wake=self.wake_by_watch, taps=self._watching.taps
             )
             cache.start()
             self._context = ClusterContext(cluster, self.lease, client, cache, observer=self._watching.observer)
@@ -213,13 +218,17 @@ class ClusterShard(threading.Thread):
         )
         if answer.outcome.kind is OutcomeKind.UNREACHABLE:
             raise Unreachable(answer.outcome.message, maybe_done=answer.outcome.maybe_done)
+        if not answer.held and not answer.holder and is_mode(self.cluster_id, ClusterMode.SCHEDULE):
+            # Not readable is not another's: an API server that has just started knows no roles for a moment.
+            said = f"the Lease {LEASE_NAMESPACE}/{LEASE_NAME} cannot be kept: {answer.outcome.message}"
+            raise Unreachable(said, maybe_done=False)
         self._lease_object_at = time.monotonic()
-        if answer.held:
+        if answer.held or not answer.holder:
             if context.foreign_holder:
                 alerts.resolve(cluster_id=self.cluster_id, key=FOREIGN_KEY, by="scheduler")
             context.foreign_holder = ""
             return
-        context.foreign_holder = answer.holder or answer.outcome.message or "nobody knows who"
+        context.foreign_holder = answer.holder
         alerts.raise_alert(
             cluster_id=self.cluster_id,
             key=FOREIGN_KEY,
