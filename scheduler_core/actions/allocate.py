@@ -1,7 +1,8 @@
 """Action ``allocate``: give admitted gangs room that is free, or that will be once something has left.
 
 Source: volcano-semantics 3.2. A gang is bound only when it is ready; one that would be ready on what leaves keeps its
-promises for the rest of the session; else everything is undone.
+promises for the rest of the session; else everything is undone. Where no plugin says when a gang is ready (plugin gang,
+switch enableJobReady) it always is, and each member starts on its own.
 """
 
 from __future__ import annotations
@@ -120,12 +121,14 @@ class Allocate(Action):
     def _worth_going_on(self, session: Session, gang: int, failed: dict[int, None]) -> bool:
         """Could the gang still reach its minimum with the classes that have not failed (semantics 2.2)?"""
         left = sum(1 for t in session.pending_tasks(gang) if int(session.tasks.cls[t]) not in failed)
-        return session.needed(gang) <= left
+        # Upstream gives up by minMember, whichever plugins there are.
+        short = session.needed(gang) if session.compat else session.short_of_start(gang)
+        return short <= left
 
     def _finish(self, session: Session, gang: int, statement: Statement) -> bool:
         """Bind, keep as promises, or undo; True when something was kept."""
         self._place_idle(session, gang, statement)
-        if (session.is_ready(gang) or session.is_pipelined(gang)) and not session.needed(gang):
+        if (session.is_ready(gang) or session.is_pipelined(gang)) and not session.short_of_start(gang):
             session.commit(statement)
             if not session.is_ready(gang):
                 hold_back(session, gang)
@@ -146,11 +149,17 @@ class Allocate(Action):
         return False
 
     def _place_idle(self, session: Session, gang: int, statement: Statement) -> None:
-        """Members that ask for nothing count as in place, but where minMember needs them they must have one."""
-        if not session.needed(gang) or not (session.is_ready(gang) or session.is_pipelined(gang)):
+        """Members that ask for nothing count as in place, but where minMember needs them they must have one.
+
+        They are backfill's: they are placed here only together with others, so that the gang starts whole, and only in
+        a policy that has that action.
+        """
+        if not statement.operations or "backfill" not in session.policy.actions:
+            return
+        if not session.short_of_start(gang) or not (session.is_ready(gang) or session.is_pipelined(gang)):
             return
         for task in session.pending_tasks(gang):
-            if session.cluster.class_of(task).best_effort and session.needed(gang):
+            if session.cluster.class_of(task).best_effort and session.short_of_start(gang):
                 place(session, statement, task)
 
     def _has_more(self, session: Session, gang: int, failed: dict[int, None]) -> bool:

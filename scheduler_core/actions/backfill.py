@@ -1,6 +1,7 @@
 """Action ``backfill``: tasks that ask for nothing but a place.
 
-Source: volcano-semantics 3.3. The gang is kept whole here as well: nothing is bound unless it is ready.
+Source: volcano-semantics 3.3. The gang is kept whole here as well: nothing is bound unless it is ready. Without this
+action nobody places them, except the per-pod cycle, which takes them like any other pod, as kube-scheduler does.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Backfill(Action):
             statement = session.statement()
             for task in self._tasks(session, gang):
                 place(session, statement, task, future=False)
-            if session.is_ready(gang) and not session.needed(gang):
+            if session.is_ready(gang) and not session.short_of_start(gang):
                 session.commit(statement)
             else:
                 statement.discard()

@@ -203,7 +203,7 @@ class Preempt(Action):
             attempt.placed.append(task)
             attempt.backed.append(task)
         attempt.units = [unit for _, unit in sorted(chosen.items())]
-        return bool(attempt.placed) and session.is_pipelined(attempt.gang) and not session.needed(attempt.gang)
+        return bool(attempt.placed) and session.is_pipelined(attempt.gang) and not session.short_of_start(attempt.gang)
 
     def _units(self, session: Session, attempt: Attempt, tasks: list[int]) -> list[Unit]:
         """What rules and votes let go of the other gangs of the queue; the rest is noted with its rule."""

@@ -124,7 +124,7 @@ class Reclaim(Action):
         for (index, said), tasks in parts.items():
             self._reclaim_class(session, attempt, session.cluster.classes[index], tasks, said)
         self._reprieve(session, attempt)
-        kept = bool(attempt.placed) and session.is_pipelined(gang) and not session.needed(gang)
+        kept = bool(attempt.placed) and session.is_pipelined(gang) and not session.short_of_start(gang)
         if not kept:
             attempt.statement.discard()
         self._forget(attempt.touched)

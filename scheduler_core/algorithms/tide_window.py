@@ -1,7 +1,7 @@
 """Windows of the day, such as ``22:00-06:00``, in a time zone.
 
-Source: volcano-semantics 4.12 (tdm). On purpose: a window whose end is before its start goes on past midnight;
-upstream's is over at midnight.
+Source: volcano-semantics 4.12 (tdm). A window that ends when it begins, such as ``0:00-0:00``, lasts 24 hours, as
+upstream. On purpose: a window whose end is before its start goes on past midnight; upstream's is over at midnight.
 """
 
 from __future__ import annotations
@@ -28,13 +28,15 @@ class Window(NamedTuple):
         """
         at = datetime.fromtimestamp(now, zone)
         minute = at.hour * 60 + at.minute
-        if self.start <= self.end:
+        if self.start == self.end:
+            return past_midnight or minute >= self.start
+        if self.start < self.end:
             return self.start <= minute < self.end
         return minute >= self.start or (past_midnight and minute < self.end)
 
 
 def parse_window(text: str) -> Window:
-    """Read ``HH:MM-HH:MM``; 00:00-24:00 is the whole day, and a window that ends when it begins never opens.
+    """Read ``HH:MM-HH:MM``; 00:00-24:00 and any window that ends when it begins are 24 hours.
 
     Raises:
         ValueError: no such window.

@@ -49,6 +49,6 @@ def sentence(code: ReasonCode, numbers: ReasonNumbers, queue: str, detail: str =
         ReasonCode.RECLAIM_FORBIDDEN: f"May not take anything back: {detail}.",
         ReasonCode.TIMED_OUT: f"It was let go: {detail}.",
         ReasonCode.BACKING_OFF: f"It is tried again shortly: {detail}.",
-        ReasonCode.PENDING_EVALUATION: "Has not been looked at yet; the next session decides.",
+        ReasonCode.PENDING_EVALUATION: detail or "Has not been looked at yet; the next session decides.",
     }
     return texts.get(code, detail or code.value)

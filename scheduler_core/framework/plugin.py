@@ -57,6 +57,7 @@ class Plugin:
         arguments: what it declares; values arrive checked and complete.
         not_built: arguments that Volcano has and this plugin does not have yet.
         gangs_fall_whole: its presence means that reclaim takes gangs whole (contracts 3.2).
+        keeps_minimum: where it says when gangs are ready, none starts with fewer members than minMember.
         guards: extension points about victims at which it is asked even below the tier that has decided: what protects
             the system, a queue's line or a service is no matter of where the plugin stands (semantics 1.5).
         excludes: (switch, plugin) pairs: with the switch on (empty = always) that plugin cannot be in the same policy.
@@ -68,6 +69,7 @@ class Plugin:
     arguments: ClassVar[tuple[Argument, ...]] = ()
     not_built: ClassVar[tuple[str, ...]] = ()
     gangs_fall_whole: ClassVar[bool] = False
+    keeps_minimum: ClassVar[bool] = False
     guards: ClassVar[frozenset[str]] = frozenset()
     excludes: ClassVar[tuple[tuple[str, str], ...]] = ()
     switches: Mapping[str, bool] = {}

@@ -27,6 +27,8 @@ from scheduler_core.state.status import PIPELINED, RELEASING, TaskStatus
 
 _ROWS = {"cpu": CPU, "memory": MEMORY}
 
+_NO_BACKFILL = "Not looked at: pods that ask for nothing are placed by action backfill, which the policy does not have."
+
 Finding = tuple[ReasonCode, ReasonNumbers, str]
 
 
@@ -161,7 +163,7 @@ class Reasons:
         """GangIncomplete, WaitingForReclaim, NotAllowedInQueue."""
         session, group = self._session, self._session.group(gang)
         waits = group.waits_for_admission and session.phase[gang] is GangPhase.PENDING
-        invalid = session.hooks.refusal("job_valid", gang)
+        invalid = session.hooks.refusal("job_valid", gang) or self._members_lost(gang)
         if invalid is not None and not waits:
             return ReasonCode.GANG_INCOMPLETE, self._members_there(gang, place.position), invalid
         leaving = self._leaving_for(gang)
@@ -177,6 +179,14 @@ class Reasons:
         if not session.ledger.queues[session.queue_of(gang)].admits(group.namespace):
             return ReasonCode.NOT_ALLOWED_IN_QUEUE, place, group.namespace
         return None
+
+    def _members_lost(self, gang: int) -> str | None:
+        """Why a gang of which nothing waits lacks members, also where no plugin asks for them."""
+        gangs = self._session.gangs
+        least, there, counts = gangs.least[gang], gangs.valid(gang), gangs.counts[:, gang]
+        if there >= least or counts[TaskStatus.PENDING] or counts[TaskStatus.PIPELINED] or counts[TaskStatus.GATED]:
+            return None
+        return f"{there} of at least {least} members exist"
 
     def _leaving_for(self, gang: int) -> int:
         """How many pods leave for the gang: its own victims, or what leaves the nodes where it was promised room.
@@ -267,6 +277,8 @@ class Reasons:
         )
         if room.hopeless(tasks):
             return ReasonCode.NO_NODE_MATCHES, numbers, ""
+        if self._needs_backfill(tasks):
+            return ReasonCode.PENDING_EVALUATION, numbers, _NO_BACKFILL
         if not room.fits_unpromised(tasks):
             return ReasonCode.FRAGMENTED, numbers, ""
         if room.promised_to_others(tasks):
@@ -283,6 +295,13 @@ class Reasons:
             return None
         # It was looked at and did not fit although each class of its tasks alone would: not all of them together.
         return ReasonCode.FRAGMENTED, numbers, ""
+
+    def _needs_backfill(self, tasks: list[int]) -> bool:
+        """Some of them ask for nothing, and no action of the policy places those."""
+        session = self._session
+        if "backfill" in session.policy.actions or session.hooks.flat("queue_sort"):
+            return False
+        return any(session.cluster.class_of(task).best_effort for task in tasks)
 
     # What the gang still needs ---------------------------------------------------------------------------------
 
@@ -358,8 +377,10 @@ def needs_something(session: Session, gang: int) -> bool:
     counts = session.gangs.counts[:, gang]
     if counts[TaskStatus.PENDING] or counts[TaskStatus.PIPELINED] or counts[TaskStatus.GATED]:
         return True
-    if counts[TaskStatus.RELEASING] or session.phase[gang] is GangPhase.COMPLETED:
+    ready = session.gangs.ready(gang)
+    if session.phase[gang] is GangPhase.COMPLETED or counts[TaskStatus.FAILED] or counts[TaskStatus.UNKNOWN]:
         return False
-    if counts[TaskStatus.FAILED] or counts[TaskStatus.UNKNOWN]:
+    # One of which all members leave is on its way out; one that keeps others lacks those that leave.
+    if not ready and (counts[TaskStatus.RELEASING] or counts[TaskStatus.FOREIGN]):
         return False
-    return session.gangs.ready(gang) < int(session.gangs.min_member[gang])
+    return ready < int(session.gangs.min_member[gang])

@@ -54,6 +54,8 @@ class Session:
         phase: current phase of each gang, see :class:`Phases`.
         compat: the policy asks for upstream's decisions wherever ours differ on purpose.
         gangs_fall_whole: tide rules hold, so a gang is taken whole or not at all.
+        keeps_minimum: a plugin keeps gangs from starting with fewer members than minMember; without one each member
+            starts on its own.
         promised: what the ledger's ``inqueue`` holds for each admitted gang.
         reservations: promises that outlive the session, by pod.
         election: the gang that nodes are kept for, by actions elect and reserve.
@@ -105,6 +107,9 @@ class Session:
         self.columns = GangColumns(seen)
         whole = any(plugin.gangs_fall_whole for tier in tiers for plugin, _ in tier)
         self.gangs_fall_whole = whole and not self.compat
+        self.keeps_minimum = any(
+            plugin.keeps_minimum and switches.get("job_ready", True) for tier in tiers for plugin, switches in tier
+        )
         self.node_index = _node_index(self.cluster.workspace, snapshot)
         for tier in tiers:
             for plugin, switches in tier:
@@ -194,6 +199,13 @@ class Session:
     def needed(self, gang: int) -> int:
         """How many more members it takes to reach minMember, promised ones counted as there."""
         return max(0, self.gangs.least[gang] - self.gangs.ready(gang) - self.gangs.waiting(gang))
+
+    def short_of_start(self, gang: int) -> int:
+        """How many more members it takes to start: those of minMember, where a plugin keeps it.
+
+        With ``compat`` the plugin's word is all: members that ask for nothing count as in place, and may come later.
+        """
+        return self.needed(gang) if self.keeps_minimum and not self.compat else 0
 
     def is_ready(self, gang: int) -> bool:
         """All plugins agree that the gang may run as it is."""

@@ -35,7 +35,7 @@ class Likeness:
 class Standing:
     """Where a pod stands by its own account; :data:`ROW` holds it as a number."""
 
-    PENDING, GATED, BOUND, RUNNING, UNKNOWN, RELEASING, SUCCEEDED, FAILED = range(8)
+    PENDING, GATED, BOUND, RUNNING, UNKNOWN, RELEASING, SUCCEEDED, FAILED, GONE = range(9)
 
 
 # What columns hold of a pod, packed: priority, when it began to run (NaN = unknown), creation, the number at the end of
@@ -92,7 +92,7 @@ def _standing(pod: Pod) -> int:
     if phase is PodPhase.FAILED:
         return Standing.FAILED
     if pod.deleted is not None:
-        return Standing.RELEASING
+        return Standing.RELEASING if pod.node else Standing.GONE
     if not pod.node:
         return Standing.GATED if pod.gated else Standing.PENDING
     if phase is PodPhase.RUNNING:

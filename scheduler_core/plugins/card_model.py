@@ -3,10 +3,12 @@
 Extension points: predicate, node_order, job_problem. A pod names models by the annotation ``tidesched.io/card-model``
 (``A`` or ``A|B``); ``tidesched.io/card-model-mode`` is ``required`` (the default: only nodes with one of them) or
 ``preferred`` (nodes with one of them score 100 x ``weight``, in the order of the names halved from one to the next).
-A node with a card of ``rareCards`` takes only pods that name one of the rare cards that it has, here or by
-``volcano.sh/card.name``. A slice of a card belongs to the model that it is cut from.
-Source: document 001 (card-type scheduling), contracts 4. There the wish becomes a node affinity and a filter keeps
-ordinary pods away; here one plugin does both, so that nobody has to rewrite pods.
+A node with a card of ``rareCards`` takes only pods that name one of the rare cards that it has: here, by
+``volcano.sh/card.name``, or by a node selector or node affinity (required or preferred, operator ``In``) on a label
+``<vendor>/<device>.product`` or ``tidesched.io/card-model`` of the nodes. A slice of a card belongs to the model that
+it is cut from.
+Source: document 001 (card-type scheduling), contracts 4. There a wish becomes a node affinity and a filter keeps
+ordinary pods away; here both ways count as a wish, so that pods need not be rewritten.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ from scheduler_core.state.task_class import TaskClass
 MODEL = "tidesched.io/card-model"
 MODE = "tidesched.io/card-model-mode"
 _REQUIRED, _PREFERRED = "required", "preferred"
+# How the label of a node that names its cards ends.
+PRODUCT_LABEL = ".product"
 
 
 class CardModel(Plugin):
@@ -75,7 +79,7 @@ class CardModel(Plugin):
         if models and cls.marks.get(MODE, _REQUIRED) == _REQUIRED:
             yield "card model", self._any(models)
         if self._rare:
-            named = {*models, *cls.names, *map(_model, cls.names)}
+            named = {*models, *cls.names, *map(_model, cls.names), *_models_by_label(cls)}
             yield "rare card", ~self._with_rare | self._any([card for card in self._rare if card in named])
 
     def node_order(self, cls: TaskClass, where: Where) -> Floats:
@@ -101,6 +105,21 @@ class CardModel(Plugin):
 
 def _models(cls: TaskClass) -> tuple[str, ...]:
     return tuple(part.strip() for part in cls.marks.get(MODEL, "").split("|") if part.strip())
+
+
+def _models_by_label(cls: TaskClass) -> Iterator[str]:
+    """Values that the pods ask of labels which say what cards a node has."""
+    for key, value in cls.selector:
+        if _names_cards(key):
+            yield value
+    for term in (*(cls.required or ()), *(wish.term for wish in cls.preferred)):
+        for requirement in term:
+            if requirement.operator == "In" and _names_cards(requirement.key):
+                yield from requirement.values
+
+
+def _names_cards(label: str) -> bool:
+    return label == MODEL or ("/" in label and label.endswith(PRODUCT_LABEL))
 
 
 def _model(card: str) -> str:

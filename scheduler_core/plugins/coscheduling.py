@@ -38,9 +38,10 @@ class Coscheduling(Plugin):
     )
 
     def queue_sort(self, task: int) -> tuple[Any, ...]:
-        """Groups stay together: priority, creation of the group, its name."""
-        group = self.session.group(int(self.session.tasks.gang[task]))
-        return (-group.priority, group.created, group.key)
+        """Groups stay together: priority of the pods, then of the group, creation of the group, its name."""
+        tasks = self.session.tasks
+        group = self.session.group(int(tasks.gang[task]))
+        return (-int(tasks.priority[task]), -group.priority, group.created, group.key)
 
     def job_problem(self, gang: int) -> str | None:
         """Members of different priorities, or a time limit that is no number."""

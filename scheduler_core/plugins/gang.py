@@ -24,6 +24,7 @@ class Gang(Plugin):
     """All or nothing."""
 
     name: ClassVar[str] = "gang"
+    keeps_minimum: ClassVar[bool] = True
 
     def job_valid(self, gang: int) -> str | None:
         """Enough members exist, in all and of each role."""

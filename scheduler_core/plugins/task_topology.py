@@ -3,7 +3,8 @@
 Extension points: task_order (tasks in a bucket first, bigger buckets first, earlier buckets first, then the order and
 the wishes of the roles), task_node_order. The PodGroup says which roles: ``volcano.sh/task-topology-affinity``
 "ps,worker;evaluator" (sets of roles; a single role speaks of its own tasks), ``-anti-affinity`` likewise,
-``volcano.sh/task-topology-task-order`` "ps,worker". A task's role is its annotation ``volcano.sh/task-spec``.
+``volcano.sh/task-topology-task-order`` "ps,worker". A task's role is its annotation, else its label
+``volcano.sh/task-spec``.
 Score of a node = (bucket mates there - tasks there that the role wants to be away from + tasks of the bucket, this one
 included, that still fit there together) x weight x 100 / size of the largest bucket.
 Source: volcano-semantics 4.12.

@@ -46,10 +46,11 @@ _ROWS = np.dtype(
 )
 assert _ROWS.itemsize == ROW.size
 # Status by standing.
-_STATUS: Codes = np.zeros(8, dtype=np.int8)
+_STATUS: Codes = np.zeros(9, dtype=np.int8)
 _STATUS[Standing.PENDING], _STATUS[Standing.GATED] = PENDING, GATED
 _STATUS[Standing.BOUND], _STATUS[Standing.RUNNING], _STATUS[Standing.UNKNOWN] = BOUND, RUNNING, UNKNOWN
 _STATUS[Standing.RELEASING], _STATUS[Standing.SUCCEEDED], _STATUS[Standing.FAILED] = RELEASING, SUCCEEDED, FAILED
+_STATUS[Standing.GONE] = FOREIGN
 
 
 class Fresh:

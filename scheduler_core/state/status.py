@@ -29,7 +29,7 @@ class TaskStatus(enum.IntEnum):
     FAILED = 7
     GATED = 8
     UNKNOWN = 9
-    FOREIGN = 10  # pending under another scheduler
+    FOREIGN = 10  # pending under another scheduler, or deleted before it had a node: nothing to place, holds nothing
 
 
 # The same as plain integers: looking a member up on its enum costs more than the array access it is used for.

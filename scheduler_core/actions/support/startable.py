@@ -242,6 +242,6 @@ class Startable:
                 np.array([(shape.whole, shape.share) for shape in shapes], dtype=np.int64).reshape(-1, 2),
                 start,
                 np.array([card for shape in shapes for card in shape.cards], dtype=np.int32),
-                np.array(masks, dtype=np.bool_).reshape(-1, nodes),
+                np.array(masks, dtype=np.bool_).reshape(len(shapes), nodes),
             )
         return self._stacked

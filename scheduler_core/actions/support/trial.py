@@ -68,7 +68,7 @@ class Trial:
 
     def runs(self) -> bool:
         """The gang could run with what it has now, promises counted."""
-        return self._session.is_pipelined(self._gang) and not self._session.needed(self._gang)
+        return self._session.is_pipelined(self._gang) and not self._session.short_of_start(self._gang)
 
     def start(self, pool: Sequence[Unit], goal: Outcome) -> list[Unit] | None:
         """A set that brings the goal, found task by task: the cheapest units of one node, then what quota lacks."""

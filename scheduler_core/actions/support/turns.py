@@ -67,7 +67,14 @@ class CompiledTurns:
         self._ready_keys = [form for parts in forms["job_order"] for form in parts if isinstance(form, ReadyKey)]
         self._share_of = None if share is None else share.limits
         by_members = bool(forms["job_ready"])
-        self._rules = Rules(by_members, order[1], share is not None, bool(forms["allocatable"]))
+        self._rules = Rules(
+            by_members,
+            bool(forms["job_pipelined"]),
+            by_members or session.compat,
+            order[1],
+            share is not None,
+            bool(forms["allocatable"]),
+        )
         most = int(np.diff(start).max(initial=0))
         self._log = tables.new_log(8 * most + 2 * len(slots) + 64)
         self._turns = self._new_turns(slots, start, plain, len(chosen), most, forms["queue_order"])

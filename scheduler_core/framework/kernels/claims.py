@@ -141,7 +141,7 @@ def serve_claims(
                     control[LIMIT] = _quota_for(ledger, quota, classes, queue, cls, control[WANTED])
                     control[STAGE] = CHOOSE
                     continue
-        kept = control[PLACED] > 0 and needed(gangs, gang) == 0
+        kept = control[PLACED] > 0 and _reaches(gangs, rules, gang)
         if kept:
             if not is_ready(gangs, rules, gang) and gangs.counts[ALLOCATED, gang]:
                 return HOLD_BACK
@@ -153,6 +153,12 @@ def serve_claims(
             return TAKE_BACK
         write_down(claims, story, kept)
         control[STAGE] = IDLE
+
+
+@compiled_branchy
+def _reaches(gangs: Gangs, rules: Rules, gang: int) -> bool:
+    """minMember is reached with what is promised, or no plugin asks for it."""
+    return not (rules.by_members or rules.waits_by_members) or needed(gangs, gang) == 0
 
 
 @compiled_branchy

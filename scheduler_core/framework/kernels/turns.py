@@ -59,10 +59,13 @@ class Turns(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """What the policy asks for: a gang is ready by its members; readiness is part of the job order; a queue's share
-    is part of the queue order; ``allocatable`` is a quota."""
+    """What the policy asks for: a gang is ready by its members; it may wait by them; it gives up when its minimum is
+    out of reach; readiness is part of the job order; a queue's share is part of the queue order; ``allocatable`` is a
+    quota."""
 
     by_members: bool
+    waits_by_members: bool
+    gives_up: bool
     ready_orders: bool
     share_orders: bool
     quota: bool
@@ -192,10 +195,10 @@ def _place_gang(
                 break
         else:
             turns.failed[cls] = turn
-            if needed(gangs, gang) > _left(tasks, turns, gang):
+            if rules.gives_up and needed(gangs, gang) > _left(tasks, turns, gang):
                 break
     reached = is_ready(gangs, rules, gang)
-    if needed(gangs, gang) == 0:
+    if not rules.by_members or needed(gangs, gang) == 0:
         if not reached:
             for i in range(placed):
                 hold(nodes, cards, classes, tasks, gangs, ledger, log, turns.undo[i])

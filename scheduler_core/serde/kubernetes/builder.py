@@ -34,6 +34,7 @@ from scheduler_core.serde.kubernetes.records import Records
 from scheduler_core.serde.kubernetes.resource_quota import read_resource_quota
 from scheduler_core.serde.kubernetes.settled import SettledPods
 from scheduler_core.serde.kubernetes.storage import read_claim, read_storage_class, read_volume
+from scheduler_core.serde.kubernetes.unnamed_pods import UnnamedPods
 from scheduler_core.serde.kubernetes.workload import read_annotations, read_unsized, read_workload
 
 DEFAULT_SCHEDULERS = ("tidesched", "volcano")
@@ -84,6 +85,7 @@ class SnapshotBuilder:
         self._node_warnings: set[str] = set()
         self._catalogue, self._classes = Catalogue(()), Classes(())
         self._pods, self._groups = SettledPods(self.schedulers), Groups(self.schedulers)
+        self._unnamed = UnnamedPods()
         self._founded: tuple[dict[str, PodRecord], dict[str, PodGroupRecord]] = ({}, {})
         self._namespace_notes: dict[str, Mapping[str, str]] = {}
         self._built = False
@@ -251,8 +253,9 @@ class SnapshotBuilder:
             pods, groups = founding_pods | pods, founding_groups | groups
         if anew:
             stale_pods.update(dict.fromkeys(pods))
+        stale_pods.update(dict.fromkeys(self._unnamed.renew(list(stale_pods), pods, groups, records["Job"])))
         for key in sorted(stale_pods):
-            self._pods.settle(key, pods.get(key), catalogue, classes)
+            self._pods.settle(key, self._unnamed.settled(key, pods.get(key)), catalogue, classes)
         for known in (self._pods.take_touched(), self._coming, self._again):
             stale.update(known)
         self._coming, self._seen, self._again = {}, {}, {}
@@ -288,6 +291,8 @@ class SnapshotBuilder:
         """
         records = self._records
         if not self._built or self._founded != ({}, {}) or records["BatchProcess"] or records["TFJob"]:
+            return
+        if kind == "Pod" and self._unnamed.concerns(key, records["Pod"].get(key)):
             return
         if not records.forget_stale(kind, key):
             return

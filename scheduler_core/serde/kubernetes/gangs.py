@@ -18,11 +18,10 @@ from scheduler_core.serde.kubernetes import annotations as keys
 from scheduler_core.serde.kubernetes.catalogue import Catalogue
 from scheduler_core.serde.kubernetes.job import JobRecord, TaskRecord
 from scheduler_core.serde.kubernetes.kinds import BATCH_JOB
-from scheduler_core.serde.kubernetes.pod import PodRecord
+from scheduler_core.serde.kubernetes.pod import VOLCANO_BATCH, PodRecord
 from scheduler_core.serde.kubernetes.podgroup import DEFAULT_QUEUE, PodGroupRecord, read_notes
 from scheduler_core.serde.kubernetes.workload import WorkloadRecord
 
-VOLCANO_BATCH = "batch.volcano.sh/"
 # Owners that stand right above their pods and whose annotations flow, by group and kind: how they are called here.
 OTHERS = {("apps", "StatefulSet"): "StatefulSet", ("apps", "DaemonSet"): "DaemonSet", ("batch", "Job"): BATCH_JOB}
 
@@ -45,9 +44,18 @@ class Owners(msgspec.Struct, frozen=True):
 
 
 def completed(
-    record: PodGroupRecord, members: list[PodRecord], owners: Owners, catalogue: Catalogue, priorities: Priorities
+    record: PodGroupRecord,
+    members: list[PodRecord],
+    job_key: str,
+    owners: Owners,
+    catalogue: Catalogue,
+    priorities: Priorities,
 ) -> PodGroup:
-    """A PodGroup of the input with what its class, its owner and its pods say of it."""
+    """A PodGroup of the input with what its class, its owner and its pods say of it.
+
+    Args:
+        job_key: the Job whose PodGroup has this name, for one that has neither an owner nor pods; empty for none.
+    """
     group = record.group
     fields: dict[str, object] = {"priority": priorities.value(group.priority_class)}
     kind, name = group.owner_kind, group.owner_name
@@ -56,6 +64,9 @@ def completed(
         kind, name = members[0].owner.kind, members[0].owner.name
         fields["owner_kind"], fields["owner_name"] = kind, name
         version = members[0].owner.api_version
+    elif not kind and job_key:
+        kind, name, version = "Job", owners.jobs[job_key].name, VOLCANO_BATCH
+        fields["owner_kind"], fields["owner_name"] = kind, name
     if (other := _other(version, kind)) is not None:
         above = owners.others[other].get(f"{group.namespace}/{name}")
         fields["replicas"] = above.replicas if above is not None else 0
@@ -63,8 +74,11 @@ def completed(
         job = owners.jobs.get(f"{group.namespace}/{name}")
         if job is not None:
             fields.update(_said_by_job(job))
-            if not group.card_request:
-                fields["card_request"] = job_cards(job, catalogue, priorities)
+            said = read_notes(job.annotations, job.labels)
+            # Its annotations flow to the PodGroup; one that was made by hand may lack them.
+            fields["service_type"] = group.service_type or said.service_type
+            fields["preemptable"] = said.preemptable if group.preemptable is None else group.preemptable
+            fields["card_request"] = group.card_request or said.card_request or job_cards(job, catalogue, priorities)
         elif version.startswith(VOLCANO_BATCH):
             fields["waits_for_admission"] = True
     elif kind == "ReplicaSet":

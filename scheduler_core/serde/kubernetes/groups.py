@@ -87,7 +87,8 @@ class Groups:
             if record is not None:
                 # Who owns the pods only matters where the PodGroup names no owner.
                 members = [] if record.group.owner_kind else pods.members(key)
-                found[key] = completed(record, members, owners, catalogue, classes)
+                job = min(self._jobs_of.get(key, ()), default="")
+                found[key] = completed(record, members, job, owners, catalogue, classes)
             self._revise(key, record)
             self._note_owner(key, found.get(key), jobs)
         for job in jobs:

@@ -8,12 +8,13 @@ from scheduler_core.model.podgroup import EvictedPolicy
 from scheduler_core.serde.kubernetes import annotations as keys
 from scheduler_core.serde.kubernetes.decode import Int32, decode
 from scheduler_core.serde.kubernetes.metadata import RawMeta, RawTemplateMeta, created, namespace_of, texts
-from scheduler_core.serde.kubernetes.pod import DEFAULT_SCHEDULER
 from scheduler_core.serde.kubernetes.pod_spec import RawPodSpec
 from scheduler_core.serde.kubernetes.podgroup import DEFAULT_QUEUE, at_least
 from scheduler_core.serde.kubernetes.quantities import card_names
 from scheduler_core.serde.kubernetes.requests import effective_request
 
+# What Volcano's webhook writes into a job that names no scheduler.
+VOLCANO_SCHEDULER = "volcano"
 _EVICTED = ("PodEvicted", "*")
 _ACTIONS = {policy.value: policy for policy in EvictedPolicy if policy}
 # The controller has stopped it: no pods are made any more.
@@ -136,7 +137,7 @@ def read_job(obj: object) -> JobRecord:
         name=meta.name,
         uid=meta.uid,
         created=created(meta),
-        scheduler=spec.scheduler_name or DEFAULT_SCHEDULER,
+        scheduler=spec.scheduler_name or VOLCANO_SCHEDULER,
         queue=spec.queue or DEFAULT_QUEUE,
         priority_class=spec.priority_class_name or "",
         min_available=sum(task.min_available for task in tasks)

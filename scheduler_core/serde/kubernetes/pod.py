@@ -35,6 +35,7 @@ from scheduler_core.serde.kubernetes.requests import effective_request, whole_cp
 _PHASES = {phase.value: phase for phase in PodPhase}
 # Volcano's default where neither the pod nor a class says anything.
 DEFAULT_SCHEDULER = "default-scheduler"
+VOLCANO_BATCH = "batch.volcano.sh/"
 
 
 class RawPodStatus(msgspec.Struct, rename="camel"):
@@ -57,19 +58,23 @@ class PodRecord(msgspec.Struct, frozen=True):
     """A pod as far as it can be told from its own object.
 
     Attributes:
-        pod: without its card request; ``priority`` is final only if ``has_priority``.
+        pod: without its card request; ``priority`` is final only if ``has_priority``, ``preemption_policy`` only if
+            ``has_preemption_policy``: else its class has the say.
         devices: extended resources that it asks for, in whole units (cards are told from the rest at build time).
         names: card types of ``volcano.sh/card.name``. share: milli-cards of ``tidesched.io/card-milli``, or 0.
         owner: its controller with the API version. problem: why it cannot be scheduled as written.
+        job: namespace/name of the Volcano Job that owns it, where it names no PodGroup: it belongs to that of the Job.
         latest: its latest time.
     """
 
     pod: Pod
     has_priority: bool
+    has_preemption_policy: bool
     devices: dict[str, int]
     names: tuple[str, ...]
     share: int
     owner: RawOwner | None
+    job: str
     problem: str
     latest: float
 
@@ -124,7 +129,7 @@ def read_pod(obj: object) -> PodRecord:
         memory_mib=memory,
         card_indices=_indices(notes.get(keys.CARD_INDICES)) if spec.node_name else (),
         group=group_name(meta, labels, notes, owner),
-        role=notes.get(keys.TASK_SPEC, ""),
+        role=notes.get(keys.TASK_SPEC, labels.get(keys.TASK_SPEC, "")),
         preemptable=parse_bool(notes.get(keys.PREEMPTABLE, labels.get(keys.PREEMPTABLE))),
         gated=bool(spec.scheduling_gates),
         labels=labels,
@@ -148,10 +153,12 @@ def read_pod(obj: object) -> PodRecord:
     return PodRecord(
         pod,
         priority is not None,
+        spec.preemption_policy is not None,
         devices,
         card_names(notes[keys.CARD_NAME]) if keys.CARD_NAME in notes else (),
         share,
         owner,
+        "" if named_group(labels, notes) or owner is None else _job_of(owner, namespace),
         problem or share_problem,
         max(born, deleted or 0.0, started or 0.0),
     )
@@ -167,12 +174,22 @@ def _scheduled(obj: Any) -> float | None:
 
 def group_name(meta: RawMeta, labels: Mapping[str, str], notes: Mapping[str, str], owner: RawOwner | None) -> str:
     """Name of the PodGroup that the pod belongs to: as it says, else as a controller would call it."""
-    named = notes.get(keys.GROUP_NAME) or notes.get(keys.GROUP_NAME_VOLCANO) or labels.get(keys.POD_GROUP_LABEL)
+    named = named_group(labels, notes)
     if named:
         return named
     if owner is not None:
         return f"podgroup-{owner.uid or owner.name}"
     return f"podgroup-{meta.uid or meta.name}"
+
+
+def named_group(labels: Mapping[str, str], notes: Mapping[str, str]) -> str:
+    """The PodGroup that a pod names; empty for none."""
+    return notes.get(keys.GROUP_NAME) or notes.get(keys.GROUP_NAME_VOLCANO) or labels.get(keys.POD_GROUP_LABEL) or ""
+
+
+def _job_of(owner: RawOwner, namespace: str) -> str:
+    volcano = owner.kind == "Job" and owner.api_version.startswith(VOLCANO_BATCH)
+    return f"{namespace}/{owner.name}" if volcano else ""
 
 
 def _priority(spec: RawPodSpec, notes: Mapping[str, str]) -> tuple[int | None, str]:

@@ -107,6 +107,10 @@ def _settle(record: PodRecord, catalogue: Catalogue, classes: Classes, ours: fro
         problem = problem or wrong
     if not record.has_priority:
         fields["priority"] = classes.value(pod.priority_class)
+    if not record.has_preemption_policy and (pod.priority_class or not record.has_priority):
+        policy = classes.preemption_policy(pod.priority_class)
+        if policy != pod.preemption_policy:
+            fields["preemption_policy"] = policy
     if pod.scheduler not in ours:
         fields["group"] = ""
     return (msgspec.structs.replace(pod, **fields) if fields else pod), problem

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from scheduler_core.serde.kubernetes import annotations as keys
 from scheduler_core.serde.kubernetes.builder import DEFAULT_SCHEDULERS
+from scheduler_core.serde.kubernetes.job import VOLCANO_SCHEDULER
 from scheduler_core.serde.lint.documents import Template, Workload
 from scheduler_core.serde.lint.finding import Finding, Severity
 
@@ -27,6 +28,15 @@ def lint_service(workload: Workload) -> Iterator[Finding]:
     for template in workload.templates:
         yield from _protection(workload, template)
         yield from _scheduler(workload, template)
+    if workload.is_volcano_job and not workload.spec.get("schedulerName"):
+        yield Finding(
+            severity=Severity.INFO,
+            code="scheduler-not-named",
+            object=workload.name,
+            path="spec.schedulerName",
+            message=f"the job names no scheduler: Volcano's webhook writes {VOLCANO_SCHEDULER}, and so it is read",
+            fix=f"schedulerName: {VOLCANO_SCHEDULER}",
+        )
     if not workload.is_volcano_job:
         yield from _queue(workload)
     elif not workload.spec.get("queue"):

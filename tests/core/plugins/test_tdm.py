@@ -23,7 +23,8 @@ UTC = ZoneInfo("UTC")
         ("20:00-24:00", ["20:00", "23:59"], ["0:00", "19:59"]),
         ("20:00-00:00", ["20:00", "23:59"], ["0:00", "19:59"]),
         ("0:00-24:00", ["0:00", "12:00", "23:59"], []),
-        ("8:00-8:00", [], ["0:00", "8:00", "23:59"]),
+        ("8:00-8:00", ["0:00", "7:59", "8:00", "23:59"], []),
+        ("0:00-0:00", ["0:00", "12:00", "23:59"], []),
     ],
 )
 def test_windows_to_the_minute(window, inside, outside):
@@ -37,6 +38,8 @@ def test_upstream_closes_at_midnight():
     window = parse_window("22:00-06:00")
     assert window.contains(b.now(23 * 3600), UTC, past_midnight=False)
     assert not window.contains(b.now(3600), UTC, past_midnight=False)
+    assert parse_window("0:00-0:00").contains(b.now(3600), UTC, past_midnight=False)
+    assert not parse_window("8:00-8:00").contains(b.now(3600), UTC, past_midnight=False)
 
 
 def test_a_window_keeps_its_hours_over_a_change_of_the_clock():
