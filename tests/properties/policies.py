@@ -109,6 +109,14 @@ def random_policy(rng, options):
     for name in ACTIONS:
         if rng.random() < (0.7 if name == "shuffle" and {"tdm", "rescheduling"} & set(names) else 0.2):
             actions.insert(rng.randrange(1, len(actions) + 1), name)
+    if rng.random() < 0.1:
+        # Nobody, or only what is promised, keeps a gang from starting with a part of its members.
+        gang = next(plugin for plugin in first if plugin["name"] == "gang")
+        gang[rng.choice(("enableJobReady", "enableJobPipelined"))] = False
+        if rng.random() < 0.4:
+            first.remove(gang)
+    if rng.random() < 0.1:
+        actions.remove("backfill")
     return json.dumps({"actions": ", ".join(actions), "tiers": [{"plugins": first}, {"plugins": second}]})
 
 

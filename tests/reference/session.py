@@ -22,12 +22,12 @@ from tests.reference.world import (
     free_cards,
     in_task_order,
     members,
-    missing,
     open_world,
     pipelined,
     put,
     ready,
     schedulable,
+    short_of_start,
     undo,
     valid,
     waiting_since,
@@ -246,17 +246,17 @@ def _allocate_turn(world, gang):
         if not place(world, task, changes):
             failed.add(task["class"])
             left = [t for t in members(world, gang, "pending") if t["class"] not in failed]
-            if missing(world, gang) > len(left):
+            if short_of_start(world, gang) > len(left):
                 break
         elif ready(world, gang):
             break
     progress = len(changes) > before
-    if ready(world, gang) or pipelined(world, gang):
+    if changes and "backfill" in world["actions"] and (ready(world, gang) or pipelined(world, gang)):
         # Members that ask for nothing count as in place; where minMember needs them, they must have one.
         for task in in_task_order(members(world, gang, "pending")):
-            if task["best_effort"] and missing(world, gang):
+            if task["best_effort"] and short_of_start(world, gang):
                 place(world, task, changes)
-    if missing(world, gang) or (not ready(world, gang) and not pipelined(world, gang)):
+    if short_of_start(world, gang) or (not ready(world, gang) and not pipelined(world, gang)):
         if changes and pipelined(world, gang) and world["hooks"].any("holds_partly", world, gang):
             _hold_back(world, gang)
             renew(world, gang)
@@ -305,7 +305,7 @@ def _backfill(world):
                     undo(placed)
                 else:
                     changes += placed
-        if not ready(world, gang) or missing(world, gang):
+        if not ready(world, gang) or short_of_start(world, gang):
             undo(changes)
 
 
@@ -333,7 +333,7 @@ def _reclaim_turn(world, gang):
         _reclaim_class(world, gang, tasks, changes, taken, placed, backed)
     if len({task["class"] for task in backed}) > 1:
         taken = _reprieve(world, changes, taken, placed)
-    if not placed or not pipelined(world, gang) or missing(world, gang):
+    if not placed or not pipelined(world, gang) or short_of_start(world, gang):
         undo(changes)
         return
     if not ready(world, gang):

@@ -21,11 +21,11 @@ from tests.reference.world import (
     in_task_order,
     lasting_name,
     members,
-    missing,
     pipelined,
     put,
     ready,
     schedulable,
+    short_of_start,
     undo,
     valid,
 )
@@ -97,7 +97,7 @@ def _place_all(world, tasks, changes):
 
 
 def _runs(world, gang):
-    return pipelined(world, gang) and not missing(world, gang)
+    return pipelined(world, gang) and not short_of_start(world, gang)
 
 
 def _would_run(world, gang, tasks):

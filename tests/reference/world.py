@@ -129,7 +129,7 @@ def _status(pod, ours):
     if pod.phase.value in ("Succeeded", "Failed"):
         return pod.phase.value.lower()
     if pod.deleted is not None:
-        return "releasing"
+        return "releasing" if pod.node else "gone"
     if pod.node:
         return {"Running": "running", "Pending": "bound"}.get(pod.phase.value, "unknown")
     if not ours:
@@ -270,6 +270,12 @@ def count(world, gang, statuses):
 def missing(world, gang):
     """How many more members it takes to reach minMember."""
     return max(0, world["gangs"][gang].min_member - count(world, gang, (*READY, "pipelined")))
+
+
+def short_of_start(world, gang):
+    """How many of them it takes to start: all, where a plugin says when a gang is ready by its members; else none."""
+    keeps = any(getattr(call.__self__, "keeps_minimum", False) for call in world["hooks"].flat("ready"))
+    return missing(world, gang) if keeps else 0
 
 
 def task_order(task):

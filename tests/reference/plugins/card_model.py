@@ -22,7 +22,12 @@ class CardModel:
         if wish and _mark(task, MODE, "required") == "required" and not has & set(wish):
             return False
         card = task["pod"].card
-        named = {*wish, *(card.names if card else ()), *(n.split("/")[0] for n in (card.names if card else ()))}
+        named = {
+            *wish,
+            *_asked_by_label(task["pod"]),
+            *(card.names if card else ()),
+            *(n.split("/")[0] for n in (card.names if card else ())),
+        }
         rare = has & set(self.rare)
         return not rare or bool(rare & named)
 
@@ -42,6 +47,16 @@ def _mark(task, key, default):
 
 def _wish(task):
     return [part.strip() for part in _mark(task, MODEL, "").split("|") if part.strip()]
+
+
+def _asked_by_label(pod):
+    """Values of labels that say what cards a node has, as the pod's selector and affinity ask for them."""
+    terms = [*(pod.required_nodes or ()), *(wish.term for wish in pod.preferred_nodes)]
+    asked = [(key, (value,)) for key, value in pod.node_selector.items()]
+    asked += [(one.key, one.values) for term in terms for one in term if one.operator == "In"]
+    return {
+        value for key, values in asked if key == MODEL or ("/" in key and key.endswith(".product")) for value in values
+    }
 
 
 def _has(world, name):

@@ -15,7 +15,7 @@ class Coscheduling:
 
     def queue_sort(self, world, task):
         group = world["gangs"][task["gang"]]
-        return (-group.priority, group.created, group.key)
+        return (-task["pod"].priority, -group.priority, group.created, group.key)
 
     def well_written(self, world, gang):
         text = world["gangs"][gang].annotations.get(TIMEOUT)

@@ -8,6 +8,8 @@ from tests.reference.world import READY, VALID, count, members
 class Gang:
     """minMember, in all and by role."""
 
+    keeps_minimum = True
+
     def __init__(self, arguments):
         pass
 

@@ -26,7 +26,7 @@ class Tdm:
         begin, end = self.windows[zone].split("-")
         minute = at.hour * 60 + at.minute
         begin, end = (int(part.split(":")[0]) * 60 + int(part.split(":")[1]) for part in (begin, end))
-        return begin <= minute < end if begin <= end else minute >= begin or minute < end
+        return begin <= minute < end if begin < end else minute >= begin or minute < end
 
     def _zone(self, world, name):
         return world["nodes"][name].labels.get(ZONE, "")
