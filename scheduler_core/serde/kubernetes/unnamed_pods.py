@@ -95,11 +95,11 @@ def _group(
         return owned[job]
     namespace, _, name = job.partition("/")
     known, uid = jobs.get(job), record.owner.uid if record.owner is not None else ""
-    of_job = known.group_names if known is not None else ()
+    of_job: tuple[str, ...] = known.group_names if known is not None else ()
     names = dict.fromkeys([*of_job, *((f"{name}-{uid}",) if uid else ()), name])
     for candidate in names:
         if f"{namespace}/{candidate}" in groups:
             return candidate
     if job in named:
         return named[job]
-    return known.group_names[0] if known is not None else ""
+    return of_job[0] if of_job else ""
