@@ -34,11 +34,12 @@ ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", ("*",) if _HOST in {"0.0.0.0", "::"} 
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", (PUBLIC_URL,))
 _HTTPS = PUBLIC_URL.startswith("https://")
 SECURE_SSL_REDIRECT = _HTTPS and env.flag("SECURE_SSL_REDIRECT", default=True)
-SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.flag("BEHIND_PROXY", default=False) else None
 SECURE_HSTS_SECONDS = env.number("SECURE_HSTS_SECONDS", 31_536_000 if _HTTPS else 0)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = _HTTPS
-SECURE_HSTS_PRELOAD = _HTTPS
+SECURE_HSTS_PRELOAD = env.flag("SECURE_HSTS_PRELOAD", default=False)
+# `preload` is a promise for the whole domain that is hard to take back, so it is not made by default.
+SILENCED_SYSTEM_CHECKS = ["security.W021"]
 SECURE_REFERRER_POLICY = "same-origin"
 SESSION_COOKIE_SECURE = _HTTPS
 SESSION_ENGINE = "django.contrib.sessions.backends.cached_db"
@@ -80,6 +81,7 @@ AUTH_USER_MODEL = "accounts.User"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 MIDDLEWARE = [
+    "tidesched_web.front.middleware.middleware",
     "tidesched_web.common.request_context.middleware",
     "django.middleware.security.SecurityMiddleware",
     "tidesched_web.common.static_files.StaticFilesMiddleware",
@@ -136,8 +138,27 @@ CACHES = {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
         "LOCATION": REDIS_URL,
         "KEY_PREFIX": "tidesched",
+        "OPTIONS": {"socket_timeout": 3, "socket_connect_timeout": 3},
     }
 }
+
+# --- what one request and one person may take of the web process (docs/operations.md, Limits) ----------------------
+
+# Requests that run at the same time: as many threads, and never more database connections of pages than these.
+WEB_REQUESTS_AT_ONCE = env.number("WEB_REQUESTS_AT_ONCE", 8)
+WEB_REQUESTS_OF_ONE = env.number("WEB_REQUESTS_OF_ONE", max(1, WEB_REQUESTS_AT_ONCE // 2))
+WEB_WAITING = env.number("WEB_WAITING", 1000)
+WEB_WAITING_OF_ONE = env.number("WEB_WAITING_OF_ONE", 100)
+WEB_WAITING_SECONDS = env.number("WEB_WAITING_SECONDS", 20)
+WEB_DOWNLOADS = env.number("WEB_DOWNLOADS", max(1, WEB_REQUESTS_AT_ONCE // 2))
+WEB_DOWNLOADS_OF_ONE = env.number("WEB_DOWNLOADS_OF_ONE", 2)
+WEB_SLOW_READER_SECONDS = env.number("WEB_SLOW_READER_SECONDS", 30)
+WEB_BODY_BYTES = env.number("WEB_BODY_BYTES", 2_621_440)
+WEB_UPLOAD_BYTES = env.number("WEB_UPLOAD_BYTES", 8_388_608)
+WEB_BODY_SECONDS = env.number("WEB_BODY_SECONDS", 30)
+DATA_UPLOAD_MAX_MEMORY_SIZE = max(WEB_BODY_BYTES, WEB_UPLOAD_BYTES)  # the limits above have been applied before
+STREAMS = env.number("STREAMS", 1000)
+STREAMS_OF_ONE = env.number("STREAMS_OF_ONE", 30)
 
 # --- who may come in --------------------------------------------------------------------------------------------------
 
@@ -290,14 +311,7 @@ LOGGING = {
             "datefmt": "%Y-%m-%dT%H:%M:%S%z",
         }
     },
-    "filters": {
-        # A probe that is told "not yet" is no error of the server's.
-        "no_probes": {
-            "()": "django.utils.log.CallbackFilter",
-            "callback": lambda record: getattr(getattr(record, "request", None), "path", "") != "/readyz",
-        }
-    },
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["no_probes"]}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env.text("LOG_LEVEL", "INFO")},
     "loggers": {
         "django.server": {"handlers": ["console"], "level": "WARNING", "propagate": False},

@@ -13,6 +13,7 @@
   let dirty = false;
   let last = Date.now();
   let connected = false;
+  let full = false;
   let failed = false;
   let paused = localStorage.getItem("live") === "paused";
 
@@ -30,6 +31,7 @@
     toggle.setAttribute("aria-pressed", String(paused));
     if (paused) text.textContent = body.paused;
     else if (failed) text.textContent = body.offline;
+    else if (full) text.textContent = body.polled.replace("%s", window.tideDuration(POLL_MS / 1000));
     else text.textContent = seconds < 1 ? body.updatedNow : body.updated.replace("%s", window.tideDuration(seconds));
   };
 
@@ -67,7 +69,7 @@
 
   const topics = () => region().dataset.live.split(" ");
   const heard = (message) => {
-    if (message.kind === "state") connected = message.state === "open";
+    if (message.kind === "state") { connected = message.state === "open"; full = message.state === "full"; show(); }
     else if (topics().includes(message.change.topic)) dirty = true;
   };
   if (window.SharedWorker) {

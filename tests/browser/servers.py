@@ -101,7 +101,11 @@ if __name__ == "__main__":
     django.setup()
     from tests.web.console import world, world_connections, world_governance
 
-    if sys.argv[1] == "full":
+    if sys.argv[1] == "crowd":
+        from tests.web.front import crowd
+
+        crowd.fill()
+    elif sys.argv[1] == "full":
         made = world.full()
         world_governance.answered(made)
         world_connections.tested(made)

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import redis
-import redis.asyncio
 from django.conf import settings
 
 STREAM = "tidesched:events"
@@ -64,38 +61,3 @@ def publish(topic: str, id: int | str, version: int | str = 0, *, cluster_id: in
 def place_now() -> str:
     """A place in the stream after which all that happens from now on comes; asks nobody."""
     return f"{int((time.time() - _AHEAD_SECONDS) * 1000)}-0"
-
-
-async def _ahead(client: redis.asyncio.Redis, position: str) -> bool:
-    """Whether a place is later than Redis' clock: whoever named it has a clock that is fast, and would hear nothing."""
-    seconds, micros = await client.time()
-    return int(position.partition("-")[0]) > seconds * 1000 + micros // 1000
-
-
-async def events(topics: Iterable[str], *, after: str = "$", idle_seconds: float = 15.0) -> AsyncIterator[Event | None]:
-    """Yield the events of `topics` after stream position `after` ("$" = from now on), and None when idle."""
-    wanted = frozenset(topics)
-    client = redis.asyncio.Redis.from_url(settings.REDIS_URL, socket_timeout=idle_seconds + 5)
-    position = after
-    try:
-        if position != "$" and await _ahead(client, position):
-            position = "$"
-        if position == "$":
-            # redis-py types its answers for both protocols and both decodings at once
-            newest: Any = await client.xrevrange(STREAM, count=1)
-            position = newest[0][0].decode() if newest else "0-0"
-        while True:
-            answer: Any = await client.xread({STREAM: position}, count=200, block=int(idle_seconds * 1000))
-            if not answer:
-                yield None
-                continue
-            for key, fields in answer[0][1]:
-                position = key.decode()
-                topic = fields[b"t"].decode()
-                if topic in wanted:
-                    cluster = fields.get(b"c")
-                    yield Event(
-                        position, topic, fields[b"i"].decode(), fields[b"v"].decode(), int(cluster) if cluster else None
-                    )
-    finally:
-        await client.aclose()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any
 
 from asgiref.sync import iscoroutinefunction
 from django.conf import settings
@@ -45,12 +46,31 @@ def carried(context: RequestContext) -> Iterator[None]:
 
 
 def _context_of(request: HttpRequest) -> RequestContext:
-    given = request.headers.get("X-Request-ID", "")
-    request_id = given if _GIVEN.fullmatch(given) else secrets.token_hex(12)
-    address = request.META.get("REMOTE_ADDR", "")
+    address = _address(request.META.get("REMOTE_ADDR", ""), request.META.get("HTTP_X_FORWARDED_FOR", ""))
+    return RequestContext(request_id=_request_id(request.headers.get("X-Request-ID", "")), address=address)
+
+
+def address_of(scope: Mapping[str, Any]) -> str:
+    """The client's address, before Django has seen the request."""
+    client = scope["client"]
+    forwarded = dict(scope["headers"]).get(b"x-forwarded-for", b"").decode("latin-1")
+    return _address(client[0] if client else "", forwarded)
+
+
+def context_of_scope(scope: Mapping[str, Any]) -> RequestContext:
+    """The context of a request that is answered before Django has seen it."""
+    given = dict(scope["headers"]).get(b"x-request-id", b"").decode("latin-1")
+    return RequestContext(request_id=_request_id(given), address=address_of(scope))
+
+
+def _request_id(given: str) -> str:
+    return given if _GIVEN.fullmatch(given) else secrets.token_hex(12)
+
+
+def _address(peer: str, forwarded: str) -> str:
     if settings.SECURE_PROXY_SSL_HEADER:  # only behind a proxy of one's own is this header worth anything
-        address = request.META.get("HTTP_X_FORWARDED_FOR", address).rpartition(",")[2].strip() or address
-    return RequestContext(request_id=request_id, address=address[:64])
+        peer = forwarded.rpartition(",")[2].strip() or peer
+    return peer[:64]
 
 
 @sync_and_async_middleware

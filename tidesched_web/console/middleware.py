@@ -22,7 +22,7 @@ class ReaderMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Everything but the console itself passes through untouched, without asking for the account."""
-        if request.path.startswith(("/api/", "/static/", "/healthz", "/readyz", "/metrics")):
+        if request.path.startswith(("/api/", "/static/")):
             return self.get_response(request)
         if "\0" in request.path:
             raise Http404("A zero byte is in no name that there is.")

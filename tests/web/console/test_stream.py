@@ -46,11 +46,16 @@ async def _hear(path: str, publish: list[tuple[str, int | None]], lines: int, **
     await asyncio.sleep(0.2)
     for topic, cluster in publish:
         await sync_to_async(live.publish)(topic, 7, 3, cluster_id=cluster)
-    found = [(await asyncio.wait_for(waits, 5)).decode()]
+    found = _events(await asyncio.wait_for(waits, 5))
     while len(found) < lines:
-        found.append((await asyncio.wait_for(anext(parts), 5)).decode())
+        found += _events(await asyncio.wait_for(anext(parts), 5))
     await parts.aclose()
     return found
+
+
+def _events(text: bytes) -> list[str]:
+    """One text for each event of a message."""
+    return [part for part in text.decode().split("\n\n") if part]
 
 
 def hear(path: str, publish: list[tuple[str, int | None]], lines: int = 1, **how: object) -> list[str]:

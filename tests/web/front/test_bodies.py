@@ -1,0 +1,57 @@
+"""Bodies: a limit of bytes by kind, announced or not, and a limit of time; the answer names the limit."""
+
+from __future__ import annotations
+
+import pytest
+from asgiref.sync import async_to_sync
+
+from tests.web.front.asgi import Answer, Client
+from tidesched_web.front.application import Front
+
+
+async def echo(scope, receive, send) -> None:
+    """Stands where Django stands: answers with what it received."""
+    message = await receive()
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": message["body"]})
+
+
+def ask(path: str, body: bytes, hold: bool = False, **headers: str) -> Answer:
+    async def asked() -> Answer:
+        named = {name.replace("_", "-"): text for name, text in headers.items()}
+        return await Client(Front(echo)).ask("POST", path, body=body, headers=named, hold=hold)
+
+    return async_to_sync(asked)()
+
+
+@pytest.fixture(autouse=True)
+def limits(settings):
+    settings.WEB_BODY_BYTES, settings.WEB_UPLOAD_BYTES, settings.WEB_BODY_SECONDS = 100, 300, 0.05
+
+
+def test_what_is_within_the_limit_arrives_whole():
+    assert ask("/api/v1/queues/", b"x" * 100).body == b"x" * 100
+    assert ask("/tree/", b"x" * 300, content_type="multipart/form-data; boundary=b").body == b"x" * 300
+
+
+@pytest.mark.parametrize("headers", [{}, {"content_length": "101"}])
+def test_what_is_over_it_is_refused_by_name(headers):
+    answer = ask("/api/v1/queues/", b"x" * 101, **headers)
+    assert (answer.status, answer.headers["content-type"]) == (413, "application/problem+json")
+    assert (answer.json()["code"], answer.json()["limit"]) == ("body_too_large", 100)
+    assert answer.headers["x-request-id"] == answer.json()["request_id"]
+
+
+def test_a_page_answers_with_a_page():
+    answer = ask("/tree/", b"x" * 301, content_type="multipart/form-data; boundary=b")
+    assert (answer.status, answer.headers["content-type"]) == (413, "text/html; charset=utf-8")
+    assert "300 bytes" in answer.body.decode()
+
+
+def test_an_announcement_alone_is_enough():
+    assert ask("/api/v1/queues/", b"x", hold=True, content_length="9" * 30).status == 413
+
+
+def test_a_body_that_does_not_end_is_given_up():
+    answer = ask("/api/v1/queues/", b"x", hold=True)
+    assert (answer.status, answer.json()["code"]) == (408, "body_too_slow")

@@ -1,0 +1,92 @@
+"""May those who listen to events go on: for all of them at once, since hundreds may listen."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from django.contrib.sessions.models import Session
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from tidesched_web.accounts.models import ApiToken, Membership, Scope, User
+from tidesched_web.accounts.selectors import access_of
+from tidesched_web.accounts.tokens import token_hash
+from tidesched_web.common.permissions import Access
+
+MAY_LISTEN = (Scope.CLUSTER_READ, Scope.QUOTA_READ, Scope.RECLAIM_READ)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who listens: an account, by a session or by a token (one of the two is empty)."""
+
+    user_id: int
+    session_key: str = ""
+    token_hash: str = ""
+
+
+def caller_of_session(user: User, session_key: str) -> Caller:
+    """Who comes with a session of the console."""
+    return Caller(user.pk, session_key=session_key)
+
+
+def caller_of_token(token: ApiToken, plain: str) -> Caller:
+    """Who comes with a token."""
+    return Caller(token.user_id, token_hash=token_hash(plain))
+
+
+def standings(callers: Collection[Caller]) -> dict[Caller, str]:
+    """For each caller whose session or token is still good, a text that changes with their rights. Four queries."""
+    ids = {caller.user_id for caller in callers}
+    sessions = {caller.session_key for caller in callers if caller.session_key}
+    hashes = {caller.token_hash for caller in callers if caller.token_hash}
+    people = {
+        pk: [password, role]
+        for pk, password, role in User.objects.filter(pk__in=ids, is_active=True, must_change_password=False)
+        .order_by()
+        .values_list("pk", "password", "platform_role")
+    }
+    roles: defaultdict[int, list[str]] = defaultdict(list)
+    for user, tenant, role in Membership.objects.filter(user_id__in=people).values_list("user_id", "tenant_id", "role"):
+        roles[user].append(f"{tenant}:{role}")
+    live_sessions = (
+        set(
+            Session.objects.filter(session_key__in=sessions, expire_date__gt=Now()).values_list(
+                "session_key", flat=True
+            )
+        )
+        if sessions
+        else set()
+    )
+    unexpired = Q(expires_at__isnull=True) | Q(expires_at__gt=Now())
+    live_hashes = (
+        set(
+            ApiToken.objects.filter(ApiToken.LIVE, unexpired, token_hash__in=hashes).values_list(
+                "token_hash", flat=True
+            )
+        )
+        if hashes
+        else set()
+    )
+    found = {}
+    for caller in callers:
+        person = people.get(caller.user_id)
+        if person is None or (caller.session_key and caller.session_key not in live_sessions):
+            continue
+        if caller.token_hash and caller.token_hash not in live_hashes:
+            continue
+        rights = "\n".join([*person, *sorted(roles[caller.user_id])])
+        found[caller] = hashlib.sha256(rights.encode()).hexdigest()
+    return found
+
+
+def access_of_caller(caller: Caller) -> Access | None:
+    """The rights of a caller now; None when the account or the token is good no longer. Two queries."""
+    if not caller.token_hash:
+        user = User.objects.filter(pk=caller.user_id, is_active=True).first()
+        return access_of(user) if user is not None else None
+    token = ApiToken.objects.select_related("user").filter(token_hash=caller.token_hash).first()
+    return access_of(token.user, token) if token is not None and token.usable and token.user.is_active else None
