@@ -97,6 +97,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
+CSRF_FAILURE_VIEW = "tidesched_web.front.failures.csrf_failure"
 ROOT_URLCONF = "tidesched_web.urls"
 ASGI_APPLICATION = "tidesched_web.asgi.application"
 
@@ -153,10 +154,10 @@ WEB_WAITING_SECONDS = env.number("WEB_WAITING_SECONDS", 20)
 WEB_DOWNLOADS = env.number("WEB_DOWNLOADS", max(1, WEB_REQUESTS_AT_ONCE // 2))
 WEB_DOWNLOADS_OF_ONE = env.number("WEB_DOWNLOADS_OF_ONE", 2)
 WEB_SLOW_READER_SECONDS = env.number("WEB_SLOW_READER_SECONDS", 30)
-WEB_BODY_BYTES = env.number("WEB_BODY_BYTES", 2_621_440)
-WEB_UPLOAD_BYTES = env.number("WEB_UPLOAD_BYTES", 8_388_608)
+WEB_BODY_BYTES = env.number("WEB_BODY_BYTES", 4_194_304)
+WEB_FORM_BYTES = env.number("WEB_FORM_BYTES", 8_388_608)
 WEB_BODY_SECONDS = env.number("WEB_BODY_SECONDS", 30)
-DATA_UPLOAD_MAX_MEMORY_SIZE = max(WEB_BODY_BYTES, WEB_UPLOAD_BYTES)  # the limits above have been applied before
+DATA_UPLOAD_MAX_MEMORY_SIZE = max(WEB_BODY_BYTES, WEB_FORM_BYTES)  # the limits above have been applied before
 STREAMS = env.number("STREAMS", 1000)
 STREAMS_OF_ONE = env.number("STREAMS_OF_ONE", 30)
 

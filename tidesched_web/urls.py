@@ -10,3 +10,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     # Last: whatever no route below /api/ knows is answered in the API's own form.
     path("api/<path:rest>", problem_json.unknown_address),
 ]
+
+handler400 = "tidesched_web.front.failures.bad_request"
+handler403 = "tidesched_web.front.failures.permission_denied"
+handler404 = "tidesched_web.front.failures.not_found"
+handler500 = "tidesched_web.front.failures.server_error"

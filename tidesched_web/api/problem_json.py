@@ -8,8 +8,11 @@ from http import HTTPStatus
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.db import DatabaseError
+from django.db import DatabaseError, InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
+from psycopg_pool import PoolTimeout
+from redis import RedisError
 from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
@@ -19,6 +22,7 @@ from tidesched_web.common.errors import DomainError
 
 CONTENT_TYPE = "application/problem+json"
 _TYPE = "https://tidesched.io/problems/"
+AGAIN_SECONDS = 5
 _log = logging.getLogger(__name__)
 
 _FRAMEWORK_CODES: tuple[tuple[type[Exception], str], ...] = (
@@ -56,6 +60,7 @@ def answer(error: DomainError, request: HttpRequest, headers: dict[str, str] | N
     )
 
 
+@csrf_exempt  # what is not there needs no token
 def unknown_address(request: HttpRequest, **_: Any) -> HttpResponse:
     """An address below /api/ that no route knows."""
     hint = "" if request.path.endswith("/") else " Addresses of this API end with a slash."
@@ -69,14 +74,21 @@ def handle(exception: Exception, context: dict[str, Any]) -> Response:
     error = as_domain_error(exception)
     if error is None:
         _log.error("%s %s failed", request.method, request.path, exc_info=exception)
-        error = DomainError("internal_error", "Something went wrong here. The log has it under this request id.")
+        error = unforeseen(exception)
     response = Response(document(error, request.path), status=int(error.status), content_type=CONTENT_TYPE)
     if error.status == HTTPStatus.UNAUTHORIZED:
         response["WWW-Authenticate"] = "Bearer"
-    wait = getattr(exception, "wait", None)
+    wait = AGAIN_SECONDS if error.status == HTTPStatus.SERVICE_UNAVAILABLE else getattr(exception, "wait", None)
     if wait is not None:
         response["Retry-After"] = str(math.ceil(wait))
     return response
+
+
+def unforeseen(exception: BaseException | None) -> DomainError:
+    """What is said of an exception that no code expected: a database or Redis that is away, or an error of ours."""
+    if isinstance(exception, OperationalError | InterfaceError | PoolTimeout | RedisError):
+        return DomainError("unavailable", "The database or Redis does not answer at the moment; try again.")
+    return DomainError("internal_error", "Something went wrong here. The log has it under this request id.")
 
 
 def as_domain_error(exception: Exception) -> DomainError | None:

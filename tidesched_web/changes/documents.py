@@ -180,7 +180,7 @@ def _quota(value: Any) -> dict[str, Any]:
 
 
 def _unknown(name: str, known: Any) -> str:
-    near = difflib.get_close_matches(name, list(known), n=1)
+    near = difflib.get_close_matches(name[:253], list(known), n=1)
     if near:
         return _("There is no field %(name)r. Did you mean %(near)r?") % {"name": name, "near": near[0]}
     return _("There is no field %(name)r. Known: %(known)s.") % {"name": name, "known": ", ".join(known)}

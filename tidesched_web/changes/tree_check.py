@@ -131,7 +131,7 @@ def _aliases(key: str, after: Mapping[str, Document], cards: set[str]) -> Iterat
 
 def _missing(key: str, field: str, kind: str, name: str, after: Mapping[str, Document]) -> Fault:
     known = [other.partition("/")[2] for other in after if kind_of(other) == kind]
-    near = difflib.get_close_matches(name, known, n=1)
+    near = difflib.get_close_matches(name[:253], known, n=1)
     said = _("There is no %(kind)s %(name)s.") % {"kind": kind.replace("-", " "), "name": name}
     if near:
         said += " " + _("Did you mean %(near)s?") % {"near": near[0]}
@@ -149,7 +149,7 @@ def _unknown_cards(key: str, document: Document, cards: set[str]) -> Iterator[Fa
     for field, counts in _card_maps(document):
         for name in counts:
             if name not in cards:
-                near = difflib.get_close_matches(name, sorted(cards), n=1)
+                near = difflib.get_close_matches(name[:253], sorted(cards), n=1)
                 said = _("This cluster has no card type %(name)s.") % {"name": name}
                 if near:
                     said += " " + _("Did you mean %(near)s?") % {"near": near[0]}

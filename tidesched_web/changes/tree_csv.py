@@ -11,15 +11,24 @@ import difflib
 import io
 import re
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any, Final
 
 from django.utils.translation import gettext as _
 
 from tidesched_web.changes.tree_document import Document, Edits, key_of, kind_of, parts_of, patch_between
 from tidesched_web.common.errors import DomainError
+from tidesched_web.common.spreadsheets import guarded, unguarded
 
 OWNERS: Final = ("service_type", "tenant", "project", "business_line")
 NUMBERS: Final = ("weight", "priority", "cpu_milli", "memory_bytes")
+# A table of every queue of a large cluster is a fraction of these; nothing beyond them is looked at.
+MOST_CHARACTERS: Final = 8_000_000
+MOST_ROWS: Final = 50_001
+MOST_COLUMNS: Final = 1_000
+MOST_OF_HEAD: Final = 20_000
+MOST_DIGITS: Final = 18
+MOST_OF_NAME: Final = 253
 UNSET_WHEN_EMPTY: Final = frozenset({"cpu_milli", "memory_bytes"})
 
 
@@ -48,8 +57,8 @@ def dumps(documents: Mapping[str, Document], cards: Iterable[str]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
     names = list(cards)
-    writer.writerow(columns(names))
-    writer.writerows(rows(documents, names))
+    writer.writerow([guarded(cell) for cell in columns(names)])
+    writer.writerows([guarded(cell) for cell in row] for row in rows(documents, names))
     return "\ufeff" + text.getvalue()
 
 
@@ -62,16 +71,18 @@ def loads(
         DomainError: a column or queue that is not known (with the nearest one), a cell that is no number.
     """
     plain = text.removeprefix("\ufeff")
+    if len(plain) > MOST_CHARACTERS:
+        said = _("The table is longer than %(most)d characters.") % {"most": MOST_CHARACTERS}
+        raise DomainError.for_field("", said, code="body_too_large")
     try:
-        delimiter = csv.Sniffer().sniff(plain.partition("\n")[0], delimiters=",;\t").delimiter
-    except csv.Error:
-        delimiter = ","
-    try:
-        table = list(csv.reader(io.StringIO(plain), delimiter=delimiter, strict=True))
+        table = list(islice(csv.reader(io.StringIO(plain), delimiter=_delimiter(plain), strict=True), MOST_ROWS + 1))
     except csv.Error as error:
         raise DomainError.for_field("", _("This is no table: %(problem)s.") % {"problem": error}) from None
+    if len(table) > MOST_ROWS:
+        raise DomainError.for_field("", _("The table has more than %(most)d lines.") % {"most": MOST_ROWS})
     known = set(cards)
-    head = [(aliases or {}).get(cell.strip(), cell.strip()) for cell in table[0]] if table else []
+    named = [unguarded(cell.strip()) for cell in table[0]] if table else []
+    head = [(aliases or {}).get(cell, cell) for cell in named]
     _check_head(head, known)
     queues = queues_of(documents)
     wanted: dict[str, Document] = {}
@@ -81,7 +92,7 @@ def loads(
         row = dict(zip(head, (cell.strip() for cell in cells), strict=False))
         name = row.pop("queue", "")
         if name not in queues:
-            said = _("Line %(line)d: there is no queue %(name)r.") % {"line": number, "name": name}
+            said = _("Line %(line)d: there is no queue %(name)r.") % {"line": number, "name": name[:MOST_OF_NAME]}
             raise DomainError.for_field(f"/{name}", said + _near(name, queues), code="unknown_object")
         key = key_of("queue", name)
         if key in wanted:
@@ -91,12 +102,20 @@ def loads(
     return patch_between({key: documents[key] for key in wanted}, wanted)
 
 
+def _delimiter(text: str) -> str:
+    """Which of the usual separators stands most often in the first line; a comma where none does."""
+    line = text[:MOST_OF_HEAD].partition("\n")[0]
+    return max(",;\t", key=line.count)
+
+
 def _check_head(head: list[str], cards: set[str]) -> None:
+    if len(head) > MOST_COLUMNS:
+        raise DomainError.for_field("", _("The table has more than %(most)d columns.") % {"most": MOST_COLUMNS})
     if "queue" not in head:
         raise DomainError.for_field("/queue", _("The table needs a column named queue."))
     for name in head:
         if name not in {"queue", *OWNERS, *NUMBERS, *cards}:
-            said = _("There is no column %(name)r.") % {"name": name}
+            said = _("There is no column %(name)r.") % {"name": name[:MOST_OF_NAME]}
             raise DomainError.for_field(
                 f"/{name}", said + _near(name, ["queue", *OWNERS, *NUMBERS, *cards]), code="unknown_field"
             )
@@ -105,7 +124,8 @@ def _check_head(head: list[str], cards: set[str]) -> None:
 
 
 def _near(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(known), n=1)
+    # What is compared letter by letter has to be short.
+    near = difflib.get_close_matches(name, list(known), n=1) if len(name) <= MOST_OF_NAME else []
     return " " + _("Did you mean %(near)r?") % {"near": near[0]} if near else ""
 
 
@@ -131,5 +151,9 @@ def _number(cell: str, name: str, line: int) -> int:
     found = _WHOLE.fullmatch(cell)
     if found is None:
         said = _("Line %(line)d, %(column)s: %(cell)r is no whole number.")
-        raise DomainError.for_field(f"/{name}", said % {"line": line, "column": name, "cell": cell})
-    return int(re.sub("[, \u00a0]", "", found[1]))
+        raise DomainError.for_field(f"/{name}", said % {"line": line, "column": name, "cell": cell[:40]})
+    digits = re.sub("[, \u00a0]", "", found[1])
+    if len(digits) > MOST_DIGITS:
+        said = _("Line %(line)d, %(column)s: a number may have %(most)d digits.")
+        raise DomainError.for_field(f"/{name}", said % {"line": line, "column": name, "most": MOST_DIGITS})
+    return int(digits)

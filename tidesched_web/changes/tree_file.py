@@ -214,7 +214,7 @@ def _place(fault: Fault) -> str:
 
 
 def _unknown(name: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
+    near = difflib.get_close_matches(name[:253], known, n=1)
     said = _("There is no section %(name)r.") % {"name": name}
     hint = _("Did you mean %(near)r?") % {"near": near[0]} if near else _("Known: %(k)s.") % {"k": ", ".join(known)}
     return f"{said} {hint}"

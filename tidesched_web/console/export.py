@@ -10,9 +10,9 @@ from typing import Any
 
 from django.http import HttpResponse
 
+from tidesched_web.common.spreadsheets import guarded
+
 MAX_ROWS = 10_000
-# A spreadsheet runs a cell that begins so as a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def plain_cards(cards: Mapping[str, float]) -> str:
@@ -21,7 +21,7 @@ def plain_cards(cards: Mapping[str, float]) -> str:
 
 
 def _plain(value: object) -> object:
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    return guarded(value) if isinstance(value, str) else value
 
 
 def csv_list(name: str, columns: Mapping[str, Callable[[Any], object]], rows: Iterable[Any]) -> HttpResponse:
@@ -33,7 +33,7 @@ def csv_response(name: str, header: Sequence[str], rows: Iterable[Sequence[objec
     """A CSV file with a byte-order mark, so that spreadsheets read Chinese."""
     text = io.StringIO()
     writer = csv.writer(text)
-    writer.writerow(header)
+    writer.writerow([guarded(name) for name in header])
     writer.writerows([_plain(value) for value in row] for row in islice(rows, MAX_ROWS))
     response = HttpResponse("\ufeff" + text.getvalue(), content_type="text/csv; charset=utf-8")
     response.headers["Content-Disposition"] = f'attachment; filename="{name}.csv"'

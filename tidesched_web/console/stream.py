@@ -15,6 +15,7 @@ import orjson
 from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.utils.translation import gettext as _
+from django.views.decorators.csrf import csrf_exempt
 
 from tidesched_web.accounts.selectors import access_of, live_token
 from tidesched_web.accounts.stream_selectors import (
@@ -55,6 +56,7 @@ def _admitted(request: HttpRequest) -> tuple[Caller, str, frozenset[int]] | None
     return None if standing is None else (caller, standing, sight_of(access))
 
 
+@csrf_exempt  # it is only read; any other method is refused as that
 async def stream(request: HttpRequest) -> HttpResponseBase:
     """Answer with a stream of `change` events, each `{topic, id, version, cluster}`, and an `end` that says why."""
     if request.method != "GET":

@@ -10,6 +10,8 @@ from django.conf import settings
 
 from tidesched_web.front import Receive, Scope
 
+_FORMS = (b"multipart/form-data", b"application/x-www-form-urlencoded")
+
 
 class TooLarge(Exception):
     """The body is over its limit, in bytes."""
@@ -28,9 +30,9 @@ class Gone(Exception):
 
 
 def limit_of(headers: dict[bytes, bytes]) -> int:
-    """How many bytes a body of this kind may have: a file that is loaded more than JSON and plain forms."""
+    """How many bytes a body of this kind may have: a form, which may hold a file, more than JSON."""
     kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
-    return settings.WEB_UPLOAD_BYTES if kind == b"multipart/form-data" else settings.WEB_BODY_BYTES
+    return settings.WEB_FORM_BYTES if kind in _FORMS else settings.WEB_BODY_BYTES
 
 
 async def read(scope: Scope, receive: Receive) -> bytes:

@@ -1,4 +1,4 @@
-"""What Django says to the layer before it: whose request it was, and how its answer is made."""
+"""What Django says to the layer before it: whose request it was, and how its answer is made and kept."""
 
 from __future__ import annotations
 
@@ -38,6 +38,8 @@ def middleware(
 
 
 def _say(request: HttpRequest, response: HttpResponseBase) -> None:
+    if request.path.startswith("/api/"):
+        response.headers.setdefault("Cache-Control", "no-store")
     scope: dict[str, Any] | None = getattr(request, "scope", None)
     if scope is None:  # a test client without a server
         return

@@ -50,7 +50,7 @@ def _zone(value: Any) -> str:
     except (ValueError, OSError, KeyError):  # a path, a folder, no such zone
         known = "" if name not in available_timezones() else name
         if not known:
-            near = difflib.get_close_matches(name, time_zones(), n=1)
+            near = difflib.get_close_matches(name[:253], time_zones(), n=1)
             hint = " " + _("Did you mean %(near)r?") % {"near": near[0]} if near else ""
             raise _Refused("/time_zone", _("There is no time zone %(name)r.") % {"name": value} + hint) from None
     return name
@@ -59,7 +59,7 @@ def _zone(value: Any) -> str:
 def _known(fields: Mapping[str, Any], known: Collection[str], at: str) -> None:
     for name in fields:
         if name not in known:
-            near = difflib.get_close_matches(str(name), list(known), n=1)
+            near = difflib.get_close_matches(str(name)[:253], list(known), n=1)
             said = _("There is no field %(name)r.") % {"name": name}
             hint = (
                 _("Did you mean %(near)r?") % {"near": near[0]}

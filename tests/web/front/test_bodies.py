@@ -26,7 +26,7 @@ def ask(path: str, body: bytes, hold: bool = False, **headers: str) -> Answer:
 
 @pytest.fixture(autouse=True)
 def limits(settings):
-    settings.WEB_BODY_BYTES, settings.WEB_UPLOAD_BYTES, settings.WEB_BODY_SECONDS = 100, 300, 0.05
+    settings.WEB_BODY_BYTES, settings.WEB_FORM_BYTES, settings.WEB_BODY_SECONDS = 100, 300, 0.05
 
 
 def test_what_is_within_the_limit_arrives_whole():

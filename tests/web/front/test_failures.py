@@ -1,0 +1,66 @@
+"""What no view answers: problem+json below /api/, a page elsewhere, both with the id of the request."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import pytest
+from django.db import OperationalError
+from django.test import Client
+
+from tests.web.console import world as story
+from tests.web.console.test_pages import client_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def client() -> Client:
+    found = client_of(story.people()[0])
+    found.raise_request_exception = False
+    found.handler.enforce_csrf_checks = True
+    return found
+
+
+@pytest.mark.parametrize("path", ["/api/v1/nothing/", "/api/nothing", "/api/v1/quota-changes/x/"])
+def test_a_post_to_an_address_that_is_not_there(client, path):
+    answer = client.post(path, {})
+    assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")
+    assert answer["Cache-Control"] == "no-store"
+
+
+def test_a_post_without_its_token(client):
+    answer = client.post("/api/v1/queues/", {}, content_type="application/json")
+    assert (answer.status_code, answer["Content-Type"]) == (403, "application/problem+json")
+    page = client.post("/profile/", {})
+    assert (page.status_code, page["Content-Type"]) == (403, "text/html; charset=utf-8")
+
+
+@pytest.mark.parametrize(("error", "status"), [(ZeroDivisionError(), 500), (OperationalError("gone"), 503)])
+@pytest.mark.parametrize("at", ["clusters_now", "middleware"])
+def test_an_error_says_its_id_and_a_database_that_is_away_is_a_503(client, error, status, at):
+    place = {
+        "clusters_now": "tidesched_web.console.page.clusters_now",
+        "middleware": "tidesched_web.console.middleware._zone",
+    }[at]
+    with patch(place, side_effect=error):
+        page = client.get("/clusters/", headers={"X-Request-ID": "request-12345"})
+    assert page.status_code == status
+    assert b"<code>request-12345</code>" in page.content
+    assert page["X-Request-ID"] == "request-12345"
+    assert ("Retry-After" in page) is (status == 503)
+
+
+@pytest.mark.parametrize(("error", "status"), [(ZeroDivisionError(), 500), (OperationalError("gone"), 503)])
+@pytest.mark.parametrize("at", ["tidesched_web.api.views.access_of", "django.contrib.auth.get_user"])
+def test_an_error_of_the_api_is_a_problem(client, error, status, at):
+    with patch(at, side_effect=error):
+        answer = client.get("/api/v1/queues/", headers={"X-Request-ID": "request-12345"})
+    assert (answer.status_code, answer["Content-Type"]) == (status, "application/problem+json")
+    assert answer.json()["request_id"] == "request-12345"
+    assert ("Retry-After" in answer) is (status == 503)
+
+
+def test_answers_of_the_api_are_kept_nowhere(client):
+    assert client.get("/api/v1/queues/")["Cache-Control"] == "no-store"
+    assert Client().get("/api/v1/queues/")["Cache-Control"] == "no-store"

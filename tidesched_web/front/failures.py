@@ -1,0 +1,77 @@
+"""What Django answers itself, when no view does: problem+json below /api/, else a page; both with the request's id."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views import csrf, defaults
+from psycopg_pool import PoolTimeout
+from redis import RedisError
+
+from tidesched_web.api import problem_json
+from tidesched_web.common import request_context
+from tidesched_web.common.errors import DomainError
+
+UNREACHABLE = (OperationalError, InterfaceError, PoolTimeout, RedisError)
+AGAIN_SECONDS = "5"
+
+
+def _for_api(request: HttpRequest) -> bool:
+    return request.path.startswith("/api/")
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """A form without its token."""
+    if _for_api(request):
+        return problem_json.answer(DomainError("csrf_failed", f"The CSRF check failed: {reason}"), request)
+    return csrf.csrf_failure(request, reason)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """A request that Django itself refuses."""
+    if isinstance(exception, RequestDataTooBig | TooManyFieldsSent | TooManyFilesSent):
+        error = DomainError("body_too_large", str(exception))
+    else:
+        error = DomainError("invalid", "This is no request that can be understood.")
+    if _for_api(request):
+        return problem_json.answer(error, request)
+    return render(request, "400.html", {"error": error, "request_id": _id()}, status=int(error.status))
+
+
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Something that the account may not do."""
+    if _for_api(request):
+        text = str(exception) or "You may not do this."
+        return problem_json.answer(DomainError("permission_denied", text), request)
+    return defaults.permission_denied(request, exception)
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Nothing there, or out of sight."""
+    if _for_api(request):
+        return problem_json.unknown_address(request)
+    return defaults.page_not_found(request, exception)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """An error that nobody foresaw; or a database or Redis that is away for a moment, which is a 503."""
+    away = isinstance(sys.exc_info()[1], UNREACHABLE)
+    if _for_api(request):
+        error = problem_json.unforeseen(sys.exc_info()[1])
+        return problem_json.answer(error, request, {"Retry-After": AGAIN_SECONDS} if away else None)
+    context: dict[str, Any] = {"request_id": _id(), "away": away}
+    # Not rendered for the request: what fails may be what every page asks for.
+    response = render(None, "500.html", context, status=503 if away else 500)
+    if away:
+        response.headers["Retry-After"] = AGAIN_SECONDS
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def _id() -> str:
+    return request_context.current().request_id
