@@ -11,6 +11,7 @@ from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters.connection_selectors import card_quota_enforced, newest_test, volcano_runs
 from tidesched_web.clusters.credentials import bearer_token
 from tidesched_web.clusters.models import Cluster, ConnectionTest
+from tidesched_web.engine.demo import FOUNDING_POLICY
 from tidesched_web.jobs import running
 from tidesched_web.jobs.models import Job
 
@@ -54,6 +55,8 @@ def test_a_cluster_is_tested_and_connected(admin, server, caplog):
     assert (cluster.mode, bearer_token(cluster)) == ("schedule", TOKEN)
     codes = [one["code"] for one in made.json()["test"]["findings"]]
     assert "verbs" in codes
+    policy = cluster.policies.get()
+    assert (policy.number, policy.valid, policy.text, policy.released_at) == (1, True, FOUNDING_POLICY, None)
     about = admin.get(f"/api/v1/clusters/{cluster.pk}/connection/")
     assert about.json()["kind"] == "token"
     assert about.json()["authorities"][0]["subject"] == "CN=an authority"

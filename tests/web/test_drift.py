@@ -6,6 +6,7 @@ import json
 import time
 
 import pytest
+from django.utils import timezone
 
 from tests.cluster.servers import SimulatedServer
 from tests.web.changes import ground as ground_module
@@ -258,3 +259,47 @@ def test_a_new_worker_finds_what_is_there_and_no_more(scene):
         assert list(Drift.objects.values_list("pk", "state")) == [(row.pk, "open")]
     finally:
         scene.cache = again.cache
+
+
+def heavier(name, weight):
+    """An edit that the cluster does not take: a Queue's weight ends at 65535."""
+    row = Queue.objects.get(name=name)
+    Queue.objects.filter(pk=row.pk).update(weight=weight, version=row.version + 1, sync_state="pending")
+
+
+def test_a_push_that_the_cluster_refuses_is_drift_with_its_words_and_an_alert(scene):
+    scene.until(lambda: drift_look(scene.cluster))
+    heavier("acme-online", 70_000)
+    scene.push()
+    row = scene.row("acme-online")
+    assert (row.what, row.state, fields(row)) == ("refused", "open", {"spec.weight": ("70000", "1", "1")})
+    assert "should be from 1 to 65535" in row.refusal
+    alert = scene.until(lambda: Alert.objects.filter(key=drift_watch.REFUSED_KEY, resolved_at__isnull=True).first())
+    assert (alert.code, alert.numbers["object"]) == ("push_refused", "Queue acme-online")
+    assert "should be from 1 to 65535" in alert.message
+    assert not Alert.objects.filter(key=drift_watch.ALERT_KEY).exists()
+    heavier("acme-online", 7)
+    scene.push()
+    scene.until(lambda: Drift.objects.get().state == "resolved")
+    scene.until(lambda: not Alert.objects.filter(resolved_at__isnull=True).exists())
+    assert scene.live("acme-online")["spec"]["weight"] == 7
+
+
+def test_a_refused_push_rests_longer_each_time_and_an_edit_goes_at_once(scene, server):
+    heavier("acme-online", 70_000)
+    pauses = []
+    for _ in range(3):
+        scene.push()
+        row = Queue.objects.get(name="acme-online")
+        pauses.append(round((row.retry_at - timezone.now()).total_seconds(), -1))
+        sent = len(server.writes())
+        push.push_pending()
+        scene.push()
+        assert len(server.writes()) == sent, "it rests"
+        Queue.objects.filter(pk=row.pk).update(retry_at=timezone.now())
+    assert pauses == [30, 60, 120]
+    assert push.push_pending()[scene.cluster.slug].refused, "its rest is over"
+    heavier("acme-online", 3)
+    assert push.push_pending()[scene.cluster.slug].written == 1
+    row = Queue.objects.get(name="acme-online")
+    assert (row.sync_state, row.sync_error, row.refusals, row.retry_at) == ("in_step", "", 0, None)

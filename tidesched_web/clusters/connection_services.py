@@ -12,10 +12,11 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.audit import services as audit
 from tidesched_web.clusters.connection_input import Offered, by_kubeconfig
-from tidesched_web.clusters.connection_selectors import other_installation, volcano_runs
 from tidesched_web.clusters.credentials import connection_of, kubeconfig_of, seal
 from tidesched_web.clusters.kubernetes.credential_facts import authorities
+from tidesched_web.clusters.mode_rules import two_schedulers
 from tidesched_web.clusters.models import Cluster, ClusterMode, ConnectionKind, ConnectionTest, SealedConnection
+from tidesched_web.clusters.services import set_policy
 from tidesched_web.common import live
 from tidesched_web.common.errors import DomainError, need_reason
 from tidesched_web.common.locking import lock_row
@@ -129,7 +130,13 @@ def note_findings(*, test: ConnectionTest, percent: int, findings: list[dict[str
 def connect(
     *, test: ConnectionTest, name: str, actor: str, reason: str, slug: str = "", accept: bool = False
 ) -> Cluster:
-    """Make a cluster of an offer that was tested. ``accept``: the person has read what is missing."""
+    """Make a cluster of an offer that was tested, with the founding policy as its first one.
+
+    Sessions run under it at once; in mode schedule they send nothing until a person has released it. ``accept``: the
+    person has read what is missing.
+    """
+    from tidesched_web.engine.demo import FOUNDING_POLICY  # the engine is heavy: only this service needs it here
+
     reason = need_reason(reason)
     test = _taken(test, accept=accept)
     cluster = Cluster(name=name.strip(), slug=slug or slugify(name)[:63], mode=test.mode)
@@ -144,6 +151,7 @@ def connect(
     _close(test, cluster)
     after = {"name": cluster.name, "slug": cluster.slug, "mode": cluster.mode, **about(cluster)}
     _append(cluster, actor=actor, action="cluster.connect", reason=reason, after=after | _judged(test))
+    set_policy(cluster=cluster, text=FOUNDING_POLICY, actor=actor, reason=reason)
     return cluster
 
 
@@ -203,12 +211,6 @@ def forget_offers() -> int:
     return _forget(late.filter(started_at__lt=timezone.now() - OFFER_LIVES).values_list("pk", flat=True))
 
 
-def refuse_mode(*, cluster: Cluster, mode: str) -> None:
-    """Refuse mode schedule where another scheduler was found at work, by a test of whichever mode."""
-    if mode == ClusterMode.SCHEDULE and (volcano_runs(cluster) or other_installation(cluster)):
-        raise DomainError.for_field("/mode", _blocked(), code="conflict")
-
-
 # -- parts -----------------------------------------------------------------------------------------------------
 
 
@@ -218,13 +220,6 @@ def _known(mode: str) -> None:
         raise DomainError.for_field("/mode", text % {"mode": repr(mode), "known": ", ".join(ClusterMode.values)})
 
 
-def _blocked() -> str:
-    return _(
-        "Another scheduler is at work in this cluster: two of them would write the same PodGroups and queues. "
-        "Stop it first, or choose mode quota."
-    )
-
-
 def _taken(test: ConnectionTest, *, accept: bool) -> ConnectionTest:
     """The offer, locked, if it can be taken."""
     row = ConnectionTest.objects.select_for_update(of=("self",), no_key=True).filter(pk=test.pk).first()
@@ -232,7 +227,7 @@ def _taken(test: ConnectionTest, *, accept: bool) -> ConnectionTest:
         raise DomainError("conflict", _("This connection cannot be taken any more: give it again."))
     failed = [one for one in row.findings if one["level"] == "failed"]
     if row.mode == ClusterMode.SCHEDULE and any(one["code"] in _BLOCKING for one in failed):
-        raise DomainError("conflict", _blocked())
+        raise DomainError("conflict", two_schedulers())
     if (failed or row.finished_at is None) and not accept:
         text = _("The test has found what is missing, or is not over: mend it, or say that you know.")
         raise DomainError.for_field("/accept", text, code="conflict")

@@ -221,6 +221,9 @@ class CardType(models.Model):
         return self.name
 
 
+NOT_READY_TAINTS = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
+
+
 class Node(models.Model):
     """A node as last seen. ``cards`` maps card names to counts."""
 
@@ -242,3 +245,8 @@ class Node(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def not_ready(self) -> bool:
+        """Kubernetes taints a node whose kubelet reports trouble, or nothing at all."""
+        return any(taint.get("key") in NOT_READY_TAINTS for taint in self.taints)

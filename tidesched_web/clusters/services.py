@@ -15,8 +15,8 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.audit import services as audit
 from tidesched_web.clusters.addresses import checked_address
-from tidesched_web.clusters.connection_services import refuse_mode
 from tidesched_web.clusters.credentials import bearer_token, seal, seal_anew
+from tidesched_web.clusters.mode_rules import refuse_mode
 from tidesched_web.clusters.models import CardKind, CardType, Cluster, ClusterMode, PolicyRevision
 from tidesched_web.clusters.selectors import foreign_key_ids
 from tidesched_web.common import live

@@ -21,6 +21,7 @@ _SENTENCES: dict[str, tuple[tuple[str, ...], Promise]] = {
         _("The queues are promised %(quota)s × %(card)s, but the nodes have %(hardware)s."),
     ),
     "node_lost": (("node",), _("Node %(node)s has left the cluster.")),
+    "node_not_ready": (("node",), _("Node %(node)s is not ready: nothing starts on its cards.")),
     "node_recut": (("node",), _("The cards of node %(node)s have changed.")),
     "foreign_scheduler": (
         ("holder",),
@@ -29,9 +30,14 @@ _SENTENCES: dict[str, tuple[tuple[str, ...], Promise]] = {
     "partial_reclaim": ((), _("A reclaim was carried out only in part: some pods could not be evicted.")),
     "policy_invalid": ((), _("The newest policy cannot be used; the last good one stays in force.")),
     "session_failed": ((), _("A session could not decide.")),
+    "no_policy": ((), _("No session runs: the cluster has no policy yet.")),
     "card_lost": (("card", "quota"), _("No node has %(card)s any more; the queues are promised %(quota)s of it.")),
     "quota_without_card": (("card", "quota"), _("The queues are promised %(quota)s × %(card)s, which no node has.")),
     "drift": (("objects",), _("Objects of the cluster that stand otherwise than they were told: %(objects)s.")),
+    "push_refused": (
+        ("objects", "object"),
+        _("The cluster refuses what is sent to it (objects: %(objects)s, the first is %(object)s)."),
+    ),
     "cluster_unreachable": ((), _("The API server of the cluster does not answer.")),
     "cluster_refused": ((), _("The API server refuses the credential of the cluster: it has expired or was revoked.")),
     "cluster_forbidden": (("kinds",), _("The credential of the cluster lacks the right to read %(kinds)s.")),
@@ -42,7 +48,9 @@ _SENTENCES: dict[str, tuple[tuple[str, ...], Promise]] = {
 # Conditions that are looked at again and again: a person may say that they know, and the end comes by itself.
 _BY_ITSELF = frozenset(
     {
-        "quota_over_hardware", "card_lost", "quota_without_card", "drift", "foreign_scheduler", "audit_broken",
+        "quota_over_hardware", "card_lost", "quota_without_card", "drift", "push_refused", "foreign_scheduler",
+        "node_not_ready",
+        "audit_broken",
         "cluster_unreachable", "cluster_refused", "cluster_forbidden", "cluster_kinds_missing", "cluster_failing",
     }
 )  # fmt: skip
@@ -52,9 +60,12 @@ _PLACES: dict[str, tuple[str, Promise]] = {
     "card_lost": ("card_types", _("Open the card types")),
     "node_lost": ("nodes", _("Open the nodes")),
     "node_recut": ("nodes", _("Open the nodes")),
+    "node_not_ready": ("nodes", _("Open the nodes")),
     "drift": ("drift", _("Open the drift")),
+    "push_refused": ("drift", _("Open the drift")),
     "eviction_budget": ("sessions", _("Open the sessions")),
     "session_failed": ("sessions", _("Open the sessions")),
+    "no_policy": ("policy", _("Open the policy")),
     "foreign_scheduler": ("sessions", _("Open the sessions")),
     "partial_reclaim": ("reclaims", _("Open the reclaims")),
     "policy_invalid": ("policy", _("Open the policy")),

@@ -16,6 +16,7 @@ from tidesched_web.console.card_names import card_label
 from tidesched_web.console.chart import Chart, Twin, answer
 from tidesched_web.console.figures import base
 from tidesched_web.console.figures import tide as tide_figure
+from tidesched_web.console.first_steps import first_steps
 from tidesched_web.console.page import Page, page
 from tidesched_web.scheduling.models import TidePoint
 from tidesched_web.scheduling.selectors import newest_reclaims, newest_tide, tide_points
@@ -68,12 +69,16 @@ def overview(this: Page) -> HttpResponse:
     waiting = longest_waiting(this.access, cluster, ROWS)
     total = sum(entry["n"] for entry in waiting.by_reason)
     code, most = (waiting.by_reason[0]["code"], waiting.by_reason[0]["n"]) if waiting.by_reason else ("", 0)
+    ran = cluster.session_id is not None  # type: ignore[attr-defined]
+    line = wording.waiting_line(total, code, most) if ran else _("No session has run yet: what waits is not known.")
     return this.render(
         "overview/overview.html",
         {
             "rows": rows,
+            "steps": first_steps(this),
+            "ran": ran,
             "waiting": waiting.gangs,
-            "line": wording.waiting_line(total, code, most),
+            "line": line,
             "reclaims": newest_reclaims(this.access, cluster, ROWS),
             "chart": tide_chart(cluster, [row.point.card for row in rows]),
         },

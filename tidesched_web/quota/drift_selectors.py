@@ -51,11 +51,12 @@ def asked_again(cluster: Cluster) -> set[Key]:
 
 @dataclass(frozen=True)
 class Intended:
-    """An object as it is wanted now."""
+    """An object as it is wanted now. ``refused``: what the cluster answered when it was sent, where it said no."""
 
     fields: Fields
     state: str = ""
     queue_id: int | None = None
+    refused: str = ""
 
 
 def intended(cluster: Cluster, names: Collection[Key] | None) -> dict[Key, Intended]:
@@ -71,10 +72,23 @@ def intended(cluster: Cluster, names: Collection[Key] | None) -> dict[Key, Inten
     found: dict[Key, Intended] = {}
     for queue in rows:
         manifest = queue_manifest(queue, quota[queue.pk], counted_by)
-        found[QUEUE, queue.name] = Intended(fields_of(manifest, state=str(queue.state)), str(queue.state), queue.pk)
+        fields = fields_of(manifest, state=str(queue.state))
+        found[QUEUE, queue.name] = Intended(fields, str(queue.state), queue.pk, _refusal(queue))
     for row in classes:
-        found[CLASS, row.name] = Intended(fields_of(class_manifest(row)))
+        found[CLASS, row.name] = Intended(fields_of(class_manifest(row)), refused=_refusal(row))
     return found
+
+
+def _refusal(row: Queue | PriorityClass) -> str:
+    """Until a push has succeeded: an edit since, or being sent again, takes no refusal back."""
+    return row.sync_error if row.refusals else ""
+
+
+def refused_names(cluster: Cluster) -> set[Key]:
+    """Objects whose newest push the cluster has refused."""
+    queues = Queue.objects.filter(cluster=cluster, refusals__gt=0).order_by().values_list("name", flat=True)
+    classes = PriorityClass.objects.filter(cluster=cluster, refusals__gt=0).order_by().values_list("name", flat=True)
+    return {*((QUEUE, name) for name in queues), *((CLASS, name) for name in classes)}
 
 
 def managed_names(cluster: Cluster) -> set[Key]:
@@ -93,3 +107,15 @@ def pushed_objects(cluster: Cluster, names: Collection[Key] | None) -> dict[Key,
             wanted |= Q(kind=kind, name__in=[name for of, name in names if of == kind])
         rows = rows.filter(wanted)
     return {(row.kind, row.name): row for row in rows}
+
+
+def has_been_pushed(cluster: Cluster) -> bool:
+    """Whether the cluster has ever taken an object from here."""
+    return PushedObject.objects.filter(cluster=cluster).exists()
+
+
+def first_refusal(cluster: Cluster) -> str:
+    """The first object that the cluster refuses, with its words; empty where it takes everything."""
+    rows = Queue.objects.filter(cluster=cluster, refusals__gt=0).exclude(sync_error="").order_by("name")
+    found = rows.values_list("name", "sync_error").first()
+    return f"{QUEUE} {found[0]}: {found[1]}" if found else ""

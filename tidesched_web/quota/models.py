@@ -66,6 +66,9 @@ class Queue(Versioned):
     sync_error = models.TextField(blank=True)
     pushed_version = models.PositiveBigIntegerField(default=0)
     pushed_at = models.DateTimeField(null=True)
+    # How often in a row the cluster has refused it, and when it is sent again without an edit.
+    refusals = models.PositiveSmallIntegerField(default=0)
+    retry_at = models.DateTimeField(null=True)
     # What the cluster was last told where tide plans made it other than the base: card name → cards.
     tide = models.JSONField(default=dict, blank=True, editable=False)
 
@@ -162,6 +165,8 @@ class PriorityClass(Versioned):
     sync_state = models.CharField(max_length=16, choices=SyncState, default=SyncState.PENDING)
     sync_error = models.TextField(blank=True)
     pushed_version = models.PositiveBigIntegerField(default=0)
+    refusals = models.PositiveSmallIntegerField(default=0)
+    retry_at = models.DateTimeField(null=True)
 
     class Meta:
         ordering = ["-value", "name"]
@@ -235,6 +240,7 @@ class DriftWhat(models.TextChoices):
 
     CHANGED = "changed", _("Changed by hand")
     MISSING = "missing", _("Deleted")
+    REFUSED = "refused", _("Refused by the cluster")
 
 
 class DriftEnd(models.TextChoices):
@@ -258,6 +264,8 @@ class Drift(models.Model):
     name = models.CharField(max_length=253)
     queue = models.ForeignKey(Queue, on_delete=models.SET_NULL, null=True, related_name="drifts")
     what = models.CharField(max_length=16, choices=DriftWhat)
+    # What the cluster answered to the newest push, where it refused it.
+    refusal = models.TextField(blank=True)
     state = models.CharField(max_length=16, choices=DriftState, default=DriftState.OPEN)
     fields = models.JSONField(default=list)
     live = models.JSONField(null=True)

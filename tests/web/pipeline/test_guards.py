@@ -12,10 +12,10 @@ from tests.cluster.servers import eventually
 from tests.web.pipeline.stage import NAMESPACE_NAME, Stage
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters import services as clusters
-from tidesched_web.clusters.kubernetes.client import Unreachable
+from tidesched_web.clusters.kubernetes.client import MERGE_PATCH, Unreachable
 from tidesched_web.clusters.kubernetes.installation_lease import LeaseAnswer, hold_lease
 from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
-from tidesched_web.clusters.kubernetes.paths import DEPLOYMENT
+from tidesched_web.clusters.kubernetes.paths import DEPLOYMENT, QUEUE
 from tidesched_web.clusters.models import Cluster, PolicyRevision
 from tidesched_web.common.errors import DomainError
 from tidesched_web.scheduling import services
@@ -192,3 +192,19 @@ def test_the_first_session_after_a_change_of_mode_is_shown_as_a_dry_run(stage: S
     assert (shown.state, shown.counts["held"]) == (SessionState.DRY_RUN, "mode_changed")
     assert writes_of_sessions(stage) == []
     stage.sessions_until(lambda: stage.running("job") == 2)
+
+
+def test_a_change_of_mode_takes_the_figures_of_the_scheduler_before_out_of_the_queues(stage: Stage) -> None:
+    stage.session()
+    counted = {"running": 5, "pending": 2, "allocated": {"nvidia.com/gpu": "8", "pods": "3"}}
+    for mode in ("quota", "schedule"):
+        path = QUEUE.path(name="train", subresource="status")
+        assert stage.client.send("PATCH", path, {"status": counted}, content_type=MERGE_PATCH).done
+        clusters.set_mode(cluster=Cluster.objects.get(), mode=mode, actor="anna", reason="The other one from now on.")
+        stage.session()
+        status = stage.client.get(QUEUE.path(name="train"))["status"]
+        assert not any(status.get(count) for count in ("running", "pending", "allocated")), (mode, status)
+    stage.client.send("PATCH", path, {"status": counted}, content_type=MERGE_PATCH)
+    clusters.set_mode(cluster=Cluster.objects.get(), mode="observe", actor="anna", reason="Look only.")
+    stage.session()
+    assert stage.client.get(QUEUE.path(name="train"))["status"]["running"] == 5, "mode observe writes nothing"

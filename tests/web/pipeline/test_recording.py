@@ -126,3 +126,21 @@ def test_a_service_that_grows_waits_since_it_wanted_more(stage: Stage) -> None:
     assert gang.state == GangState.RUNNING
     assert gang.waiting_since is not None
     assert gang.waiting_since > gang.submitted_at
+
+
+def test_a_node_that_kubernetes_marks_is_not_ready_with_an_alert_until_the_mark_goes(stage: Stage) -> None:
+    def come(*keys: str) -> None:
+        made = node("n9", 8)
+        made["spec"] = {"taints": [{"key": key, "effect": "NoExecute"} for key in keys]}
+        stage.send(NODE.path(), made)
+
+    def open_alerts() -> list[str]:
+        return list(Alert.objects.filter(code="node_not_ready", resolved_at=None).values_list("key", flat=True))
+
+    come("node.kubernetes.io/unreachable")
+    stage.sessions_until(lambda: open_alerts() == ["node_not_ready:n9"], 30)
+    assert [row.name for row in Node.objects.all() if row.not_ready] == ["n9"]
+    stage.client.send("DELETE", NODE.path(name="n9"))
+    come("example/of-our-own")
+    stage.sessions_until(lambda: not open_alerts(), 30)
+    assert not any(row.not_ready for row in Node.objects.all())

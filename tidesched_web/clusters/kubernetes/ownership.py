@@ -31,11 +31,14 @@ class Standing:
     same: live has every field as wanted, and TideSched owns these and no others: a push has nothing to say.
     shared: a field that differs is also owned by somebody else: it has to be forced.
     contested: fields that somebody else has set otherwise since, with their managers.
+    emptied: maps of another manager in which TideSched owns every field and wants none any more. An apply would leave
+        null there, which the server then refuses: they have to be removed first.
     """
 
     same: bool
     shared: bool
     contested: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    emptied: tuple[Path, ...] = ()
 
     @property
     def message(self) -> str:
@@ -58,7 +61,21 @@ def standing(wanted: Mapping[str, Any], live: Mapping[str, Any] | None) -> Stand
             contested.append(("." + ".".join(path), tuple(sorted(strangers))))
     told = {path for path, value in leaves.items() if not (path in _OMITTED and value is _OMITTED[path])}
     same = not differing and told <= ours and ours <= leaves.keys()
-    return Standing(same=same, shared=any(theirs.get(path) for path in differing), contested=tuple(contested))
+    return Standing(
+        same=same,
+        shared=any(theirs.get(path) for path in differing),
+        contested=tuple(contested),
+        emptied=tuple(sorted(_emptied(live, ours - leaves.keys(), theirs))),
+    )
+
+
+def _emptied(live: Mapping[str, Any], dropped: set[Path], theirs: Mapping[Path, set[str]]) -> set[Path]:
+    found = set()
+    for path in {path[:-1] for path in dropped if len(path) > 2}:
+        value = _at(live, path)
+        if path in theirs and isinstance(value, Mapping) and all((*path, key) in dropped for key in value):
+            found.add(path)
+    return found
 
 
 def _leaves(obj: Mapping[str, Any], prefix: Path = ()) -> Iterator[tuple[Path, Any]]:

@@ -171,6 +171,17 @@ class ClusterWrites:
         """As :meth:`apply_queue`; another value of a live class is REFUSED: it has to be replaced."""
         return self._apply(PRIORITY_CLASS, manifest, dry_run=dry_run, force=force)
 
+    def remove_queue_fields(self, name: str, paths: Sequence[tuple[str, ...]], *, version: str) -> Outcome:
+        """Take whole maps out of a queue that still is of ``version``."""
+        patch: Json = {"metadata": {"resourceVersion": version}}
+        for *above, last in paths:
+            part = patch
+            for key in above:
+                part = part.setdefault(key, {})
+            part[last] = None
+        query = {"fieldManager": FIELD_MANAGER}
+        return self._send("PATCH", QUEUE.path(name=name), patch, query=query, content_type=MERGE_PATCH)
+
     def patch_queue_status(self, name: str, status: Mapping[str, Any], *, version: int | None = None) -> Outcome:
         """Merge ``status`` into the queue's (state, allocated, counts of gangs), if it still is of ``version``."""
         guard: Json = {} if version is None else {"metadata": {"resourceVersion": str(version)}}

@@ -7,7 +7,7 @@ One row for each object until its drift ends; comparing again changes nothing. T
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db import transaction
@@ -20,7 +20,16 @@ from tidesched_web.common import live as events
 from tidesched_web.common.errors import DomainError, need_reason
 from tidesched_web.common.permissions import Access, require_administrator
 from tidesched_web.quota.drift_fields import FieldDrift, as_json, compare, digest, fields_of, live_state
-from tidesched_web.quota.drift_selectors import CLASS, QUEUE, Intended, Key, intended, managed_names, pushed_objects
+from tidesched_web.quota.drift_selectors import (
+    CLASS,
+    QUEUE,
+    Intended,
+    Key,
+    intended,
+    managed_names,
+    pushed_objects,
+    refused_names,
+)
 from tidesched_web.quota.models import (
     Drift,
     DriftEnd,
@@ -66,9 +75,12 @@ def compared(cluster: Cluster, live: Mapping[Key, Live], names: Collection[Key] 
         told = pushed.get(key)
         found = live.get(key)
         if found is None:
-            if told is not None:  # what was never sent cannot be missed
-                rows = [FieldDrift(name, value, told.fields.get(name), None) for name, value in wanted.fields.items()]
+            fields = told.fields if told is not None else {}
+            rows = [FieldDrift(name, value, fields.get(name), None) for name, value in wanted.fields.items()]
+            if told is not None:
                 differs[key] = (DriftWhat.MISSING, rows)
+            elif wanted.refused:  # what was never sent cannot be missed, but it can have been refused
+                differs[key] = (DriftWhat.REFUSED, rows)
             continue
         state = live_state(found.part, wanted.state) if wanted.state else ""
         rows = compare(
@@ -76,6 +88,9 @@ def compared(cluster: Cluster, live: Mapping[Key, Live], names: Collection[Key] 
         )
         if rows:
             differs[key] = (DriftWhat.CHANGED, rows)
+        elif wanted.refused and (rows := compare(wanted.fields, None, fields_of(found.part, state=state))):
+            sent = told.fields if told else {}
+            differs[key] = (DriftWhat.REFUSED, [replace(row, pushed=sent.get(row.field)) for row in rows])
     return Seen(differs, {*(names if names is not None else ()), *intents, *pushed}, intents, pushed)
 
 
@@ -113,8 +128,9 @@ def _note(
     seen: Seen,
     live: Live | None,
 ) -> bool:
-    now, mark = timezone.now(), digest(fields)
+    now, mark, refusal = timezone.now(), digest(fields), seen.intents[key].refused
     values = {"what": what, "fields": as_json(fields), "live": dict(live.part) if live else None, "digest": mark}
+    values["refusal"] = refusal
     if row is None:
         Drift.objects.create(
             cluster=cluster, kind=key[0], name=key[1], queue_id=seen.intents[key].queue_id, found_at=now,
@@ -122,12 +138,13 @@ def _note(
         )  # fmt: skip
         _mark(cluster.pk, key, drifted=True)
         return True
-    if row.digest == mark and row.fields == values["fields"]:
+    if all(getattr(row, name) == value for name, value in values.items() if name != "live"):
         return False
-    again = row.digest != mark
+    # What was decided about it was about something else.
+    again = row.digest != mark or row.what != what
     for name, value in values.items():
         setattr(row, name, value)
-    if again:  # somebody changed it once more: what was decided about it was about something else
+    if again:
         row.state, row.changed_at, row.asked = DriftState.OPEN, now, ""
     row.save()
     return True
@@ -180,14 +197,15 @@ def note_look(*, cluster: Cluster, live: Collection[Key]) -> DriftLook:
 
 
 def unresolved(cluster: Cluster) -> set[Key]:
-    """Objects that drift now: they are compared each time, since their end may come from any side."""
+    """Objects that drift now, or were refused: compared each time, since their begin or end comes from any side."""
     rows = Drift.objects.filter(cluster=cluster).exclude(state=DriftState.RESOLVED)
-    return set(rows.values_list("kind", "name"))
+    return {*rows.values_list("kind", "name"), *refused_names(cluster)}
 
 
-def open_count(cluster: Cluster) -> int:
-    """How many objects wait for a person."""
-    return Drift.objects.filter(cluster=cluster, state=DriftState.OPEN).count()
+def open_rows(cluster: Cluster) -> list[tuple[str, str, str, str]]:
+    """What waits for a person: what became of it, kind, name, and what the cluster answered to its push."""
+    rows = Drift.objects.filter(cluster=cluster, state=DriftState.OPEN).order_by("kind", "name")
+    return list(rows.values_list("what", "kind", "name", "refusal"))
 
 
 # -- what a person decides ---------------------------------------------------------------------------------------------
@@ -289,7 +307,7 @@ __all__ = [
     "ignore",
     "note_adoption",
     "note_look",
-    "open_count",
+    "open_rows",
     "record",
     "repush",
     "unresolved",

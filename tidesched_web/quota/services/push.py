@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from django.db.models import F, Q
+from django.utils import timezone
 
 from tidesched_web.clusters.connection_selectors import reached_clusters
 from tidesched_web.clusters.kubernetes.client import ApiFailure, Json, KubernetesClient, Unreachable
@@ -35,6 +36,8 @@ from tidesched_web.quota.tide_selectors import clusters_with_tide, effective_now
 
 # Closed as far as people are concerned, and not yet empty: looked at again until it is.
 DRAINS = Q(state=QueueState.CLOSED, live_state=QueueState.CLOSING)
+# Refused by the cluster, which would say so again: sent again after a while, or with the next edit.
+REFUSED = Q(sync_state=SyncState.FAILED)
 PARALLEL_PUSHES = 12
 # So many objects are sent before what came of them is written.
 BATCH = 500
@@ -83,8 +86,10 @@ def push_cluster(
         settled = Q(sync_state=SyncState.IN_STEP) | (
             Q(sync_state=SyncState.DRIFTED) & Q(pushed_version__gte=F("version"))
         )
-        classes = classes.exclude(settled)
-        queues = queues.filter(~settled | Q(pk__in=tide_due(cluster)) | DRAINS)
+        asked = [name for _kind, name in asked_again(cluster)]
+        rests = REFUSED & Q(retry_at__gt=timezone.now()) & ~Q(name__in=asked)
+        classes = classes.exclude(settled | rests)
+        queues = queues.filter(~settled | Q(pk__in=tide_due(cluster)) | DRAINS).exclude(rests)
     if queues_named is not None or classes_named is not None:
         classes = classes.filter(name__in=classes_named or ())
         queues = queues.filter(name__in=queues_named or ())
@@ -103,8 +108,9 @@ def push_pending() -> dict[str, PushReport]:
     """Push what waits in every cluster that takes pushes; the reports by the cluster's slug."""
     for cluster in reached_clusters().exclude(mode=ClusterMode.OBSERVE):
         push_limits_anew(cluster)
-    queues = Queue.objects.filter(Q(sync_state=SyncState.PENDING) | DRAINS).values("cluster_id")
-    classes = PriorityClass.objects.filter(sync_state=SyncState.PENDING).values("cluster_id")
+    pending, rests = Q(sync_state=SyncState.PENDING), REFUSED & Q(retry_at__gt=timezone.now())
+    queues = Queue.objects.filter(pending | DRAINS | REFUSED).exclude(rests).values("cluster_id")
+    classes = PriorityClass.objects.filter(pending | REFUSED).exclude(rests).values("cluster_id")
     clusters = reached_clusters().exclude(mode=ClusterMode.OBSERVE).order_by("slug")
     waiting = set(clusters.filter(Q(pk__in=queues) | Q(pk__in=classes)))
     turned = {cluster for cluster in clusters.filter(pk__in=clusters_with_tide()) if tide_due(cluster)}

@@ -22,20 +22,28 @@ from tidesched_web.quota.tide_selectors import beyond_base
 # More than so many at once are not announced one by one: a page that shows them fetches its list again.
 _ANNOUNCED = 100
 
+# After a refusal it is sent again without an edit: first so soon, then after twice as long each time.
+FIRST_RETRY, LAST_RETRY = dt.timedelta(seconds=30), dt.timedelta(hours=1)
+
 _MARK_CLASSES = """
 UPDATE quota_priorityclass p
-SET sync_state = v.sync_state, sync_error = v.sync_error, pushed_version = coalesce(v.pushed_version, p.pushed_version)
-FROM unnest(%s::bigint[], %s::bigint[], %s::varchar[], %s::text[], %s::bigint[])
-     AS v(id, version, sync_state, sync_error, pushed_version)
+SET sync_state = v.sync_state, sync_error = v.sync_error,
+    refusals = coalesce(v.refusals, p.refusals), retry_at = v.retry_at,
+    pushed_version = coalesce(v.pushed_version, p.pushed_version)
+FROM unnest(%s::bigint[], %s::bigint[], %s::varchar[], %s::text[], %s::smallint[], %s::timestamptz[], %s::bigint[])
+     AS v(id, version, sync_state, sync_error, refusals, retry_at, pushed_version)
 WHERE p.id = v.id AND p.version = v.version RETURNING p.id
 """
 _MARK_QUEUES = """
 UPDATE quota_queue q
-SET sync_state = v.sync_state, sync_error = v.sync_error, pushed_version = coalesce(v.pushed_version, q.pushed_version),
+SET sync_state = v.sync_state, sync_error = v.sync_error,
+    refusals = coalesce(v.refusals, q.refusals), retry_at = v.retry_at,
+    pushed_version = coalesce(v.pushed_version, q.pushed_version),
     pushed_at = coalesce(v.pushed_at, q.pushed_at), live_state = coalesce(v.live_state, q.live_state),
     tide = coalesce(v.tide, q.tide)
-FROM unnest(%s::bigint[], %s::bigint[], %s::varchar[], %s::text[], %s::bigint[], %s::timestamptz[], %s::varchar[],
-            %s::jsonb[]) AS v(id, version, sync_state, sync_error, pushed_version, pushed_at, live_state, tide)
+FROM unnest(%s::bigint[], %s::bigint[], %s::varchar[], %s::text[], %s::smallint[], %s::timestamptz[], %s::bigint[],
+            %s::timestamptz[], %s::varchar[], %s::jsonb[])
+     AS v(id, version, sync_state, sync_error, refusals, retry_at, pushed_version, pushed_at, live_state, tide)
 WHERE q.id = v.id AND q.version = v.version RETURNING q.id
 """
 
@@ -77,17 +85,15 @@ def mark_pushed(cluster: Cluster, batch: Sequence[Pushed]) -> None:
     )
     queues, classes = [], []
     for one in batch:
-        state, error = _standing(one.outcome)
+        standing = _standing(one, now)
         if isinstance(one.row, Queue):
-            line = _queue_line(one.row, one, state, error, now)
+            line = _queue_line(one.row, one, standing, now)
             if line is not None:
                 queues.append(line)
         else:
             version = one.row.version if one.outcome.done else None
-            if (state, error, version or one.row.pushed_version) != (
-                one.row.sync_state, one.row.sync_error, one.row.pushed_version,
-            ):  # fmt: skip
-                classes.append((one.row.pk, one.row.version, str(state), error, version))
+            if not standing.same_as(one.row) or version not in (None, one.row.pushed_version):
+                classes.append((one.row.pk, one.row.version, *standing.columns, version))
     _run(_MARK_CLASSES, classes)
     marked = _run(_MARK_QUEUES, queues)
     moved = [one.row for one in batch if one.row.pk in marked and isinstance(one.row, Queue)]
@@ -105,29 +111,52 @@ def mark_away(rows: Sequence[Queue] | Sequence[PriorityClass] | Sequence[Queue |
     ]
     queues = [row for row in lines if isinstance(row, Queue)]
     classes = [row for row in lines if not isinstance(row, Queue)]
-    _run(_MARK_QUEUES, [(row.pk, row.version, pending, text, None, None, None, None) for row in queues])
-    _run(_MARK_CLASSES, [(row.pk, row.version, pending, text, None) for row in classes])
+    _run(_MARK_QUEUES, [(row.pk, row.version, pending, text, *[None] * 6) for row in queues])
+    _run(_MARK_CLASSES, [(row.pk, row.version, pending, text, *[None] * 3) for row in classes])
 
 
-def _standing(outcome: Outcome) -> tuple[SyncState, str]:
+@dataclass(frozen=True)
+class _Standing:
+    """How a row stands after its push. ``refusals`` None: their number stays as it is."""
+
+    state: SyncState
+    error: str
+    refusals: int | None
+    retry_at: dt.datetime | None
+
+    @property
+    def columns(self) -> tuple[str, str, int | None, dt.datetime | None]:
+        return str(self.state), self.error, self.refusals, self.retry_at
+
+    def same_as(self, row: PriorityClass | Queue) -> bool:
+        """Whether the row says that already; one that was refused once more does not."""
+        known = (row.sync_state, row.sync_error, row.retry_at)
+        return known == (self.state, self.error, self.retry_at) and self.refusals in (None, row.refusals)
+
+
+def _standing(one: Pushed, now: dt.datetime) -> _Standing:
+    outcome = one.outcome
     if outcome.done:
-        return SyncState.IN_STEP, ""
-    state = SyncState.PENDING if outcome.kind is OutcomeKind.UNREACHABLE else SyncState.FAILED
-    return state, (outcome.message or outcome.reason)[:2000]
+        return _Standing(SyncState.IN_STEP, "", 0, None)
+    error = (outcome.message or outcome.reason)[:2000]
+    if outcome.kind is OutcomeKind.UNREACHABLE:
+        return _Standing(SyncState.PENDING, error, None, None)
+    times = min(one.row.refusals + 1, 20)
+    return _Standing(SyncState.FAILED, error, times, now + min(FIRST_RETRY * 2 ** (times - 1), LAST_RETRY))
 
 
-def _queue_line(row: Queue, one: Pushed, state: SyncState, error: str, now: dt.datetime) -> tuple[object, ...] | None:
+def _queue_line(row: Queue, one: Pushed, standing: _Standing, now: dt.datetime) -> tuple[object, ...] | None:
     """The columns to write, None where the row says all that already."""
+    head = (row.pk, row.version, *standing.columns)
     if not one.outcome.done:
-        same = (row.sync_state, row.sync_error) == (state, error)
-        return None if same else (row.pk, row.version, str(state), error, None, None, None, None)
+        return None if standing.same_as(row) else (*head, None, None, None, None)
     status = (one.outcome.body or {}).get("status") or {}
     live_state = str(status.get("state") or QueueState.OPEN)
     tide = beyond_base(card_quota_of(row), one.effective)
-    known = (row.sync_state, row.sync_error, row.pushed_version, row.live_state, row.tide)
-    if one.outcome.reason == "Unchanged" and known == (state, error, row.version, live_state, tide):
+    known = (row.pushed_version, row.live_state, row.tide) == (row.version, live_state, tide)
+    if one.outcome.reason == "Unchanged" and known and standing.same_as(row):
         return None
-    return row.pk, row.version, str(state), error, row.version, now, live_state, Jsonb(tide)
+    return *head, row.version, now, live_state, Jsonb(tide)
 
 
 def _run(statement: str, lines: Sequence[tuple[object, ...]]) -> set[int]:

@@ -56,6 +56,11 @@ def _apply(writes: ClusterWrites, aim: Aim, live: Json | None) -> Outcome:
         stands = standing(aim.manifest, live)
         if stands.same:
             return Outcome(OutcomeKind.DONE, "Unchanged", body=live)
+        if stands.emptied and live is not None and not stands.contested:
+            cleared = writes.remove_queue_fields(name, stands.emptied, version=live["metadata"]["resourceVersion"])
+            if cleared.done:
+                live = cleared.body
+                stands = standing(aim.manifest, live)
         if aim.forced:
             if is_class and live is not None and live.get("value") != aim.manifest["value"]:
                 # Kubernetes edits no value: the class is made anew; pods keep what they have.

@@ -14,6 +14,7 @@ from tidesched_web.clusters.kubernetes.paths import PRIORITY_CLASS, QUEUE, Kind
 from tidesched_web.clusters.models import Cluster, ClusterMode
 from tidesched_web.quota.drift_fields import digest, live_part
 from tidesched_web.quota.drift_selectors import Key
+from tidesched_web.quota.models import DriftWhat
 from tidesched_web.quota.services import drift
 from tidesched_web.quota.services.drift import Live, Seen
 from tidesched_web.scheduling.models import AlertSeverity
@@ -23,6 +24,7 @@ EVERY_SECONDS = 1.0
 # Also without a change: the pages say when the cluster was compared last, and what the push wrote is looked at.
 AT_LEAST_SECONDS = 5.0
 ALERT_KEY = "drift"
+REFUSED_KEY = "push_refused"
 _KINDS = (QUEUE.name, PRIORITY_CLASS.name)
 
 
@@ -99,16 +101,30 @@ class DriftWatch:
 
 
 def _alert(cluster: Cluster) -> None:
-    """One alert while anything is open. In mode observe nothing was sent, so nothing stands against it."""
-    count = drift.open_count(cluster)
-    if not count or cluster.mode == ClusterMode.OBSERVE:
+    """One alert while anything differs, one while anything is refused. In mode observe nothing was sent."""
+    rows = [] if cluster.mode == ClusterMode.OBSERVE else drift.open_rows(cluster)
+    refused = [row for row in rows if row[0] == DriftWhat.REFUSED]
+    count = len(rows) - len(refused)
+    if count:
+        alerts.raise_alert(
+            cluster_id=cluster.pk,
+            key=ALERT_KEY,
+            severity=AlertSeverity.WARNING,
+            code="drift",
+            message=f"{count} objects of the cluster differ from what was sent.",
+            numbers={"objects": count},
+        )
+    else:
         alerts.resolve(cluster_id=cluster.pk, key=ALERT_KEY)
-        return
-    alerts.raise_alert(
-        cluster_id=cluster.pk,
-        key=ALERT_KEY,
-        severity=AlertSeverity.WARNING,
-        code="drift",
-        message=f"{count} objects of the cluster stand otherwise than they were told.",
-        numbers={"objects": count},
-    )
+    if refused:
+        _what, kind, name, said = refused[0]
+        alerts.raise_alert(
+            cluster_id=cluster.pk,
+            key=REFUSED_KEY,
+            severity=AlertSeverity.WARNING,
+            code="push_refused",
+            message=f"{kind} {name}: {said}",
+            numbers={"objects": len(refused), "object": f"{kind} {name}"},
+        )
+    else:
+        alerts.resolve(cluster_id=cluster.pk, key=REFUSED_KEY)

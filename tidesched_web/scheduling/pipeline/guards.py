@@ -57,12 +57,17 @@ def hold(cluster: Cluster, policy: PolicyRevision) -> Hold | None:
         return Hold.PAUSED
     if policy.released_at is None:
         return Hold.POLICY_UNRELEASED
-    newest = Session.objects.filter(cluster=cluster).order_by("-id").values_list("mode", flat=True).first()
-    if newest is not None and newest != cluster.mode:
+    if mode_changed(cluster):
         return Hold.MODE_CHANGED  # shown once as a dry run; the session after it goes on
     if Alert.objects.filter(cluster=cluster, key=GUARD_KEY, resolved_at__isnull=True).exists():
         return Hold.GUARD
     return None
+
+
+def mode_changed(cluster: Cluster) -> bool:
+    """Whether the session before was one of another mode."""
+    newest = Session.objects.filter(cluster=cluster).order_by("-id").values_list("mode", flat=True).first()
+    return newest is not None and newest != cluster.mode
 
 
 def paused(cluster_id: int) -> bool:

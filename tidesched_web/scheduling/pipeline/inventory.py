@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from tidesched_web.clusters.models import CardType, Node
+from tidesched_web.clusters.models import NOT_READY_TAINTS, CardType, Node
 from tidesched_web.common.locking import require_transaction
 from tidesched_web.engine.cards import hardware
 from tidesched_web.engine.model import Node as SeenNode
@@ -63,6 +63,8 @@ class Inventory:
         if lost:
             Node.objects.filter(cluster_id=self.cluster_id, name__in=lost).update(gone_at=wall_at)
         self._alert_changes(changed, lost)
+        if changed or lost:
+            self._alert_not_ready(snapshot)
         self._nodes = dict(seen)
         self._cut |= {node.name: _cards(node) for node in changed}
         for name in lost:
@@ -119,6 +121,24 @@ class Inventory:
                 alerts.resolve(cluster_id=self.cluster_id, key=f"node_lost:{node.name}", by="scheduler")
             elif before != _cards(node):
                 alerts.raise_recut(cluster_id=self.cluster_id, node=node.name, before=before, after=_cards(node))
+
+    def _alert_not_ready(self, snapshot: Snapshot) -> None:
+        """Nodes with cards on which nothing can start, since Kubernetes has marked them."""
+        marked = {
+            node.name: _cards(node)
+            for node in snapshot.nodes
+            if _cards(node) and any(taint.key in NOT_READY_TAINTS for taint in node.taints)
+        }
+        wanted = {
+            f"node_not_ready:{name}"[:120]: {
+                "severity": AlertSeverity.WARNING,
+                "code": "node_not_ready",
+                "message": f"Node {name} is not ready.",
+                "numbers": {"node": name, "cards": cards},
+            }
+            for name, cards in marked.items()
+        }
+        alerts.keep_open(cluster_id=self.cluster_id, prefix="node_not_ready:", wanted=wanted)
 
     def _alert_cards(self, snapshot: Snapshot) -> None:
         """Cards that no node has (any more), and quotas that name one; looked at now and then, since intent changes."""

@@ -71,8 +71,17 @@ def _1_hold_the_lease(work: Work) -> None:
 
 
 def _2_settle(work: Work) -> None:
-    """Finish or cancel what an earlier session left open. A session that may not send leaves it for one that may."""
+    """Finish or cancel what an earlier session left open. A session that may not send leaves it for one that may.
+
+    The first one after a change of mode takes the figures of the scheduler before out of the queues.
+    """
     since = time.perf_counter()
+    if (
+        work.hold in (Hold.QUOTA_ONLY, Hold.MODE_CHANGED)
+        and not work.cluster.paused
+        and guards.mode_changed(work.cluster)
+    ):
+        statuses.clear_queue_figures(work.context.client)
     if work.hold is None:
         last = Session.objects.filter(cluster_id=work.cluster.pk).aggregate(last=Max("id"))["last"] or 0
         try:

@@ -248,7 +248,7 @@ class ClusterShard(threading.Thread):
                     cluster_id=self.cluster_id,
                     key="session_failed",
                     severity=AlertSeverity.CRITICAL,
-                    code="session_failed",
+                    code="no_policy" if isinstance(error, NoPolicy) else "session_failed",
                     message=f"No session for {failures} attempts in a row: {said}",
                 )
         except DatabaseError as second:

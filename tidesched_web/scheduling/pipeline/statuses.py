@@ -9,9 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tidesched_web.clusters.kubernetes.client import KubernetesClient, Unreachable
 from tidesched_web.clusters.kubernetes.manifests import rfc3339
 from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer
 from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
+from tidesched_web.clusters.kubernetes.paths import QUEUE
+from tidesched_web.clusters.kubernetes.writes import ClusterWrites
 from tidesched_web.engine.model import MIB, QueueOutcome, Result, Snapshot
 from tidesched_web.scheduling.models import DecisionKind, DecisionState
 from tidesched_web.scheduling.pipeline import planning, timing
@@ -66,6 +69,31 @@ def _call(draft: Draft, route: Route) -> Callable[[], Answer]:
         first=detail["first"],
         count=detail["count"],
     )
+
+
+_COUNTS = ("pending", "inqueue", "running", "unknown", "completed")
+
+
+def clear_queue_figures(client: KubernetesClient) -> int:
+    """Take the figures out of all queues' statuses, when another scheduler keeps them from now on; returns how many.
+
+    What the one before wrote and the next one does not count would stay for ever: gangs that hold a deletion, allocated
+    pods for which Volcano's webhook refuses child queues.
+
+    Raises:
+        ApiFailure, Unreachable: some are not cleared; it may be done again.
+    """
+    writes, cleared = ClusterWrites(client), 0
+    for queue in client.get(QUEUE.path())["items"]:
+        status, metadata = queue.get("status") or {}, queue["metadata"]
+        if not status.get("allocated") and not any(status.get(count) for count in _COUNTS):
+            continue
+        nothing: dict[str, Any] = {**dict.fromkeys(_COUNTS, 0), "allocated": None}
+        answer = writes.patch_queue_status(metadata["name"], nothing)
+        if answer.kind is OutcomeKind.UNREACHABLE:
+            raise Unreachable(answer.message, maybe_done=answer.maybe_done)
+        cleared += answer.done
+    return cleared
 
 
 class QueueStatusBook:

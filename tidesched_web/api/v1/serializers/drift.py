@@ -33,6 +33,7 @@ class DriftDocument(serializers.Serializer[Any]):
     what = serializers.ChoiceField(choices=DriftWhat.choices)
     state = serializers.ChoiceField(choices=DriftState.choices)
     differences = DriftFieldDocument(many=True, source="fields")
+    refusal = serializers.CharField(help_text="What the cluster answered to the newest push, where it refused it.")
     found_at = serializers.DateTimeField()
     changed_at = serializers.DateTimeField()
     asked = serializers.CharField(help_text="pushed or adopted, while that is under way.")

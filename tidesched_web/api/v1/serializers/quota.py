@@ -52,6 +52,10 @@ class QueueDocument(serializers.Serializer[Any]):
     cpu_milli = serializers.IntegerField(allow_null=True)
     memory_bytes = MemoryField(source="memory_mib", allow_null=True)
     state = serializers.ChoiceField(choices=QueueState.choices)
+    sync_state = serializers.ChoiceField(
+        choices=SyncState.choices, help_text="How the Queue object stands to this: failed = the cluster refuses it."
+    )
+    sync_error = serializers.CharField(help_text="What the cluster answered where it did not take the push.")
     card_quota = serializers.SerializerMethodField()
     effective_quota = serializers.SerializerMethodField()
     usage = serializers.SerializerMethodField()
@@ -85,4 +89,5 @@ class PriorityClassDocument(serializers.Serializer[Any]):
     preemption_policy = serializers.CharField()
     description = serializers.CharField()
     sync_state = serializers.ChoiceField(choices=SyncState.choices)
+    sync_error = serializers.CharField(help_text="What the cluster answered where it did not take the push.")
     version = serializers.IntegerField()

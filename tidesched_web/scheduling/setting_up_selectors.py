@@ -1,0 +1,41 @@
+"""How far a newly connected cluster has come: its first session, its first push, and what keeps it from them."""
+
+from __future__ import annotations
+
+from django.db.models import Exists, OuterRef, Q
+
+from tidesched_web.clusters.models import Cluster, ClusterMode, PolicyRevision
+from tidesched_web.quota.models import PushedObject, Queue
+from tidesched_web.scheduling.models import Alert, Session, SessionRequest
+
+
+def is_set_up(cluster: Cluster) -> bool:
+    """Whether sessions run under a policy that rules, with queues of ours that the cluster has taken. One query."""
+    sends = Q(mode=ClusterMode.SCHEDULE)
+    policies = PolicyRevision.objects.filter(cluster=OuterRef("pk"), valid=True)
+    pushed = PushedObject.objects.filter(cluster=OuterRef("pk"))
+    return (
+        Cluster.objects.filter(pk=cluster.pk)
+        .filter(Exists(Session.objects.filter(cluster=OuterRef("pk"))))
+        .filter(Exists(Queue.objects.filter(cluster=OuterRef("pk"))))
+        .filter(Exists(policies) & (~sends | Exists(policies.filter(released_at__isnull=False))))
+        .filter(Q(mode=ClusterMode.OBSERVE) | Exists(pushed))
+        .exists()
+    )
+
+
+def has_sessions(cluster: Cluster) -> bool:
+    """Whether a session has ever run for the cluster."""
+    return Session.objects.filter(cluster=cluster).exists()
+
+
+def newest_failure(cluster: Cluster) -> str:
+    """Why the newest attempt at a session failed; empty where it did not."""
+    row = SessionRequest.objects.filter(cluster=cluster, failures__gt=0).values_list("last_error", flat=True).first()
+    return row or ""
+
+
+def open_trouble(cluster: Cluster) -> str:
+    """What keeps the cluster from being read now, by its open alerts."""
+    rows = Alert.objects.filter(cluster=cluster, resolved_at__isnull=True, code__startswith="cluster_")
+    return rows.order_by("raised_at").values_list("message", flat=True).first() or ""
