@@ -7,7 +7,16 @@ from typing import Any
 
 from celery import Celery
 from celery.platforms import SecurityWarning
-from celery.signals import beat_init, before_task_publish, task_revoked, worker_process_init, worker_ready
+from celery.signals import (
+    beat_init,
+    before_task_publish,
+    celeryd_init,
+    task_postrun,
+    task_prerun,
+    task_revoked,
+    worker_process_init,
+    worker_ready,
+)
 
 from tidesched_web.common.late_messages import LateMessages
 
@@ -70,22 +79,43 @@ def _count_late(request: Any = None, *, expired: bool = False, **_: object) -> N
         late.note(str(getattr(request, "name", "")))
 
 
+@celeryd_init.connect
+def _report(sender: Any, **_: object) -> None:
+    from tidesched_web.common import worker_progress
+
+    worker_progress.report_main(str(sender).partition("@")[0])
+
+
 @worker_ready.connect
 def _show_worker(sender: Any, **_: object) -> None:
-    """Let the worker's own timer give a sign of life: it runs while all tasks are busy."""
-    from tidesched_web.common import alive
+    from tidesched_web.common import worker_progress
 
-    role = str(sender.hostname).partition("@")[0]
-    alive.mark(role)
-    sender.timer.call_repeatedly(alive.LIFETIME_SECONDS / 3, alive.mark, (role,))
+    worker_progress.watch_worker(sender, list(sender.app.amqp.queues.consume_from))
 
 
 @beat_init.connect
 def _show_beat(**_: object) -> None:
-    """Let each message that beat sends be its sign of life."""
-    from tidesched_web.common import alive
+    """Each message that beat sends is its progress."""
+    from tidesched_web.common import worker_progress
+    from tidesched_web.common.progress import progress
 
-    before_task_publish.connect(lambda **_: alive.mark("beat"), weak=False)
+    progress.moved("beat")
+    before_task_publish.connect(lambda **_: progress.moved("beat"), weak=False)
+    worker_progress.report_main("beat")
+
+
+@task_prerun.connect
+def _begin_task(task_id: str = "", task: Any = None, **_: object) -> None:
+    from tidesched_web.common.progress import progress
+
+    progress.begin(f"task {task_id}", task.name)
+
+
+@task_postrun.connect
+def _end_task(task_id: str = "", **_: object) -> None:
+    from tidesched_web.common.progress import progress
+
+    progress.end(f"task {task_id}")
 
 
 @worker_process_init.connect
@@ -94,3 +124,6 @@ def _end_with_worker(**_: object) -> None:
     from tidesched_web.embedded.account import die_with_parent
 
     die_with_parent(signal.SIGKILL)
+    from tidesched_web.common import worker_progress
+
+    worker_progress.report_forked(os.environ.get("TIDESCHED_ROLE", "work"))

@@ -292,6 +292,7 @@ RETENTION_ROLLUPS = env.number("RETENTION_ROLLUPS", 50_000)
 RETENTION_CHANGES = env.number("RETENTION_CHANGES", 5_000)
 RETENTION_ALERTS = env.number("RETENTION_ALERTS", 1_000)
 RETENTION_JOBS = env.number("RETENTION_JOBS", 500)
+RETENTION_REPLACED_PROCESSES = env.number("RETENTION_REPLACED_PROCESSES", 500)
 
 # --- jobs: who does which kind ----------------------------------------------------------------------------------------
 
@@ -300,6 +301,10 @@ JOB_HANDLERS = {
     "impact_day": "tidesched_web.changes.impact_jobs.impact_of_a_day",
     "connection_test": "tidesched_web.scheduling.connection_test_jobs.test_connection",
 }
+
+# --- who keeps the notes of processes that were replaced because they hung --------------------------------------------
+
+REPLACED_PROCESSES = "tidesched_web.jobs.replaced_processes.keep"
 
 # --- logs -------------------------------------------------------------------------------------------------------------
 

@@ -304,9 +304,10 @@ def breaches(
     old = tree_of(before, hardware, ratios_of(before))
     new = tree_of(after, hardware, ratios_of(after), known=(before, old))
     faults: list[Fault] = []
+    below = _Below(new)
     for breach in worsened(old, new):
-        faults += _at_figures(breach, old, new, in_use)
-    return faults or list(_at_moments(before, after, old, new, in_use, now))
+        faults += _at_figures(breach, old, new, below, in_use)
+    return faults or list(_at_moments(before, after, old, new, below, in_use, now))
 
 
 def _at_moments(
@@ -314,6 +315,7 @@ def _at_moments(
     after: Mapping[str, Document],
     old: Tree,
     new: Tree,
+    below: _Below,
     in_use: Mapping[str, Mapping[str, float]],
     now: dt.datetime,
 ) -> Iterator[Fault]:
@@ -334,27 +336,30 @@ def _at_moments(
                 found.sentence(),
                 requested=breach.requested,
                 limit=breach.limit,
-                sibling=_sibling(new, breach, []),
+                sibling=_sibling(new, below, breach, []),
             )
         else:
-            for fault in _at_figures(breach, old, new, in_use):
+            for fault in _at_figures(breach, old, new, below, in_use):
                 yield replace(fault, code="exceeds_at_moment", detail=found.sentence())
 
 
-def _at_figures(breach: Breach, old: Tree, new: Tree, in_use: Mapping[str, Mapping[str, float]]) -> list[Fault]:
+def _at_figures(
+    breach: Breach, old: Tree, new: Tree, below: _Below, in_use: Mapping[str, Mapping[str, float]]
+) -> list[Fault]:
     """The edited figures below (or of) the breached holder; where only structure moved, the holders that moved."""
     kind, resource = breach.service_type, breach.resource
-    below = _below(new, breach.holder)
-    raised = [key for key in below if _figure(new, key, kind, resource) > _figure(old, key, kind, resource)]
-    moved = [key for key in below if key not in old.holders or old.holders[key].parent != new.holders[key].parent]
+    keys = below.of(breach.holder)
+    raised = [key for key in keys if _figure(new, key, kind, resource) > _figure(old, key, kind, resource)]
+    moved = [key for key in keys if key not in old.holders or old.holders[key].parent != new.holders[key].parent]
     own = new.holders.get(breach.holder)
     lowered = own is not None and _tighter(old.holders.get(own.key), own, kind, resource)
     if own is None and not raised and not moved and old.ratios[kind] > new.ratios[kind]:
-        return [_beyond_ratio(breach, new)]
+        return [_beyond_ratio(breach, new, below)]
     at = raised or moved or ([breach.holder] if lowered else []) or [breach.largest_child]
     if lowered and own is not None and own.key not in at:
         at.append(own.key)
     scale = MIB if resource == MEMORY else 1
+    sibling = _sibling(new, below, breach, at)
     return [
         Fault(
             object=_key(new.holders[key]),
@@ -363,14 +368,14 @@ def _at_figures(breach: Breach, old: Tree, new: Tree, in_use: Mapping[str, Mappi
             detail=_sentence(breach, own, scale),
             requested=breach.requested * scale,
             limit=breach.limit * scale,
-            in_use=_in_use(new, key, kind, resource, in_use),
-            sibling=_sibling(new, breach, at),
+            in_use=_in_use(new, below, key, kind, resource, in_use),
+            sibling=sibling,
         )
         for key in at
     ]
 
 
-def _beyond_ratio(breach: Breach, tree: Tree) -> Fault:
+def _beyond_ratio(breach: Breach, tree: Tree, below: _Below) -> Fault:
     """Less of the hardware may be promised than is."""
     scale = MIB if breach.resource == MEMORY else 1
     return Fault(
@@ -380,20 +385,26 @@ def _beyond_ratio(breach: Breach, tree: Tree) -> Fault:
         detail=_sentence(breach, None, scale),
         requested=breach.requested * scale,
         limit=breach.limit * scale,
-        sibling=_sibling(tree, breach, []),
+        sibling=_sibling(tree, below, breach, []),
     )
 
 
-def _below(tree: Tree, holder: str) -> list[str]:
-    """All holders below one, O(holders)."""
-    found = []
-    for key, candidate in tree.holders.items():
-        parent, steps = candidate.parent, 0
-        while parent not in (holder, ROOT) and parent in tree.holders and steps < 4:
-            parent, steps = tree.holders[parent].parent, steps + 1
-        if parent == holder:
-            found.append(key)
-    return found
+class _Below:
+    """Who stands below whom in one tree. Made once: a file may bring thousands of breaches of thousands of queues."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._children: dict[str, list[str]] = defaultdict(list)
+        self._place = {key: number for number, key in enumerate(tree.holders)}
+        for key, holder in tree.holders.items():
+            self._children[holder.parent].append(key)
+
+    def of(self, holder: str) -> list[str]:
+        """All holders below one, in the order of the tree; O(those)."""
+        found, level = [], self._children.get(holder, [])
+        while level:
+            found += level
+            level = [child for key in level for child in self._children.get(key, [])]
+        return sorted(found, key=self._place.__getitem__)
 
 
 def _figure(tree: Tree, key: str, service_type: str, resource: str) -> float:
@@ -432,7 +443,7 @@ def _sentence(breach: Breach, own: Holder | None, scale: int) -> str:
     }
 
 
-def _sibling(tree: Tree, breach: Breach, at: list[str]) -> str | None:
+def _sibling(tree: Tree, below: _Below, breach: Breach, at: list[str]) -> str | None:
     """Who could give way: the largest claim under the same ceiling that has nothing to do with the edited figures."""
     spared: set[str] = set()
     for key in at:
@@ -441,7 +452,7 @@ def _sibling(tree: Tree, breach: Breach, at: list[str]) -> str | None:
             spared.add(above)
             above = tree.holders[above].parent
     best: tuple[float, str] = (0, "")
-    for key in _below(tree, breach.holder):
+    for key in below.of(breach.holder):
         figure = _figure(tree, key, breach.service_type, breach.resource)
         if key not in spared and figure and _claims(tree, key, breach):
             best = max(best, (figure, key))
@@ -459,12 +470,12 @@ def _claims(tree: Tree, key: str, breach: Breach) -> bool:
 
 
 def _in_use(
-    tree: Tree, key: str, service_type: str, resource: str, in_use: Mapping[str, Mapping[str, float]]
+    tree: Tree, below: _Below, key: str, service_type: str, resource: str, in_use: Mapping[str, Mapping[str, float]]
 ) -> float | None:
     """Cards in use now in a holder; unknown (None) for cpu and memory."""
     if resource in _FIELD_OF:
         return None
-    queues = [key] if key.startswith("queue:") else [name for name in _below(tree, key) if name.startswith("queue:")]
+    queues = [key] if key.startswith("queue:") else [name for name in below.of(key) if name.startswith("queue:")]
     return sum(
         in_use.get(name.partition(":")[2], {}).get(resource, 0.0)
         for name in queues

@@ -1,28 +1,36 @@
 """Signs of life of the background processes: a key of Redis for each role, gone soon after its process.
 
-Where TIDESCHED_ALIVE_FILE names a file, it is touched as well: what looks after a single container looks at its time.
-
-A worker that is busy does not answer a ping, so nobody is pinged: the worker's own timer and beat's own publishing
-write the keys.
+A worker that is busy does not answer a ping, so nobody is pinged: a thread of each process writes the keys, as long as
+the work of the process moves on (`common.progress`).
 """
 
 import contextlib
-from pathlib import Path
+import time
+from functools import cache as once
 
+import msgspec
+import redis
+from django.conf import settings
 from django.core.cache import cache
 from redis import RedisError
 
-from tidesched_web import env
+from tidesched_web.common.progress import Report
 
 ROLES = ("sessions", "work", "what-if", "beat")
 LIFETIME_SECONDS = 15
+_PROCESSES = "tidesched:processes"
+
+
+class Heard(msgspec.Struct, frozen=True):
+    """What a process said of itself, and when by the wall clock."""
+
+    at: float
+    born: float
+    report: Report
 
 
 def mark(role: str) -> None:
-    """Say that a process of this role lives now; while Redis is away the silence is the message."""
-    file = env.text("TIDESCHED_ALIVE_FILE")
-    if file:
-        Path(file).touch()
+    """Say that a process of this role moves on; while Redis is away the silence is the message."""
     with contextlib.suppress(RedisError, OSError):
         cache.set(_key(role), 1, LIFETIME_SECONDS)
 
@@ -31,6 +39,37 @@ def silent_roles() -> list[str]:
     """Return the roles that no process has spoken for of late."""
     heard = cache.get_many([_key(role) for role in ROLES])
     return [role for role in ROLES if _key(role) not in heard]
+
+
+def tell(report: Report) -> None:
+    """Keep the newest report of a process for the status page."""
+    now = time.time()
+    heard = Heard(now, now - (report.written - report.born), report)
+    with contextlib.suppress(RedisError, OSError):
+        _client().hset(_PROCESSES, f"{report.role} {report.host} {report.pid}", msgspec.json.encode(heard))
+
+
+def processes() -> list[Heard]:
+    """What was heard in the last minute, by role; what is older is forgotten."""
+    found, old = [], []
+    for field, value in _client().hgetall(_PROCESSES).items():
+        try:
+            heard = msgspec.json.decode(value, type=Heard)
+        except msgspec.DecodeError:
+            old.append(field)
+            continue
+        if time.time() - heard.at > 4 * LIFETIME_SECONDS:
+            old.append(field)
+        else:
+            found.append(heard)
+    if old:
+        _client().hdel(_PROCESSES, *old)
+    return sorted(found, key=lambda one: (one.report.role, one.report.host, one.report.pid))
+
+
+@once
+def _client() -> redis.Redis:
+    return redis.Redis.from_url(settings.REDIS_URL, socket_timeout=5, socket_connect_timeout=2)
 
 
 def _key(role: str) -> str:

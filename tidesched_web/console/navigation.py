@@ -91,6 +91,7 @@ GROUPS = (
         (
             Entry("clusters", "clusters", "sitemap", _("Clusters"), of_cluster=False),
             Entry("jobs", "jobs", "hourglass", _("Jobs"), of_cluster=False),
+            Entry("status", "status", "device-desktop", _("Status"), of_cluster=False, whole_sight=True),
             Entry("audit", "audit", "history", _("Audit log"), of_cluster=False),
             Entry("help", "help", "help-circle", _("Words and help"), of_cluster=False),
         ),

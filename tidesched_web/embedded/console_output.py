@@ -16,7 +16,7 @@ _COLOURS = {
     "web": 32,
     "sessions": 36,
     "work": 94,
-    "beat": 95,
+    "beat": 91,
     "prepare": 90,
 }
 _WIDTH = max(map(len, _COLOURS))

@@ -25,6 +25,8 @@ class ProcessSpec(msgspec.Struct, frozen=True):
     # What to do before it is started again after a death.
     before_restart: Callable[[], object] | None = None
     cwd: Path = BASE_DIR
+    # It says how it moves on (`common.progress`), and is replaced where it does not.
+    watched: bool = False
 
 
 APPLICATIONS, CLUSTER, SERVERS = 0, 1, 2
@@ -78,6 +80,8 @@ def applications(options: Options, environment: Mapping[str, str]) -> list[Proce
         "beat": [*celery, "beat", "--loglevel", "WARNING", "--scheduler", "celery.beat:Scheduler"],
     }
     return [
-        ProcessSpec(name=name, argv=argv, env={**environment, "TIDESCHED_ROLE": name}, stage=APPLICATIONS)
+        ProcessSpec(
+            name=name, argv=argv, env={**environment, "TIDESCHED_ROLE": name}, stage=APPLICATIONS, watched=name != "web"
+        )
         for name, argv in commands.items()
     ]

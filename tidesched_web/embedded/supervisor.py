@@ -14,6 +14,7 @@ from tidesched_web.embedded import identity
 from tidesched_web.embedded.child import spawn
 from tidesched_web.embedded.console_output import Output
 from tidesched_web.embedded.data_folder import DataFolder
+from tidesched_web.embedded.hangs import FOLDER, HangWatch
 from tidesched_web.embedded.processes import ProcessSpec
 from tidesched_web.env import Process, Runtime
 
@@ -34,9 +35,12 @@ class Supervisor:
         self.stopping = asyncio.Event()
         self._kept: dict[str, ProcessSpec] = {}
         self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._born: dict[str, float] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._pumps: set[asyncio.Task[None]] = set()
         self.deaths: dict[str, int] = {}
+        self.hangs = HangWatch(folder.path / FOLDER)
+        self._looking: asyncio.Task[None] | None = None
 
     def request_stop(self) -> None:
         """Ask for the stop. Asking again changes nothing: `make` passes on a signal that the whole group gets too."""
@@ -45,6 +49,9 @@ class Supervisor:
     def keep(self, spec: ProcessSpec) -> None:
         """Start a process and keep it alive from now on."""
         self._kept[spec.name] = spec
+        if spec.watched and self._looking is None:
+            self.hangs.begin()
+            self._looking = asyncio.create_task(self._end_what_hangs(), name="hangs")
         self._tasks[spec.name] = asyncio.create_task(self._keep_alive(spec), name=spec.name)
 
     async def run_once(self, spec: ProcessSpec) -> int:
@@ -86,6 +93,7 @@ class Supervisor:
         while not self.stopping.is_set():
             born = time.monotonic()
             child = self._start(spec)
+            self._born[spec.name] = born
             await self._ended(child)
             # What it forked must not live on beside its successor.
             _signal_group(child, signal.SIGKILL)
@@ -100,6 +108,23 @@ class Supervisor:
                 await asyncio.wait_for(self.stopping.wait(), pause)
             if spec.before_restart and not self.stopping.is_set():
                 spec.before_restart()
+
+    async def _end_what_hangs(self) -> None:
+        """One that does not move is ended like one that died: what keeps it alive starts it again."""
+        while not self.stopping.is_set():
+            self.hangs.look()
+            for name in [spec.name for spec in self._kept.values() if spec.watched]:
+                child, born = self._running.get(name), self._born.get(name)
+                if child is None or born is None or child.poll() is not None:
+                    continue
+                if standing := self.hangs.hung(name, child.pid, born):
+                    what = f"{standing.activity} {standing.at}".rstrip()
+                    self._output.say(f"{name} stands still ({what}, {standing.seconds:.0f} s) and is replaced")
+                    self.hangs.note(name, child.pid, born, standing)
+                    _signal_group(child, signal.SIGKILL)
+                    del self._born[name]
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self.stopping.wait(), 1.0)
 
     def _start(self, spec: ProcessSpec) -> subprocess.Popen[bytes]:
         child = spawn(

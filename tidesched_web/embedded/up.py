@@ -90,9 +90,11 @@ class _Installation:
             environment = self._start_simulated_cluster(environment)
         early = is_prepared(self.runtime.database_url)
         if early:
+            await self._until_simulated_cluster_answers()
             self._keep_applications(environment)
         await self._prepare(environment)
         if not early:
+            await self._until_simulated_cluster_answers()
             self._keep_applications(environment)
         with self.output.step("web, workers and beat"):
             await self._until_ready()
@@ -140,6 +142,7 @@ class _Installation:
             {
                 "DATABASE_URL": self.runtime.database_url,
                 "REDIS_URL": self.runtime.redis_url,
+                "TIDESCHED_PROGRESS_DIR": str(self.supervisor.hangs.folder),
                 "PUBLIC_URL": os.environ.get("PUBLIC_URL", self.runtime.web_url),
             },
         )
@@ -161,6 +164,15 @@ class _Installation:
             "SIMCLUSTER_URL": self.runtime.simcluster_url,
             "SIMCLUSTER_TOKEN_FILE": self.runtime.simcluster_token_file,
         }
+
+    async def _until_simulated_cluster_answers(self) -> None:
+        """The first session would else find nobody there, and say so."""
+        deadline = asyncio.get_running_loop().time() + _SERVER_PATIENCE_SECONDS
+        while self.options.demo and asyncio.get_running_loop().time() < deadline:
+            self._go_on()
+            if (await _get(self.runtime.simcluster_url, "/version"))[0]:
+                return
+            await asyncio.sleep(0.1)
 
     def _keep_applications(self, environment: dict[str, str]) -> None:
         for spec in applications(self.options, environment):

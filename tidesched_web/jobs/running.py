@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from tidesched_web.common import live
 from tidesched_web.common.errors import DomainError
+from tidesched_web.common.progress import progress as moves
 from tidesched_web.jobs import services, waiting
 from tidesched_web.jobs.kinds import handler_of
 from tidesched_web.jobs.models import Job, JobState
@@ -48,6 +49,7 @@ class Running:
         Raises:
             Stopped: nobody wants it any more.
         """
+        moves.step()
         if not now and time.monotonic() - self._reported_at < REPORT_SECONDS:
             return
         self._reported_at = time.monotonic()
@@ -74,6 +76,7 @@ class Running:
         return HandedOver() if done else Stopped()
 
     def _write(self, values: dict[str, Any]) -> None:
+        moves.step()
         if not services.carry_on(self.job, **values):
             raise Stopped
 

@@ -12,6 +12,9 @@ from django.db import Error as DatabaseError
 
 from tidesched_web.audit.tasks import keep as keep_audit
 from tidesched_web.celery import app
+from tidesched_web.common import worker_progress
+from tidesched_web.common.progress import progress
+from tidesched_web.engine.compiling import on_compile
 from tidesched_web.engine.model import BadInput, BrokenInvariant
 from tidesched_web.jobs.services import SWEEP_SECONDS as JOBS_SECONDS
 from tidesched_web.jobs.tasks import sweep as sweep_jobs
@@ -96,6 +99,10 @@ def follow() -> None:
             _log.warning("cluster %s is not loaded for what-ifs: %s", cluster_id, str(error).strip().split("\n")[0])
 
 
+# Code that is compiled for the first time takes its time: that is no standing still.
+on_compile(progress.step)
+
+
 # -- the worker that the session threads live in -----------------------------------------------------------------------
 
 
@@ -106,7 +113,7 @@ def _begin(sender: str, instance: Any, **_: object) -> None:
     if SESSIONS_QUEUE not in instance.app.amqp.queues.consume_from or _shards is not None:
         return
     _hostname = sender
-    _shards = Shards(consume=_consume, release=_give_up)
+    _shards = Shards(consume=_consume, release=_give_up, note=_note_hang)
     _shards.start()
 
 
@@ -127,6 +134,10 @@ def _prepare_to_end(**_: object) -> None:
 def _end(**_: object) -> None:
     if _shards is not None:
         _shards.stop()
+
+
+def _note_hang(activity: str, seconds: float) -> None:
+    worker_progress.leave_note(activity, seconds, ended_by="its own watchdog")
 
 
 def _consume(cluster_id: int) -> bool:

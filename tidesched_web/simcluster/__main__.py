@@ -78,6 +78,8 @@ def main(arguments: list[str] | None = None) -> int:
         access_log=False,
         log_level="warning",
         timeout_graceful_shutdown=3,
+        # Longer than any client leaves a connection unused between two sessions.
+        timeout_keep_alive=75,
     )
     server = _Server(config, cluster)
     asyncio.run(server.serve([config.bind_socket()]))

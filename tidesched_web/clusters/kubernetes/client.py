@@ -222,18 +222,15 @@ class KubernetesClient:
         timeout: urllib3.Timeout,
     ) -> urllib3.HTTPResponse:
         url = self._prefix + path + (f"?{urlencode(query)}" if query else "")
+        sent = {**self._headers, **self._fresh_token(), **headers}
         try:
-            # No retries and no redirects: a write is sent once, and a token goes to nobody else.
-            response = (self._direct or self._pool).urlopen(
-                method,
-                url,
-                body=data,
-                headers={**self._headers, **self._fresh_token(), **headers},
-                timeout=timeout,
-                retries=False,
-                redirect=False,
-                preload_content=False,
-            )
+            try:
+                response = self._send_once(method, url, data, sent, timeout)
+            except urllib3.exceptions.ProtocolError:
+                if method != "GET":
+                    raise
+                # A connection that was kept open may be closed by the server just as it is used again.
+                response = self._send_once(method, url, data, sent, timeout)
         except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
             raise Unreachable(f"{self.connection.url}: {error}", maybe_done=False) from error
         except urllib3.exceptions.SSLError as error:
@@ -242,7 +239,22 @@ class KubernetesClient:
             raise Unreachable(f"{self.connection.url}: {error}", maybe_done=True) from error
         if response.status == 401 and self.connection.token_file is not None:
             self.connection.token_file.forget()
-        return response  # type: ignore[return-value]  # urllib3 names the base class
+        return response
+
+    def _send_once(
+        self, method: str, url: str, data: bytes | None, headers: Mapping[str, str], timeout: urllib3.Timeout
+    ) -> urllib3.HTTPResponse:
+        # No retries and no redirects: a write is sent once, and a token goes to nobody else.
+        return (self._direct or self._pool).urlopen(  # type: ignore[return-value]  # urllib3 names the base class
+            method,
+            url,
+            body=data,
+            headers=headers,
+            timeout=timeout,
+            retries=False,
+            redirect=False,
+            preload_content=False,
+        )
 
     def _fresh_token(self) -> dict[str, str]:
         """The token of this process's own pod, which is replaced every hour."""

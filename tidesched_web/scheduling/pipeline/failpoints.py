@@ -1,9 +1,10 @@
 """Named places where a test can kill, stop, slow or fail the process; nothing happens where none is set.
 
 ``TIDESCHED_FAILPOINTS`` holds ``name=action[:argument]`` pairs joined by ``;``. Actions: ``kill9``, ``pause`` (SIGSTOP
-of the own process), ``raise`` and ``sleep:SECONDS``. An argument of the form ``@N`` (``kill9:@3``) waits for the
-N-th time that the place is reached. Each one fires once per process; with ``TIDESCHED_FAILPOINTS_ONCE=DIRECTORY``
-once for all processes: a marker file is made first, so the process that takes over passes the same place unharmed.
+of the own process), ``lock`` (wait for what never comes), ``raise`` and ``sleep:SECONDS``. An argument of the form
+``@N`` (``kill9:@3``) waits for the N-th time that the place is reached. Each one fires once per process; with
+``TIDESCHED_FAILPOINTS_ONCE=DIRECTORY`` once for all processes: a marker file is made first, so the process that takes
+over passes the same place unharmed.
 Only work that binds or evicts reaches a place: a session that merely looks, or tells how things stand, passes by.
 """
 
@@ -40,6 +41,9 @@ NAMES: dict[str, str] = {
 }
 
 
+_ACTIONS = ("kill9", "pause", "lock", "raise", "sleep")
+
+
 class FailpointRaised(RuntimeError):
     """What the action ``raise`` raises."""
 
@@ -67,8 +71,8 @@ def parse(text: str) -> dict[str, _Failpoint]:
         action, _, argument = what.partition(":")
         if name not in NAMES:
             raise BadFailpoint(f"{VARIABLE}: no failpoint is called {name!r}; there are {', '.join(NAMES)}")
-        if action not in ("kill9", "pause", "raise", "sleep"):
-            raise BadFailpoint(f"{VARIABLE}: {name} has the action {action!r}; kill9, pause, raise or sleep:SECONDS")
+        if action not in _ACTIONS:
+            raise BadFailpoint(f"{VARIABLE}: {name} has the action {action!r}; {', '.join(_ACTIONS)}")
         at = int(argument[1:]) if argument.startswith("@") else 1
         found[name] = _Failpoint(action, argument, at)
     return found
@@ -108,6 +112,8 @@ def _act(name: str, point: _Failpoint) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
     elif point.action == "pause":
         os.kill(os.getpid(), signal.SIGSTOP)
+    elif point.action == "lock":
+        threading.Event().wait()
     elif point.action == "sleep":
         time.sleep(float(point.argument))
     else:

@@ -56,6 +56,11 @@ class Lease:
     _lost: threading.Event = field(default_factory=threading.Event, repr=False)
 
     @property
+    def activity(self) -> str:
+        """What the sessions of this cluster are called where their progress is told."""
+        return f"sessions of cluster {self.cluster_id}"
+
+    @property
     def lost(self) -> bool:
         return self._lost.is_set() or timing.monotonic() >= self.deadline
 

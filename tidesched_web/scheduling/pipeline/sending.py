@@ -17,6 +17,7 @@ from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer
 from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
 from tidesched_web.clusters.kubernetes.pressure import run_all
 from tidesched_web.clusters.kubernetes.writes import ClusterWrites
+from tidesched_web.common.progress import progress
 from tidesched_web.scheduling.models import DecisionKind, DecisionState
 from tidesched_web.scheduling.pipeline import decisions, failpoints, guards
 from tidesched_web.scheduling.pipeline.assumed import Assumed
@@ -59,6 +60,7 @@ class Route(msgspec.Struct, kw_only=True):
             LeaseLost: nothing of it was sent. Paused: the same.
         """
         self.require()
+        progress.step()
         with transaction.atomic():
             hold_row(self.lease)
             decisions.take_over(drafts, epoch=self.epoch)
@@ -70,6 +72,7 @@ class Route(msgspec.Struct, kw_only=True):
         def guarded(call: Callable[[], Answer]) -> Callable[[], Answer]:
             def checked() -> Answer:
                 self.lease.require()
+                progress.touch(self.lease.activity)
                 answer = call()
                 if between:
                     failpoints.reach(between)

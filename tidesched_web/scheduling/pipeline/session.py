@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from tidesched_web.clusters import services as clusters
 from tidesched_web.clusters.models import Cluster
+from tidesched_web.common.progress import progress
 from tidesched_web.engine import bridge
 from tidesched_web.engine.model import BadInput, BrokenInvariant
 from tidesched_web.scheduling.models import Session, SessionState
@@ -49,12 +50,19 @@ def run(context: ClusterContext, *, trigger: str) -> Session:
         LeaseLost: somebody else goes on from what is in the tables. CannotSettle, StalePicture, NoPolicy: not now.
     """
     work = Work(context, trigger)
+    progress.step("holding the lease")
     _1_hold_the_lease(work)
+    progress.step("settling")
     _2_settle(work)
+    progress.step("taking the snapshot")
     _3_take_the_snapshot(work)
+    progress.step("deciding")
     _4_decide(work)
+    progress.step("writing")
     _5_write_then_send(work)
+    progress.step("recording")
     _6_record_and_announce(work)
+    progress.step("recording what others did")
     _7_record_what_others_did(work)
     return work.session
 
@@ -140,6 +148,7 @@ def _5_write_then_send(work: Work) -> None:
     work.timed("write", since)
     failpoints.reach("session.committed", acts=work.acts)
     if work.sends:
+        progress.step("sending")
         since = time.perf_counter()
         _send(work)
         work.timed("send", since)

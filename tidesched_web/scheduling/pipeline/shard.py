@@ -22,6 +22,7 @@ from tidesched_web.clusters.kubernetes.installation_lease import (
 )
 from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
 from tidesched_web.clusters.models import Cluster, ClusterMode
+from tidesched_web.common.progress import progress
 from tidesched_web.engine.model import BadInput, BrokenInvariant
 from tidesched_web.scheduling.models import AlertSeverity
 from tidesched_web.scheduling.pipeline import alerts, lease, requests, session, timing
@@ -94,6 +95,10 @@ class ClusterShard(threading.Thread):
         self._wake.set()
 
     def run(self) -> None:
+        with progress.activity(self.lease.activity, "beginning"):
+            self._run()
+
+    def _run(self) -> None:
         cache: ClusterCache | None = None
         client: KubernetesClient | None = None
         try:
@@ -125,6 +130,7 @@ class ClusterShard(threading.Thread):
     def _wait_until_ready(self, cache: ClusterCache) -> bool:
         loaded = False
         while not self._ends():
+            progress.step("waiting for the first picture of the cluster")
             self._watching.look(cache)
             try:
                 self._follow_connection()
@@ -144,6 +150,7 @@ class ClusterShard(threading.Thread):
         assert self._context is not None
         last_start, period = float("-inf"), 1.0
         while not self._ends():
+            progress.step("between sessions")
             self._watching.look(self._context.cache)
             try:
                 self._follow_connection()

@@ -14,6 +14,7 @@ from django.db import Error as DatabaseError
 from django.db import connection
 
 from tidesched_web.clusters.connection_selectors import reached_clusters
+from tidesched_web.common.progress import progress
 from tidesched_web.scheduling.pipeline import lease, timing
 from tidesched_web.scheduling.pipeline.shard import ClusterShard
 
@@ -28,11 +29,18 @@ class Shards:
     """All session threads of this process.
 
     ``consume`` and ``release`` are called when a cluster is taken or given up: the Celery queue follows the lease.
+    ``note`` is called when a session hangs, right before this process ends itself for it.
     """
 
-    def __init__(self, *, consume: Callable[[int], bool], release: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        *,
+        consume: Callable[[int], bool],
+        release: Callable[[int], None],
+        note: Callable[[str, float], None] = lambda _activity, _seconds: None,
+    ) -> None:
         self.holder = f"{socket.gethostname()[:60]}:{os.getpid()}:{secrets.token_hex(4)}"
-        self._consume, self._release = consume, release
+        self._consume, self._release, self._note = consume, release, note
         self._lock = threading.Lock()
         self._shards: dict[int, ClusterShard] = {}
         self._consumed: set[int] = set()
@@ -83,7 +91,9 @@ class Shards:
     # -- threads -----------------------------------------------------------------------------------------------
 
     def _sweep_for_ever(self) -> None:
+        progress.begin("looking for clusters")
         while not self._stopped.is_set():
+            progress.step()
             self._sweep_now.clear()
             try:
                 self._sweep()
@@ -93,6 +103,7 @@ class Shards:
             except Exception:  # noqa: BLE001 - the thread must not vanish silently
                 _log.exception("looking for clusters failed")
             self._sweep_now.wait(timing.SWEEP_SECONDS)
+        progress.end("looking for clusters")
         connection.close()
 
     def _sweep(self) -> None:
@@ -125,8 +136,11 @@ class Shards:
         shard.start()
 
     def _renew_for_ever(self) -> None:
+        progress.begin("renewing leases")
         while not self._stopped.wait(timing.RENEW_SECONDS):
+            progress.step()
             self._renew()
+        progress.end("renewing leases")
         # The sessions that are still under way need their lease to the end.
         while any(shard.is_alive() for shard in self._living()):
             self._renew()
@@ -134,7 +148,9 @@ class Shards:
         connection.close()
 
     def _renew(self) -> None:
-        lease.keep([shard.lease for shard in self._living() if not shard.lease.lost])
+        """Of clusters whose sessions move on: the lease of one that hangs runs out, and another process takes it."""
+        held = [shard.lease for shard in self._living() if not shard.lease.lost]
+        lease.keep([one for one in held if progress.seconds(one.activity) < timing.STANDING_SECONDS])
 
     def _watch_for_ever(self) -> None:
         """End the process where a session outlives its lease: nothing else can keep it from sending."""
@@ -147,6 +163,9 @@ class Shards:
                         shard.cluster_id,
                         shard.lease.epoch,
                     )
+                    standing = progress.seconds(shard.lease.activity)
+                    if standing > timing.STANDING_SECONDS:
+                        self._note(shard.lease.activity, standing)
                     os._exit(EXIT_LEASE_PASSED)
 
     def _living(self) -> list[ClusterShard]:

@@ -9,10 +9,15 @@ from __future__ import annotations
 import os
 import time
 
+from tidesched_web.common.progress import HANG_SECONDS
+
 LEASE_SECONDS = float(os.environ.get("TIDESCHED_LEASE_SECONDS", "15"))
 RENEW_SECONDS = LEASE_SECONDS / 5
 SKEW_SECONDS = min(1.0, LEASE_SECONDS / 10)
 REQUEST_SECONDS = min(5.0, LEASE_SECONDS / 3)
+# A cluster's lease is not renewed while its sessions stand still for longer: it has run out by the time that a hung
+# process is replaced (`common.progress.HANG_SECONDS`).
+STANDING_SECONDS = max(HANG_SECONDS - LEASE_SECONDS, HANG_SECONDS / 2)
 # Without Celery, PostgreSQL rows alone are swept this often.
 SWEEP_SECONDS = min(5.0, LEASE_SECONDS / 3)
 

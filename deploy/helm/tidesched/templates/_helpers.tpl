@@ -61,8 +61,11 @@ app.kubernetes.io/component: {{ .component }}
   value: {{ .Values.logLevel | quote }}
 - name: TIDESCHED_INSTALLATION_ID
   value: {{ include "tidesched.installation" . | quote }}
-- name: TIDESCHED_ALIVE_FILE
-  value: /tmp/alive
+- name: TIDESCHED_PROGRESS_DIR
+  value: /tmp/progress
+# Outlives the container, not the pod: the successor reads why its predecessor was ended.
+- name: TIDESCHED_NOTES_DIR
+  value: /tmp/progress
 - name: NUMBA_CACHE_DIR
   value: /var/cache/tidesched
 - name: HOME
