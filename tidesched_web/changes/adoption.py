@@ -5,10 +5,9 @@ The push writes by server-side apply and owns only what it writes, so whatever e
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from django.utils.translation import gettext as _
@@ -18,10 +17,12 @@ from tidesched_web.changes.object_differences import object_differences
 from tidesched_web.changes.tree_document import Document, key_of, kind_of, parts_of
 from tidesched_web.clusters.kubernetes.client import ApiFailure, KubernetesClient, Unreachable
 from tidesched_web.clusters.kubernetes.manifests import CARD_QUOTA, SERVICE_TYPE
+from tidesched_web.clusters.kubernetes.ownership import standing
 from tidesched_web.clusters.kubernetes.paths import QUEUE
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.errors import DomainError
 from tidesched_web.engine.quantities import cpu_milli, memory_mib
+from tidesched_web.quota.limited_selectors import cards_of_resources, limited_cards
 
 # Volcano makes these by itself, and they are nobody's.
 OWN_OF_VOLCANO: Final = frozenset({"root", "default"})
@@ -30,7 +31,13 @@ MIB: Final = 2**20
 
 @dataclass(frozen=True)
 class Found:
-    """A queue of the cluster as it stands, what of it becomes intent, and what could not be read."""
+    """A queue of the cluster as it stands, what of it becomes intent, and what could not be read.
+
+    Attributes:
+        limits: how many of each extended resource it may use, as ``spec.capability`` says.
+        unclear: resources among them that count several card types, with these: a person has to say which is meant.
+        named: what a person said.
+    """
 
     name: str
     manifest: Mapping[str, Any]
@@ -38,6 +45,9 @@ class Found:
     service_type: str = ""
     unread: list[str] = field(default_factory=list)
     gangs: int = 0
+    limits: Mapping[str, int] = field(default_factory=dict)
+    unclear: Mapping[str, list[str]] = field(default_factory=dict)
+    named: Mapping[str, str] = field(default_factory=dict)
 
 
 def unmanaged(cluster: Cluster, known: Iterable[str]) -> list[Found]:
@@ -57,7 +67,8 @@ def unmanaged(cluster: Cluster, known: Iterable[str]) -> list[Found]:
     finally:
         client.close()
     managed = {*known, *OWN_OF_VOLCANO}
-    found = [read(item) for item in items if (item.get("metadata") or {}).get("name") not in managed]
+    counted = cards_of_resources(cluster)
+    found = [read(item, counted) for item in items if (item.get("metadata") or {}).get("name") not in managed]
     return sorted(found, key=lambda queue: queue.name)
 
 
@@ -66,8 +77,14 @@ def known_queues(documents: Mapping[str, Document]) -> set[str]:
     return {parts_of(key)[0] for key in documents if kind_of(key) == "queue"}
 
 
-def read(manifest: Mapping[str, Any]) -> Found:
-    """What a live Queue says, as a document without an owner."""
+def read(manifest: Mapping[str, Any], counted: Mapping[str, list[str]] | None = None) -> Found:
+    """What a live Queue says, as a document without an owner.
+
+    An ordinary queue has no card quota: its limits of resources are one, as far as each counts one card type.
+
+    Args:
+        counted: the card types of the cluster by the resource that counts them.
+    """
     metadata, spec = manifest.get("metadata") or {}, manifest.get("spec") or {}
     annotations, status = metadata.get("annotations") or {}, manifest.get("status") or {}
     unread: list[str] = []
@@ -89,6 +106,16 @@ def read(manifest: Mapping[str, Any]) -> Found:
                 document[target] = reader(capability[name]) * scale
             except (ValueError, ArithmeticError):
                 unread.append(f"spec.capability.{name}")
+    limits = _limits(capability, unread)
+    unclear: dict[str, list[str]] = {}
+    for resource, count in limits.items() if CARD_QUOTA not in annotations else ():
+        cards = (counted or {}).get(resource, [])
+        if len(cards) == 1:
+            document["card_quota"][cards[0]] = count
+        elif cards:
+            unclear[resource] = cards
+        else:
+            unread.append(f"spec.capability.{resource}")
     if spec.get("parent") not in (None, "", "root"):
         document["parent"] = spec["parent"]
     deserved, guarantee = spec.get("deserved"), (spec.get("guarantee") or {}).get("resource")
@@ -99,7 +126,30 @@ def read(manifest: Mapping[str, Any]) -> Found:
     if service_type not in ("inference", "training"):
         service_type = "training" if spec.get("reclaimable", True) else "inference"
     gangs = sum(int(status.get(count) or 0) for count in ("pending", "inqueue", "running", "unknown"))
-    return Found(str(metadata.get("name")), manifest, document, service_type, unread, gangs)
+    return Found(str(metadata.get("name")), manifest, document, service_type, unread, gangs, limits, unclear)
+
+
+def _limits(capability: Mapping[str, Any], unread: list[str]) -> dict[str, int]:
+    """The extended resources of ``spec.capability``, which come in whole numbers."""
+    found = {}
+    for resource, value in sorted(capability.items()):
+        if "/" in resource:
+            try:
+                milli = cpu_milli(value)
+                if milli % 1000:
+                    raise ValueError("parts of cards cannot be promised")
+                found[resource] = milli // 1000
+            except (ValueError, ArithmeticError, TypeError):
+                unread.append(f"spec.capability.{resource}")
+    return found
+
+
+def said(found: Found, resource: str, card: str) -> Found:
+    """With the card type that a person named for an unclear resource."""
+    quota = {**found.document["card_quota"], card: found.limits[resource]}
+    unclear = {name: cards for name, cards in found.unclear.items() if name != resource}
+    named = {**found.named, resource: card}
+    return replace(found, document=found.document | {"card_quota": quota}, unclear=unclear, named=named)
 
 
 def _cards(text: str | None, unread: list[str]) -> dict[str, int]:
@@ -132,14 +182,18 @@ class KeyLine:
     key: str
     before: str
     after: str
-    act: str  # stays | same | written
+    act: str  # stays | same | written | contested
 
 
-def dry_view(found: Found, document: Document, documents: Mapping[str, Document], now: dt.datetime) -> list[KeyLine]:
-    """What the first push makes of the object, key by key. Nothing is removed: what is not written stays."""
-    key = key_of("queue", found.name)
-    (difference,) = object_differences(documents, {**documents, key: document}, [key], now)
+def dry_view(cluster: Cluster, found: Found, document: Document, documents: Mapping[str, Document]) -> list[KeyLine]:
+    """What the first push makes of the object, key by key. Nothing is removed: what is not written stays.
+
+    Contested: somebody else has set it otherwise; the push takes nothing away and says so.
+    """
+    key, counted_by = key_of("queue", found.name), limited_cards(cluster)
+    (difference,) = object_differences(documents, {**documents, key: document}, [key], cluster.clock(), counted_by)
     manifest = difference.after or {}
+    contested = {field.removeprefix(".") for field, _managers in standing(manifest, found.manifest).contested}
     written = dict(_leaves({part: manifest[part] for part in ("metadata", "spec")}))
     live = dict(_leaves({key: found.manifest.get(key) or {} for key in ("metadata", "spec")}))
     hidden = ("metadata.managedFields", "metadata.uid", "metadata.resourceVersion", "metadata.generation")
@@ -149,8 +203,9 @@ def dry_view(found: Found, document: Document, documents: Mapping[str, Document]
             continue
         before, after = live.get(path, ""), written.get(path, live.get(path, ""))
         act = "stays" if path not in written else "same" if before == after else "written"
+        act = "contested" if path in contested else act
         lines.append(KeyLine(path, before, after, act))
-    return sorted(lines, key=lambda line: (("written", "stays", "same").index(line.act), line.key))
+    return sorted(lines, key=lambda line: (("contested", "written", "stays", "same").index(line.act), line.key))
 
 
 def _leaves(value: Any, at: str = "") -> Iterable[tuple[str, str]]:

@@ -12,6 +12,7 @@ from tidesched_web.changes.documents import CLOSED, MIB
 from tidesched_web.changes.tree_document import Document, key_of, kind_of, parts_of
 from tidesched_web.clusters.kubernetes import manifests
 from tidesched_web.quota import tide
+from tidesched_web.quota.limited_selectors import limits_of
 
 Manifest = dict[str, Any]
 
@@ -32,11 +33,16 @@ class ObjectDifference:
 
 
 def object_differences(
-    before: Mapping[str, Document], after: Mapping[str, Document], keys: Iterable[str], now: dt.datetime
+    before: Mapping[str, Document],
+    after: Mapping[str, Document],
+    keys: Iterable[str],
+    now: dt.datetime,
+    counted_by: Mapping[str, str] | None = None,
 ) -> list[ObjectDifference]:
     """The objects that differ when ``keys`` go from ``before`` to ``after``; by kind and name.
 
-    A queue is told its effective quota: what the tide plans that are open at ``now`` make of its own.
+    A queue is told its effective quota: what the tide plans that are open at ``now`` make of its own. ``counted_by``:
+    card types that the cluster's scheduler has to be told as limits of their resources too.
     """
     touched = set(keys)
     old_plans, new_plans = _plans(before), _plans(after)
@@ -56,8 +62,9 @@ def object_differences(
         kind, name = kind_of(key), parts_of(key)[0]
         old, new = before.get(key), after.get(key)
         if kind == "queue":
-            had = _queue(name, old, old_grants, _effective(name, old, old_plans, now)) if old is not None else None
-            has = _queue(name, new, new_grants, _effective(name, new, new_plans, now)) if new is not None else None
+            limits = counted_by or {}
+            had = _queue(name, old, old_grants, _effective(name, old, old_plans, now), limits) if old else None
+            has = _queue(name, new, new_grants, _effective(name, new, new_plans, now), limits) if new else None
             difference = ObjectDifference("Queue", name, had, has)
         elif kind == "priority-class":
             had = _class(name, old) if old is not None else None
@@ -90,7 +97,13 @@ def _effective(name: str, document: Document, plans: list[tide.Plan], now: dt.da
     return tide.effective_quota({name: base}, plans, now)[name] if plans else base
 
 
-def _queue(name: str, document: Document, grants: Mapping[str, list[str]], card_quota: Mapping[str, int]) -> Manifest:
+def _queue(
+    name: str,
+    document: Document,
+    grants: Mapping[str, list[str]],
+    card_quota: Mapping[str, int],
+    counted_by: Mapping[str, str],
+) -> Manifest:
     """As the push makes it. A queue that takes nobody in carries that as its wanted status."""
     memory = document.get("memory_bytes")
     manifest = manifests.queue(
@@ -100,6 +113,7 @@ def _queue(name: str, document: Document, grants: Mapping[str, list[str]], card_
         priority=document["priority"],
         reclaimable=document["reclaimable"],
         card_quota=card_quota,
+        limits=limits_of(card_quota, counted_by),
         cpu_milli=document.get("cpu_milli"),
         memory_mib=None if memory is None else memory // MIB,
         parent=document.get("parent", ""),

@@ -51,12 +51,13 @@ def adoption(this: Page) -> HttpResponse:
         found = adopting.unmanaged(this.cluster, adopting.known_queues(documents))
     except DomainError as error:
         return this.render("adoption/adoption.html", context | {"unavailable": error.message}, status=503)
+    found = [_with_cards(this, queue) for queue in found]
     chosen = _chosen(this, found, dict(context["owners"]))
     context["rows"] = [
         {
             "queue": queue,
             "owner": chosen.get(queue.name, ""),
-            "lines": adopting.dry_view(queue, _under(queue, chosen[queue.name]), documents, this.cluster.clock())
+            "lines": adopting.dry_view(this.cluster, queue, _under(queue, chosen[queue.name]), documents)
             if queue.name in chosen
             else [],
         }
@@ -68,6 +69,15 @@ def adoption(this: Page) -> HttpResponse:
             raise PermissionDenied
         return _take_over(this, found, chosen, context)
     return this.render("adoption/adoption.html", context)
+
+
+def _with_cards(this: Page, queue: adopting.Found) -> adopting.Found:
+    """With the card types that the form names for resources that count several."""
+    for resource, cards in dict(queue.unclear).items():
+        card = this.request.POST.get(f"card-{queue.name}-{resource}", "")
+        if card in cards:
+            queue = adopting.said(queue, resource, card)
+    return queue
 
 
 def _chosen(this: Page, found: list[adopting.Found], owners: dict[str, str]) -> dict[str, str]:
@@ -83,6 +93,10 @@ def _take_over(
     try:
         if not edits:
             raise DomainError("invalid", _("Choose an owner for at least one queue."))
+        for queue in found:
+            if queue.name in chosen and queue.unclear:
+                text = _("%(resource)s counts several card types: say which one the limit of %(queue)s means.")
+                raise DomainError("invalid", text % {"resource": next(iter(queue.unclear)), "queue": queue.name})
         if this.request.POST.get("act") == "adopt":
             if not context["reason"]:
                 raise DomainError("reason_required", _("Say why: the reason goes into the audit log."))

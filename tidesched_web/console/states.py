@@ -176,6 +176,7 @@ _SEGMENT: dict[str, Look] = {
     "dropped": Look(_("Dropped"), "trash", "quiet"),
 }
 _ADOPTION: dict[str, Look] = {
+    "contested": Look(_("Set by others: not overwritten"), "alert-circle", "failed"),
     "written": Look(_("Written"), "edit", "waiting"),
     "stays": Look(_("Stays"), "lock", "good"),
     "same": Look(_("Same"), "minus", "quiet"),

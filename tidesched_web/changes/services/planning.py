@@ -37,6 +37,7 @@ from tidesched_web.changes.tree_document import (
 from tidesched_web.clusters.models import Cluster, ClusterMode
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access
+from tidesched_web.quota.limited_selectors import limited_cards
 
 MOST_EDITS = 20_000
 
@@ -172,7 +173,11 @@ def work_out(
             now=cluster.clock(),
         )
     slugs, wide = touched_tenants(reading, after, edits)
-    objects = object_differences(reading.documents, after, edits, cluster.clock()) if not faults else []
+    objects = (
+        object_differences(reading.documents, after, edits, cluster.clock(), limited_cards(cluster))
+        if not faults
+        else []
+    )
     plan = Plan(
         reading=reading,
         around=around,
