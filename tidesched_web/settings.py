@@ -294,6 +294,9 @@ RETENTION_ALERTS = env.number("RETENTION_ALERTS", 1_000)
 RETENTION_JOBS = env.number("RETENTION_JOBS", 500)
 RETENTION_REPLACED_PROCESSES = env.number("RETENTION_REPLACED_PROCESSES", 500)
 
+# Of one person so many jobs run at a time in each kind of worker; what is beyond waits for its turn.
+JOBS_RUNNING_PER_PERSON = max(1, env.number("JOBS_RUNNING_PER_PERSON", 1))
+
 # --- jobs: who does which kind ----------------------------------------------------------------------------------------
 
 JOB_HANDLERS = {

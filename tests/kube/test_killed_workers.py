@@ -178,7 +178,7 @@ def test_a_push_is_finished_by_another_worker(scene: Scene) -> None:
             card_quota={},
             actor="test",
         )
-    first = scene.worker("work")
+    first = scene.worker("push")
     fault = Fault(
         method="PATCH", part="/queues/more-", after=BEFORE, times=1, done=first.process.kill, lose_answer=True
     )
@@ -186,7 +186,7 @@ def test_a_push_is_finished_by_another_worker(scene: Scene) -> None:
     _ask_for_push(scene)
     scene.until(lambda: first.ended, "the worker is killed between two queues")
     assert Queue.objects.filter(name__startswith="more-", sync_state=SyncState.PENDING).exists()
-    scene.worker("work")
+    scene.worker("push")
     _ask_for_push(scene)
     left = Queue.objects.filter(name__startswith="more-").exclude(sync_state=SyncState.IN_STEP)
     scene.until(lambda: not left.exists(), "all queues are in step")
@@ -199,4 +199,4 @@ def test_a_push_is_finished_by_another_worker(scene: Scene) -> None:
 def _ask_for_push(scene: Scene) -> None:
     with Celery(broker=broker_url(scene.broker.url)) as app:
         app.conf.broker_transport_options = {"global_keyprefix": "celery:"}
-        app.send_task(PUSH_TASK, queue="work")
+        app.send_task(PUSH_TASK, queue="push")

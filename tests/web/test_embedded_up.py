@@ -21,7 +21,7 @@ from tidesched_web.env import BASE_DIR
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-PROCESSES = {"postgres", "valkey", "web", "sessions", "work", "what-if", "beat"}
+PROCESSES = {"postgres", "valkey", "web", "sessions", "push", "work", "what-if", "beat"}
 
 
 def free_port() -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -219,3 +220,118 @@ def think(job: Running):
         time.sleep(0.4)
         seen.append(services.claim(job.job.pk))
     return {}
+
+
+# -- whose turn it is --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def people() -> list[User]:
+    return [User.objects.create(username=name) for name in ("ada", "bob", "cy")]
+
+
+def turns(worker: str = "work") -> list[int]:
+    """The jobs in the order in which one process after the other takes and finishes them."""
+    taken = []
+    while (job := services.claim_turn(worker)) is not None:
+        taken.append(job.pk)
+        services.finish(job, state=JobState.DONE)
+    return taken
+
+
+def test_everybodys_first_job_comes_before_anybodys_second(people) -> None:
+    ada, bob, cy = people
+    many = [made(owner=ada) for _ in range(4)]
+    late, later = made(owner=bob), made(owner=cy)
+    assert services.places_of([*many, late, later]) == {
+        many[0].pk: 1, late.pk: 2, later.pk: 3, many[1].pk: 4, many[2].pk: 5, many[3].pk: 6,
+    }  # fmt: skip
+    assert turns() == [many[0].pk, late.pk, later.pk, many[1].pk, many[2].pk, many[3].pk]
+
+
+def test_of_one_person_so_many_jobs_run_at_a_time(people, settings) -> None:
+    ada, bob, _ = people
+    first, second, third = (made(owner=ada) for _ in range(3))
+    held = services.claim_turn("work")
+    assert held is not None
+    assert held.pk == first.pk
+    assert services.claim_turn("work") is None, "a second job of the same person"
+    own = made(owner=bob)
+    assert services.places_of([second, third, own]) == {own.pk: 1, second.pk: 2, third.pk: 3}
+    taken = services.claim_turn("work")
+    assert taken is not None
+    assert taken.pk == own.pk
+    services.finish(held, state=JobState.DONE)
+    assert turns() == [second.pk, third.pk]
+    settings.JOBS_RUNNING_PER_PERSON = 2
+    again = [made(owner=ada) for _ in range(3)]
+    assert [job.pk for job in (services.claim_turn("work"), services.claim_turn("work")) if job] == [
+        again[0].pk,
+        again[1].pk,
+    ]
+    assert services.claim_turn("work") is None
+
+
+def test_a_message_does_the_job_whose_turn_it_is_and_wakes_the_next(people, monkeypatch) -> None:
+    ada, bob, _ = people
+    woken: list[int] = []
+    monkeypatch.setattr(services, "wake", lambda job_id, _worker, **_: woken.append(job_id) or True)
+    first, second = made(owner=ada), made(owner=ada)
+    other = made(owner=bob)
+    assert running.take_turn(second.pk) == JobState.DONE
+    assert [Job.objects.get(pk=job.pk).state for job in (first, second, other)] == ["done", "queued", "queued"]
+    # It came later than Ada's second, but Ada had a turn just now.
+    assert woken[-1] == other.pk
+    assert running.take_turn(999_999) is None
+    assert running.take_turn(first.pk) == JobState.DONE  # a message of a job that is over gives the turn to another
+    assert running.take_turn(first.pk) == JobState.DONE
+    assert running.take_turn(first.pk) is None
+
+
+def test_what_a_process_left_comes_first_and_counts_for_nobody(people) -> None:
+    ada, bob, _ = people
+    left = made(owner=ada)
+    assert services.claim_turn("work") is not None
+    Job.objects.filter(pk=left.pk).update(heard_at=timezone.now() - dt.timedelta(seconds=services.LOST_SECONDS + 1))
+    own = made(owner=bob)
+    assert turns() == [left.pk, own.pk]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_processes_that_look_at_once_do_not_give_one_person_two_places(people) -> None:
+    for _ in range(4):
+        made(owner=people[0])
+    taken: list[int] = []
+    start = threading.Barrier(4)
+
+    def take() -> None:
+        start.wait(10)
+        if (job := services.claim_turn("work")) is not None:
+            taken.append(job.pk)
+        connection.close()
+
+    threads = [threading.Thread(target=take) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert len(taken) == 1
+
+
+def test_pushes_and_jobs_wait_in_queues_of_their_own() -> None:
+    from tidesched_web.changes import tasks as change_tasks
+    from tidesched_web.changes import waking as change_waking
+    from tidesched_web.embedded.options import Options
+    from tidesched_web.embedded.processes import applications
+    from tidesched_web.quota import tasks as quota_tasks
+    from tidesched_web.quota.waking import PUSH_QUEUE
+
+    assert {quota_tasks.push_pending.queue, change_tasks.sweep.queue, change_waking.PUSH_QUEUE} == {PUSH_QUEUE}
+    options = Options(host="", port=1, data_dir=Path("/nowhere"), database_url="", redis_url="", demo=False)
+    taking = {
+        one.name: one.argv[one.argv.index("--queues") + 1]
+        for one in applications(options, {})
+        if "--queues" in one.argv
+    }
+    assert [name for name, queues in taking.items() if PUSH_QUEUE in queues.split(",")] == ["push"]
+    assert taking["push"] == PUSH_QUEUE

@@ -7,11 +7,12 @@ from django.core.cache import cache
 
 from tidesched_web.changes import services
 from tidesched_web.changes.waking import SWEEP_SECONDS, SWEEP_TASK
+from tidesched_web.quota.waking import PUSH_QUEUE
 
 PRUNE_SECONDS = 60
 
 
-@shared_task(name=SWEEP_TASK, queue="work", expires=SWEEP_SECONDS)
+@shared_task(name=SWEEP_TASK, queue=PUSH_QUEUE, expires=SWEEP_SECONDS)
 def sweep() -> None:
     """Apply what is due and carry what is written; now and then drop what is over and old."""
     services.sweep()

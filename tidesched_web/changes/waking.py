@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from tidesched_web.celery import app
+from tidesched_web.quota.waking import PUSH_QUEUE
 
 _log = logging.getLogger(__name__)
 
@@ -18,7 +19,7 @@ def wake() -> bool:
     What is due later is found by the sweep that runs every few seconds: no message waits for its hour.
     """
     try:
-        app.send_task(SWEEP_TASK, queue="work", expires=SWEEP_SECONDS, retry=False)
+        app.send_task(SWEEP_TASK, queue=PUSH_QUEUE, expires=SWEEP_SECONDS, retry=False)
     except Exception as error:  # noqa: BLE001 - kombu raises the transport's own errors; the sweep finds the rows anyway
         _log.warning("no worker was woken for a change: %s", error)
         return False

@@ -16,7 +16,7 @@ from redis import RedisError
 
 from tidesched_web.common.progress import Report
 
-ROLES = ("sessions", "work", "what-if", "beat")
+ROLES = ("sessions", "push", "work", "what-if", "beat")
 LIFETIME_SECONDS = 15
 _PROCESSES = "tidesched:processes"
 

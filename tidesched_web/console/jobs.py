@@ -24,8 +24,10 @@ from tidesched_web.jobs.selectors import visible_job, visible_jobs
 def jobs(this: Page) -> HttpResponse:
     """The reader's own jobs, the newest first; a platform admin sees everybody's."""
     found = paged(visible_jobs(this.access, this.user), ("-id",), this.request.GET.get("cursor", ""))
+    places = services.places_of(found.rows)
     for row in found.rows:
         _seen(this, row)
+        row.place = places.get(row.pk)
     runs = sum(row.open for row in found.rows)
     line = ngettext("%(n)s of them is not over.", "%(n)s of them are not over.", runs) % {"n": amounts.number(runs)}
     return this.render("jobs/jobs.html", {"page": found, "line": line if found.rows else ""})
@@ -36,6 +38,7 @@ def job(this: Page, pk: int) -> HttpResponse:
     """One job with its log and its result."""
     found = _found(this, pk)
     _seen(this, found)
+    found.place = services.places_of([found]).get(found.pk)  # type: ignore[attr-defined]
     # The result's links lead into the cluster that the job is about.
     this.current = next((cluster for cluster in this.clusters if cluster.pk == found.cluster_id), None)
     result = result_within_sight(found, this.access)

@@ -15,6 +15,7 @@ _COLOURS = {
     "simcluster": 33,
     "web": 32,
     "sessions": 36,
+    "push": 95,
     "work": 94,
     "beat": 91,
     "prepare": 90,

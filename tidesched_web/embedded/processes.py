@@ -64,6 +64,12 @@ def applications(options: Options, environment: Mapping[str, str]) -> list[Proce
             *worker,
             *("--hostname", "sessions@%h", "--queues", "sessions", "--pool", "threads", "--concurrency", "8"),
         ],
+        # What carries intent to the clusters mostly waits for their answers, and waits for nobody's jobs.
+        "push": [
+            *worker,
+            *("--hostname", "push@%h", "--queues", "push", "--pool", "threads", "--concurrency", "4"),
+            *("--prefetch-multiplier", "1"),
+        ],
         "work": [
             *worker,
             *("--hostname", "work@%h", "--queues", "work", "--pool", "prefork", "--concurrency", "2"),

@@ -105,6 +105,22 @@ class _Alive(threading.Thread):
                 connection.close()
 
 
+def take_turn(job_id: int) -> JobState | None:
+    """A message came for a job: do the one of its queue whose turn it is, then wake a process for the next.
+
+    One at a time, and not until none is left: a process that works for jobs alone would keep all else waiting.
+    """
+    named = job_by_id(job_id)
+    job = services.claim_turn(named.worker) if named is not None else None
+    if named is None or job is None:
+        return None
+    try:
+        with _Alive(job):
+            return _do(job)
+    finally:
+        services.wake_next(job.worker)
+
+
 def run(job_id: int) -> JobState | None:
     """Claim a job and do it; what came of it, or None where it was not to be had."""
     job = services.claim(job_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db import connection
 from django.db.models import QuerySet
 
 from tidesched_web.accounts.models import User
@@ -35,6 +36,41 @@ def newest_about(access: Access, user: User, subject: str, kind: str) -> Job | N
 def replaced_processes(access: Access, most: int = 50) -> list[ReplacedProcess]:
     """The processes that were replaced last; they are the platform's, and shown to who sees all of it."""
     return list(ReplacedProcess.objects.all()[:most]) if access.everything else []
+
+
+_PLACES = """
+WITH running AS (
+    SELECT worker, coalesce(owner_id::text, actor) AS person, count(*) AS jobs FROM jobs_job
+    WHERE state = 'running' AND heard_at >= clock_timestamp() - make_interval(secs => %(lost)s)
+    GROUP BY worker, person
+), had AS (
+    SELECT worker, coalesce(owner_id::text, actor) AS person, max(started_at) AS at FROM jobs_job
+    WHERE started_at > clock_timestamp() - interval '1 hour' GROUP BY worker, person
+), rounds AS (
+    SELECT j.id, j.worker, coalesce(r.jobs, 0) AS running, j.state = 'running' AS left_behind, h.at AS last_turn,
+           row_number() OVER (PARTITION BY j.worker, coalesce(j.owner_id::text, j.actor) ORDER BY j.id)
+               + coalesce(r.jobs, 0) AS round
+    FROM jobs_job j
+    LEFT JOIN running r ON r.worker = j.worker AND r.person = coalesce(j.owner_id::text, j.actor)
+    LEFT JOIN had h ON h.worker = j.worker AND h.person = coalesce(j.owner_id::text, j.actor)
+    WHERE j.state = 'queued'
+       OR (j.state = 'running' AND j.heard_at < clock_timestamp() - make_interval(secs => %(lost)s))
+)
+SELECT id, row_number() OVER (PARTITION BY worker ORDER BY left_behind DESC, round, last_turn NULLS FIRST, id), running
+FROM rounds WHERE %(worker)s = '' OR worker = %(worker)s
+ORDER BY 2, 1
+"""
+
+
+def places(worker: str = "", *, lost_seconds: float) -> list[tuple[int, int, int]]:
+    """The jobs that wait, in the order of their turns: id, place, and how many jobs of its owner run.
+
+    A person's second job comes after everybody's first, and who had a turn last comes last in the next round: how many
+    jobs one person asks for delays nobody else's.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_PLACES, {"worker": worker, "lost": lost_seconds})
+        return [(int(id_), int(place), int(running)) for id_, place, running in cursor.fetchall()]
 
 
 def job_by_id(pk: int) -> Job | None:

@@ -6,7 +6,7 @@ Every step is a conditional update: whoever lost a job to another attempt change
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,7 @@ from tidesched_web.common import live
 from tidesched_web.common.errors import DomainError
 from tidesched_web.jobs import waiting
 from tidesched_web.jobs.models import OPEN_JOB_STATES, Job, JobState, ReplacedProcess
+from tidesched_web.jobs.selectors import places
 from tidesched_web.jobs.waking import WORK_QUEUE, wake
 
 # A running job that has not been heard of for so long was left by its process; the next claim goes on with it.
@@ -69,6 +70,35 @@ def claim(job_id: int, worker: str | None = None) -> Job | None:
         job.save(update_fields=["state", "attempt", "heard_at", "started_at"])
     _announce(job)
     return job
+
+
+def claim_turn(worker: str) -> Job | None:
+    """Take the job whose turn it is: everybody's first before anybody's second, and of one person so many at a time.
+
+    Two processes that look at once would give one person twice as many, so they look one after the other.
+    """
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [f"jobs:{worker}"])
+        for job_id, _place, running in places(worker, lost_seconds=LOST_SECONDS):
+            if running < settings.JOBS_RUNNING_PER_PERSON and (job := claim(job_id, worker)) is not None:
+                return job
+    return None
+
+
+def wake_next(worker: str) -> bool:
+    """A place is free: wake a process for whoever's turn it is; False where nobody waits who may run."""
+    for job_id, _place, running in places(worker, lost_seconds=LOST_SECONDS):
+        if running < settings.JOBS_RUNNING_PER_PERSON:
+            return wake(job_id, worker)
+    return False
+
+
+def places_of(jobs: Iterable[Job]) -> dict[int, int]:
+    """Which turn each of the jobs waits for, by id; those that wait no more are not in it."""
+    if not any(job.state == JobState.QUEUED for job in jobs):
+        return {}
+    return {job_id: place for job_id, place, _running in places(lost_seconds=LOST_SECONDS)}
 
 
 def carry_on(job: Job, **values: Any) -> bool:

@@ -15,8 +15,8 @@ _log = logging.getLogger(__name__)
 
 @shared_task(ignore_result=True)
 def run(job_id: int) -> None:
-    """Do a job, if it is still to be done."""
-    running.run(job_id)
+    """Do the job whose turn it is, if one is still to be done."""
+    running.take_turn(job_id)
 
 
 @shared_task(ignore_result=True)

@@ -7,11 +7,12 @@ import logging
 from celery import shared_task
 
 from tidesched_web.quota.services import push
+from tidesched_web.quota.waking import PUSH_QUEUE
 
 log = logging.getLogger(__name__)
 
 
-@shared_task(name="quota.push_pending", queue="work", expires=30)
+@shared_task(name="quota.push_pending", queue=PUSH_QUEUE, expires=30)
 def push_pending() -> None:
     """Push what waits in every cluster."""
     for slug, report in push.push_pending().items():

@@ -20,6 +20,7 @@ from tidesched_web.jobs.services import SWEEP_SECONDS as JOBS_SECONDS
 from tidesched_web.jobs.tasks import sweep as sweep_jobs
 from tidesched_web.jobs.waking import WHAT_IF_QUEUE
 from tidesched_web.quota.tasks import push_pending
+from tidesched_web.quota.waking import PUSH_QUEUE
 from tidesched_web.scheduling import pictures, retention
 from tidesched_web.scheduling.input_selectors import cluster_ids
 from tidesched_web.scheduling.pipeline import requests
@@ -60,9 +61,9 @@ def tick() -> None:
     if cache.add("audit", 1, AUDIT_SECONDS):
         keep_audit.apply_async(queue="work", expires=AUDIT_SECONDS, retry=False)
     if cache.add("push_pending", 1, PUSH_SECONDS):
-        push_pending.apply_async(queue="work", expires=PUSH_SECONDS, retry=False)
+        push_pending.apply_async(queue=PUSH_QUEUE, expires=PUSH_SECONDS, retry=False)
     if cache.add("sweep_changes", 1, CHANGES_SECONDS):  # by name: the changes stand above this context
-        app.send_task(CHANGES_TASK, queue="work", expires=CHANGES_SECONDS, retry=False)
+        app.send_task(CHANGES_TASK, queue=PUSH_QUEUE, expires=CHANGES_SECONDS, retry=False)
     if cache.add("follow", 1, pictures.FOLLOW_SECONDS):
         follow.apply_async(queue=WHAT_IF_QUEUE, expires=pictures.FOLLOW_SECONDS, retry=False)
     if cache.add("sweep_jobs", 1, JOBS_SECONDS):

@@ -84,3 +84,22 @@ def test_others_do_not_find_it(world, job) -> None:
 
 def test_nothing_yet(world) -> None:
     assert "Nothing has taken long yet" in client_of(world.newcomer).get("/jobs/").content.decode()
+
+
+def test_a_job_that_waits_shows_its_place(world):
+    cluster = Cluster.objects.get(slug="demo")
+    Job.objects.all().delete()
+    for owner in (world.member, world.member, world.admin):
+        made = services.enqueue(
+            kind=JobKind.IMPACT_DAY, owner=owner, actor=owner.username, params={}, cluster=cluster, subject="change:1"
+        )
+    second = Job.objects.filter(owner=world.member).latest("pk")
+    client = client_of(world.member)
+    page = client.get("/jobs/").content.decode()
+    assert "Place 1 in the queue" in page
+    assert "Place 3 in the queue" in page, "after the first of somebody else"
+    assert "Place 3 in the queue" in client.get(f"/jobs/{second.pk}/").content.decode()
+    told = client.get("/api/v1/jobs/").json()["results"]
+    assert [row["position"] for row in told] == [3, 1]
+    services.finish(made, state=JobState.DONE)
+    assert client.get(f"/api/v1/jobs/{second.pk}/").json()["position"] == 2

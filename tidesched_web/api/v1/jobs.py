@@ -49,6 +49,10 @@ class Jobs(ReadView):
         return JobSummary if self.action == "list" else JobDocument
 
     def documents(self, rows: Rows) -> Documents:
+        rows = list(rows)
+        places = services.places_of(rows)
+        for row in rows:
+            row.place = places.get(row.pk)
         if self.action != "list":
             for row in rows:
                 row.result = result_within_sight(row, self.access)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from tidesched_web.api.v1.serializers.briefs import AddressField, BriefCluster
@@ -31,6 +32,7 @@ class JobSummary(serializers.Serializer[Any]):
     cluster = BriefCluster(allow_null=True)
     owner = serializers.CharField(source="actor")
     state = serializers.ChoiceField(choices=JobState.choices)
+    position = serializers.SerializerMethodField()
     progress = serializers.FloatField(help_text="0 to 1.")
     cancelling = serializers.SerializerMethodField()
     created_at = serializers.DateTimeField()
@@ -40,6 +42,10 @@ class JobSummary(serializers.Serializer[Any]):
 
     def get_display(self, job: Job) -> str:
         return f"{job.get_kind_display()} {job.pk}"
+
+    @extend_schema_field({"type": ["integer", "null"], "description": "Which turn a job that waits is waiting for."})
+    def get_position(self, job: Job) -> int | None:
+        return getattr(job, "place", None)
 
     def get_cancelling(self, job: Job) -> bool:
         return job.open and job.cancel_asked_at is not None
