@@ -297,6 +297,13 @@ RETENTION_REPLACED_PROCESSES = env.number("RETENTION_REPLACED_PROCESSES", 500)
 # Of one person so many jobs run at a time in each kind of worker; what is beyond waits for its turn.
 JOBS_RUNNING_PER_PERSON = max(1, env.number("JOBS_RUNNING_PER_PERSON", 1))
 
+# --- the audit log (docs/audit.md) ------------------------------------------------------------------------------------
+
+# Public keys, in hexadecimal, that a verification trusts; without one those that TIDESCHED_KEYS can decrypt.
+AUDIT_PUBLIC_KEYS = env.words("AUDIT_PUBLIC_KEYS")
+# Where each signed head is written too. Keep it where the owner of the database cannot write.
+AUDIT_HEADS_FILE = env.text("AUDIT_HEADS_FILE", str(DATA_DIR / "audit-heads.ndjson") if EMBEDDED else "")
+
 # --- jobs: who does which kind ----------------------------------------------------------------------------------------
 
 JOB_HANDLERS = {

@@ -91,6 +91,7 @@ MATRIX = {
     ("usage", "get"): (OF_ACME, ("metrics:read", "quota:read")),
     ("audit-list", "get"): (LIST, ("audit:read",)),
     ("audit-detail", "get"): (OF_ACME, ("audit:read",)),
+    ("audit-bundle", "get"): (FOR_AUDITORS, ("audit:read",)),
     ("audit-chains", "get"): (FOR_AUDITORS, ("audit:read",)),
     ("audit-heads", "get"): (FOR_AUDITORS, ("audit:read",)),
     ("audit-segments", "get"): (FOR_AUDITORS, ("audit:read",)),

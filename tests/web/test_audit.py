@@ -16,7 +16,7 @@ from django.db import connection, connections, transaction
 from django.test import AsyncClient, Client
 
 from tidesched_web.accounts import services as accounts
-from tidesched_web.accounts.models import PlatformRole
+from tidesched_web.accounts.models import PlatformRole, Tenant
 from tidesched_web.audit import services as audit
 from tidesched_web.audit.models import AuditEntry, AuditHead
 from tidesched_web.audit.verification import verify_all, verify_chain
@@ -37,8 +37,9 @@ def test_entries_follow_each_other_and_the_hash_can_be_taken_again_from_the_reci
     said = json.loads(bytes(second.payload))
     assert hashlib.sha256(rfc8785.dumps(said)).hexdigest() == second.hash
     assert set(said) == {
-        "recipe", "chain", "seq", "at", "prev_hash", "actor", "action", "object_type", "object_id", "object_label",
-        "cluster_id", "tenant_ids", "request_id", "address", "reason", "before", "after",
+        "recipe", "chain", "id", "heads", "seq", "at", "prev_hash", "actor", "actor_kind", "actor_id", "action",
+        "object_type", "object_id", "object_label", "cluster_id", "tenant_ids", "request_id", "address", "reason",
+        "before", "after",
     }  # fmt: skip
     assert said["tenant_ids"] == [1, 3]
     assert verify_chain("cluster:7").intact
@@ -56,14 +57,23 @@ def test_who_asked_comes_from_the_request():
 @pytest.mark.parametrize(
     ("statement", "problem"),
     [
-        ("UPDATE audit_auditentry SET actor = 'bob' WHERE seq = 2", "column actor says something else than the bytes"),
-        ("UPDATE audit_auditentry SET after = '{\"weight\": 9}' WHERE seq = 2", "column after says something else"),
+        (
+            "UPDATE audit_auditentry SET actor = 'bob' WHERE seq = 2",
+            "column actor of entry 2 says something else than the bytes",
+        ),
+        (
+            "UPDATE audit_auditentry SET after = '{\"weight\": 9}' WHERE seq = 2",
+            "column after of entry 2 says something else",
+        ),
         ("UPDATE audit_auditentry SET payload = payload || ' '::bytea WHERE seq = 2", "do not give its hash"),
-        ("UPDATE audit_auditentry SET payload = '{}', hash = encode(sha256('{}'), 'hex') WHERE seq = 2", "column"),
+        (
+            "UPDATE audit_auditentry SET payload = '{}', hash = encode(sha256('{}'), 'hex') WHERE seq = 2",
+            "is an entry of the chain None",
+        ),
         ("DELETE FROM audit_auditentry WHERE seq = 2", "entry 2 is missing"),
         ("UPDATE audit_auditentry SET hash = repeat('0', 64) WHERE seq = 3", "do not give its hash"),
         ("DELETE FROM audit_auditentry WHERE seq = 3", "the chain ends before its head"),
-        ("UPDATE audit_auditentry SET at = at + interval '1 second' WHERE seq = 2", "column at"),
+        ("UPDATE audit_auditentry SET at = at + interval '1 second' WHERE seq = 2", "column at of entry 2"),
     ],
 )
 def test_whatever_is_changed_is_found(statement, problem):
@@ -88,7 +98,7 @@ def test_the_command_says_which_chain_broke_and_where(capsys):
     with pytest.raises(SystemExit) as stopped:
         call_command("audit", "verify", "--chain", "cluster:7", stdout=out)
     assert stopped.value.code == 1
-    assert "cluster:7: broken at entry 1: column reason" in out.getvalue()
+    assert "cluster:7: broken at entry 1 (column): column reason" in out.getvalue()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -150,6 +160,28 @@ def test_a_member_reads_what_touches_their_tenants_and_of_shared_entries_not_the
     assert hashlib.sha256(everything[0]["payload"].encode()).hexdigest() == everything[0]["hash"]
 
 
+def test_the_filter_by_a_hidden_tenant_answers_as_for_one_that_is_not_there(readers):
+    hidden, absent = Tenant.objects.get(slug="rival").pk, 999_999
+    assert shown(readers["member"], tenant=hidden) == shown(readers["member"], tenant=absent) == []
+    assert len(shown(readers["auditor"], tenant=hidden)) == 2
+
+
+def test_the_bundle_is_for_those_who_see_everything_and_holds_no_private_key(readers):
+    @async_to_sync
+    async def fetch(name):
+        client = AsyncClient()
+        await client.aforce_login(readers[name])
+        response = await client.get("/api/v1/audit/bundle/")
+        parts = [chunk async for chunk in response.streaming_content] if response.streaming else []
+        return response.status_code, b"".join(parts)
+
+    status, text = fetch("auditor")
+    rows = [json.loads(line) for line in text.splitlines()]
+    assert (status, {row["table"] for row in rows}) == (200, {"key", "head", "entry", "end"})
+    assert b"private_key" not in text
+    assert fetch("member")[0] == fetch("nobody")[0] == 403
+
+
 def test_filters_of_the_log(readers):
     assert len(shown(readers["auditor"], object_id="2")) == 1
     assert len(shown(readers["auditor"], to="2020-01-01T00:00:00Z")) == 0
@@ -191,11 +223,10 @@ def test_the_outsiders_check_in_the_docs_accepts_an_export_and_refuses_a_forged_
         return b"".join([chunk async for chunk in response.streaming_content]).decode()
 
     def check(text):
-        return subprocess.run(
-            [sys.executable, "-c", program], input=text, capture_output=True, text=True, check=False
-        ).returncode
+        done = subprocess.run([sys.executable, "-c", program], input=text, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout.rpartition("}")[2].strip()
 
     lines = export().splitlines(keepends=True)
-    assert check("".join(lines)) == 0
-    assert check("".join(lines[:3] + lines[4:])) == 1
-    assert check("".join(lines).replace("own", "won")) == 1
+    assert check("".join(lines)) == (0, "0")
+    assert check("".join(lines[:3] + lines[4:])) == (0, "1"), "a filtered export is accepted, and its gap is said"
+    assert check("".join(lines).replace("own", "won"))[0] == 1

@@ -23,18 +23,24 @@ from tidesched_web.accounts.models import (
     User,
 )
 from tidesched_web.accounts.tokens import PREFIX_LENGTH, token_hash
+from tidesched_web.common.actors import ANONYMOUS, Actor, ActorKind
 from tidesched_web.common.permissions import Access
+
+
+def user_actor(user: User) -> Actor:
+    """The account itself as an actor."""
+    return Actor(user.get_username(), ActorKind.USER, user.pk)
 
 
 def access_of(user: User | AnonymousUser, token: ApiToken | None = None) -> Access:
     """The rights of ``user``, cut down to those of ``token`` where one is used. One query."""
     if not isinstance(user, User) or not user.is_active:
-        return Access(actor="anonymous", scopes=frozenset())
+        return Access(actor=ANONYMOUS, scopes=frozenset())
     roles = dict(Membership.objects.filter(user_id=user.pk).values_list("tenant_id", "role"))
     everything, administers = user.sees_everything, user.is_platform_admin
-    actor, scopes = user.get_username(), None
+    actor, scopes = user_actor(user), None
     if token is not None:
-        actor = f"{actor} (token {token.prefix}…)"
+        actor = Actor(f"{actor} (token {token.prefix}…)", ActorKind.TOKEN, user.pk)
         scopes = frozenset(token.scopes)
         if token.tenant_id is not None:
             # An admin's token for one tenant acts there as a tenant admin and sees nothing else.

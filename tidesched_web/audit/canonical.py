@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import enum
 import hashlib
+import json
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
@@ -48,6 +49,15 @@ def plain(value: Any) -> Any:
 def canonical_bytes(document: Mapping[str, Any]) -> bytes:
     """Canonical bytes of a document of JSON types."""
     return rfc8785.dumps(dict(document))
+
+
+def parsed(payload: bytes) -> dict[str, Any]:
+    """The document that stored bytes hold; empty where they hold none, since somebody may have written anything."""
+    try:
+        found = json.loads(payload)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def digest(payload: bytes) -> str:

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from django.db import transaction
 from django.utils import timezone
 
+from tidesched_web.audit.findings import ChainReport
 from tidesched_web.audit.models import ChainCheck
 from tidesched_web.audit.selectors import chain_checks, chain_heads, waiting_checks
-from tidesched_web.audit.verification import ChainReport, verify_chain
+from tidesched_web.audit.signed_evidence import Trust
+from tidesched_web.audit.verification import chains, trust, verify_chain
 
 CHECK_EVERY = dt.timedelta(days=1)
 # A walk of so many entries takes a moment; longer ones are left to a worker.
@@ -27,10 +29,10 @@ class Asked:
 
 def ask(*, actor: str) -> Asked:
     """Verify every chain: short ones now, long ones in a worker."""
-    heads, done, waiting = chain_heads(), [], []
-    for chain in sorted(heads):
-        if heads[chain].seq <= AT_ONCE:
-            done.append(check(chain))
+    held, heads, done, waiting = trust(), chain_heads(), [], []
+    for chain in chains(held):
+        if chain not in heads or heads[chain].seq <= AT_ONCE:
+            done.append(check(chain, held))
             continue
         ChainCheck.objects.update_or_create(
             chain=chain, defaults={"requested_at": timezone.now(), "requested_by": actor}
@@ -47,9 +49,9 @@ def _wake() -> None:
     check_chains.apply_async(retry=False)
 
 
-def check(chain: str) -> ChainReport:
+def check(chain: str, held: Trust) -> ChainReport:
     """Verify one chain and keep the report."""
-    report = verify_chain(chain)
+    report = verify_chain(chain, held)
     ChainCheck.objects.update_or_create(
         chain=chain,
         defaults={
@@ -59,6 +61,7 @@ def check(chain: str) -> ChainReport:
             "checked": report.checked,
             "last_hash": report.last_hash,
             "broken_seq": report.broken_seq,
+            "kind": report.kind,
             "problem": report.problem,
         },
     )
@@ -68,10 +71,10 @@ def check(chain: str) -> ChainReport:
 def check_due() -> list[ChainReport]:
     """Verify what was asked for, and each chain once a day."""
     edge = timezone.now() - CHECK_EVERY
-    checks = chain_checks()
+    held, checks = trust(), chain_checks()
     old = [
         chain
-        for chain in sorted(chain_heads())
+        for chain in chains(held)
         if (known := checks.get(chain)) is None or known.finished_at is None or known.finished_at < edge
     ]
-    return [check(chain) for chain in dict.fromkeys([*waiting_checks(), *old])]
+    return [check(chain, held) for chain in dict.fromkeys([*waiting_checks(), *old])]

@@ -13,6 +13,8 @@ class AuditHead(models.Model):
     chain = models.CharField(max_length=80, primary_key=True)
     seq = models.PositiveBigIntegerField(default=0)
     hash = models.CharField(max_length=64, default="")
+    # How many signed heads the chain has; each entry repeats it, so that one that is taken out is missed.
+    heads = models.PositiveIntegerField(default=0)
 
     def __str__(self) -> str:
         return f"{self.chain} up to {self.seq}"
@@ -21,8 +23,9 @@ class AuditHead(models.Model):
 class AuditEntry(models.Model):
     """One entry of a chain. Partitioned by ``at``; never updated, never deleted row by row.
 
-    ``payload`` holds the canonical bytes (RFC 8785) over which ``hash`` was taken; ``before`` and ``after`` repeat
-    parts of it for search. The actor is text, so an entry outlives the account.
+    ``payload`` holds the canonical bytes (RFC 8785) over which ``hash`` was taken; the columns repeat them for search.
+    ``signature`` is made when the entry is written (empty before recipe 2). The actor is text, kind and number, so an
+    entry outlives the account. ``id`` is the number under which people see the entry; it is hashed as well.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -30,6 +33,8 @@ class AuditEntry(models.Model):
     seq = models.PositiveBigIntegerField()
     at = models.DateTimeField()
     actor = models.CharField(max_length=200)
+    actor_kind = models.CharField(max_length=16, blank=True, default="")
+    actor_id = models.CharField(max_length=40, blank=True, default="")
     action = models.CharField(max_length=80)
     object_type = models.CharField(max_length=80)
     object_id = models.CharField(max_length=200)
@@ -44,6 +49,8 @@ class AuditEntry(models.Model):
     payload = models.BinaryField()
     prev_hash = models.CharField(max_length=64)
     hash = models.CharField(max_length=64)
+    key_id = models.CharField(max_length=16, blank=True, default="")
+    signature = models.CharField(max_length=128, blank=True, default="")
 
     class Meta:
         ordering = ["-id"]
@@ -63,9 +70,10 @@ class AuditEntry(models.Model):
 
 
 class SigningKey(models.Model):
-    """An Ed25519 key that signs heads and segments: the newest signs, every one verifies.
+    """An Ed25519 key that signs entries, heads and segments: the newest signs, every one verifies.
 
-    The private half is encrypted with ``TIDESCHED_KEYS``, which the database does not hold.
+    The private half is encrypted with ``TIDESCHED_KEYS``, which the database does not hold. ``endorsement`` is the
+    key's number and public half, signed by the key before it: who trusts that one may trust this one.
     """
 
     number = models.PositiveIntegerField(unique=True)
@@ -73,6 +81,9 @@ class SigningKey(models.Model):
     public_key = models.CharField(max_length=64)
     private_key = models.BinaryField()
     encrypted_with = models.CharField(max_length=32)
+    endorsed_by = models.CharField(max_length=16, blank=True, default="")
+    endorsement = models.BinaryField(default=bytes)
+    endorsement_signature = models.CharField(max_length=128, blank=True, default="")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -83,9 +94,14 @@ class SigningKey(models.Model):
 
 
 class SignedHead(models.Model):
-    """Where a chain ended at a moment, signed: whoever writes the chain anew has to contradict it."""
+    """Where a chain ended at a moment, signed: whoever writes the chain anew has to contradict it.
+
+    ``number`` counts the heads of a chain; a statement also holds the digest of the one before it. Heads of recipe 1
+    have neither.
+    """
 
     chain = models.CharField(max_length=80)
+    number = models.PositiveIntegerField(null=True)
     seq = models.PositiveBigIntegerField()
     hash = models.CharField(max_length=64)
     at = models.DateTimeField()
@@ -123,8 +139,12 @@ class Segment(models.Model):
     sealed_by = models.CharField(max_length=200)
     exported_at = models.DateTimeField(null=True)
     exported_by = models.CharField(max_length=200, blank=True)
+    export_statement = models.BinaryField(default=bytes)
+    export_signature = models.CharField(max_length=128, blank=True, default="")
     dropped_at = models.DateTimeField(null=True)
     dropped_by = models.CharField(max_length=200, blank=True)
+    drop_statement = models.BinaryField(default=bytes)
+    drop_signature = models.CharField(max_length=128, blank=True, default="")
     purged_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -154,6 +174,7 @@ class ChainCheck(models.Model):
     checked = models.PositiveBigIntegerField(default=0)
     last_hash = models.CharField(max_length=64, blank=True)
     broken_seq = models.PositiveBigIntegerField(null=True)
+    kind = models.CharField(max_length=24, blank=True, default="")
     problem = models.TextField(blank=True)
 
     def __str__(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,10 +12,10 @@ from django.db import connection, transaction
 from django.db.models import Min
 from django.utils import timezone
 
-from tidesched_web.audit import signing
+from tidesched_web.audit import key_services, signing
+from tidesched_web.audit.canonical import moment
 from tidesched_web.audit.models import AuditEntry, AuditHead, Segment
 from tidesched_web.audit.services import PLATFORM_CHAIN, append
-from tidesched_web.audit.signing_services import sign
 from tidesched_web.common import partitions
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.locking import lock_row
@@ -83,16 +84,16 @@ def _seal_chain(chain: str, before: dt.datetime, now: dt.datetime, actor: str) -
         "last_hash": final.hash,
         "sha256": digest.hexdigest(),
     }
-    statement = signing.segment_statement(**facts, at=now)
-    key_id, signature = sign(statement)
+    signer = key_services.signer()
+    statement = signing.statement("segment", **facts, at=moment(now))
     return Segment.objects.create(
         **facts,
         first_at=first.at,
         last_at=final.at,
         size=size,
-        key_id=key_id,
+        key_id=signer.key_id,
         statement=statement,
-        signature=signature,
+        signature=signer.sign(statement),
         sealed_at=now,
         sealed_by=actor,
     )
@@ -104,8 +105,9 @@ def mark_exported(*, segment: Segment, actor: str) -> bool:
     row = lock_row(Segment, segment.pk)
     if row.exported_at is not None:
         return False
-    row.exported_at, row.exported_by = timezone.now(), actor
-    row.save(update_fields=["exported_at", "exported_by"])
+    row.exported_at, row.exported_by = timezone.now(), actor[:200]
+    row.export_statement, row.export_signature = _mark(row, "export", row.exported_at)
+    row.save(update_fields=["exported_at", "exported_by", "export_statement", "export_signature"])
     _record(row, "export", actor, "")
     return True
 
@@ -125,10 +127,30 @@ def drop(*, segment: Segment, actor: str, reason: str) -> Segment:
         raise DomainError("conflict", f"{row} was never exported: what is dropped unseen is lost.")
     if Segment.objects.filter(chain=row.chain, last_seq__lt=row.first_seq, dropped_at__isnull=True).exists():
         raise DomainError("conflict", f"{row} has older segments before it: they go first.")
-    row.dropped_at, row.dropped_by = timezone.now(), actor
-    row.save(update_fields=["dropped_at", "dropped_by"])
+    row.dropped_at, row.dropped_by = timezone.now(), actor[:200]
+    row.drop_statement, row.drop_signature = _mark(row, "drop", row.dropped_at)
+    row.save(update_fields=["dropped_at", "dropped_by", "drop_statement", "drop_signature"])
     _record(row, "drop", actor, reason)
     return row
+
+
+def _mark(segment: Segment, verb: str, at: dt.datetime) -> tuple[bytes, str]:
+    """That a segment was exported or dropped, signed: who has the database alone cannot say so."""
+    signer = key_services.signer()
+    facts = {"chain": segment.chain, "first_seq": segment.first_seq, "last_seq": segment.last_seq}
+    said = signing.statement(verb, **facts, sha256=segment.sha256, at=moment(at), key_id=signer.key_id)
+    return said, signer.sign(said)
+
+
+def sign_early_marks(segment: Segment) -> bool:
+    """Sign that a segment of recipe 1 was exported, and dropped; False = its marks are signed."""
+    if segment.export_signature or json.loads(bytes(segment.statement))["recipe"] != 1 or not segment.exported_at:
+        return False
+    segment.export_statement, segment.export_signature = _mark(segment, "export", segment.exported_at)
+    if segment.dropped_at is not None:
+        segment.drop_statement, segment.drop_signature = _mark(segment, "drop", segment.dropped_at)
+    segment.save(update_fields=["export_statement", "export_signature", "drop_statement", "drop_signature"])
+    return True
 
 
 def _record(segment: Segment, verb: str, actor: str, reason: str) -> None:

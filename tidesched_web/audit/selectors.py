@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.contrib.auth import get_user_model
+from django.db.models import Exists, Max, Model, OuterRef, Q, QuerySet
 
 from tidesched_web.audit.models import AuditEntry, AuditHead, ChainCheck, Segment, SignedHead, SigningKey
 from tidesched_web.common.encryption import known_key_ids
@@ -40,9 +42,45 @@ def chain_heads() -> dict[str, AuditHead]:
     return {head.chain: head for head in AuditHead.objects.all()}
 
 
+def chain_names() -> set[str]:
+    """Every chain that a row of any table speaks of: what was taken out of one is missed through another."""
+    models: tuple[type[Model], ...] = (AuditHead, AuditEntry, SignedHead, Segment)
+    return {
+        name
+        for model in models
+        for name in model._default_manager.order_by().values_list("chain", flat=True).distinct()
+    }
+
+
+def unsigned_since(chain: str, *, after: int, before: dt.timedelta) -> int | None:
+    """The first entry behind ``after`` that was written ``before`` the newest signed head of any chain, or earlier."""
+    newest = SignedHead.objects.aggregate(at=Max("at"))["at"]
+    if newest is None:
+        return None
+    old = AuditEntry.objects.filter(chain=chain, seq__gt=after, at__lt=newest - before)
+    return old.order_by("seq").values_list("seq", flat=True).first()
+
+
 def chain_entries(chain: str, *, after: int = 0) -> Iterator[AuditEntry]:
     """The entries of a chain in order, without holding them all in memory."""
-    return AuditEntry.objects.filter(chain=chain, seq__gt=after).order_by("seq").iterator(chunk_size=500)
+    return AuditEntry.objects.filter(chain=chain, seq__gt=after).order_by("seq", "id").iterator(chunk_size=500)
+
+
+def has_accounts() -> bool:
+    """Whether the installation has an account: making one is an entry, so its log cannot be empty."""
+    return get_user_model()._default_manager.exists()
+
+
+def some_entries(chain: str, *, after: tuple[int, int], limit: int) -> list[AuditEntry]:
+    """The next entries of a chain by place, behind the place and number of the last one that was read."""
+    seq, number = after
+    rest = AuditEntry.objects.filter(chain=chain, seq__gte=seq).exclude(seq=seq, pk__lte=number)
+    return list(rest.order_by("seq", "id")[:limit])
+
+
+def head_rows() -> QuerySet[AuditHead]:
+    """The ends of the chains, by name."""
+    return AuditHead.objects.order_by("chain")
 
 
 def anchor_of(chain: str) -> Segment | None:

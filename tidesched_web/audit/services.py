@@ -1,4 +1,4 @@
-"""Append to the audit log. The only writer of its tables; entries are never changed afterwards."""
+"""Append to the audit log. The only writer of its entries; they are never changed afterwards."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
+from django.db.models import BigIntegerField, CharField, Func, Subquery, Value
+from django.db.models.expressions import BaseExpression
 from django.utils import timezone
 
+from tidesched_web.audit import key_services, signing
 from tidesched_web.audit.canonical import canonical_bytes, digest, moment, plain
-from tidesched_web.audit.models import AuditEntry, AuditHead
+from tidesched_web.audit.models import AuditEntry, AuditHead, SigningKey
 from tidesched_web.common import request_context
+from tidesched_web.common.actors import actor_of
 
 PLATFORM_CHAIN = "platform"
-RECIPE = 1
+RECIPE = 2
+_SEQUENCE = "audit_auditentry_id_seq"
 
 
 def cluster_chain(cluster_id: int) -> str:
@@ -62,9 +67,11 @@ def append_all(
     facts: Iterable[Fact], *, chain: str, actor: str, cluster_id: int | None = None, reason: str = ""
 ) -> list[AuditEntry]:
     """Add entries at the end of ``chain`` in their order, all of one act. As `append`, call it last."""
-    context = request_context.current()
+    context, who = request_context.current(), actor_of(actor)
     shared = {
-        "actor": actor[:200],
+        "actor": who[:200],
+        "actor_kind": who.kind,
+        "actor_id": who.id,
         "cluster_id": cluster_id,
         "request_id": context.request_id,
         "address": context.address,
@@ -88,24 +95,53 @@ def append_all(
     if not rows:
         return []
     head = _locked_head(chain)
+    numbers = [head.next_id, *_more_numbers(len(rows) - 1)]  # type: ignore[attr-defined]  # annotated
+    signer = key_services.signer(head.key_id)  # type: ignore[attr-defined]  # annotated
     # Taken under the lock: time never runs backwards along a chain, as long as the machine's clock does not.
     at = timezone.now()
     entries = []
-    for row in rows:
-        place = {"recipe": RECIPE, "chain": chain, "seq": head.seq + 1, "at": moment(at), "prev_hash": head.hash}
-        payload = canonical_bytes({**place, **row})
-        entry = AuditEntry(
-            chain=chain, seq=head.seq + 1, at=at, payload=payload, prev_hash=head.hash, hash=digest(payload), **row
+    for number, row in zip(numbers, rows, strict=True):
+        seq, place = head.seq + 1, {"recipe": RECIPE, "chain": chain, "id": number, "heads": head.heads}
+        payload = canonical_bytes({**place, "seq": seq, "at": moment(at), "prev_hash": head.hash, **row})
+        hashed = digest(payload)
+        signature = signer.sign(signing.entry_statement(chain=chain, seq=seq, hash=hashed))
+        entries.append(
+            AuditEntry(
+                id=number,
+                chain=chain,
+                seq=seq,
+                at=at,
+                payload=payload,
+                prev_hash=head.hash,
+                hash=hashed,
+                key_id=signer.key_id,
+                signature=signature,
+                **row,
+            )
         )
-        head.seq, head.hash = entry.seq, entry.hash
-        entries.append(entry)
+        head.seq, head.hash = seq, hashed
     AuditEntry.objects.bulk_create(entries, batch_size=1000)
     head.save(update_fields=["seq", "hash"])
     return entries
 
 
+def _more_numbers(count: int) -> list[int]:
+    """Numbers for the entries behind the first, whose own came with the head."""
+    if not count:
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT nextval(%s) FROM generate_series(1, %s)", [_SEQUENCE, count])
+        return sorted(number for (number,) in cursor.fetchall())
+
+
 def _locked_head(chain: str) -> AuditHead:
-    heads = AuditHead.objects.select_for_update()
+    """The head, locked, with the number of its next entry and the id of the key that signs now. One query."""
+    newest = SigningKey.objects.order_by("-number").values("key_id")[:1]
+    annotations: dict[str, BaseExpression] = {
+        "next_id": Func(Value(_SEQUENCE), function="nextval", output_field=BigIntegerField()),
+        "key_id": Subquery(newest, output_field=CharField()),
+    }
+    heads = AuditHead.objects.select_for_update(of=("self",)).annotate(**annotations)
     head = heads.filter(chain=chain).first()
     if head is None:
         # Two first writers: one inserts, the other waits for it in the index and then finds the row.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+from typing import Any
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from tidesched_web.audit.canonical import canonical_bytes, moment
 
-RECIPE = 1
+RECIPE = 2
 
 
 def new_private_key() -> bytes:
@@ -28,41 +29,35 @@ def key_id_of(public_key: str) -> str:
     return hashlib.sha256(bytes.fromhex(public_key)).hexdigest()[:16]
 
 
-def head_statement(*, chain: str, seq: int, hash: str, at: dt.datetime) -> bytes:  # noqa: A002 - the recipe's word
-    """What is signed of the end of a chain."""
-    return canonical_bytes(
-        {"recipe": RECIPE, "kind": "head", "chain": chain, "seq": seq, "hash": hash, "at": moment(at)}
-    )
+def statement(kind: str, **facts: Any) -> bytes:
+    """What is signed: the recipe, the kind and the facts, as canonical bytes."""
+    return canonical_bytes({"recipe": RECIPE, "kind": kind, **facts})
 
 
-def segment_statement(
-    *, chain: str, first_seq: int, last_seq: int, prev_hash: str, last_hash: str, sha256: str, at: dt.datetime
-) -> bytes:
-    """What is signed of a sealed segment."""
-    return canonical_bytes(
-        {
-            "recipe": RECIPE,
-            "kind": "segment",
-            "chain": chain,
-            "first_seq": first_seq,
-            "last_seq": last_seq,
-            "prev_hash": prev_hash,
-            "last_hash": last_hash,
-            "sha256": sha256,
-            "at": moment(at),
-        }
-    )
+def entry_statement(*, chain: str, seq: int, hash: str) -> bytes:  # noqa: A002 - the recipe's word
+    """What is signed of an entry when it is written."""
+    return statement("entry", chain=chain, seq=seq, hash=hash)
 
 
-def sign(private_key: bytes, statement: bytes) -> str:
+def head_statement(*, at: dt.datetime, **facts: Any) -> bytes:
+    """What is signed of the end of a chain: chain, seq, hash, number, and the SHA-256 of the statement before it."""
+    return statement("head", **facts, at=moment(at))
+
+
+def early_head_statement(*, chain: str, seq: int, hash: str, at: dt.datetime) -> bytes:  # noqa: A002 - as above
+    """The head of recipe 1: it vouches for entries that were written before each was signed."""
+    return canonical_bytes({"recipe": 1, "kind": "head", "chain": chain, "seq": seq, "hash": hash, "at": moment(at)})
+
+
+def sign(private_key: bytes, message: bytes) -> str:
     """The signature in hexadecimal."""
-    return Ed25519PrivateKey.from_private_bytes(private_key).sign(statement).hex()
+    return Ed25519PrivateKey.from_private_bytes(private_key).sign(message).hex()
 
 
-def holds(public_key: str, statement: bytes, signature: str) -> bool:
-    """Whether ``signature`` was made over ``statement`` with the private half of ``public_key``."""
+def holds(public_key: str, message: bytes, signature: str) -> bool:
+    """Whether ``signature`` was made over ``message`` with the private half of ``public_key``."""
     try:
-        Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key)).verify(bytes.fromhex(signature), statement)
+        Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key)).verify(bytes.fromhex(signature), message)
     except (InvalidSignature, ValueError):
         return False
     return True

@@ -1,15 +1,18 @@
-"""Keys that sign the audit log, and the heads that they have signed."""
+"""New keys that sign the audit log, and the heads that are signed each hour."""
 
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import logging
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
-from tidesched_web.audit import signing
-from tidesched_web.audit.models import AuditHead, SignedHead, SigningKey
+from tidesched_web.audit import head_file, key_services, signing
+from tidesched_web.audit.models import AuditEntry, AuditHead, Segment, SignedHead, SigningKey
+from tidesched_web.audit.segment_services import sign_early_marks
 from tidesched_web.audit.services import PLATFORM_CHAIN, append
 from tidesched_web.common.encryption import decrypt, encrypt, known_key_ids
 
@@ -17,36 +20,15 @@ SIGN_EVERY = dt.timedelta(hours=1)
 _log = logging.getLogger(__name__)
 
 
-def signing_key() -> SigningKey:
-    """The key that signs now; made on first use."""
-    key = SigningKey.objects.order_by("-number").first()
-    if key is None:
-        # Two first users: the unique number lets one of the two keys in, and both sign with that one.
-        SigningKey.objects.bulk_create([_made(1)], ignore_conflicts=True)
-        key = SigningKey.objects.order_by("-number").get()
-    return key
-
-
-def _made(number: int) -> SigningKey:
-    private = signing.new_private_key()
-    public = signing.public_key_of(private)
-    cipher, key = encrypt(private)
-    return SigningKey(
-        number=number, key_id=signing.key_id_of(public), public_key=public, private_key=cipher, encrypted_with=key
-    )
-
-
-def sign(statement: bytes) -> tuple[str, str]:
-    """The id of the key and the signature."""
-    key = signing_key()
-    return key.key_id, signing.sign(decrypt(bytes(key.private_key), key.encrypted_with), statement)
-
-
 @transaction.atomic
 def new_signing_key(*, actor: str, reason: str = "") -> SigningKey:
-    """Sign with a new key from now on; the old ones go on verifying what they signed."""
-    before = signing_key()
-    key = _made(before.number + 1)
+    """Sign with a new key from now on, endorsed by the old one, which goes on verifying what it signed."""
+    before = key_services.signing_key()
+    signer = key_services.signer(before.key_id)
+    key = key_services.made(before.number + 1)
+    key.endorsed_by = before.key_id
+    key.endorsement = signing.statement("key", number=key.number, public_key=key.public_key)
+    key.endorsement_signature = signer.sign(bytes(key.endorsement))
     key.save()
     append(
         chain=PLATFORM_CHAIN,
@@ -65,29 +47,71 @@ def new_signing_key(*, actor: str, reason: str = "") -> SigningKey:
 def sign_heads(*, at_once: bool = False) -> list[SignedHead]:
     """Sign the end of each chain that moved since its last signature, once an hour; a missed hour is made good."""
     now = timezone.now()
-    made = []
+    newest = SignedHead.objects.filter(chain=OuterRef("chain"))
+    recent = newest.filter(at__gt=now - SIGN_EVERY)
+    due = AuditHead.objects.filter(seq__gt=0).exclude(Exists(newest.filter(seq__gte=OuterRef("seq"))))
+    if not at_once:
+        due = due.exclude(Exists(recent))
+    made = [
+        signed
+        for chain in due.order_by("chain").values_list("chain", flat=True)
+        if (signed := _sign_head(chain, now)) is not None
+    ]
+    for head in made:
+        # A log that is shipped elsewhere is a copy which the database's owner does not reach.
+        _log.info("audit head %s signature %s key %s", bytes(head.statement).decode(), head.signature, head.key_id)
+    head_file.add(made)
+    return made
+
+
+@transaction.atomic
+def _sign_head(chain: str, now: dt.datetime) -> SignedHead | None:
+    head = AuditHead.objects.select_for_update().get(chain=chain)
+    last = SignedHead.objects.filter(chain=chain).order_by("-id").first()
+    if last is not None and last.seq >= head.seq:
+        return None  # another process was faster
+    signer = key_services.signer()
+    prev = hashlib.sha256(bytes(last.statement)).hexdigest() if last is not None else ""
+    number = head.heads + 1
+    said = signing.head_statement(chain=chain, seq=head.seq, hash=head.hash, at=now, number=number, prev=prev)
+    made = SignedHead.objects.create(
+        chain=chain,
+        number=number,
+        seq=head.seq,
+        hash=head.hash,
+        at=now,
+        key_id=signer.key_id,
+        statement=said,
+        signature=signer.sign(said),
+    )
+    head.heads = number
+    head.save(update_fields=["heads"])
+    return made
+
+
+def vouch_for_early_entries() -> int:
+    """Sign, once, what was written before each entry was signed: ends of chains, and segments that have left.
+
+    A chain whose newest entry is unsigned gets a head of recipe 1, which no later step makes.
+    """
+    now, done = timezone.now(), 0
     for head in AuditHead.objects.filter(seq__gt=0).order_by("chain"):
-        last = SignedHead.objects.filter(chain=head.chain).order_by("-seq").first()
-        if last is not None and (last.seq >= head.seq or (not at_once and now - last.at < SIGN_EVERY)):
+        last = AuditEntry.objects.filter(chain=head.chain, seq=head.seq, signature="").first()
+        if last is None or SignedHead.objects.filter(chain=head.chain, seq=head.seq).exists():
             continue
-        statement = signing.head_statement(chain=head.chain, seq=head.seq, hash=head.hash, at=now)
-        key_id, signature = sign(statement)
-        signed, mine = SignedHead.objects.get_or_create(
+        signer = key_services.signer()
+        said = signing.early_head_statement(chain=head.chain, seq=head.seq, hash=head.hash, at=now)
+        SignedHead.objects.create(
             chain=head.chain,
             seq=head.seq,
-            defaults={
-                "hash": head.hash,
-                "at": now,
-                "key_id": key_id,
-                "statement": statement,
-                "signature": signature,
-            },
+            hash=head.hash,
+            at=now,
+            key_id=signer.key_id,
+            statement=said,
+            signature=signer.sign(said),
         )
-        if mine:
-            made.append(signed)
-            # A log that is shipped elsewhere is a copy which the database's owner does not reach.
-            _log.info("audit head %s signature %s key %s", statement.decode(), signature, key_id)
-    return made
+        done += 1
+    return done + sum(sign_early_marks(segment) for segment in Segment.objects.filter(exported_at__isnull=False))
 
 
 def encrypt_signing_keys_anew() -> int:

@@ -1,129 +1,167 @@
-"""Check chains of the audit log from their stored bytes."""
+"""Check chains of the audit log from their stored bytes. docs/audit.md says what this can show, and what it cannot."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
 from typing import Any
 
-from tidesched_web.audit import signing
-from tidesched_web.audit.canonical import canonical_bytes, digest, moment
-from tidesched_web.audit.models import AuditEntry, Segment, SignedHead
-from tidesched_web.audit.selectors import anchor_of, chain_entries, chain_heads, public_keys, segments, signed_heads
+from django.conf import settings
+
+from tidesched_web.audit import head_file, key_services, selectors, signing
+from tidesched_web.audit.canonical import canonical_bytes, digest, moment, parsed
+from tidesched_web.audit.findings import ChainReport, Finding, Kind
+from tidesched_web.audit.models import AuditEntry
+from tidesched_web.audit.signed_evidence import SignedEvidence, Trust
 
 # Columns that repeat the payload for search; each must say the same as the bytes that were hashed.
 _REPEATED = (
     "actor", "action", "object_type", "object_id", "object_label", "cluster_id", "tenant_ids", "request_id", "address",
     "reason", "before", "after",
 )  # fmt: skip
+_SINCE_RECIPE_2 = ("id", "actor_kind", "actor_id")
 
 
-@dataclass(frozen=True)
-class ChainReport:
-    """What became of one chain: how many entries hold, and the first one that does not."""
-
-    chain: str
-    checked: int
-    first_seq: int
-    last_hash: str
-    broken_seq: int | None = None
-    problem: str = ""
-    signatures: int = 0
-
-    @property
-    def intact(self) -> bool:
-        return self.broken_seq is None
+def trust(*, pinned: Iterable[str] = (), heads: Path | None = None) -> Trust:
+    """What to hold the chains against: keys, and heads from outside. By default what the settings name."""
+    path = heads or head_file.own()
+    known: dict[str, list[dict[str, Any]]] = {}
+    if path is not None and (heads is not None or path.exists()):
+        for line in head_file.read(path):
+            known.setdefault(line["said"]["chain"], []).append(line)
+    return Trust(key_services.trusted_keys(tuple(pinned) or settings.AUDIT_PUBLIC_KEYS), known)
 
 
-def _problem(entry: AuditEntry, expected_seq: int, expected_prev: str) -> str:
-    payload = bytes(entry.payload)
-    if entry.seq != expected_seq:
-        return f"entry {expected_seq} is missing"
-    if digest(payload) != entry.hash:
-        return "its bytes do not give its hash"
-    if entry.prev_hash != expected_prev:
-        return "it does not follow the entry before it"
-    said: dict[str, Any] = json.loads(payload)
-    if canonical_bytes(said) != payload:
-        return "its bytes are not canonical"
-    columns = {name: getattr(entry, name) for name in _REPEATED}
-    columns |= {"chain": entry.chain, "seq": entry.seq, "at": moment(entry.at), "prev_hash": entry.prev_hash}
-    for name, value in columns.items():
-        if said.get(name) != value:
-            return f"column {name} says something else than the bytes"
-    return ""
+def chains(held: Trust) -> list[str]:
+    """Every chain that anything speaks of: heads, entries, signed heads, segments, and the heads from outside."""
+    return sorted({*selectors.chain_names(), *held.heads})
 
 
-def _statement_problem(row: SignedHead | Segment, keys: dict[str, str], **facts: Any) -> str:
-    """What is wrong with a signed statement: its key, its signature, or columns that say something else."""
-    public = keys.get(row.key_id)
-    statement = bytes(row.statement)
-    if public is None or signing.key_id_of(public) != row.key_id:
-        return f"its signature is of an unknown key {row.key_id}"
-    if not signing.holds(public, statement, row.signature):
-        return "its signature does not hold"
-    said = json.loads(statement)
-    return "" if all(said.get(name) == value for name, value in facts.items()) else "its signature says something else"
+def verify_all(held: Trust | None = None) -> list[ChainReport]:
+    """Every chain, by name. An empty log is a finding where accounts exist, since making one is an entry."""
+    held = held or trust()
+    found = [verify_chain(chain, held) for chain in chains(held)]
+    if not found and selectors.has_accounts():
+        text = "nothing is left of the audit log, though the installation has accounts"
+        found = [ChainReport("platform", 0, 1, "", findings=(Finding(1, Kind.EMPTIED, text),))]
+    return found
 
 
-class _Signatures:
-    """What was signed of a chain, asked for as the walk goes by."""
-
-    def __init__(self, chain: str) -> None:
-        self.keys = public_keys()
-        self.heads = {head.seq: head for head in signed_heads(chain)}
-        self.sealed = {segment.last_seq: segment for segment in segments().filter(chain=chain)}
-        self.held = 0
-
-    def problem_at(self, seq: int, hash_: str) -> str:
-        """Whether what was signed of entry ``seq`` agrees with the hash that it has now."""
-        if head := self.heads.get(seq):
-            facts = {"kind": "head", "chain": head.chain, "seq": seq, "hash": hash_}
-            if problem := _statement_problem(head, self.keys, **facts):
-                return problem
-            self.held += 1
-        if segment := self.sealed.get(seq):
-            facts = {"kind": "segment", "chain": segment.chain, "last_seq": seq, "last_hash": hash_}
-            if problem := _statement_problem(segment, self.keys, **facts):
-                return problem
-            self.held += 1
-        return ""
-
-    def beyond(self, seq: int) -> bool:
-        """Whether an entry after ``seq`` was signed."""
-        return any(signed > seq for signed in (*self.heads, *self.sealed))
-
-
-def verify_chain(chain: str) -> ChainReport:
+def verify_chain(chain: str, held: Trust | None = None) -> ChainReport:
     """Walk one chain from its anchor to its head.
 
     The anchor is the beginning, or the signed end of the newest segment that was dropped.
     """
-    # Writers go on meanwhile: the walk has to reach the end of before, and must not go beyond the end of afterwards.
-    before, anchor, signatures = chain_heads().get(chain), anchor_of(chain), _Signatures(chain)
-    seq, prev = (anchor.last_seq + 1, anchor.last_hash) if anchor else (1, "")
-    first_seq, checked = seq, 0
-
-    def broken(problem: str) -> ChainReport:
-        return ChainReport(chain, checked, first_seq, prev, seq, problem, signatures.held)
-
-    if anchor is not None and (problem := signatures.problem_at(anchor.last_seq, anchor.last_hash)):
-        return broken(f"the segment before it cannot be its anchor: {problem}")
-    at_head = before is None or (before.seq, before.hash) == (seq - 1, prev)
-    for entry in chain_entries(chain, after=first_seq - 1):
-        problem = _problem(entry, seq, prev) or signatures.problem_at(seq, entry.hash)
-        if problem:
-            return broken(problem)
-        checked, seq, prev = checked + 1, seq + 1, entry.hash
-        at_head = at_head or (before is not None and (before.seq, before.hash) == (entry.seq, entry.hash))
-    if not at_head or signatures.beyond(seq - 1):
-        return broken("the chain ends before its head")
-    after = chain_heads().get(chain)
-    if after is not None and after.seq < seq - 1:
-        return broken("the chain goes on beyond its head")
-    return ChainReport(chain, checked, first_seq, prev, signatures=signatures.held)
+    held = held or trust()
+    while True:
+        walk = _Walk(chain, held)
+        report = walk.report()
+        # A segment may be dropped, and its rows removed, while the walk is under way: then it starts again.
+        if report.intact or selectors.anchor_of(chain) == walk.evidence.anchor:
+            return report
 
 
-def verify_all() -> list[ChainReport]:
-    """Every chain, by name."""
-    return [verify_chain(chain) for chain in sorted(chain_heads())]
+class _Walk:
+    """One pass over a chain."""
+
+    def __init__(self, chain: str, held: Trust) -> None:
+        self.chain = chain
+        # Writers go on meanwhile: the walk has to reach the end of before, and must not go beyond that of afterwards.
+        self.before = selectors.chain_heads().get(chain)
+        self.evidence = SignedEvidence(chain, held)
+        anchor = self.evidence.anchor
+        self.seq, self.prev = (anchor.last_seq + 1, anchor.last_hash) if anchor else (1, "")
+        self.first_seq, self.checked, self.heads_said = self.seq, 0, 0
+        self.signed_once = False
+        self.hash_at_head = self.prev if self.before and self.before.seq == self.seq - 1 else None
+
+    def report(self) -> ChainReport:
+        """All that is wrong, what stands in the way of the walk first."""
+        found = [*self.evidence.outside_findings(), *self.evidence.segment_findings()]
+        broken = next(self._entries(), None)
+        if broken is not None:
+            found.append(broken)
+        else:
+            found += self._ends()
+            found += self.evidence.head_findings(said=self.heads_said, last=self.seq - 1)
+        if not found and self.evidence.is_empty and self.before is None and not self.checked:
+            found.append(Finding(1, Kind.EMPTIED, "nothing is left of it"))
+        held = self.checked + self.evidence.held
+        return ChainReport(self.chain, self.checked, self.first_seq, self.prev, held, tuple(found))
+
+    def _entries(self) -> Iterator[Finding]:
+        entries = selectors.chain_entries(self.chain, after=self.first_seq - 1)
+        for seq, group in groupby(entries, key=lambda entry: entry.seq):
+            rows = list(group)
+            if (found := self._problem(rows)) is not None:
+                yield found
+            self.checked, self.seq, self.prev = self.checked + 1, seq + 1, rows[0].hash
+            if self.before is not None and self.before.seq == seq:
+                self.hash_at_head = rows[0].hash
+
+    def _problem(self, rows: list[AuditEntry]) -> Finding | None:
+        """What is wrong with the entry, or entries, at the next place."""
+        entry = rows[0]
+        for row in rows:
+            if digest(bytes(row.payload)) != row.hash:
+                return Finding(row.seq, Kind.BYTES, f"the bytes of entry {row.seq} do not give its hash")
+            said = parsed(bytes(row.payload))
+            if said.get("chain") != row.chain:
+                text = f"entry {row.seq} is an entry of the chain {said.get('chain')!r}"
+                return Finding(row.seq, Kind.FOREIGN, text)
+            if said.get("seq") != row.seq:
+                text = f"entry {row.seq} is entry {said.get('seq')} by its bytes: it was moved"
+                return Finding(row.seq, Kind.MOVED, text)
+        if len(rows) > 1:
+            return Finding(entry.seq, Kind.ADDED, f"there are {len(rows)} entries {entry.seq}")
+        if entry.seq != self.seq:
+            return Finding(self.seq, Kind.MISSING, f"entry {self.seq} is missing")
+        if entry.prev_hash != self.prev:
+            return Finding(entry.seq, Kind.LINK, f"entry {entry.seq} does not follow the entry before it")
+        return self._content(entry, said) or self._signature(entry, said) or self.evidence.at(entry.seq, entry.hash)
+
+    def _content(self, entry: AuditEntry, said: dict[str, Any]) -> Finding | None:
+        if canonical_bytes(said) != bytes(entry.payload):
+            return Finding(entry.seq, Kind.BYTES, f"the bytes of entry {entry.seq} are not canonical")
+        names = _REPEATED if said.get("recipe") == 1 else (*_REPEATED, *_SINCE_RECIPE_2)
+        columns = {name: getattr(entry, name) for name in names}
+        columns |= {"at": moment(entry.at), "prev_hash": entry.prev_hash}
+        for name, value in columns.items():
+            if said.get(name) != value:
+                text = f"column {name} of entry {entry.seq} says something else than the bytes"
+                return Finding(entry.seq, Kind.COLUMN, text)
+        self.heads_said = max(self.heads_said, said.get("heads", 0))
+        return None
+
+    def _signature(self, entry: AuditEntry, said: dict[str, Any]) -> Finding | None:
+        if not entry.signature:
+            # Entries of recipe 1 were not signed one by one: a head of recipe 1 behind them vouches for them.
+            if said.get("recipe") == 1 and not self.signed_once and entry.seq <= self.evidence.early_until:
+                return None
+            return Finding(entry.seq, Kind.UNSIGNED, f"entry {entry.seq} is not signed")
+        self.signed_once = True
+        public = self.evidence.keys.get(entry.key_id)
+        if public is None:
+            text = f"entry {entry.seq} is signed with the key {entry.key_id}, which is not trusted"
+            return Finding(entry.seq, Kind.KEY, text)
+        message = signing.entry_statement(chain=entry.chain, seq=entry.seq, hash=entry.hash)
+        if not signing.holds(public, message, entry.signature):
+            return Finding(entry.seq, Kind.SIGNATURE, f"the signature of entry {entry.seq} does not hold")
+        return None
+
+    def _ends(self) -> Iterator[Finding]:
+        """Whether the chain ends where its head says."""
+        last, after = self.seq - 1, selectors.chain_heads().get(self.chain)
+        beyond = self.evidence.newest
+        if (self.before is not None and self.before.seq > last) or beyond > last:
+            end = max(beyond, self.before.seq if self.before is not None else 0)
+            kind = Kind.CUT if self.checked or self.before is not None else Kind.EMPTIED
+            yield Finding(last + 1, kind, f"the chain ends before its head: it is known up to entry {end}")
+        elif after is None and last > 0:
+            yield Finding(last, Kind.HEAD_MISSING, f"its head is missing; the newest entry is {last}")
+        elif after is not None and after.seq < last:
+            yield Finding(after.seq, Kind.HEAD_BACK, f"its head is at entry {after.seq}; the chain goes on to {last}")
+        elif self.before is not None and self.hash_at_head != self.before.hash:
+            text = f"its head holds another hash than entry {self.before.seq}"
+            yield Finding(self.before.seq, Kind.HEAD_BACK, text)

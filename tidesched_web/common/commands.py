@@ -11,8 +11,6 @@ from django.core.management.base import CommandError
 from tidesched_web.common.errors import DomainError
 
 BAD_INPUT = 2
-# Who acts when an operator runs a command on the machine itself.
-OPERATOR = "operator (command line)"
 
 
 def answers_domain_errors(handle: Callable[..., None]) -> Callable[..., None]:

@@ -78,7 +78,7 @@ def test_an_entry_shows_before_after_and_difference(world):
     for word in ("card_quota › H", "+4", "Added", "Its bytes give its hash", "192.0.2.7", "request-1", world.own.hash):
         assert word in page
     assert "Queue: made" in page, "all of this request"
-    assert '"recipe":1' in page.replace("&quot;", '"')
+    assert '"recipe":2' in page.replace("&quot;", '"')
 
 
 def test_a_changed_entry_says_so(world):
@@ -124,7 +124,7 @@ def test_an_auditor_verifies_and_reads_and_does_not_seal(world):
     assert client.post("/audit/integrity/seal/", {"days": 0, "reason": "x"}).status_code == 403
     AuditEntry.objects.filter(pk=world.own.pk).update(reason="another")
     said = client.post("/audit/integrity/verify/", follow=True).content.decode()
-    assert "demo is broken at entry 1: column reason says something else than the bytes." in said
+    assert "demo is broken at entry 1: column reason of entry 1 says something else than the bytes." in said
     assert ChainCheck.objects.get().broken_seq == 1
     assert "1 chain of the log is broken" in client.get("/audit/").content.decode()
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from tidesched_web.accounts.models import AccessLink, LinkKind, Membership, PlatformRole, Tenant, User
-from tidesched_web.accounts.selectors import live_link, only_invited_to
+from tidesched_web.accounts.selectors import live_link, only_invited_to, user_actor
 from tidesched_web.accounts.services.memberships import set_membership
 from tidesched_web.accounts.services.users import check_password, create_user
 from tidesched_web.accounts.tokens import new_link_secret, token_hash
@@ -109,7 +109,7 @@ def use_link(*, secret: str, new_password: str) -> User:
     user.save(update_fields=["password", "must_change_password"])
     audit.append(
         chain=audit.PLATFORM_CHAIN,
-        actor=user.username,
+        actor=user_actor(user),
         action=f"user.use_{link.kind}_link",
         object_type="user",
         object_id=user.pk,

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.accounts.models import AccessLink, PlatformRole, User
 from tidesched_web.audit import services as audit
+from tidesched_web.common.actors import SYSTEM
 from tidesched_web.common.errors import DomainError, need_reason
 from tidesched_web.common.locking import lock_row
 from tidesched_web.common.validation import check_fields
@@ -74,7 +75,7 @@ def create_user(
     return user
 
 
-def ensure_admin(*, username: str, password: str, actor: str = "system") -> bool:
+def ensure_admin(*, username: str, password: str, actor: str = SYSTEM) -> bool:
     """Make the first platform admin of an installation; returns False where the account is there already."""
     if User.objects.filter(username=username).exists():
         return False

@@ -29,10 +29,12 @@ from tidesched_web.api.v1.serializers.audit import (
     SignedHeadDocument,
 )
 from tidesched_web.api.views import Documents, ReadView
+from tidesched_web.audit.bundle import pages
 from tidesched_web.audit.models import AuditEntry, Segment
 from tidesched_web.audit.segment_services import mark_exported, segment_lines
 from tidesched_web.audit.selectors import chains_now, public_keys, segments, signed_heads, touching, visible_entries
 from tidesched_web.common.errors import DomainError
+from tidesched_web.common.permissions import Access
 
 EXPORT_PAGE = 500
 _TYPES = {"ndjson": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
@@ -58,8 +60,9 @@ class AuditFilters(django_filters.FilterSet):
         return entries.filter(Q(object_label__icontains=value) | Q(object_id=value))
 
     def touching(self, entries: QuerySet[AuditEntry], name: str, value: Any) -> QuerySet[AuditEntry]:
-        """Entries that touch a tenant."""
-        return touching(entries, int(value))
+        """Entries that touch a tenant; none where the caller does not see it, as if it were not there."""
+        access: Access = self.request.parser_context["view"].access
+        return touching(entries, int(value)) if access.sees_all_of([int(value)]) else entries.none()
 
 
 AuditFilters.base_filters["from"] = django_filters.IsoDateTimeFilter(field_name="at", lookup_expr="gte")
@@ -79,6 +82,8 @@ class Audit(ReadView):
         return visible_entries(self.access)
 
     def known_parameters(self) -> set[str]:
+        if self.action == "bundle":
+            return set()
         if self.action in ("heads", "segments"):
             return {*pagination.PARAMETERS, "format"} if self.action == "heads" else set(pagination.PARAMETERS)
         return super().known_parameters() | ({"format"} if self.action == "list" else set())
@@ -127,6 +132,15 @@ class Audit(ReadView):
             for row in rows.order_by("id")
         ]
         return _attached(HttpResponse(b"".join(lines), content_type=_TYPES["ndjson"]), "audit-heads.ndjson")
+
+    @extend_schema(responses={(200, _TYPES["ndjson"]): OpenApiTypes.STR})
+    @action(detail=False, methods=["get"])
+    def bundle(self, request: Request) -> HttpResponseBase:
+        """All tables of the log as one file, without private keys, for verification elsewhere (docs/audit.md)."""
+        self._for_auditors()
+        return _attached(
+            StreamingHttpResponse(_stepwise(pages()), content_type=_TYPES["ndjson"]), "audit-bundle.ndjson"
+        )
 
     @extend_schema(responses=ChainDocument(many=True))
     @action(detail=False, methods=["get"])
@@ -193,6 +207,16 @@ class Audit(ReadView):
         yield _csv_line(columns)
         async for documents in self._pages(entries):
             yield b"".join(_csv_line([_cell(document[name]) for name in columns]) for document in documents)
+
+
+async def _stepwise(parts: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """One part at a time, each asked for in a thread of its own."""
+
+    def one() -> bytes | None:
+        return next(parts, None)
+
+    while (text := await sync_to_async(one)()) is not None:
+        yield text
 
 
 _R = TypeVar("_R", bound=HttpResponseBase)

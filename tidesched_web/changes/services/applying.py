@@ -14,7 +14,7 @@ from django.db.models import F
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from tidesched_web.accounts.selectors import access_of
+from tidesched_web.accounts.selectors import access_of, user_actor
 from tidesched_web.changes.authority import require_writer
 from tidesched_web.changes.models import CarryAct, CarryState, ChangeObject, ChangeState, QuotaChange
 from tidesched_web.changes.object_differences import ObjectDifference
@@ -26,6 +26,7 @@ from tidesched_web.changes.services.writing import write_documents
 from tidesched_web.changes.waking import wake
 from tidesched_web.clusters.models import Cluster, ClusterMode
 from tidesched_web.common import live, request_context
+from tidesched_web.common.actors import SYSTEM
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.locking import lock_tree
 from tidesched_web.common.permissions import Access
@@ -248,14 +249,16 @@ def apply_due(pk: int) -> QuotaChange | None:
             try:
                 with transaction.atomic():
                     access = access_of(change.author) if change.author is not None else None
+                    # Its author asked for the time; an account that is gone leaves the name that the change keeps.
+                    author = user_actor(change.author) if change.author is not None else change.created_by
                     plan = work_out(change.cluster, change.edits, access=access, base=change.base, version=version)
                     require_fresh(plan)
                     require_sound(plan, access=None)
                     change.plan = _kept(change, plan, None)
-                    _commit(change, plan, actor=change.created_by, fields=["plan"])
+                    _commit(change, plan, actor=author, fields=["plan"])
             except DomainError as error:
                 change = locked(change)
                 failure = {"code": error.code, "detail": error.message, **error.extra}
                 move(change, ChangeState.FAILED, error=error.message, failure=failure)
-                tell(change, "fail", actor="system", reason=error.message)
+                tell(change, "fail", actor=SYSTEM, reason=error.message)
     return change

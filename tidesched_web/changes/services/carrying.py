@@ -20,6 +20,7 @@ from tidesched_web.clusters.kubernetes.client import KubernetesClient
 from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
 from tidesched_web.clusters.kubernetes.writes import ClusterWrites
 from tidesched_web.clusters.models import Cluster, ClusterMode
+from tidesched_web.common.actors import SYSTEM
 from tidesched_web.quota.models import PriorityClass, Queue, SyncState
 from tidesched_web.quota.services import push
 from tidesched_web.workloads.selectors import live_gangs
@@ -211,6 +212,6 @@ def _settle(pk: int) -> None:
                 ],
             }
             move(change, ChangeState.FAILED, error=text, failure=failure, claimed_until=None)
-            tell(change, "fail", actor="system", reason=text)
+            tell(change, "fail", actor=SYSTEM, reason=text)
         else:
             move(change, ChangeState.APPLIED, applied_at=timezone.now(), error="", failure=None, claimed_until=None)

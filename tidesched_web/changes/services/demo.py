@@ -12,13 +12,13 @@ from tidesched_web import env
 from tidesched_web.accounts.models import BusinessLine, Project, Tenant
 from tidesched_web.clusters import services as clusters
 from tidesched_web.clusters.models import Cluster, ClusterMode
+from tidesched_web.common.actors import SYSTEM
 from tidesched_web.common.models import ServiceType
 from tidesched_web.engine import demo
 from tidesched_web.quota import services as quota
 from tidesched_web.quota.services.tide_plans import write_tide_plan
 
 SLUG = "demo"
-ACTOR = "system"
 _REASON = "The demo that comes with a new installation."
 _SCHEDULER = "tidesched"
 # To look at and to switch on: what inference does not need at night is promised to nobody then.
@@ -52,9 +52,9 @@ def ensure_demo(*, url: str, token: str) -> tuple[Cluster, bool]:
     with transaction.atomic():
         cluster = Cluster.objects.filter(slug=SLUG).first()
         if cluster is not None:
-            return clusters.set_connection(cluster=cluster, api_url=url, token=token, actor=ACTOR), False
+            return clusters.set_connection(cluster=cluster, api_url=url, token=token, actor=SYSTEM), False
         cluster = _make_cluster(url, token)
-        tenants = {t.slug: quota.ensure_tenant(slug=t.slug, name=t.name, actor=ACTOR) for t in demo.TENANTS}
+        tenants = {t.slug: quota.ensure_tenant(slug=t.slug, name=t.name, actor=SYSTEM) for t in demo.TENANTS}
         _make_owners(cluster, tenants)
         return cluster, True
 
@@ -71,11 +71,11 @@ def _make_cluster(url: str, token: str) -> Cluster:
         clock_anchor=dt.datetime.fromtimestamp(demo.START, dt.UTC),
         clock_wall_anchor=timezone.now(),
         scheduler_names=[_SCHEDULER],
-        actor=ACTOR,
+        actor=SYSTEM,
         reason=_REASON,
     )
     clusters.set_policy(
-        cluster=cluster, text=demo.FOUNDING_POLICY, actor=ACTOR, reason="The founding policy.", released=True
+        cluster=cluster, text=demo.FOUNDING_POLICY, actor=SYSTEM, reason="The founding policy.", released=True
     )
     for card in demo.card_types():
         clusters.ensure_card_type(
@@ -84,28 +84,28 @@ def _make_cluster(url: str, token: str) -> Cluster:
             resource=card.resource,
             kind=card.kind.value,
             parent=card.parent or "",
-            actor=ACTOR,
+            actor=SYSTEM,
         )
-    quota.ensure_default_priority_classes(cluster=cluster, actor=ACTOR)
+    quota.ensure_default_priority_classes(cluster=cluster, actor=SYSTEM)
     return cluster
 
 
 def _make_owners(cluster: Cluster, tenants: dict[str, Tenant]) -> None:
     projects = {
-        (t.slug, p.slug): quota.ensure_project(tenant=tenants[t.slug], slug=p.slug, name=p.name, actor=ACTOR)
+        (t.slug, p.slug): quota.ensure_project(tenant=tenants[t.slug], slug=p.slug, name=p.name, actor=SYSTEM)
         for t in demo.TENANTS
         for p in t.projects
     }
     lines = {
         line.slug: quota.ensure_business_line(
-            tenant=tenants.get(line.tenant), slug=line.slug, name=line.name, actor=ACTOR
+            tenant=tenants.get(line.tenant), slug=line.slug, name=line.name, actor=SYSTEM
         )
         for line in demo.BUSINESS_LINES
     }
     _give_quota(cluster, tenants, projects)
     for described in demo.QUEUES:
         _make_queue(cluster, described, projects, lines)
-    write_tide_plan(cluster=cluster, name="nights", document=_NIGHTS, actor=ACTOR, reason=_REASON)
+    write_tide_plan(cluster=cluster, name="nights", document=_NIGHTS, actor=SYSTEM, reason=_REASON)
 
 
 def _give_quota(cluster: Cluster, tenants: dict[str, Tenant], projects: dict[tuple[str, str], Project]) -> None:
@@ -123,7 +123,7 @@ def _give_quota(cluster: Cluster, tenants: dict[str, Tenant], projects: dict[tup
             owner=tenants[tenant],
             cards=cards,
             service_type=service_type,
-            actor=ACTOR,
+            actor=SYSTEM,
             reason=_REASON,
         )
     for key, cards in sorted(of_project.items()):
@@ -132,7 +132,7 @@ def _give_quota(cluster: Cluster, tenants: dict[str, Tenant], projects: dict[tup
             owner=projects[key],
             cards=cards,
             service_type=ServiceType.INFERENCE,
-            actor=ACTOR,
+            actor=SYSTEM,
             reason=_REASON,
         )
 
@@ -155,8 +155,8 @@ def _make_queue(
         cpu_milli=described.cpu * 1000,
         memory_mib=described.memory_gib * 1024,
         card_quota=described.card_quota,
-        actor=ACTOR,
+        actor=SYSTEM,
         reason=_REASON,
     )
     for namespace in described.namespaces:
-        quota.ensure_grant(queue=queue, namespace=namespace, actor=ACTOR, reason=_REASON)
+        quota.ensure_grant(queue=queue, namespace=namespace, actor=SYSTEM, reason=_REASON)

@@ -11,6 +11,7 @@ from typing import Any
 from django.utils import timezone
 
 from tidesched_web.audit import services as audit
+from tidesched_web.common.actors import OBSERVER
 from tidesched_web.engine.model import Amount
 from tidesched_web.scheduling.models import ObservedEviction, Reclaim, ReclaimSource, ReclaimState, ReclaimVictim
 from tidesched_web.scheduling.pipeline.observed_instead import OwnDecisions, instead_of
@@ -19,7 +20,6 @@ from tidesched_web.scheduling.pipeline.sightings import Sighting
 from tidesched_web.scheduling.pipeline.work import Work
 from tidesched_web.workloads import services as workloads
 
-ACTOR = "observer"
 # Pods that leave for the same gang within this time are one reclaim.
 TOGETHER = dt.timedelta(seconds=30)
 
@@ -221,7 +221,7 @@ class Writer:
         entries = audit.append_all(
             [fact for _row, fact in self._facts],
             chain=audit.cluster_chain(cluster_id),
-            actor=ACTOR,
+            actor=OBSERVER,
             cluster_id=cluster_id,
             reason=self._facts[0][0].rule,
         )

@@ -10,13 +10,13 @@ from django.db import connection
 from django.utils import timezone
 
 from tidesched_web.audit import services as audit
+from tidesched_web.common.actors import SCHEDULER
 from tidesched_web.engine.model import Reclaim as DecidedReclaim
 from tidesched_web.engine.model import Result, Snapshot, cards_to_json
 from tidesched_web.quota.models import Queue
 from tidesched_web.scheduling.models import Reclaim, ReclaimState, ReclaimVictim, Session
 
 OPEN_STATES = (ReclaimState.DECIDED, ReclaimState.EVICTING, ReclaimState.PROMISED, ReclaimState.PARTIAL)
-ACTOR = "scheduler"
 
 
 class QueueOwner(msgspec.Struct, frozen=True):
@@ -71,7 +71,7 @@ def append_to_audit(rows: Sequence[Reclaim], decided: Sequence[DecidedReclaim], 
         names = [reclaim.queue, *(victim.queue for victim in reclaim.victims)]
         entry = audit.append(
             chain=audit.cluster_chain(row.cluster_id),
-            actor=ACTOR,
+            actor=SCHEDULER,
             action=f"{reclaim.action}.decide",
             object_type="reclaim",
             object_id=row.pk,

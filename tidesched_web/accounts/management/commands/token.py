@@ -11,7 +11,8 @@ from django.utils import timezone
 from tidesched_web.accounts import selectors, services
 from tidesched_web.accounts.models import ApiToken, Scope, Tenant, User
 from tidesched_web.accounts.tokens import parse_lifetime
-from tidesched_web.common.commands import OPERATOR, answers_domain_errors
+from tidesched_web.common.actors import OPERATOR
+from tidesched_web.common.commands import answers_domain_errors
 from tidesched_web.common.errors import DomainError
 
 

@@ -12,7 +12,8 @@ from django.core.management.base import BaseCommand
 
 from tidesched_web.accounts import selectors, services
 from tidesched_web.accounts.models import PlatformRole, TenantRole
-from tidesched_web.common.commands import OPERATOR, answers_domain_errors
+from tidesched_web.common.actors import OPERATOR
+from tidesched_web.common.commands import answers_domain_errors
 from tidesched_web.common.errors import DomainError
 
 PASSWORD_VARIABLE = "TIDESCHED_PASSWORD"  # noqa: S105, the name of a variable

@@ -32,6 +32,10 @@ class AuditEntryDocument(serializers.Serializer[Any]):
     seq = serializers.IntegerField()
     at = serializers.DateTimeField()
     actor = serializers.CharField()
+    actor_kind = serializers.CharField(
+        help_text="user, token, account, anonymous, process, operator or unknown; empty before recipe 2."
+    )
+    actor_id = serializers.CharField(help_text="The account's number for user, token and account.")
     action = serializers.CharField()
     object_type = serializers.CharField()
     object_id = serializers.CharField()
@@ -45,6 +49,8 @@ class AuditEntryDocument(serializers.Serializer[Any]):
     after = StateField()
     prev_hash = serializers.CharField()
     hash = serializers.CharField()
+    key_id = serializers.CharField()
+    signature = serializers.CharField(help_text="Ed25519, made when the entry was written; empty before recipe 2.")
     payload = serializers.SerializerMethodField(allow_null=True)
 
     @extend_schema_field({"type": ["string", "null"], "description": "The canonical bytes (RFC 8785), UTF-8."})

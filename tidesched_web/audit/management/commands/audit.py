@@ -5,15 +5,17 @@ from __future__ import annotations
 import datetime as dt
 import sys
 from argparse import ArgumentParser
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
-from tidesched_web.audit import segment_services, selectors, signing_services
+from tidesched_web.audit import bundle, head_file, key_services, segment_services, selectors, signing_services
 from tidesched_web.audit.models import Segment
-from tidesched_web.audit.verification import verify_all, verify_chain
-from tidesched_web.common.commands import OPERATOR, answers_domain_errors
+from tidesched_web.audit.verification import trust, verify_all, verify_chain
+from tidesched_web.common.actors import OPERATOR
+from tidesched_web.common.commands import answers_domain_errors
 from tidesched_web.common.errors import DomainError
 
 
@@ -28,6 +30,10 @@ class Command(BaseCommand):
         acts = parser.add_subparsers(dest="act", required=True)
         verify = acts.add_parser("verify", help="check every entry of every chain")
         verify.add_argument("--chain", help="only this one, such as platform or cluster:1")
+        verify.add_argument("--heads", type=Path, metavar="FILE", help="a head file that was kept elsewhere")
+        verify.add_argument("--key", action="append", default=[], metavar="HEX", help="a public key that is trusted")
+        acts.add_parser("heads", help="write the head file to stdout: every signed head, a line each")
+        acts.add_parser("bundle", help="write all tables of the log to stdout, for deploy/audit/verify_audit.py")
         acts.add_parser("sign", help="sign the end of each chain now")
         keys = acts.add_parser("keys", help="print the public keys, the one that signs now last")
         keys.add_argument("--new", action="store_true", help="sign with a new key from now on")
@@ -46,26 +52,36 @@ class Command(BaseCommand):
         getattr(self, options["act"])(options)
 
     def verify(self, options: dict[str, Any]) -> None:
-        reports = [verify_chain(options["chain"])] if options["chain"] else verify_all()
+        held = trust(pinned=options["key"], heads=options["heads"])
+        reports = [verify_chain(options["chain"], held)] if options["chain"] else verify_all(held)
         for report in reports:
             if report.intact:
                 self.stdout.write(
                     f"{report.chain}: {report.checked} entries hold from {report.first_seq} on, "
                     f"{report.signatures} signatures agree, the last hash is {report.last_hash}"
                 )
-            else:
-                self.stdout.write(f"{report.chain}: broken at entry {report.broken_seq}: {report.problem}")
+            for found in report.findings:
+                self.stdout.write(f"{report.chain}: broken at entry {found.seq} ({found.kind}): {found.text}")
         if not all(report.intact for report in reports):
             sys.exit(1)
 
+    def heads(self, options: dict[str, Any]) -> None:
+        for line in head_file.lines():
+            self.stdout.write(line.decode(), ending="")
+
+    def bundle(self, options: dict[str, Any]) -> None:
+        for page in bundle.pages():
+            self.stdout.write(page.decode(), ending="")
+
     def sign(self, options: dict[str, Any]) -> None:
+        signing_services.vouch_for_early_entries()
         for head in signing_services.sign_heads(at_once=True):
             self.stdout.write(f"{bytes(head.statement).decode()} {head.signature} {head.key_id}")
 
     def keys(self, options: dict[str, Any]) -> None:
         if options["new"]:
             signing_services.new_signing_key(actor=OPERATOR)
-        signing_services.signing_key()
+        key_services.signing_key()
         for key in selectors.signing_keys():
             self.stdout.write(f"{key.key_id} {key.public_key} since {key.created_at.isoformat()}")
 

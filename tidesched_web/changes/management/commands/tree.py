@@ -16,7 +16,8 @@ from tidesched_web.changes.tree_document import Edits, differences, merged
 from tidesched_web.changes.tree_import import edits_to
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.clusters.selectors import card_aliases, visible_clusters
-from tidesched_web.common.commands import OPERATOR, answers_domain_errors
+from tidesched_web.common.actors import OPERATOR
+from tidesched_web.common.commands import answers_domain_errors
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access
 

@@ -20,7 +20,9 @@ from django.db.migrations.loader import MigrationLoader
 
 from tidesched_web.accounts import services as accounts
 from tidesched_web.accounts.selectors import user_by_name
+from tidesched_web.audit.signing_services import vouch_for_early_entries
 from tidesched_web.clusters import services as clusters
+from tidesched_web.common.actors import SYSTEM
 from tidesched_web.common.errors import DomainError
 from tidesched_web.console import build
 from tidesched_web.scheduling.retention import ensure_partitions
@@ -52,6 +54,7 @@ class Command(BaseCommand):
         # Before the first rows of this hour come: what lies in the default partition cannot be moved.
         self._step("partitions", lambda: bool(ensure_partitions()))
         self._step("encryption keys", _known_keys)
+        self._step("audit log", lambda: bool(vouch_for_early_entries()))
         self._step("first account", _first_account)
         if settings.DEMO:
             self._step("demo cluster", _demo)
@@ -102,7 +105,7 @@ def _first_account() -> bool:
         _keep_password(password)
         return accounts.ensure_admin(username=ADMIN, password=password)
     if given and not user.check_password(given):
-        accounts.change_password(user=user, old_password=None, new_password=given, actor="system")
+        accounts.change_password(user=user, old_password=None, new_password=given, actor=SYSTEM)
         _keep_password(given)
         return True
     kept = _kept_password()
