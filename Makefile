@@ -9,7 +9,7 @@ BOOTSTRAP := $(PYTHON) tidesched_web/embedded/bootstrap.py
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help up down test test-cluster kube-begin check bench clean lock docs
+.PHONY: help up down test test-cluster kube-begin check bench proof-audit clean lock docs
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -58,6 +58,11 @@ docs: ## write the generated files again: openapi.yaml and the reference pages
 bench: ## the benchmarks of bench/, with their targets
 	@$(BOOTSTRAP) dev
 	$(BIN)/python -m bench
+
+proof-audit: export NUMBA_CACHE_DIR := $(CURDIR)/.cache/kernels
+proof-audit: ## the tamperings with the audit log, and a thousand copies that nobody touched
+	@$(BOOTSTRAP) dev
+	AUDIT_COPIES=1000 $(BIN)/python -m pytest -q --show-capture=no tests/web/test_audit_tampering.py
 
 lock: ## resolve requirements/*.in anew, for all platforms, with hashes
 	@$(BOOTSTRAP) dev

@@ -323,7 +323,7 @@ def address(world, name):
         with patch.object(segment_services, "YOUNGEST", dt.timedelta(0)):
             made = segment_services.seal(before=timezone.now(), actor="tests")
         return f"/api/v1/audit/segments/{made[0].pk}/file/"
-    if resource == "audit" and act in ("chains", "heads", "segments"):
+    if resource == "audit" and act in ("bundle", "chains", "heads", "segments"):
         return f"/api/v1/audit/{act}/"
     if resource == "audit":
         found = world.client("admin").read("audit/", object_type="project", action="project.create")["results"]

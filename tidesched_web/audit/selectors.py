@@ -25,6 +25,11 @@ def visible_entries(access: Access) -> QuerySet[AuditEntry]:
     return entries.filter(touches)
 
 
+def has_entry(access: Access, pk: int) -> bool:
+    """Whether the log has this entry within the reader's sight."""
+    return visible_entries(access).filter(pk=pk).exists()
+
+
 def touching(entries: QuerySet[AuditEntry], tenant_id: int) -> QuerySet[AuditEntry]:
     """Those of ``entries`` that touch a tenant."""
     return entries.filter(tenant_ids__contains=[tenant_id])

@@ -45,8 +45,8 @@ OPERATOR = Actor("operator (command line)", ActorKind.OPERATOR)
 _OURS = {str(actor): actor for actor in (SCHEDULER, OBSERVER, SYSTEM, ANONYMOUS, OPERATOR)}
 # No account may have such a name, nor one that looks like it.
 RESERVED = frozenset({
-    "scheduler", "observer", "system", "anonymous", "operator", "tidesched", "volcano", "kubernetes", "kube-system",
-    "process", "unknown", "root", "nobody", "none", "null", "audit", "worker", "sessions", "beat", "platform",
+    "scheduler", "observer", "system", "anonymous", "operator", "process", "unknown", "tidesched", "volcano",
+    "kubernetes", "kube-scheduler", "kube-system",
 })  # fmt: skip
 
 

@@ -22,6 +22,7 @@ STATUS_OF: Final[Mapping[str, HTTPStatus]] = {
     "reason_required": HTTPStatus.BAD_REQUEST,
     "invalid_policy": HTTPStatus.BAD_REQUEST,
     "weak_password": HTTPStatus.BAD_REQUEST,
+    "misleading_name": HTTPStatus.BAD_REQUEST,
     "wrong_password": HTTPStatus.BAD_REQUEST,
     "unknown_user": HTTPStatus.BAD_REQUEST,
     "unknown_scope": HTTPStatus.BAD_REQUEST,

@@ -112,6 +112,14 @@ def entry(this: Page, pk: int) -> HttpResponse:
 
 def _object_url(this: Page, row: AuditEntry) -> str:
     """The page of the object that an entry is about, where it has one."""
+    match row.object_type:
+        case "tenant" if (
+            this.access.sees_all_of(row.tenant_ids)
+            and visible_tenants(this.access).filter(slug=row.object_label).exists()
+        ):
+            return reverse("console:tenant", args=[row.object_label])
+        case "user" if this.access.administers:
+            return reverse("console:user", args=[row.object_id])
     cluster = next((cluster for cluster in this.clusters if cluster.pk == row.cluster_id), None)
     if cluster is None:
         return ""
@@ -120,6 +128,8 @@ def _object_url(this: Page, row: AuditEntry) -> str:
             return reverse("console:queue", args=[cluster.slug, row.object_label])
         case "reclaim":
             return reverse("console:reclaim", args=[cluster.slug, row.object_id])
+        case "quota_change":
+            return reverse("console:change", args=[cluster.slug, row.object_id])
         case "tide_plan":
             return reverse("console:tide_plan", args=[cluster.slug, row.object_label])
     return ""

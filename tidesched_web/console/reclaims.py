@@ -10,6 +10,7 @@ from django.http import Http404, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from tidesched_web.audit.selectors import has_entry
 from tidesched_web.console import amounts, bars
 from tidesched_web.console.card_names import card_label
 from tidesched_web.console.export import csv_list, plain_cards
@@ -194,6 +195,8 @@ def reclaim(this: Page, pk: int) -> HttpResponse:
             "balance": balance(row),
             "decisions": decisions,
             "redacted": not this.access.everything,
+            # Gone where its segment was exported and dropped.
+            "audited": row.audit_entry_id is not None and has_entry(this.access, row.audit_entry_id),
             "observed": row.source == ReclaimSource.OBSERVED,
             "instead": row.instead,
         },

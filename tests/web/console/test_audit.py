@@ -17,6 +17,7 @@ from tidesched_web.audit.models import AuditEntry, ChainCheck, Segment
 from tidesched_web.common import request_context
 from tidesched_web.console import differences
 from tidesched_web.console.audit_words import act_words
+from tidesched_web.scheduling.models import Reclaim
 
 pytestmark = pytest.mark.django_db
 
@@ -197,3 +198,34 @@ def test_lines_of_a_difference():
     assert act_words("queue.create") == "Queue: made"
     assert act_words("gangreclaim.decide") == "Reclaim of gangs: decided"
     assert act_words("own.act") == "own: act"
+
+
+def test_an_entry_has_one_number_and_all_of_its_request_drops_other_filters(world):
+    client, pk = client_of(world.admin), world.own.pk
+    listed = client.get("/audit/?object_type=queue").content.decode()
+    assert f'<span title="{world.own.chain} {world.own.seq}">#{pk}</span>' in listed
+    assert f'href="/audit/?request_id={world.own.request_id}"' in listed, "the filter by kind is not kept"
+    assert f"#{pk}</li>" in client.get(f"/audit/{pk}/").content.decode()
+    row = client.get("/api/v1/audit/", {"object_type": "queue", "request_id": world.own.request_id}).json()["results"]
+    assert pk in {entry["id"] for entry in row}
+
+
+def test_an_entry_leads_to_its_change_and_account(world):
+    made = audit.append(
+        chain=f"cluster:{world.cluster.pk}", actor="ann", action="quota_change.apply", object_type="quota_change",
+        object_id=12, cluster_id=world.cluster.pk,
+    )  # fmt: skip
+    page = client_of(world.admin).get(f"/audit/{made.pk}/").content.decode()
+    assert f'href="/clusters/{world.cluster.slug}/changes/12/"' in page
+
+
+def test_a_reclaim_and_its_entry_lead_to_each_other(world):
+    row = Reclaim.objects.filter(cluster=world.cluster).first()
+    made = audit.append(
+        chain=f"cluster:{world.cluster.pk}", actor="scheduler", action="reclaim.decide", object_type="reclaim",
+        object_id=row.pk, object_label="a/b", cluster_id=world.cluster.pk,
+    )  # fmt: skip
+    Reclaim.objects.filter(pk=row.pk).update(audit_entry_id=made.pk)
+    client, address = client_of(world.admin), f"/clusters/{world.cluster.slug}/reclaims/{row.pk}/"
+    assert f'<a href="/audit/{made.pk}/">#{made.pk}</a>' in client.get(address).content.decode()
+    assert f'href="{address}"' in client.get(f"/audit/{made.pk}/").content.decode()

@@ -12,6 +12,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from tidesched_web.accounts.models import AccessLink, PlatformRole, User
+from tidesched_web.accounts.names import refuse_misleading
+from tidesched_web.accounts.selectors import usernames
 from tidesched_web.audit import services as audit
 from tidesched_web.common.actors import SYSTEM
 from tidesched_web.common.errors import DomainError, need_reason
@@ -51,6 +53,7 @@ def create_user(
         user.clean_fields(exclude=["password"])
     except ValidationError as error:
         raise DomainError.for_field("/username", " ".join(error.messages)) from None
+    refuse_misleading(user.username, usernames())
     if password is None:
         user.set_unusable_password()
     else:
