@@ -74,9 +74,7 @@ class Storage:
         for name in names:
             claim = self._claims.get(f"{namespace}/{name}")
             if claim is None:
-                if self._claims:
-                    return Needs("volume claim missing")
-                continue
+                return Needs("volume claim missing")
             problem = self._add(claim, bound, waiting, attached)
             if problem:
                 return Needs(problem)

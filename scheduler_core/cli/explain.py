@@ -15,13 +15,15 @@ from scheduler_core.cli.inputs import read_inputs, remark
 from scheduler_core.cli.table import PIPE_WIDTH
 from scheduler_core.model.errors import BadInput
 from scheduler_core.model.explanation import Explanation, MemberCandidates, NodeCandidate
-from scheduler_core.model.resources import MIB, MILLI
+from scheduler_core.model.resources import MIB
 from scheduler_core.model.snapshot import Snapshot
 from scheduler_core.scheduler import run_session
 from scheduler_core.serde.result import reason_to_json
 
 # So many nodes and victims are shown as a table; JSON has all.
 _SHOWN = 20
+# So many gangs are named where none is near.
+_NAMED = 10
 
 
 def main(options: argparse.Namespace) -> int:
@@ -41,7 +43,8 @@ def main(options: argparse.Namespace) -> int:
     )
     remark(inputs, as_json=options.output == "json")
     if name not in found:
-        raise BadInput("no_profile", f"no profile of the policy decides about {name}", value=name)
+        hint = "give the policy tiers, or a profile of its scheduler"
+        raise BadInput("no_profile", f"no profile of the policy decides about {name}", value=name, hint=hint)
     if options.output == "json":
         sys.stdout.buffer.write(
             orjson.dumps(_document(found[name]), option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)
@@ -62,14 +65,33 @@ def _gang(snapshot: Snapshot, given: str) -> str:
     if given in names:
         return given
     same = [name for name in names if name.partition("/")[2] == given]
+    # Else by the workload that owns it: its PodGroup has a name that a controller made.
+    owned = [
+        group for group in snapshot.pod_groups if given in (group.owner_name, f"{group.namespace}/{group.owner_name}")
+    ]
+    same = same or [group.key for group in owned]
     if len(same) > 1:
-        raise BadInput("ambiguous_gang", f"{given} is {' and '.join(same)}", value=given, hint="namespace/name")
+        hint = "namespace/name of its PodGroup"
+        raise BadInput("ambiguous_gang", f"{given} is {' and '.join(same)}", value=given, hint=hint)
     if same:
         return same[0]
-    near = difflib.get_close_matches(given, names, n=1)
-    raise BadInput(
-        "unknown_gang", f"there is no gang {given!r}", value=given, hint=f"did you mean {near[0]!r}?" if near else None
+    raise BadInput("unknown_gang", f"there is no gang {given!r}", value=given, hint=_nearest(given, names))
+
+
+def _nearest(given: str, names: list[str]) -> str:
+    """The gang that was meant: by its whole name, else by the part behind the namespace."""
+    known: dict[str, str] = {}
+    for name in sorted(names, reverse=True):
+        known[name.partition("/")[2]] = known[name] = name
+    near = difflib.get_close_matches(given, known, n=1) or difflib.get_close_matches(
+        given.rpartition("/")[2], known, n=1
     )
+    if near:
+        return f"did you mean {known[near[0]]!r}?"
+    if not names:
+        return "the snapshot has no gang; does it hold pods, or PodGroups and Jobs?"
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"there are {', '.join(sorted(names)[:_NAMED])}{more}"
 
 
 def _document(explanation: Explanation) -> dict[str, Any]:
@@ -95,14 +117,8 @@ def _node(node: NodeCandidate) -> dict[str, Any]:
     if node.resource:
         shown["resource"] = node.resource
     if node.requested:
-        factor = _factor(node.resource)
-        shown |= {"requested": node.requested * factor, "free": node.free * factor}
+        shown |= {"requested": node.requested, "free": node.free}
     return shown
-
-
-def _factor(resource: str) -> float:
-    """From canonical units to those of the result: milli-cores, bytes, counts of cards."""
-    return {"cpu": 1, "memory": MIB, "pods": 1}.get(resource, 1 / MILLI)
 
 
 def _print(explanation: Explanation) -> None:
@@ -135,8 +151,7 @@ def _print_nodes(console: Console, member: MemberCandidates) -> None:
     table = Table("node", "fits", "why not", "asks for", "free", "score", title=title, title_justify="left")
     others = [node for node in member.nodes if not node.fits]
     for node in [*fitting, *others][:_SHOWN]:
-        factor = _factor(node.resource)
-        amounts = [f"{amount * factor:g}" if node.requested else "" for amount in (node.requested, node.free)]
+        amounts = [_amount(node.resource, amount) if node.requested else "" for amount in (node.requested, node.free)]
         table.add_row(node.node, node.fits, node.refusal, *amounts, f"{node.score:.2f}" if node.fits else "")
     console.print(table)
     _rest(console, len(member.nodes))
@@ -145,6 +160,13 @@ def _print_nodes(console: Console, member: MemberCandidates) -> None:
         counts[node.refusal] = counts.get(node.refusal, 0) + 1
     said = ", ".join(f"{count} {refusal}" for refusal, count in sorted(counts.items()))
     console.print(f"{len(fitting)} of {len(member.nodes)} nodes fit" + (f"; {said}" if said else ""))
+
+
+def _amount(resource: str, amount: float) -> str:
+    """As people write it: memory and huge pages with their unit."""
+    if resource == "memory" or resource.startswith("hugepages-"):
+        return f"{amount / MIB:g}Mi"
+    return f"{amount:g}"
 
 
 def _rest(console: Console, count: int) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler_core.framework.demand import Shortfall
-from scheduler_core.framework.messages import human
+from scheduler_core.framework.gang_outcomes import phase_after
+from scheduler_core.framework.messages import HUGE_PAGES, human
 from scheduler_core.framework.session import Session
 from scheduler_core.model.explanation import Explanation, MemberCandidates, NodeCandidate, VictimCandidate
 from scheduler_core.model.reason import Reason
@@ -27,7 +28,7 @@ def explain(session: Session, gang: int, reason: Reason | None) -> Explanation:
     return Explanation(
         podgroup=session.gangs.names[gang],
         queue=session.group(gang).queue,
-        phase=session.phase[gang].value,
+        phase=phase_after(session, gang).value,
         decision=_decision(session, gang),
         reason=reason,
         quota=_quota(session, gang),
@@ -106,17 +107,24 @@ def _short(session: Session, cls: TaskClass, node: int, name: str) -> NodeCandid
     if cls.missing:
         return NodeCandidate(node=name, refusal="no such resource", resource=cls.missing[0])
     if cls.milli and not any(session.cards.count[card, node] for card in cls.cards):
-        return NodeCandidate(node=name, refusal="no such card", resource=cls.card_key, requested=cls.milli)
+        return NodeCandidate(node=name, refusal="no such card", resource=cls.card_key, requested=cls.milli / MILLI)
     for row in cls.rows:
         free, asked = int(session.nodes.future[row, node]), int(cls.request[row])
         if free < asked:
             label = {CPU: "cpu", MEMORY: "memory", PODS: "pods"}.get(row) or session.axes.scalars[row - FIRST_SCALAR]
+            unit = MIB if row == MEMORY or label.startswith(HUGE_PAGES) else 1
             return NodeCandidate(
-                node=name, refusal=f"too little {label}", resource=label, requested=asked, free=max(0, free)
+                node=name,
+                refusal=f"too little {label}",
+                resource=label,
+                requested=asked * unit,
+                free=max(0, free) * unit,
             )
     free = max(
         sum(max(0, milli) for milli in session.cards.free_future(card, node)) if session.cards.count[card, node] else 0
         for card in cls.cards or (0,)
     )
     refusal = "no card with so much left" if cls.share else "too few free cards"
-    return NodeCandidate(node=name, refusal=refusal, resource=cls.card_key, requested=cls.milli, free=free)
+    return NodeCandidate(
+        node=name, refusal=refusal, resource=cls.card_key, requested=cls.milli / MILLI, free=free / MILLI
+    )

@@ -16,7 +16,7 @@ from scheduler_core.algorithms.member_sums import Asked, held_now
 from scheduler_core.framework.session import Session
 from scheduler_core.model.decision import GangOutcome
 from scheduler_core.model.later import Later
-from scheduler_core.model.podgroup import GangCondition
+from scheduler_core.model.podgroup import GangCondition, GangPhase
 from scheduler_core.model.policy import Policy
 from scheduler_core.model.queue import Queue
 from scheduler_core.model.reason import Reason
@@ -183,6 +183,12 @@ def _phases_after(session: Session) -> Codes:
     after[enough] = PHASE_RUNNING
     after[enough & (counts[SUCCEEDED] + counts[FAILED] == scheduled)] = PHASE_COMPLETED
     return after
+
+
+def phase_after(session: Session, gang: int) -> GangPhase:
+    """Phase of one PodGroup as its outcome has it."""
+    phase: GangPhase = PHASES[int(_phases_after(session)[gang])]
+    return phase
 
 
 def _outcome(session: Session, facts: Facts, gang: int, reason: Reason | None, position: int | None) -> GangOutcome:

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Sequence
+
 from scheduler_core.model.reason import ReasonCode, ReasonNumbers
 from scheduler_core.model.resources import MIB
+
+# So many known names are told where none is near.
+_NAMED = 8
+# Resources of this name are counted in MiB and shown in bytes, like memory.
+HUGE_PAGES = "hugepages-"
 
 
 def human(resource: str | None, amount: float | None) -> str:
@@ -11,10 +19,22 @@ def human(resource: str | None, amount: float | None) -> str:
     value = amount or 0.0
     if resource == "cpu":
         return f"{value / 1000:g} CPU core{'' if value == 1000 else 's'}"
-    if resource == "memory":
+    if resource == "memory" or (resource or "").startswith(HUGE_PAGES):
         mib = value / MIB
-        return f"{mib / 1024:.4g} GiB memory" if mib >= 1024 else f"{mib:.4g} MiB memory"
+        return f"{mib / 1024:.4g} GiB {resource}" if mib >= 1024 else f"{mib:.4g} MiB {resource}"
     return f"{value:g} x {resource or 'card'}"
+
+
+def meant(name: str, known: Sequence[str]) -> str:
+    """The known name that is spelt most like ``name``, as a question; else the known ones, a few of them."""
+    folded = {other.casefold(): other for other in sorted(known, reverse=True)}
+    near = difflib.get_close_matches(name.casefold(), sorted(folded), n=1)
+    if near:
+        return f"did you mean {folded[near[0]]}?"
+    if not known:
+        return ""
+    more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
+    return f"there are {', '.join(sorted(known)[:_NAMED])}{more}"
 
 
 def sentence(code: ReasonCode, numbers: ReasonNumbers, queue: str, detail: str = "") -> str:
@@ -27,7 +47,7 @@ def sentence(code: ReasonCode, numbers: ReasonNumbers, queue: str, detail: str =
     texts = {
         ReasonCode.SUSPENDED: f"Suspended: {detail}.",
         ReasonCode.MISCONFIGURED: f"Cannot be scheduled as written: {detail}.",
-        ReasonCode.NO_MATCHING_CARD: f"No node has the card {resource}.",
+        ReasonCode.NO_MATCHING_CARD: f"No node has the card {resource}{detail and '; ' + detail}.",
         ReasonCode.QUEUE_CLOSED: f"Queue {queue} is {detail} and takes no new work.",
         ReasonCode.EXCEEDS_MAX_QUOTA: f"Asks for {asked}, and {whose} may never use more than {limit}.",
         ReasonCode.GANG_INCOMPLETE: f"The gang is not complete: {detail}.",
@@ -51,4 +71,5 @@ def sentence(code: ReasonCode, numbers: ReasonNumbers, queue: str, detail: str =
         ReasonCode.BACKING_OFF: f"It is tried again shortly: {detail}.",
         ReasonCode.PENDING_EVALUATION: detail or "Has not been looked at yet; the next session decides.",
     }
-    return texts.get(code, detail or code.value)
+    # A detail may end in a question.
+    return texts.get(code, detail or code.value).replace("?.", "?")

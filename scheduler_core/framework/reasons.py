@@ -12,7 +12,7 @@ import numpy as np
 
 from scheduler_core.framework.demand import Demand, Shortfall
 from scheduler_core.framework.holders import Holders
-from scheduler_core.framework.messages import sentence
+from scheduler_core.framework.messages import meant, sentence
 from scheduler_core.framework.quota_room import quota_room
 from scheduler_core.framework.room import Room
 from scheduler_core.framework.session import Session
@@ -142,7 +142,7 @@ class Reasons:
         demand = self._demand(gang)
         for name, milli in sorted(demand.unknown.items()):
             numbers = ReasonNumbers(resource=name, requested=milli / MILLI, free=0.0, position=place.position)
-            return ReasonCode.NO_MATCHING_CARD, numbers, ""
+            return ReasonCode.NO_MATCHING_CARD, numbers, meant(name, session.axes.cards)
         queue = session.ledger.queues[session.queue_of(gang)]
         if queue.state is not QueueState.OPEN:
             return ReasonCode.QUEUE_CLOSED, place, queue.state.value
@@ -233,17 +233,23 @@ class Reasons:
         ledger = session.ledger
         for index, count in wanted.items():
             cls = session.cluster.classes[index]
-            room, _ = quota_room(session, queue, cls, count)
+            room, alone = quota_room(session, queue, cls, count)
             if room == count:
                 continue
             rows = [LEDGER_CARDS + card for card in cls.cards]
+            # All that go without a place on one card type, beside those that have one there: where that takes least.
+            left = count - room
+            needs = [
+                ledger.in_use(queue, row) + (there + left) * cls.milli - ledger.limit(queue, row)
+                for row, there in zip(rows, alone, strict=True)
+            ]
             lacks = Shortfall(
                 code=ReasonCode.WAITING_FOR_QUOTA,
                 resource=cls.card_key,
                 requested=count * cls.milli,
                 limit=sum(ledger.limit(queue, row) for row in rows),
                 allocated=sum(ledger.in_use(queue, row) for row in rows),
-                short=(count - room) * cls.milli,
+                short=min((need for need in needs if need > 0), default=left * cls.milli),
                 queue=ledger.queues[queue].name,
             )
             whose = f"queue {lacks.queue}, where no card type alone has enough left,"

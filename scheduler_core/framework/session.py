@@ -15,6 +15,7 @@ from scheduler_core.framework.candidates import Candidates
 from scheduler_core.framework.combine import Hooks
 from scheduler_core.framework.demand import Demand
 from scheduler_core.framework.gang_columns import GangColumns
+from scheduler_core.framework.messages import meant
 from scheduler_core.framework.plugin import Plugin
 from scheduler_core.framework.pod_cache import PodCache
 from scheduler_core.framework.promises import Promises
@@ -181,7 +182,8 @@ class Session:
         if group.problem:
             return group.problem
         if queue < 0:
-            return f"queue {group.queue} does not exist"
+            hint = meant(group.queue, [known.name for known in self.ledger.queues])
+            return f"queue {group.queue} does not exist{hint and '; ' + hint}"
         if self.ledger.queues[queue].problem:
             return f"queue {group.queue}: {self.ledger.queues[queue].problem}"
         for cls in self.classes_of(gang):

@@ -13,7 +13,7 @@ class NodeCandidate(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     Attributes:
         fits: ``now``, ``later`` (once what leaves has left) or empty.
         refusal: the first thing that stands in the way, empty where it fits.
-        resource, requested, free: where an amount is short, in canonical units (milli-cores, MiB, milli-cards, count).
+        resource, requested, free: where an amount is short, in the units of the result (milli-cores, bytes, counts).
         score: what the policy gives the node.
     """
 
@@ -21,8 +21,8 @@ class NodeCandidate(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     fits: str = ""
     refusal: str = ""
     resource: str = ""
-    requested: int = 0
-    free: int = 0
+    requested: float = 0
+    free: float = 0
     score: float = 0.0
 
 

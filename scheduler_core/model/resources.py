@@ -41,6 +41,14 @@ _SUFFIXES = {
 }
 
 
+class TooLarge(ValueError):
+    """An amount beyond what the tables count; ``most`` is the largest one, in canonical units."""
+
+    def __init__(self, text: str, most: int) -> None:
+        super().__init__(text)
+        self.most = most
+
+
 def parse_quantity(value: str | int | float) -> Decimal:
     """Read a Kubernetes quantity (``"100m"``, ``"2Gi"``, ``4``, ``"1e3"``) into its exact value.
 
@@ -64,7 +72,7 @@ def parse_quantity(value: str | int | float) -> Decimal:
     if not amount.is_finite():
         raise ValueError(f"{text[:80]!r} is not a finite quantity; write for example '500m', '2' or '16Gi'")
     if amount and amount.adjusted() > _MAX_DIGITS:
-        raise ValueError(f"{text[:80]!r} is larger than the largest amount that is counted")
+        amount = Decimal(1).scaleb(_MAX_DIGITS).copy_sign(amount)
     if amount and amount.adjusted() < -_MAX_DIGITS:
         amount = Decimal(1).scaleb(-_MAX_DIGITS).copy_sign(amount)
     amount *= _SUFFIXES[suffix]
@@ -73,21 +81,21 @@ def parse_quantity(value: str | int | float) -> Decimal:
     return amount
 
 
-def _bounded(amount: int, limit: int, value: object) -> int:
+def _bounded(amount: int, limit: int, value: object, shown: str) -> int:
     if amount > limit:
-        raise ValueError(f"{value!r} is larger than the largest amount that is counted ({limit})")
+        raise TooLarge(f"{str(value)[:80]!r} is more than the largest amount that is counted, {shown}", limit)
     return amount
 
 
 def parse_cpu_milli(value: str | int | float) -> int:
     """CPU quantity to milli-cores, rounded up."""
-    return _bounded(math.ceil(parse_quantity(value) * MILLI), MAX_CPU_MILLI, value)
+    return _bounded(math.ceil(parse_quantity(value) * MILLI), MAX_CPU_MILLI, value, "1000000000 cores")
 
 
 def parse_memory_mib(value: str | int | float, *, capacity: bool = False) -> int:
     """Memory quantity (bytes) to MiB: requests are rounded up, capacity (``capacity=True``) down."""
     mib = parse_quantity(value) / MIB
-    return _bounded(math.floor(mib) if capacity else math.ceil(mib), MAX_MEMORY_MIB, value)
+    return _bounded(math.floor(mib) if capacity else math.ceil(mib), MAX_MEMORY_MIB, value, "1Ei")
 
 
 def parse_count(value: str | int | float) -> int:
@@ -95,7 +103,7 @@ def parse_count(value: str | int | float) -> int:
     amount = parse_quantity(value)
     if amount != amount.to_integral_value():
         raise ValueError(f"{value!r} is not a whole number; extended resources are counted in whole units")
-    return _bounded(int(amount), MAX_COUNT, value)
+    return _bounded(int(amount), MAX_COUNT, value, str(MAX_COUNT))
 
 
 def cards_to_json(milli: int) -> int | float:

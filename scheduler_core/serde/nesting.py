@@ -1,48 +1,79 @@
 """The shape of a YAML text, looked at before anything is built of it.
 
 The parser goes through a text without recursion, but what builds values of its events recurses on the stack of C: a
-hundred kilobytes of ``[`` end the process. Aliases let a short text stand for more values than any memory holds.
+hundred kilobytes of ``[`` end the process. Aliases let a short text stand for more values than any memory holds. Of two
+equal keys in one mapping the last one would win without a word.
 """
 
 from __future__ import annotations
 
 import yaml
 
+from scheduler_core.model.errors import BadInput
+from scheduler_core.serde.kubernetes.decode import child
+
 MOST_DEEP = 100
 # Values that aliases may repeat in one document.
 MOST_REPEATED = 200_000
 
 
-def check_shape(text: str) -> None:
-    """Refuse a text that nests too deep, repeats too much, or holds itself.
+class _Open:
+    """A mapping or a list that has begun.
+
+    Attributes:
+        keys: line of each key of a mapping; None for a list. key: the latest one; filled: it has its value.
+        count: entries of a list so far.
+    """
+
+    __slots__ = ("anchor", "count", "filled", "key", "keys")
+
+    def __init__(self, anchor: str | None, *, mapping: bool) -> None:
+        self.anchor = anchor
+        self.keys: dict[str, int] | None = {} if mapping else None
+        self.key, self.filled = "", True
+        self.count = 0
+
+
+def check_shape(text: str, *, twice: bool = True) -> None:
+    """Refuse a text that nests too deep, repeats too much, holds itself, or has a key twice in one mapping.
+
+    Args:
+        twice: False = the caller looks at keys itself.
 
     Raises:
         yaml.YAMLError: with the place; also where the text is no YAML.
+        BadInput: ``duplicate_key`` with path and line.
     """
     sizes: dict[str, int] = {}
-    opened: list[str | None] = []
+    opened: list[_Open] = []
     counts = [0]
-    repeated = 0
+    repeated = document = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         if isinstance(event, yaml.ScalarEvent):
+            if opened:
+                _note(event, opened, document, twice=twice)
             counts[-1] += 1
             if event.anchor:
                 sizes[event.anchor] = 1
         elif isinstance(event, yaml.CollectionStartEvent):
-            opened.append(event.anchor)
+            if opened:
+                _note(event, opened, document, twice=twice)
+            opened.append(_Open(event.anchor, mapping=isinstance(event, yaml.MappingStartEvent)))
             counts.append(1)
             if len(opened) > MOST_DEEP:
                 raise _refused(f"values stand more than {MOST_DEEP} deep in each other", event)
             if event.anchor:
                 sizes.pop(event.anchor, None)
         elif isinstance(event, yaml.CollectionEndEvent):
-            anchor, count = opened.pop(), counts.pop()
+            anchor, count = opened.pop().anchor, counts.pop()
             counts[-1] += count
             if anchor:
                 sizes[anchor] = count
         elif isinstance(event, yaml.AliasEvent):
-            if event.anchor in opened:
+            if any(part.anchor == event.anchor for part in opened):
                 raise _refused(f"*{event.anchor} holds itself", event)
+            if opened:
+                _note(event, opened, document, twice=twice)
             size = sizes.get(event.anchor or "", 1)
             counts[-1] += size
             repeated += size
@@ -51,6 +82,40 @@ def check_shape(text: str) -> None:
         elif isinstance(event, yaml.DocumentStartEvent):
             sizes.clear()
             repeated = 0
+        elif isinstance(event, yaml.DocumentEndEvent):
+            document += 1
+
+
+def _note(event: yaml.Event, opened: list[_Open], document: int, *, twice: bool) -> None:
+    """One more key, value or entry of the innermost collection."""
+    inner = opened[-1]
+    if inner.keys is None:
+        inner.count += 1
+        return
+    if not inner.filled:
+        inner.filled = True
+        return
+    key = event.value if isinstance(event, yaml.ScalarEvent) else ""
+    line = event.start_mark.line + 1 if event.start_mark is not None else 0
+    if twice and key != "<<" and key in inner.keys and isinstance(event, yaml.ScalarEvent):
+        raise BadInput(
+            "duplicate_key",
+            f"{key!r} stands in one mapping twice, first on line {inner.keys[key]}",
+            path=_path(opened, key, document),
+            line=line,
+            value=key,
+            hint="keep one of the two",
+        )
+    inner.keys[key] = line
+    inner.key, inner.filled = key, False
+
+
+def _path(opened: list[_Open], key: str, document: int) -> str:
+    """Pointer of a key in the innermost mapping; only the first document goes without its number."""
+    path = f"documents[{document}]" if document else ""
+    for part in opened[:-1]:
+        path = f"{path}[{part.count - 1}]" if part.keys is None else child(path, part.key)
+    return child(path, key).lstrip(".")
 
 
 def _refused(problem: str, event: yaml.Event) -> yaml.YAMLError:

@@ -39,6 +39,8 @@ from scheduler_core.serde.kubernetes.workload import read_annotations, read_unsi
 
 DEFAULT_SCHEDULERS = ("tidesched", "volcano")
 _OF_GANGS = ("Pod", "PodGroup")
+# So many running pods that are not as they should be are named.
+_ODD = 20
 # Gangs that are looked at together while their objects come in.
 _GANGS = 16
 
@@ -367,6 +369,7 @@ class SnapshotBuilder:
             if queue.problem:
                 warnings.add(f"queue {queue.name}: {queue.problem}")
         warnings.update(unknown_parents(queues))
+        warnings.update(f"pod {key}: {problem}" for key, problem in sorted(self._pods.odd.items())[:_ODD])
         return tuple(sorted(warnings))
 
 

@@ -15,6 +15,25 @@ T = TypeVar("T")
 Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 
 _AT = re.compile(r"^(?P<what>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)
+_EXPECTED = re.compile(r"^Expected `(?P<types>[^`]*)`(?: (?P<bound>[<>]=? \S+))?(?:, got `(?P<got>[^`]*)`)?$")
+_MISSING = re.compile(r"^Object missing required field `([^`]*)`$")
+_WORDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a mapping",
+    "null": "nothing",
+}
+_HINTS = {
+    "array": "a list: one '- ' before each entry",
+    "object": "a mapping: 'key: value' on lines of their own, indented",
+    "bool": "true or false, without quotes",
+    "int": "a whole number",
+    "str": "a text",
+}
+_ANY = "see the Kubernetes API of this kind of object"
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _STEP = re.compile(r"\.([A-Za-z0-9_-]+)|\[(\d+)\]|\[\"([^\"]*)\"\]")
 
@@ -56,9 +75,31 @@ def _malformed(obj: Any, text: str) -> BadInput:
             value = None
             break
     shown = value if isinstance(value, str | int | float | bool) or value is None else None
-    return BadInput(
-        "malformed_object", f"{what}{f' at {path.lstrip(chr(46))}' if path else ''}", path=path, value=shown
-    )
+    message, hint = _in_words(what, shown)
+    return BadInput("malformed_object", message, path=path, value=shown, hint=hint)
+
+
+def _in_words(what: str, value: object) -> tuple[str, str]:
+    """What msgspec says of a value, and what would be right."""
+    if missing := _MISSING.match(what):
+        return f"the field {missing[1]} is missing", f"add {missing[1]}"
+    found = _EXPECTED.match(what)
+    if found is None:
+        return what, _ANY
+    types = [part for part in found["types"].split(" | ") if part != "null"] or ["null"]
+    wanted = " or ".join(_WORDS.get(part, part) for part in types)
+    if found["bound"]:
+        return f"{wanted} {found['bound']} is expected here", f"a number {found['bound']}"
+    got = _WORDS.get(found["got"] or "", found["got"] or "")
+    return f"{wanted} is expected here, not {got}", _hint(types, value)
+
+
+def _hint(types: list[str], value: object) -> str:
+    if isinstance(value, str) and {"int", "float"} & {*types}:
+        return f"without quotes: {value}" if value.lstrip("-").isdecimal() else "a number, without quotes"
+    if "str" in types and value is not None:
+        return f'in quotes: "{str(value).lower() if isinstance(value, bool) else value}"'
+    return _HINTS.get(types[0], _ANY)
 
 
 @lru_cache(maxsize=1 << 16)

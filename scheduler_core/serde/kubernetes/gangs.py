@@ -108,7 +108,7 @@ def group_of_job(job: JobRecord, name: str, catalogue: Catalogue, priorities: Pr
         owner_kind="Job",
         owner_name=job.name,
         preemptable=said.preemptable,
-        problem=said.problem,
+        problem=said.problem or job.problem,
         annotations=job.annotations,
         made=True,
         card_request=said.card_request or job_cards(job, catalogue, priorities),

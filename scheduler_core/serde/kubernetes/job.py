@@ -90,6 +90,7 @@ class TaskRecord(msgspec.Struct, frozen=True):
     memory_mib: int
     devices: dict[str, int]
     names: tuple[str, ...]
+    problem: str
 
 
 class JobRecord(msgspec.Struct, frozen=True):
@@ -114,6 +115,11 @@ class JobRecord(msgspec.Struct, frozen=True):
     def replicas(self) -> int:
         """How many pods it wants in all."""
         return sum(task.replicas for task in self.tasks)
+
+    @property
+    def problem(self) -> str:
+        """Why its pods cannot be scheduled as written; empty for nothing."""
+        return next((task.problem for task in self.tasks if task.problem), "")
 
     @property
     def group_names(self) -> tuple[str, ...]:
@@ -158,7 +164,8 @@ def _task(task: RawTask, index: int) -> TaskRecord:
     template = task.template or RawTemplate()
     pod_spec = template.spec or RawPodSpec()
     notes = texts(template.metadata.annotations) if template.metadata else {}
-    cpu, memory, devices = effective_request(pod_spec, f"{path}.template.spec")
+    excess: list[str] = []
+    cpu, memory, devices = effective_request(pod_spec, f"{path}.template.spec", excess)
     least = task.min_available
     return TaskRecord(
         name=task.name or f"default{index}",
@@ -170,6 +177,7 @@ def _task(task: RawTask, index: int) -> TaskRecord:
         memory_mib=memory,
         devices=devices,
         names=card_names(notes[keys.CARD_NAME]) if keys.CARD_NAME in notes else (),
+        problem=next(iter(excess), ""),
     )
 
 

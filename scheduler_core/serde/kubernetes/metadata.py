@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from scheduler_core.model.pod import OwnerReference
@@ -9,6 +11,13 @@ from scheduler_core.serde.kubernetes.decode import time_at
 
 # YAML turns an unquoted `true` or `8` into more than text; an annotation means the text that was written.
 Scalar = str | int | float | bool | None
+
+
+# As Go reads them.
+_TRUE, _FALSE = (
+    frozenset(["1", "t", "T", "true", "TRUE", "True"]),
+    frozenset(["0", "f", "F", "false", "FALSE", "False"]),
+)
 
 
 class RawOwner(msgspec.Struct, rename="camel", gc=False):
@@ -87,4 +96,13 @@ def parse_bool(text: str | None) -> bool | None:
     """A Kubernetes boolean annotation: None when absent, False when it is not a boolean."""
     if text is None:
         return None
-    return text in ("1", "t", "T", "true", "TRUE", "True")
+    return text in _TRUE
+
+
+def bool_problem(notes: Mapping[str, str], labels: Mapping[str, str], key: str) -> str:
+    """What is wrong with a boolean annotation or label; empty where it is one, or absent."""
+    text = notes.get(key, labels.get(key))
+    if text is None or text in _TRUE or text in _FALSE:
+        return ""
+    place = "annotation" if key in notes else "label"
+    return f"{place} {key}: {text[:80]!r} is neither true nor false"

@@ -19,6 +19,7 @@ from scheduler_core.serde.kubernetes.decode import decode, time_at
 from scheduler_core.serde.kubernetes.metadata import (
     RawMeta,
     RawOwner,
+    bool_problem,
     created,
     namespace_of,
     owner_of,
@@ -88,7 +89,8 @@ def read_pod(obj: object) -> PodRecord:
     raw = decode(obj, RawPod)
     meta, spec, status = raw.metadata, raw.spec or RawPodSpec(), raw.status or RawPodStatus()
     notes, labels = texts(meta.annotations), texts(meta.labels)
-    cpu, memory, devices = effective_request(spec, ".spec")
+    excess: list[str] = []
+    cpu, memory, devices = effective_request(spec, ".spec", excess)
     owner = owner_of(meta)
     phase = _PHASES.get(status.phase or "Pending")
     if phase is None:
@@ -159,7 +161,7 @@ def read_pod(obj: object) -> PodRecord:
         share,
         owner,
         "" if named_group(labels, notes) or owner is None else _job_of(owner, namespace),
-        problem or share_problem,
+        problem or share_problem or next(iter(excess), "") or bool_problem(notes, labels, keys.PREEMPTABLE),
         max(born, deleted or 0.0, started or 0.0),
     )
 

@@ -15,6 +15,7 @@ from scheduler_core.serde.kubernetes.decode import Int32, child, decode, parse_t
 from scheduler_core.serde.kubernetes.metadata import (
     RawMeta,
     RawOwner,
+    bool_problem,
     created,
     namespace_of,
     owner_of,
@@ -106,6 +107,8 @@ def read_notes(notes: Mapping[str, str], labels: Mapping[str, str], path: str = 
             submitted = parse_time(notes[keys.SUBMITTED_AT])
         except ValueError:
             problems.append(f"annotation {keys.SUBMITTED_AT}: {notes[keys.SUBMITTED_AT]!r} is not an RFC 3339 time")
+    if wrong := bool_problem(notes, labels, keys.PREEMPTABLE):
+        problems.append(wrong)
     return GangNotes(
         service_type,
         card_request,
@@ -132,7 +135,8 @@ def read_pod_group(obj: object) -> PodGroupRecord:
         for i, condition in enumerate(conditions)
     ]
     born = created(meta)
-    least, scalars = _min_resources(spec.min_resources)
+    excess: list[str] = []
+    least, scalars = _min_resources(spec.min_resources, excess)
     group = PodGroup(
         namespace=namespace_of(meta),
         name=meta.name,
@@ -158,7 +162,7 @@ def read_pod_group(obj: object) -> PodGroupRecord:
         owner_kind=owner.kind if owner else "",
         owner_name=owner.name if owner else "",
         preemptable=said.preemptable,
-        problem=said.problem,
+        problem=said.problem or next(iter(excess), ""),
         annotations=notes,
     )
     return PodGroupRecord(group, owner, max(born, said.submitted or 0.0, *times))
@@ -175,10 +179,10 @@ def at_least(lowest: int, value: int, path: str) -> int:
     return value
 
 
-def _min_resources(raw: RawResources | None) -> tuple[Amount | None, dict[str, int]]:
+def _min_resources(raw: RawResources | None, excess: list[str]) -> tuple[Amount | None, dict[str, int]]:
     if not raw:
         return None, {}
-    cpu, memory, scalars = read_resources(raw, ".spec.minResources")
+    cpu, memory, scalars = read_resources(raw, ".spec.minResources", excess=excess)
     return Amount(cpu or 0, memory or 0), scalars
 
 

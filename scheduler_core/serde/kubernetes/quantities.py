@@ -8,12 +8,15 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from scheduler_core.model.errors import BadInput
-from scheduler_core.model.resources import MAX_COUNT, MILLI, parse_count, parse_cpu_milli, parse_memory_mib
+from scheduler_core.model.resources import MAX_COUNT, MILLI, TooLarge, parse_count, parse_cpu_milli, parse_memory_mib
+from scheduler_core.serde.kubernetes.annotations import CARD_MILLI
 from scheduler_core.serde.kubernetes.decode import child
 
 # A message quotes so much of an annotation; one may be 256 KiB long.
 _SHOWN = 80
 ATTACHABLE = "attachable-volumes-"
+# Parts of the names of resources that count cards.
+GPU_MARKS = ("/gpu", "/mig-", "/gpu.shared", "/npu", "/dcu", "/mlu", "/xpu")
 
 RawQuantity = str | int | float
 RawResources = dict[str, RawQuantity | None]
@@ -33,11 +36,30 @@ def _capacity_mib(value: RawQuantity) -> int:
     return parse_memory_mib(value, capacity=True)
 
 
-def _read(parse: Callable[[RawQuantity], int], value: RawQuantity, path: str, name: str) -> int:
+def _read(
+    parse: Callable[[RawQuantity], int], value: RawQuantity, path: str, name: str, excess: list[str] | None = None
+) -> int:
     try:
         return parse(value)
+    except TooLarge as error:
+        if excess is None:
+            hint = "a smaller amount; nothing so large exists"
+            raise BadInput("bad_quantity", str(error), path=child(path, name), value=value, hint=hint) from None
+        excess.append(f"{child(path, name).lstrip('.')}: {error}")
+        return error.most
     except ValueError as error:
-        raise BadInput("bad_quantity", str(error), path=child(path, name), value=value) from None
+        raise BadInput("bad_quantity", str(error), path=child(path, name), value=value, hint=_hint(name)) from None
+
+
+def _hint(name: str) -> str:
+    """What to write where an amount cannot be read."""
+    if name == "cpu":
+        return "write for example 2 or 500m"
+    if name == "memory" or name.startswith("hugepages-"):
+        return "write for example 512Mi or 16Gi"
+    if any(mark in name for mark in GPU_MARKS):
+        return f'a whole number; for a share of one card the annotation {CARD_MILLI}: "500" on the pod (thousandths)'
+    return "a whole number"
 
 
 def is_scalar(name: str) -> bool:
@@ -51,9 +73,16 @@ def is_scalar(name: str) -> bool:
 
 
 def read_resources(
-    values: Mapping[str, RawQuantity | None] | None, path: str, *, capacity: bool = False
+    values: Mapping[str, RawQuantity | None] | None,
+    path: str,
+    *,
+    capacity: bool = False,
+    excess: list[str] | None = None,
 ) -> tuple[int | None, int | None, dict[str, int]]:
     """CPU (milli-cores), memory (MiB) and scalars (whole units) of a resource list; None where it says nothing.
+
+    Args:
+        excess: gets what is beyond the largest amount, which then stands for it; None = that is bad input too.
 
     Raises:
         BadInput: ``bad_quantity`` with the place.
@@ -67,11 +96,11 @@ def read_resources(
         if value is None:
             continue
         if name == "cpu":
-            cpu = _read(_cpu, value, path, name)
+            cpu = _read(_cpu, value, path, name, excess)
         elif name == "memory":
-            memory = _read(mib, value, path, name)
+            memory = _read(mib, value, path, name, excess)
         elif is_scalar(name):
-            scalars[name] = _read(mib if name.startswith("hugepages-") else _count, value, path, name)
+            scalars[name] = _read(mib if name.startswith("hugepages-") else _count, value, path, name, excess)
     return cpu, memory, scalars
 
 

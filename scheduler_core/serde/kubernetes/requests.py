@@ -7,8 +7,11 @@ from scheduler_core.serde.kubernetes.pod_spec import RawContainer, RawPodSpec, R
 from scheduler_core.serde.kubernetes.quantities import read_resources
 
 
-def effective_request(spec: RawPodSpec, path: str) -> tuple[int, int, dict[str, int]]:
+def effective_request(spec: RawPodSpec, path: str, excess: list[str]) -> tuple[int, int, dict[str, int]]:
     """CPU, memory and extended resources that the pod needs at its peak.
+
+    Args:
+        excess: gets what is beyond the largest amount that is counted, which then stands for it.
 
     The containers and sidecars together, or one init container beside the sidecars started before it, whichever is
     more; plus overhead.
@@ -20,14 +23,14 @@ def effective_request(spec: RawPodSpec, path: str) -> tuple[int, int, dict[str, 
     scalars: dict[str, int] = {}
     containers = spec.containers or ()
     for i, container in enumerate(containers):
-        c, m, s = _container(container, path, "containers", i)
+        c, m, s = _container(container, path, "containers", i, excess)
         cpu, memory = cpu + c, memory + m
         for name, count in s.items():
             scalars[name] = scalars.get(name, 0) + count
     if spec.init_containers:
-        cpu, memory, scalars = _with_init(spec.init_containers, path, cpu, memory, scalars)
+        cpu, memory, scalars = _with_init(spec.init_containers, path, cpu, memory, scalars, excess)
     if spec.overhead:
-        c_over, m_over, s_over = read_resources(spec.overhead, f"{path}.overhead")
+        c_over, m_over, s_over = read_resources(spec.overhead, f"{path}.overhead", excess=excess)
         cpu, memory = cpu + (c_over or 0), memory + (m_over or 0)
         for name, count in s_over.items():
             scalars[name] = scalars.get(name, 0) + count
@@ -35,13 +38,13 @@ def effective_request(spec: RawPodSpec, path: str) -> tuple[int, int, dict[str, 
 
 
 def _with_init(
-    init: list[RawContainer], path: str, cpu: int, memory: int, scalars: dict[str, int]
+    init: list[RawContainer], path: str, cpu: int, memory: int, scalars: dict[str, int], excess: list[str]
 ) -> tuple[int, int, dict[str, int]]:
     side_cpu = side_memory = peak_cpu = peak_memory = 0
     side: dict[str, int] = {}
     peak: dict[str, int] = {}
     for i, container in enumerate(init):
-        c, m, s = _container(container, path, "initContainers", i)
+        c, m, s = _container(container, path, "initContainers", i, excess)
         with_c, with_m = side_cpu + c, side_memory + m
         with_s = {name: side.get(name, 0) + s.get(name, 0) for name in {**side, **s}}
         if container.restart_policy == "Always":
@@ -56,15 +59,17 @@ def _with_init(
     )
 
 
-def _container(container: RawContainer, path: str, field: str, index: int) -> tuple[int, int, dict[str, int]]:
+def _container(
+    container: RawContainer, path: str, field: str, index: int, excess: list[str]
+) -> tuple[int, int, dict[str, int]]:
     resources = container.resources
     if resources is None:
         return 0, 0, {}
     place = f"{path}.{field}[{index}].resources"
-    cpu, memory, scalars = read_resources(resources.requests, f"{place}.requests")
+    cpu, memory, scalars = read_resources(resources.requests, f"{place}.requests", excess=excess)
     if resources.limits:
         # A limit without a request is the request; of extended resources the limit is what counts.
-        limit_cpu, limit_memory, limit_scalars = read_resources(resources.limits, f"{place}.limits")
+        limit_cpu, limit_memory, limit_scalars = read_resources(resources.limits, f"{place}.limits", excess=excess)
         cpu = limit_cpu if cpu is None else cpu
         memory = limit_memory if memory is None else memory
         if limit_scalars:
@@ -78,10 +83,13 @@ def whole_cpus(spec: RawPodSpec) -> tuple[int, ...]:
     Guaranteed: every container has limits of cpu and memory, and requests nothing else than those.
     """
     counts = []
+    excess: list[str] = []
     for i, container in enumerate(spec.containers or ()):
         resources = container.resources or RawRequirements()
-        cpu, memory, _ = read_resources(resources.limits, f".spec.containers[{i}].resources.limits")
-        asked_cpu, asked_memory, _ = read_resources(resources.requests, f".spec.containers[{i}].resources.requests")
+        cpu, memory, _ = read_resources(resources.limits, f".spec.containers[{i}].resources.limits", excess=excess)
+        asked_cpu, asked_memory, _ = read_resources(
+            resources.requests, f".spec.containers[{i}].resources.requests", excess=excess
+        )
         if not cpu or not memory or asked_cpu not in (None, cpu) or asked_memory not in (None, memory):
             return ()
         counts.append(0 if cpu % MILLI else cpu // MILLI)

@@ -102,4 +102,5 @@ def _group(
             return candidate
     if job in named:
         return named[job]
-    return of_job[0] if of_job else ""
+    first: str = of_job[0] if of_job else ""
+    return first

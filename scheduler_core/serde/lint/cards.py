@@ -8,17 +8,15 @@ from scheduler_core.model.errors import BadInput
 from scheduler_core.model.resources import MILLI
 from scheduler_core.serde.kubernetes import annotations as keys
 from scheduler_core.serde.kubernetes.catalogue import WHOLE_CARD
-from scheduler_core.serde.kubernetes.quantities import card_names, read_card_counts
+from scheduler_core.serde.kubernetes.quantities import GPU_MARKS, card_names, read_card_counts
 from scheduler_core.serde.lint.documents import Template, Workload
 from scheduler_core.serde.lint.finding import Finding, Severity
-
-_GPU_MARKS = ("/gpu", "/mig-", "/gpu.shared", "/npu", "/dcu", "/mlu", "/xpu")
 
 
 def lint_cards(workload: Workload) -> Iterator[Finding]:
     """card.name and card.request against what the containers ask for."""
     for template in workload.templates:
-        devices = {name: at for name, at in template.devices().items() if any(mark in name for mark in _GPU_MARKS)}
+        devices = {name: at for name, at in template.devices().items() if any(mark in name for mark in GPU_MARKS)}
         text = template.annotations.get(keys.CARD_NAME)
         if text is None:
             yield from _unnamed(workload, template, devices)
@@ -63,7 +61,9 @@ def _named(
         )
         return
     share = template.annotations.get(keys.CARD_MILLI)
-    if share is None and resources[0] not in devices:
+    # Which resource counts whole cards of another vendor only the nodes say.
+    others = [name for name in devices if not name.startswith(f"{WHOLE_CARD.partition('/')[0]}/")]
+    if share is None and resources[0] not in devices and not (resources[0] == WHOLE_CARD and others):
         asked = f"it asks for {', '.join(sorted(devices))}" if devices else "no container asks for a card"
         yield _error(
             workload,
@@ -90,7 +90,7 @@ def _card_request(workload: Workload) -> Iterator[Finding]:
     try:
         counts = read_card_counts(text, path)
     except (ValueError, BadInput) as error:
-        yield _error(workload, "bad-card-request", path, str(error), '{"NVIDIA-H200": 8}')
+        yield _error(workload, "bad-card-request", path, str(error), f"{keys.CARD_REQUEST}: '{{\"NVIDIA-H200\": 8}}'")
         return
     asked: dict[str, int] = {}
     for template in workload.templates:
@@ -106,7 +106,7 @@ def _card_request(workload: Workload) -> Iterator[Finding]:
             path=path,
             message=f"asks admission for {_shown(counts)}, while its pods ask for {_shown(asked)}; "
             "as soon as a pod exists only the pods count",
-            fix=f"{keys.CARD_REQUEST}: {_shown(asked)}",
+            fix=f"{keys.CARD_REQUEST}: '{_shown(asked)}'",
         )
 
 

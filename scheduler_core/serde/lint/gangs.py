@@ -26,7 +26,13 @@ def _size(workload: Workload) -> Iterator[Finding]:
     least = workload.spec.get("minAvailable")
     if not isinstance(least, int) or isinstance(least, bool):
         return
-    if least > replicas:
+    if not replicas:
+        yield _found(
+            workload, Severity.ERROR, "gang-never-complete", "spec.tasks",
+            "no task has replicas, so there is no pod that could start",
+            f"replicas: {max(least, 1)} in a task",
+        )  # fmt: skip
+    elif least > replicas:
         yield _found(
             workload, Severity.ERROR, "gang-never-complete", "spec.minAvailable",
             f"minAvailable is {least} and there are {replicas} replicas: the job never starts",

@@ -16,6 +16,11 @@ from scheduler_core.serde.policy import parse_policy
 _OBJECT = "policy"
 # Plugins that each decide what a queue may use; two of them contradict each other.
 _QUOTA_PLUGINS = ("capacity-card", "capacity", "proportion")
+_TAKES_BACK = "it takes room back before free room is given out"
+_TOO_EARLY = {
+    "elect": "it chooses a gang to keep nodes for before it is known which gangs find room",
+    "reserve": "it locks nodes for a gang that allocate may give free room to",
+}
 # kube-scheduler's scores of a shape end here.
 _HIGHEST_SCORE = 10
 # Who was meant by a name that nobody has is not known, so nothing is missing for certain.
@@ -59,7 +64,7 @@ def _order(policy: Policy) -> Iterator[Finding]:
             yield _warning(
                 "before-allocate",
                 "actions",
-                f"{action} comes before allocate: it takes room back before free room is given out",
+                f"{action} comes before allocate: {_TOO_EARLY.get(action, _TAKES_BACK)}",
                 f"put {action} after allocate",
             )
     if "enqueue" in actions and actions[0] != "enqueue":
@@ -107,7 +112,7 @@ def _contradictions(policy: Policy, plugins: Mapping[str, PluginOption]) -> Iter
             f"{quota[0]} and {quota[1]} each decide what a queue may use; a gang needs the room of both",
             f"keep one of {', '.join(quota)}",
         )
-    if "gang" not in plugins:
+    if not {"gang", "coscheduling"} & plugins.keys():
         yield _warning(
             "no-gangs", "tiers", "without plugin gang a job runs with any number of its members", "add gang to tier 1"
         )

@@ -21,7 +21,7 @@ def lint_queue(document: Mapping[str, Any], name: str) -> Iterator[Finding]:
         yield Finding(
             severity=Severity.INFO, code="no-card-quota", object=name, path="metadata.annotations",
             message="the queue has no card quota: pods that name their card get none of it",
-            fix=f"{keys.CARD_QUOTA}: '{{}}'",
+            fix=f"{keys.CARD_QUOTA}: '{{\"<card type>\": <how many>}}'",
         )  # fmt: skip
     else:
         try:
@@ -29,7 +29,7 @@ def lint_queue(document: Mapping[str, Any], name: str) -> Iterator[Finding]:
         except (ValueError, BadInput) as error:
             yield Finding(
                 severity=Severity.ERROR, code="bad-card-quota", object=name, path=path, message=str(error),
-                fix='{"NVIDIA-H200": 8}',
+                fix=f"{keys.CARD_QUOTA}: '{{\"NVIDIA-H200\": 8}}'",
             )  # fmt: skip
     kind, reclaimable = notes.get(keys.OWN_SERVICE_TYPE, ""), spec.get("reclaimable")
     if kind == "inference" and reclaimable is not False:

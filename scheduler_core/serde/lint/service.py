@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
 
+from scheduler_core.model.pod import ServiceType
 from scheduler_core.serde.kubernetes import annotations as keys
 from scheduler_core.serde.kubernetes.builder import DEFAULT_SCHEDULERS
 from scheduler_core.serde.kubernetes.job import VOLCANO_SCHEDULER
@@ -11,20 +13,16 @@ from scheduler_core.serde.lint.documents import Template, Workload
 from scheduler_core.serde.lint.finding import Finding, Severity
 
 _TYPES = ("inference", "training")
+_KNOWN_TYPES = ("", *(kind.value for kind in ServiceType))
 
 
 def lint_service(workload: Workload) -> Iterator[Finding]:
     """Service type, protection, queue and scheduler."""
-    said = workload.annotations.get(keys.SERVICE_TYPE)
-    if said is not None and said not in _TYPES:
-        yield Finding(
-            severity=Severity.ERROR,
-            code="unknown-service-type",
-            object=workload.name,
-            path=_note(keys.SERVICE_TYPE),
-            message=f"{keys.SERVICE_TYPE} is {said!r}, so the workload is of unknown type and takes back nothing",
-            fix="inference or training",
-        )
+    yield from _service_type(workload, workload.annotations.get(keys.SERVICE_TYPE), _note(keys.SERVICE_TYPE))
+    if not workload.is_volcano_job and workload.kind != "Pod":
+        for template in workload.templates:
+            path = template.at(_note(keys.SERVICE_TYPE))
+            yield from _service_type(workload, template.annotations.get(keys.SERVICE_TYPE), path)
     for template in workload.templates:
         yield from _protection(workload, template)
         yield from _scheduler(workload, template)
@@ -48,6 +46,20 @@ def lint_service(workload: Workload) -> Iterator[Finding]:
             message="the job names no queue and goes to queue default, which as a rule has no card quota",
             fix="name the queue that pays for it",
         )
+
+
+def _service_type(workload: Workload, said: str | None, path: str) -> Iterator[Finding]:
+    if said is None or said in _KNOWN_TYPES:
+        return
+    near = difflib.get_close_matches(said, _TYPES, n=1)
+    yield Finding(
+        severity=Severity.ERROR,
+        code="unknown-service-type",
+        object=workload.name,
+        path=path,
+        message=f"{keys.SERVICE_TYPE} is {said!r}, no service type: the gang is Misconfigured and never starts",
+        fix=f"{keys.SERVICE_TYPE}: {near[0] if near else ' or '.join(_TYPES)}",
+    )
 
 
 def _protection(workload: Workload, template: Template) -> Iterator[Finding]:

@@ -15,6 +15,14 @@ _WORDS = {"bool": "true or false", "int": "a whole number", "float": "a number",
 _TRUE, _FALSE = frozenset({"true", "True", "TRUE"}), frozenset({"false", "False", "FALSE"})
 
 
+class BadEntry(ValueError):
+    """One entry of an argument is wrong; ``at`` is the entry."""
+
+    def __init__(self, text: str, at: Field) -> None:
+        super().__init__(text)
+        self.at = at
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that is spelt most like ``name``, or None if none is close."""
     by_fold = {other.casefold(): other for other in sorted(known, reverse=True)}
@@ -48,11 +56,14 @@ def checked(argument: Argument, field: Field) -> Any:
                 value = [part.strip() for part in value.split(",") if part.strip()]
             if not isinstance(value, list):
                 raise ValueError(f"{argument.name} is a list, not {value!r}")
-            return [_word(argument, item) for item in value]
+            entries = field.items
+            return (
+                [_word(argument, item) for item in value] if entries is None else [_entry(argument, e) for e in entries]
+            )
         case "map":
             if not isinstance(value, dict):
                 raise ValueError(f"{argument.name} is a mapping of names to words, not {value!r}")
-            return {str(key): _word(argument, item) for key, item in value.items()}
+            return {key: _entry(argument, item) for key, item in (field.fields or {}).items()}
         case "weights":
             return _weights(argument, value)
         case "records":
@@ -105,9 +116,22 @@ def _records(argument: Argument, field: Field) -> list[dict[str, Any]]:
     found = []
     for item in field.items if field.items is not None else [field]:
         if item.fields is None or set(item.fields) != {part.name for part in argument.fields}:
-            raise ValueError(f"{argument.name} is a list of {{{names}}}, not {field.value!r}")
-        found.append({part.name: checked(part, item.fields[part.name]) for part in argument.fields})
+            raise BadEntry(f"{argument.name} is a list of {{{names}}}, not {field.value!r}", item)
+        entry: dict[str, Any] = {}
+        for part in argument.fields:
+            try:
+                entry[part.name] = checked(part, item.fields[part.name])
+            except ValueError as error:
+                raise BadEntry(str(error), item.fields[part.name]) from None
+        found.append(entry)
     return found
+
+
+def _entry(argument: Argument, field: Field) -> str:
+    try:
+        return _word(argument, field.value)
+    except ValueError as error:
+        raise BadEntry(str(error), field) from None
 
 
 def _word(argument: Argument, value: object) -> str:

@@ -15,7 +15,7 @@ from scheduler_core.framework.extension_points import SWITCHES
 from scheduler_core.framework.plugin import Action, Argument, Plugin
 from scheduler_core.model.errors import BadInput
 from scheduler_core.model.policy import PluginOption, Policy, Profile
-from scheduler_core.serde.policy.arguments import checked, did_you_mean
+from scheduler_core.serde.policy.arguments import BadEntry, checked, did_you_mean
 from scheduler_core.serde.policy.kube_scheduler import KUBE_KIND, translate
 from scheduler_core.serde.policy.names import Names, known_names
 from scheduler_core.serde.policy.tree import Field, Source, read_tree
@@ -25,6 +25,10 @@ DEFAULT_ACTIONS = ("enqueue", "allocate", "backfill")
 CONFIG_KEY = "volcano-scheduler.conf"
 _TOP_LEVEL = ("actions", "tiers", "profiles", "configurations", "compatibility")
 _TOP_LEVEL_NOT_BUILT = ("metrics",)
+_NOT_BUILT = "leave it out; with 'compatibility: volcano' at the top it is passed over with a warning"
+# What belongs further down.
+_INSIDE = ("plugins", "name", "arguments")
+_LOST = "it belongs inside of tiers; is the indentation lost? tiers: [{plugins: [{name: gang}]}]"
 # Volcano spells some switches `enableX` and some `enabledX`; both are understood for each, but where its decisions are
 # asked for: there the other spelling has no effect.
 _SWITCH = re.compile(r"enabled?(?=[A-Z])")
@@ -80,9 +84,11 @@ class _Parser:
     def policy(self, text: str) -> Policy:
         for key, field in self.fields.items():
             if key in _TOP_LEVEL_NOT_BUILT:
-                self._complain("not_built", f"{key}: known, not built yet", field)
+                self._complain("not_built", f"{key}: known, not built yet", field, hint=_NOT_BUILT)
             elif key not in _TOP_LEVEL:
-                self._complain("unknown_key", f"unknown key {key!r}", field, hint=did_you_mean(key, _TOP_LEVEL))
+                lost = key in _INSIDE or key in SWITCHES
+                hint = _LOST if lost else did_you_mean(key, _TOP_LEVEL)
+                self._complain("unknown_key", f"unknown key {key!r}", field, hint=hint)
         actions = self._actions()
         profiles = self._profiles()
         tiers = self._tiers(self.fields.get("tiers"), self.root) if "tiers" in self.fields or not profiles else ()
@@ -126,7 +132,7 @@ class _Parser:
                 else:
                     actions.append(name)
             elif name in self.names.actions_not_built:
-                self._complain("not_built", f"action {name!r}: known, not built yet", at)
+                self._complain("not_built", f"action {name!r}: known, not built yet", at, hint=_NOT_BUILT)
             else:
                 known = [*self.names.actions, *self.names.actions_not_built]
                 self._fault("unknown_action", f"unknown action {name!r}", at, hint=did_you_mean(name, known))
@@ -209,7 +215,8 @@ class _Parser:
         try:
             plugin.check(arguments)
         except ValueError as error:
-            at, hint = fields.get("arguments", named), f"docs/plugins.md says what the arguments of {name} may be"
+            at = _place_of(str(error), plugin.arguments, fields.get("arguments", named))
+            hint = f"docs/plugins.md says what the arguments of {name} may be"
             self._complain("bad_argument", f"plugin {name!r}: {error}", at, hint=hint)
             arguments = {argument.name: argument.default for argument in plugin.arguments}
         return PluginOption(name=name, switches=dict(sorted(switches.items())), arguments=arguments)
@@ -218,7 +225,7 @@ class _Parser:
         if name in self.names.plugins:
             return self.names.plugins[name]
         if name in self.names.plugins_not_built:
-            self._complain("not_built", f"plugin {name!r}: known, not built yet", field)
+            self._complain("not_built", f"plugin {name!r}: known, not built yet", field, hint=_NOT_BUILT)
             return None
         known = [*self.names.plugins, *self.names.plugins_not_built]
         self._complain("unknown_plugin", f"unknown plugin {name!r}", field, hint=did_you_mean(name, known))
@@ -240,7 +247,7 @@ class _Parser:
             if action is not None:
                 found[name] = self._arguments(f"action {name!r}", action.arguments, (), fields.get("arguments"))
             elif name in self.names.actions_not_built:
-                self._complain("not_built", f"action {name!r}: known, not built yet", named)
+                self._complain("not_built", f"action {name!r}: known, not built yet", named, hint=_NOT_BUILT)
             else:
                 known = [*self.names.actions, *self.names.actions_not_built]
                 self._complain("unknown_action", f"unknown action {name!r}", named, hint=did_you_mean(name, known))
@@ -260,9 +267,12 @@ class _Parser:
                     value = checked(argument, given)
                     values[argument.name] = {**values[argument.name], rest: value} if rest else value
                 except ValueError as error:
-                    self._complain("bad_argument", f"{owner}: {error}", given, hint=f"{key}: {argument.doc}")
+                    at = error.at if isinstance(error, BadEntry) else given
+                    self._complain("bad_argument", f"{owner}: {error}", at, hint=f"{key}: {argument.doc}")
             elif key in not_built:
-                self._complain("not_built", f"argument {key!r} of {owner}: known, not built yet", given)
+                self._complain(
+                    "not_built", f"argument {key!r} of {owner}: known, not built yet", given, hint=_NOT_BUILT
+                )
             else:
                 hint = did_you_mean(key, by_name) if by_name else f"{owner} takes no arguments"
                 self._complain("unknown_argument", f"unknown argument {key!r} of {owner}", given, hint=hint)
@@ -305,3 +315,13 @@ class _Parser:
         if self.faults is None:
             raise fault
         self.faults.append(fault)
+
+
+def _place_of(message: str, declared: tuple[Argument, ...], given: Field) -> Field:
+    """The argument that a message about several of them names, as it is written; else all of them."""
+    for argument in declared:
+        if argument.name in message:
+            for spelling in (argument.name, *argument.aliases):
+                if given.fields and spelling in given.fields:
+                    return given.fields[spelling]
+    return given

@@ -52,7 +52,7 @@ def read_tree(text: str, source: Source, first_line: int = 1) -> Field:
         BadInput: ``malformed_yaml``, ``duplicate_key``.
     """
     try:
-        check_shape(text)
+        check_shape(text, twice=False)
         node = yaml.compose(text, Loader=Loader)
     except yaml.YAMLError as error:
         bad = yaml_error(error, source.file)
@@ -75,7 +75,7 @@ def _field(node: yaml.Node, path: str, first_line: int, source: Source, construc
             below = child(path, key).lstrip(".")
             if key in fields:
                 at = Field(key, int(key_node.start_mark.line) + first_line, below)
-                raise source.error("duplicate_key", f"{key!r} stands here twice", at)
+                raise source.error("duplicate_key", f"{key!r} stands here twice", at, hint="keep one of the two")
             field = _field(value_node, below, first_line, source, constructor)
             field.line = int(key_node.start_mark.line) + first_line
             fields[key] = field
