@@ -55,7 +55,7 @@ def pod(*claims, name="x", **more):
 @pytest.mark.parametrize(
     ("claims", "volumes", "where", "refusal"),
     [
-        pytest.param([], [], ["n1", "n2", "n3"], None, id="a snapshot without any claim"),
+        pytest.param([], [], [], "volume claim missing", id="a snapshot without any claim"),
         pytest.param([claim("other")], [], [], "volume claim missing", id="no such claim"),
         pytest.param([claim(leaving=True)], [], [], "volume claim is being deleted", id="leaving"),
         pytest.param([claim(lost=True, volume="v")], [], [], "volume lost", id="lost"),
