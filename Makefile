@@ -9,7 +9,7 @@ BOOTSTRAP := $(PYTHON) tidesched_web/embedded/bootstrap.py
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help up down test test-cluster kube-begin check bench proof-audit clean lock docs
+.PHONY: help up down test test-cluster test-volcano kube-begin check bench proof-audit clean lock docs
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -28,7 +28,7 @@ WORKERS ?= auto
 test: export NUMBA_CACHE_DIR := $(CURDIR)/.cache/kernels
 test: kube-begin check ## everything that must hold: the checks and all suites
 	$(BIN)/python manage.py prepare --build-only
-	$(BIN)/python -m pytest -m "not kubernetes" -n $(WORKERS) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -m "not kubernetes and not volcano" -n $(WORKERS) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 	@if [ "$$CI" = true ]; then $(BIN)/python -m tests.kube build; fi
 	$(BIN)/python -m pytest -m kubernetes -n $(WORKERS) --maxprocesses 2 --dist loadfile tests/cluster tests/kube
 
@@ -37,6 +37,13 @@ test-cluster: ## the suites against a real kube-apiserver and etcd, which are bu
 	@$(BOOTSTRAP) dev
 	$(BIN)/python -m tests.kube build
 	$(BIN)/python -m pytest -m kubernetes -n $(WORKERS) --maxprocesses 2 --dist loadfile tests/cluster tests/kube
+
+test-volcano: export NUMBA_CACHE_DIR := $(CURDIR)/.cache/kernels
+test-volcano: ## the suite against Volcano's own programs beside the API server, which are built where there are none
+	@$(BOOTSTRAP) dev
+	$(BIN)/python -m tests.kube build
+	$(BIN)/python -m tests.volcano.build
+	$(BIN)/python -m pytest -m volcano tests/volcano
 
 # Both are built while everything else runs, where they have to be there in the end.
 kube-begin:

