@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tests.cluster.servers import SimulatedServer
+from tidesched_web.changes.server_check import server_check
 from tidesched_web.clusters import services as clusters
 from tidesched_web.clusters.kubernetes.client import APPLY_PATCH, MERGE_PATCH
 from tidesched_web.clusters.kubernetes.paths import PRIORITY_CLASS, QUEUE
@@ -247,3 +248,31 @@ def test_while_the_cluster_does_not_answer_all_waits_and_says_why(ground):
     rows = Queue.objects.filter(cluster=ground.cluster)
     assert {row.sync_state for row in rows} == {"pending"}
     assert all("refused" in row.sync_error for row in rows)
+
+
+def test_a_plan_is_tried_at_the_cluster_without_writing(ground, server):
+    def planned(name, **spec):
+        return {
+            "kind": "Queue",
+            "name": name,
+            "before": None,
+            "after": {
+                "apiVersion": QUEUE.group_version, "kind": "Queue", "metadata": {"name": name},
+                "spec": {"weight": 1, **spec}, "status": {"state": "Closing"},
+            },
+        }  # fmt: skip
+
+    before = sent(server)
+    good, bad = planned("one"), planned("two", weight=70_000)
+    child = planned("three", parent="one")
+    cluster = Cluster.objects.get(pk=ground.cluster.pk)
+    answer = server_check(cluster, [good, bad, child])
+    assert (answer["checked"], answer["objects"], answer["unavailable"]) == (2, 3, "")
+    ((kind, name, said),) = [(row["kind"], row["name"], row["detail"]) for row in answer["refused"]]
+    assert (kind, name) == ("Queue", "two")
+    assert "should be from 1 to 65535" in said
+    assert [row for row in server.writes()[before:] if not row.get("dry_run")] == []
+    cluster.api_url = "http://127.0.0.1:9"
+    assert server_check(cluster, [good])["unavailable"]
+    cluster.mode = "observe"
+    assert server_check(cluster, [bad])["checked"] == 0

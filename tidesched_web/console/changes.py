@@ -18,6 +18,7 @@ from tidesched_web.changes import services
 from tidesched_web.changes.impact import answer_of, start_day_impact, within_sight
 from tidesched_web.changes.models import ChangeState, QuotaChange
 from tidesched_web.changes.selectors import objects_of, visible_changes
+from tidesched_web.changes.server_check import server_check
 from tidesched_web.common.errors import DomainError
 from tidesched_web.console import amounts, change_words, impact_view
 from tidesched_web.console.export import csv_list, csv_response
@@ -252,6 +253,16 @@ def change_impact(this: Page, pk: int) -> HttpResponse:
             else "",
         },
     )
+
+
+@page()
+def change_server(this: Page, pk: int) -> HttpResponse:
+    """What the cluster would refuse of the change, by a dry run of each object."""
+    found = _change(this, pk)
+    plan = services.shown_plan(change=found, access=this.access)
+    sound = found.state in OPEN and not plan.get("errors")
+    answer = server_check(this.cluster, plan.get("objects") or []) if sound else None
+    return this.render("changes/server.html", {"answer": answer})
 
 
 def _subject(found: QuotaChange) -> str:

@@ -15,6 +15,7 @@ urlpatterns = [
     path("clusters/<slug:slug>/changes/", changes.changes, name="changes"),
     path("clusters/<slug:slug>/changes/<int:pk>/", changes.change, name="change"),
     path("clusters/<slug:slug>/changes/<int:pk>/impact/", changes.change_impact, name="change_impact"),
+    path("clusters/<slug:slug>/changes/<int:pk>/server/", changes.change_server, name="change_server"),
     path("clusters/<slug:slug>/changes/<int:pk>/day/", changes.change_day, name="change_day"),
     path("clusters/<slug:slug>/changes/<int:pk>/<slug:verb>/", changes.change_act, name="change_act"),
 ]

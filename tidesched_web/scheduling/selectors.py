@@ -303,7 +303,8 @@ def others_and_own(cluster: Cluster, hours: float = 24.0) -> OthersAndOwn | None
     rows = Reclaim.objects.filter(cluster=cluster, source=ReclaimSource.OBSERVED, at__gte=since).annotate(
         fell=Coalesce(Subquery(fell.values("n")), 0)
     )
-    known = Q(instead__isnull=False)
+    # A session that had not seen the reclaimer decided on other ground: that is no comparison.
+    known = Q(instead__isnull=False) & ~Q(instead__found="unseen")
     own_gangs = Cast(KeyTextTransform("gangs", "instead"), IntegerField())
     own_work = Cast(KeyTextTransform("work_lost_card_seconds", "instead"), FloatField())
     found = rows.aggregate(

@@ -36,6 +36,7 @@ EXPECTED = {
     "changes": ("changes/", 200, 200, 200, 200, 404),
     "change": ("changes/{change}/", 200, 200, 200, 200, 404),
     "change_impact": ("changes/{change}/impact/", 200, 200, 200, 200, 404),
+    "change_server": ("changes/{change}/server/", 200, 200, 200, 200, 404),
     "change_day": ("changes/{change}/day/", 200, 200, 200, 200, 404),
     "change_act": ("changes/{change}/apply/", 405, 405, 405, 405, 405),
 }

@@ -119,7 +119,7 @@ class QuotaChanges(ReadView):
         if text not in ("true", "false", "1", "0"):
             raise DomainError.for_field("/impact", f"{text!r}: true or false is meant.")
         with_impact = text in ("true", "1") and change.state in QuotaChange.OPEN
-        return Response(services.shown_plan(change=change, access=self.access, impact=with_impact))
+        return Response(services.shown_plan(change=change, access=self.access, impact=with_impact, server=with_impact))
 
     @extend_schema(request=None, responses=_ACCEPTED, parameters=[IDEMPOTENCY])
     @action(detail=True, methods=["post"])

@@ -7,14 +7,18 @@ from typing import Any
 from tidesched_web.changes.impact import answer_of, impact_now
 from tidesched_web.changes.impact_sight import within_sight
 from tidesched_web.changes.models import QuotaChange
+from tidesched_web.changes.server_check import server_check
 from tidesched_web.changes.services.drafting import plan
 from tidesched_web.common.permissions import Access
 from tidesched_web.jobs.models import OPEN_JOB_STATES
 from tidesched_web.jobs.selectors import job_by_id
 
 
-def shown_plan(*, change: QuotaChange, access: Access, impact: bool = False) -> dict[str, Any]:
-    """The plan of now (or of when it was written); ``impact`` asks the what-if process, else a kept answer is shown."""
+def shown_plan(*, change: QuotaChange, access: Access, impact: bool = False, server: bool = False) -> dict[str, Any]:
+    """The plan of now (or of when it was written); ``impact`` asks the what-if process, else a kept answer is shown.
+
+    ``server`` asks the cluster too, by a dry run, whether it would take the objects.
+    """
     document = plan(change=change, access=access)
     kept = (change.plan or {}).get("impact")
     if impact and document.get("objects") and not document.get("errors"):
@@ -28,7 +32,9 @@ def shown_plan(*, change: QuotaChange, access: Access, impact: bool = False) -> 
     if not access.everything and change.state not in QuotaChange.OPEN:
         # Written down for its author, who may have seen more.
         errors = [error | {"sibling": None, "sibling_object": None} for error in errors]
-    return document | {"impact": found, "errors": errors}
+    asks = server and change.state in QuotaChange.OPEN and not errors
+    answer = server_check(change.cluster, document.get("objects") or []) if asks else None
+    return document | {"impact": found, "errors": errors, "server": answer}
 
 
 def _completed(change: QuotaChange, document: dict[str, Any], kept: dict[str, Any]) -> dict[str, Any]:

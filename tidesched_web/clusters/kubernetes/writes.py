@@ -276,8 +276,12 @@ class ClusterWrites:
         return self._send("PATCH", path, body, query=query, content_type=STRATEGIC_PATCH)
 
     def _command_or_state(self, name: str, action: str, state: str, by_command: bool) -> Outcome:
-        if not (by_command and self._client.serves(COMMAND.group_version, COMMAND.plural)):
-            return self.patch_queue_status(name, {"state": state})
+        served = self._client.serves(COMMAND.group_version, COMMAND.plural)
+        if not (by_command and served):
+            written = self.patch_queue_status(name, {"state": state})
+            # Volcano's webhook knows Open and Closed only: where it refuses the state, there are controllers to ask.
+            if written.kind is not OutcomeKind.REFUSED or not served:
+                return written
         found = self.get_queue(name)
         if found.body is None:
             return found

@@ -99,6 +99,23 @@ PLAN_SCHEMA = {
         **{name: {"type": "array", "items": {"type": "object", "additionalProperties": True}} for name in _LISTS},
         "approval": {"type": "object", "additionalProperties": True},
         "impact": {"type": ["object", "null"], "additionalProperties": True},
+        "server": {
+            "type": ["object", "null"],
+            "description": "The cluster's answer to a dry run of the objects: which of them it would refuse, and why.",
+            "properties": {
+                "checked": {"type": "integer"},
+                "objects": {"type": "integer"},
+                "unavailable": {"type": "string"},
+                "refused": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "required": ["kind", "name", "detail"],
+                        "properties": {name: {"type": "string"} for name in ("kind", "name", "detail")},
+                    },
+                },
+            },
+        },
     },
     "additionalProperties": True,
 }
