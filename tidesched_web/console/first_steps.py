@@ -10,15 +10,19 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from tidesched_web.accounts.models import Tenant
 from tidesched_web.clusters.connection_selectors import newest_test
 from tidesched_web.clusters.models import Cluster, ClusterMode
 from tidesched_web.clusters.selectors import ruling_policy
 from tidesched_web.console import amounts
 from tidesched_web.console.page import Page
 from tidesched_web.quota.drift_selectors import drift_look, first_refusal, has_been_pushed
-from tidesched_web.quota.models import PriorityClass, Queue
-from tidesched_web.scheduling.setting_up_selectors import has_sessions, is_set_up, newest_failure, open_trouble
+from tidesched_web.scheduling.setting_up_selectors import (
+    decided_here,
+    has_sessions,
+    is_set_up,
+    newest_failure,
+    open_trouble,
+)
 
 DONE, DUE, WAITS, TROUBLE = "done", "due", "waits", "trouble"
 LOOKS: Final[dict[str, tuple[str, str, Promise]]] = {
@@ -79,19 +83,18 @@ def _reached(cluster: Cluster, *, ran: bool) -> Step:
 def _adopted(cluster: Cluster) -> Step:
     name = _("Queues, priority classes and tenants are adopted")
     look = drift_look(cluster)
-    queues = Queue.objects.filter(cluster=cluster).count()
+    there = decided_here(cluster)
     if look is None:
         why = _("The queues of the cluster have not been read yet.")
         return _step(cluster, name, WAITS, why, "adoption", _("Adopt queues"))
     if look.unmanaged:
         why = _("%(n)s queues of the cluster are not decided on here.") % {"n": amounts.number(len(look.unmanaged))}
         return _step(cluster, name, DUE, why, "adoption", _("Adopt queues"))
-    if not Tenant.objects.exists():
+    if not there.tenants:
         return _step(cluster, name, DUE, _("There is no tenant yet."), "tree_file", _("Import a tree"))
-    if not queues:
+    if not there.queues:
         return _step(cluster, name, DUE, _("There is no queue yet."), "quota_editor", _("Open the editor"))
-    classes = PriorityClass.objects.filter(cluster=cluster).count()
-    figures = {"queues": amounts.number(queues), "classes": amounts.number(classes)}
+    figures = {"queues": amounts.number(there.queues), "classes": amounts.number(there.classes)}
     why = _("Queues: %(queues)s. Priority classes: %(classes)s.") % figures
     return _step(cluster, name, DONE, why, "quota_tree", _("Open the quota tree"))
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from django.db.models import Exists, OuterRef, Q
 
+from tidesched_web.accounts.models import Tenant
 from tidesched_web.clusters.models import Cluster, ClusterMode, PolicyRevision
-from tidesched_web.quota.models import PushedObject, Queue
+from tidesched_web.quota.models import PriorityClass, PushedObject, Queue
 from tidesched_web.scheduling.models import Alert, Session, SessionRequest
 
 
@@ -39,3 +42,21 @@ def open_trouble(cluster: Cluster) -> str:
     """What keeps the cluster from being read now, by its open alerts."""
     rows = Alert.objects.filter(cluster=cluster, resolved_at__isnull=True, code__startswith="cluster_")
     return rows.order_by("raised_at").values_list("message", flat=True).first() or ""
+
+
+@dataclass(frozen=True, slots=True)
+class DecidedHere:
+    """How many objects of a cluster are decided on here, and the tenants of the installation."""
+
+    queues: int
+    classes: int
+    tenants: int
+
+
+def decided_here(cluster: Cluster) -> DecidedHere:
+    """What there is to decide on already."""
+    return DecidedHere(
+        Queue.objects.filter(cluster=cluster).count(),
+        PriorityClass.objects.filter(cluster=cluster).count(),
+        Tenant.objects.count(),
+    )
