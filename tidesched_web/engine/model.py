@@ -16,6 +16,7 @@ from scheduler_core.model.decision import (
     VictimRole,
 )
 from scheduler_core.model.disruption import DisruptionBudget
+from scheduler_core.model.edition import Edition
 from scheduler_core.model.errors import BadInput, BrokenInvariant
 from scheduler_core.model.memory import Memory, Reservation
 from scheduler_core.model.node import Node
@@ -39,6 +40,7 @@ __all__ = [
     "CardRequest",
     "CardType",
     "DisruptionBudget",
+    "Edition",
     "Event",
     "Eviction",
     "GangCondition",

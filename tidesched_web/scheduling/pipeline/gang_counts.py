@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from tidesched_web.clusters.kubernetes.cache import GangCounts
 from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer
 from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
-from tidesched_web.engine.model import PodGroup, PodPhase, Snapshot
+from tidesched_web.engine.model import Edition, Pod, PodGroup, PodPhase, Snapshot
 from tidesched_web.scheduling.pipeline import timing
 from tidesched_web.scheduling.pipeline.sending import Route
 
@@ -25,19 +25,30 @@ class GangCountBook:
     def __init__(self) -> None:
         self._looked_at = float("-inf")
         self._told: dict[str, tuple[GangCounts, float]] = {}
+        self._counted = Counted()
 
-    def send(self, snapshot: Snapshot, route: Route, *, shown: Callable[[], Mapping[str, GangCounts]]) -> int:
+    def send(
+        self,
+        snapshot: Snapshot,
+        route: Route,
+        *,
+        pods: Sequence[Pod],
+        shown: Callable[[], Mapping[str, GangCounts]],
+    ) -> int:
         """Write the counts that are not what the cluster shows; returns how many were written.
+
+        ``pods`` are those of the watch alone, without assumptions: its editions say what has changed.
 
         Raises:
             LeaseLost: the rest waits for the next holder.
         """
+        # With each session: only the last few editions know how they differ.
+        true = self._counted.follow(pods)
         now = timing.monotonic()
         if now - self._looked_at < LOOK_SECONDS:
             return 0
         self._looked_at = now
-        known, true = shown(), counts_of(snapshot)
-        none = GangCounts()
+        known, none = shown(), GangCounts()
         self._told = {key: told for key, told in self._told.items() if now - told[1] < AGAIN_SECONDS}
         moved: list[tuple[PodGroup, GangCounts]] = []
         for group in snapshot.pod_groups:
@@ -54,15 +65,58 @@ class GangCountBook:
         return sum(answer.done for answer in answers)
 
 
-def counts_of(snapshot: Snapshot) -> dict[str, GangCounts]:
-    """The pods of each gang as Volcano counts them: one that is on its way out does not run any more."""
-    counts: dict[str, list[int]] = {}
-    for pod in snapshot.pods:
-        field = _FIELDS.get(pod.phase)
-        if field is None or (field == 0 and pod.deleted is not None) or not (key := pod.group_key):
-            continue
-        counts.setdefault(key, [0, 0, 0])[field] += 1
-    return {key: GangCounts(*found) for key, found in counts.items()}
+class Counted:
+    """The pods of each gang as Volcano counts them: one that is on its way out does not run any more.
+
+    Follows the editions of the watch: O(what changed) where these are known, else O(pods).
+    """
+
+    def __init__(self) -> None:
+        self._pods: Sequence[Pod] | None = None
+        self._places: dict[str, tuple[str, int]] = {}
+        self._counts: dict[str, GangCounts] = {}
+
+    def follow(self, pods: Sequence[Pod]) -> Mapping[str, GangCounts]:
+        """The counts of these pods, by gang; the same map each time."""
+        known = self._pods is not None and isinstance(pods, Edition)
+        changes = pods.changes_since(self._pods) if known else None  # type: ignore[attr-defined]
+        if changes is None:
+            self._places, self._counts = {}, {}
+            for pod in pods:
+                self._put(pod.key, pod)
+        else:
+            for key, pod in changes[0].items():
+                self._put(key, pod)
+        self._pods = pods
+        return self._counts
+
+    def _put(self, key: str, pod: Pod | None) -> None:
+        place = _place(pod) if pod is not None else None
+        before = self._places.pop(key, None)
+        if place is not None:
+            self._places[key] = place
+        if before == place:
+            return
+        if before is not None:
+            self._add(*before, -1)
+        if place is not None:
+            self._add(*place, 1)
+
+    def _add(self, gang: str, field: int, by: int) -> None:
+        found = list(self._counts.get(gang, GangCounts()))
+        found[field] += by
+        if any(found):
+            self._counts[gang] = GangCounts(*found)
+        else:
+            self._counts.pop(gang, None)
+
+
+def _place(pod: Pod) -> tuple[str, int] | None:
+    """Where a pod counts: its gang, and which of the three counts."""
+    field = _FIELDS.get(pod.phase)
+    if field is None or (field == 0 and pod.deleted is not None) or not (key := pod.group_key):
+        return None
+    return key, field
 
 
 def _patch(route: Route, group: PodGroup, counts: GangCounts) -> Callable[[], Answer]:

@@ -110,7 +110,8 @@ def _3_take_the_snapshot(work: Work) -> None:
     age = work.context.cache.age_seconds()
     if age > OLDEST_PICTURE_SECONDS:
         raise StalePicture(f"the cluster has not been heard for {age:.0f} s")
-    work.snapshot = work.context.assumed.lay_over(work.context.cache.snapshot())
+    work.seen = work.context.cache.snapshot()
+    work.snapshot = work.context.assumed.lay_over(work.seen)
     work.now = max(work.now, _cluster_time(work.context))
     work.timed("snapshot", since)
 
@@ -167,7 +168,7 @@ def _send(work: Work) -> None:
         context.nominations.send(work.result, work.snapshot, route)
         told = _still_true(work, evicted.cancelled)
         failed = statuses.send([*plan.statuses, *told], route, told=context.events.note)
-        context.gang_counts.send(work.snapshot, route, shown=context.cache.gang_counts)
+        context.gang_counts.send(work.snapshot, route, pods=work.seen.pods, shown=context.cache.gang_counts)
         stateless = context.cache.stateless_queues()
         context.queue_statuses.send(work.result, work.snapshot, route, stateless=stateless)
         route.require_server()

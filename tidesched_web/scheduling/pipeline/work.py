@@ -31,6 +31,8 @@ class Work:
         self.revision: PolicyRevision
         self.hold: Hold | None = None
         self.now: dt.datetime
+        # What the watch shows, and the same with the own writes laid over it that it does not show yet.
+        self.seen: Snapshot
         self.snapshot: Snapshot
         self.memory_in: Memory | None = None
         self.result: Result
