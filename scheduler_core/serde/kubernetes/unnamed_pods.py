@@ -96,7 +96,7 @@ def _group(
     namespace, _, name = job.partition("/")
     known, uid = jobs.get(job), record.owner.uid if record.owner is not None else ""
     of_job: tuple[str, ...] = known.group_names if known is not None else ()
-    names = dict.fromkeys([*of_job, *((f"{name}-{uid}",) if uid else ()), name])
+    names: dict[str, None] = dict.fromkeys([*of_job, *((f"{name}-{uid}",) if uid else ()), name])
     for candidate in names:
         if f"{namespace}/{candidate}" in groups:
             return candidate
