@@ -82,6 +82,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 MIDDLEWARE = [
     "tidesched_web.front.middleware.middleware",
+    "tidesched_web.front.compression.middleware",
     "tidesched_web.common.request_context.middleware",
     "django.middleware.security.SecurityMiddleware",
     "tidesched_web.common.static_files.StaticFilesMiddleware",

@@ -23,14 +23,27 @@
   };
   window.tideDuration = duration;
 
+  // The cluster's own clock, from what it said when the changing part of the page was made.
+  let clock = null;
+  const setClock = () => {
+    const { now, rate } = document.getElementById("live")?.dataset || {};
+    clock = now ? { now: Date.parse(now), rate: Number(rate), at: Date.now() } : null;
+  };
   const tick = () => {
     const now = Date.now();
+    const there = clock && clock.now + (now - clock.at) * clock.rate;
+    for (const time of clock ? document.querySelectorAll("time[data-by-cluster]") : []) {
+      const seconds = (there - Date.parse(time.dateTime)) / 1000;
+      if (seconds >= 1) time.textContent = time.dataset.byCluster === "ago" ? body.ago.replace("%s", duration(seconds)) : duration(seconds);
+    }
     for (const time of document.querySelectorAll("time[data-ago]")) {
       const seconds = (now - Date.parse(time.dateTime)) / 1000;
       if (seconds >= 1) time.textContent = body.ago.replace("%s", duration(seconds));
     }
   };
+  setClock();
   setInterval(tick, 1000);
+  document.addEventListener("htmx:afterSettle", (event) => { if (event.detail.target?.id === "live") setClock(); });
 
   document.addEventListener("click", async (event) => {
     const button = event.target.closest("[data-theme-set],[data-open],[data-close],[data-copy]");

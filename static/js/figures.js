@@ -2,6 +2,8 @@
 (() => {
   "use strict";
   const shown = new Map();
+  // From where each drawn figure came, and its ETag: where nothing moved the server sends nothing.
+  const kept = new Map();
 
   const address = (el) => {
     const query = new URLSearchParams(el.dataset.query);
@@ -21,8 +23,14 @@
 
   const draw = async (el) => {
     try {
-      const answer = await fetch(address(el), { headers: { Accept: "application/json" }, credentials: "same-origin" });
+      const from = address(el);
+      const known = kept.get(el.id);
+      const headers = { Accept: "application/json" };
+      if (known?.from === from && shown.has(el.id)) headers["If-None-Match"] = known.etag;
+      const answer = await fetch(from, { headers, credentials: "same-origin" });
+      if (answer.status === 304) return;
       if (!answer.ok) throw new Error(String(answer.status));
+      kept.set(el.id, { from, etag: answer.headers.get("ETag") || "" });
       const figure = await answer.json();
       if (!figure.data.length) { note(el, el.dataset.empty, "empty"); return; }
       if (!shown.has(el.id)) el.replaceChildren();

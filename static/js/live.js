@@ -3,6 +3,9 @@
 (() => {
   "use strict";
   const REST_MS = 2500;
+  // A server that takes long is asked less often: hundreds of open pages then share what it can do.
+  const REST_OF_ANSWER = 30;
+  const REST_MOST_MS = 60000;
   const POLL_MS = 10000;
   const body = document.body.dataset;
   const toggle = document.getElementById("live-toggle");
@@ -12,6 +15,9 @@
 
   let dirty = false;
   let last = Date.now();
+  let rest = REST_MS;
+  // What the server last sent: where that is still so, it answers with nothing.
+  let seen = "";
   let connected = false;
   let full = false;
   let failed = false;
@@ -38,7 +44,7 @@
   const step = () => {
     const waited = Date.now() - last;
     if (!connected && waited > POLL_MS) dirty = true;
-    if (dirty && !paused && waited > REST_MS && !busy()) {
+    if (dirty && !paused && waited > rest && !busy()) {
       dirty = false;
       last = Date.now();
       window.htmx.trigger(region(), "refetch");
@@ -57,6 +63,18 @@
       if (old !== undefined && old !== el.textContent) el.classList.add("glow");
     }
     before = new Map();
+  });
+  document.addEventListener("htmx:configRequest", (event) => {
+    if (event.detail.target?.id === "live" && event.detail.verb === "get" && seen) event.detail.headers["If-None-Match"] = seen;
+  });
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    if (event.detail.xhr.status === 304) event.detail.shouldSwap = false;
+  });
+  document.addEventListener("htmx:afterRequest", (event) => {
+    const { xhr, target } = event.detail;
+    if (target?.id !== "live" || !xhr) return;
+    if (xhr.status === 200) seen = xhr.getResponseHeader("ETag") || "";
+    rest = Math.min(REST_MOST_MS, Math.max(REST_MS, REST_OF_ANSWER * (Date.now() - last)));
   });
   document.addEventListener("htmx:afterRequest", (event) => { failed = !event.detail.successful; if (!failed) last = Date.now(); show(); });
 

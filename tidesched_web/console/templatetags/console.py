@@ -204,7 +204,10 @@ def exact_zone(moment: dt.datetime | None) -> str | SafeString:
 
 @register.simple_tag
 def ago(moment: dt.datetime | None, now: dt.datetime | None = None) -> str | SafeString:
-    """How long ago, the exact time on hover. Without `now` it is wall time and the page's script keeps it fresh."""
+    """How long ago, the exact time on hover: by the cluster's clock, without `now` by the wall's.
+
+    The page's script keeps it fresh, so an answer that differs in nothing else is the same answer.
+    """
     if moment is None:
         return count(None)
     seconds = ((now or timezone.now()) - moment).total_seconds()
@@ -215,7 +218,10 @@ def ago(moment: dt.datetime | None, now: dt.datetime | None = None) -> str | Saf
             '<time class="num" datetime="{}" data-ago title="{}">{}</time>', stamp, exact_zone(moment), text
         )
     return format_html(
-        '<time class="num" datetime="{}" title="{}">{}</time>', moment.isoformat(), cluster_time_title(moment), text
+        '<time class="num" datetime="{}" data-by-cluster="ago" title="{}">{}</time>',
+        moment.isoformat(),
+        cluster_time_title(moment),
+        text,
     )
 
 
@@ -225,11 +231,11 @@ def cluster_time_title(moment: dt.datetime) -> str:
 
 @register.simple_tag
 def since(moment: dt.datetime | None, now: dt.datetime) -> str | SafeString:
-    """How long it lasts already, the exact beginning on hover."""
+    """How long it lasts already, the exact beginning on hover; the page's script keeps it fresh."""
     if moment is None:
         return count(None)
     return format_html(
-        '<time class="num" datetime="{}" title="{}">{}</time>',
+        '<time class="num" datetime="{}" data-by-cluster="for" title="{}">{}</time>',
         moment.isoformat(),
         cluster_time_title(moment),
         amounts.duration((now - moment).total_seconds()),
