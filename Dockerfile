@@ -8,7 +8,7 @@ COPY tidesched_web/console/assets.py tidesched_web/console/assets.py
 RUN touch tidesched_web/__init__.py tidesched_web/console/__init__.py && python tidesched_web/embedded/bootstrap.py run
 COPY . .
 ENV NUMBA_CACHE_DIR=/app/kernels
-RUN .venv/bin/python manage.py prepare --build-only && rm -rf node_modules .cache
+RUN python tidesched_web/embedded/bootstrap.py run && .venv/bin/python manage.py prepare --build-only && rm -rf node_modules .cache
 
 FROM python:3.13-slim
 RUN useradd --uid 10001 --no-create-home tidesched && install --directory --owner tidesched --mode 0700 /var/lib/tidesched /var/notes

@@ -90,24 +90,43 @@ def front_end(with_tests):
     """Fetch the dashboard kit and copy what the pages use to static/vendor."""
     vendor = os.path.join(ROOT, "static", "vendor")
     inputs = [os.path.join(ROOT, name) for name in ("package.json", "package-lock.json", "requirements/base.txt")]
-    inputs.append(os.path.join(ROOT, "tidesched_web", "console", "assets.py"))
     wanted = digest(inputs)
     modules = os.path.join(ROOT, "node_modules")
     name = "front-end-dev" if with_tests else "front-end"
     done = fresh(name, wanted) or (not with_tests and fresh("front-end-dev", wanted))
-    if done and os.path.isdir(vendor) and os.path.isdir(modules):
+    # What the pages use of the kit depends on the pages.
+    used = digest(inputs + sources()) + VENV
+    if done and os.path.isdir(vendor) and (fresh("vendor", used) or not os.path.isdir(modules)):
         return
-    with step("front-end packages of package.json"):
-        arguments = ["ci", "--loglevel=error"] + ([] if with_tests else ["--omit=dev"])
-        if not any(subprocess.run(npm + arguments, cwd=ROOT, check=False).returncode == 0 for npm in npms()):
-            stop(
-                "npm could not install package-lock.json (its message is above)",
-                "check the network or npm's configuration, then start again",
-            )
+    if not (done and os.path.isdir(modules)):
+        with step("front-end packages of package.json"):
+            arguments = ["ci", "--loglevel=error"] + ([] if with_tests else ["--omit=dev"])
+            if not any(subprocess.run(npm + arguments, cwd=ROOT, check=False).returncode == 0 for npm in npms()):
+                stop(
+                    "npm could not install package-lock.json (its message is above)",
+                    "check the network or npm's configuration, then start again",
+                )
+            stamp(name, wanted)
+    with step("what the pages use of them"):
         copy = [PYTHON, "-m", "tidesched_web.console.assets", modules, vendor]
         if subprocess.run(copy, cwd=ROOT, check=False).returncode != 0:
             stop("the front-end packages could not be copied to static/vendor", "run `make clean`, then start again")
-        stamp(name, wanted)
+        stamp("vendor", used)
+
+
+def sources():
+    """Return the files that decide which parts of the dashboard kit are copied, in order."""
+    found = []
+    for place, endings in (
+        ("templates", (".html",)),
+        (os.path.join("static", "js"), (".js",)),
+        (os.path.join("static", "css"), (".css",)),
+        (os.path.join("tidesched_web", "console"), (".py",)),
+        (os.path.join("tidesched_web", "api"), (".py",)),
+    ):
+        for folder, _folders, files in os.walk(os.path.join(ROOT, place)):
+            found += [os.path.join(folder, file) for file in files if file.endswith(endings)]
+    return sorted(found)
 
 
 def npms():

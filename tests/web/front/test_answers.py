@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 
-import brotli
+import brotli  # type: ignore[import-untyped]
 import pytest
 from django.test import Client
 
