@@ -10,7 +10,7 @@ from __future__ import annotations
 import yaml
 
 from scheduler_core.model.errors import BadInput
-from scheduler_core.serde.kubernetes.decode import child
+from scheduler_core.serde.pointers import child
 
 MOST_DEEP = 100
 # Values that aliases may repeat in one document.

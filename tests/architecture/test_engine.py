@@ -1,6 +1,10 @@
 """The engine is a function: no clock, no unseeded chance, no compiled kernel without the project's own rules."""
 
 import ast
+import subprocess
+import sys
+
+import pytest
 
 from tests.architecture import sources
 
@@ -57,3 +61,12 @@ def test_kernels_are_compiled_by_one_decorator() -> None:
         or (isinstance(node, ast.Import) and any(name.name.partition(".")[0] == "numba" for name in node.names))
     ]
     assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "module", ["scheduler_core.serde.text", "scheduler_core.serde.policy.tree", "tidesched_web.engine.yaml_shape"]
+)
+def test_each_reader_can_be_imported_first(module: str) -> None:
+    """Which process imports what first is chance: none may hang on what another one has imported before."""
+    done = subprocess.run([sys.executable, "-c", f"import {module}"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -34,13 +34,7 @@ _HINTS = {
     "str": "a text",
 }
 _ANY = "see the Kubernetes API of this kind of object"
-_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _STEP = re.compile(r"\.([A-Za-z0-9_-]+)|\[(\d+)\]|\[\"([^\"]*)\"\]")
-
-
-def child(path: str, key: str) -> str:
-    """Pointer of ``key`` below ``path``: ``.cpu``, or ``["nvidia.com/gpu"]`` where the key is not a plain word."""
-    return f"{path}.{key}" if _PLAIN_KEY.fullmatch(key) else f'{path}["{key}"]'
 
 
 def steps(path: str) -> list[str | int]:

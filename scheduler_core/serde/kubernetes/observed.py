@@ -6,9 +6,10 @@ import msgspec
 
 from scheduler_core.model.errors import BadInput
 from scheduler_core.model.observed import Namespace, NodeMetrics, NumaTopology
-from scheduler_core.serde.kubernetes.decode import Int32, child, decode, time_at
+from scheduler_core.serde.kubernetes.decode import Int32, decode, time_at
 from scheduler_core.serde.kubernetes.metadata import RawMeta, Scalar, texts
 from scheduler_core.serde.kubernetes.quantities import RawResources, read_resources
+from scheduler_core.serde.pointers import child
 
 _POLICIES = ("none", "best-effort", "restricted", "single-numa-node")
 # More CPUs than any machine has; a range beyond it is a slip that would fill the memory.

@@ -11,7 +11,7 @@ from scheduler_core.model.pod import ServiceType
 from scheduler_core.model.podgroup import GangCondition, GangPhase, PodGroup
 from scheduler_core.model.resources import Amount
 from scheduler_core.serde.kubernetes import annotations as keys
-from scheduler_core.serde.kubernetes.decode import Int32, child, decode, parse_time, time_at
+from scheduler_core.serde.kubernetes.decode import Int32, decode, parse_time, time_at
 from scheduler_core.serde.kubernetes.metadata import (
     RawMeta,
     RawOwner,
@@ -23,6 +23,7 @@ from scheduler_core.serde.kubernetes.metadata import (
     texts,
 )
 from scheduler_core.serde.kubernetes.quantities import RawResources, read_card_counts, read_resources
+from scheduler_core.serde.pointers import child
 
 DEFAULT_QUEUE = "default"
 _PHASES = {phase.value: phase for phase in GangPhase}

@@ -10,7 +10,7 @@ from functools import lru_cache
 from scheduler_core.model.errors import BadInput
 from scheduler_core.model.resources import MAX_COUNT, MILLI, TooLarge, parse_count, parse_cpu_milli, parse_memory_mib
 from scheduler_core.serde.kubernetes.annotations import CARD_MILLI
-from scheduler_core.serde.kubernetes.decode import child
+from scheduler_core.serde.pointers import child
 
 # A message quotes so much of an annotation; one may be 256 KiB long.
 _SHOWN = 80

@@ -10,10 +10,11 @@ from scheduler_core.model.errors import BadInput
 from scheduler_core.model.pod import ServiceType
 from scheduler_core.model.queue import NodeGroups, PriorityClass, Queue, QueueState
 from scheduler_core.serde.kubernetes import annotations as keys
-from scheduler_core.serde.kubernetes.decode import Int32, child, decode
+from scheduler_core.serde.kubernetes.decode import Int32, decode
 from scheduler_core.serde.kubernetes.metadata import RawMeta, created, texts
 from scheduler_core.serde.kubernetes.podgroup import at_least
 from scheduler_core.serde.kubernetes.quantities import RawResources, read_card_counts, read_resources
+from scheduler_core.serde.pointers import child
 
 MAX_WEIGHT = 65535
 ROOT_QUEUE = "root"

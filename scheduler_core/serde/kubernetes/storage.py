@@ -12,10 +12,11 @@ from scheduler_core.model.resources import parse_quantity
 from scheduler_core.model.selector import NodeSelectorRequirement, NodeSelectorTerm
 from scheduler_core.model.storage import StorageClass, Volume, VolumeClaim
 from scheduler_core.serde.kubernetes.affinity import RawRequired, node_terms
-from scheduler_core.serde.kubernetes.decode import child, decode
+from scheduler_core.serde.kubernetes.decode import decode
 from scheduler_core.serde.kubernetes.metadata import RawMeta, created, namespace_of, parse_bool, texts
 from scheduler_core.serde.kubernetes.quantities import RawQuantity, RawResources
 from scheduler_core.serde.kubernetes.selectors import RawLabelSelector, label_selector
+from scheduler_core.serde.pointers import child
 
 _SELECTED_NODE = "volume.kubernetes.io/selected-node"
 _DEFAULT_CLASS = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")

@@ -8,8 +8,8 @@ import msgspec
 import yaml
 
 from scheduler_core.model.errors import BadInput
-from scheduler_core.serde.kubernetes.decode import child
 from scheduler_core.serde.nesting import check_shape
+from scheduler_core.serde.pointers import child
 from scheduler_core.serde.text import UNREADABLE, Loader, yaml_error
 
 
