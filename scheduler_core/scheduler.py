@@ -170,6 +170,7 @@ def run_session(
         backing_off=backing_off,
         submitted=kept_places(session),
         told=told,
+        admitted=_admitted(session),
         acted=_acted(tiers),
         election=session.election,
         assumed=session.pod_cache.dump(),
@@ -228,6 +229,12 @@ def _explain(session: Session, reasons: dict[int, Reason], wanted: set[str] | No
         remedy = remedies.find(session.snapshot, reasons[gang], run)
         if remedy is not None:
             reasons[gang] = msgspec.structs.replace(reasons[gang], remedy=remedy)
+
+
+def _admitted(session: Session) -> dict[str, float]:
+    """Since when gangs are promised what they have not got yet."""
+    names = session.gangs.names
+    return {names[gang]: session.promised_since(gang) for gang in sorted(session.promised)}
 
 
 def _acted(tiers: Sequence[Sequence[tuple[Plugin, dict[str, bool]]]]) -> dict[str, float]:

@@ -13,6 +13,7 @@ from scheduler_core.actions.support.rotation import Rotation
 from scheduler_core.actions.support.starving import starves
 from scheduler_core.framework.plugin import Action, Argument
 from scheduler_core.framework.session import Session
+from scheduler_core.model.rules import Rule
 
 
 class GangPreempt(Action):
@@ -27,7 +28,7 @@ class GangPreempt(Action):
             session,
             Terms(
                 action=self.name,
-                rule="a gang takes from lower ones of its queue: what they can spare, then whole gangs",
+                rule=Rule.GANG_PREEMPTS.text(),
                 verb="preempts for",
                 across=False,
                 allow_whole=bool(self.values["allowWholeBundle"]),

@@ -14,6 +14,7 @@ from scheduler_core.actions.support.rotation import Rotation
 from scheduler_core.actions.support.starving import starves
 from scheduler_core.framework.plugin import Action, Argument
 from scheduler_core.framework.session import Session
+from scheduler_core.model.rules import Rule
 
 
 class GangReclaim(Action):
@@ -28,7 +29,7 @@ class GangReclaim(Action):
             session,
             Terms(
                 action=self.name,
-                rule="a queue takes back within its own quota: what gangs can spare, then whole gangs",
+                rule=Rule.GANG_RECLAIMS.text(),
                 verb="takes back",
                 across=True,
                 allow_whole=bool(self.values["allowWholeBundle"]),

@@ -33,11 +33,12 @@ from scheduler_core.algorithms.victims import Unit
 from scheduler_core.framework.plugin import Action, Argument
 from scheduler_core.framework.session import Session
 from scheduler_core.model.podgroup import GangPhase
+from scheduler_core.model.rules import Rule
 from scheduler_core.state.status import CHARGED, TaskStatus
 
-_RULE = "higher priority takes from lower inside the queue: whole gangs, lowest priority first, then least work lost"
+_RULE = Rule.PREEMPTS.text()
 _NO_PODS = "It has no pods yet, so nobody of lower priority falls for it: whether they would fit cannot be tried."
-_OWN_RULE = "a task of higher priority takes the place of one of its own gang that it can spare"
+_OWN_RULE = Rule.PREEMPTS_OWN.text()
 
 
 class Preempt(Action):
@@ -231,7 +232,7 @@ class Preempt(Action):
             units += found
             if not found:
                 rules = [verdict.refused[t] for t in self._guards.holding(gang).members if t in verdict.refused]
-                attempt.refused[names[gang]] = rules[0] if rules else "not every member may be taken"
+                attempt.refused[names[gang]] = rules[0] if rules else Rule.NOT_EVERY_MEMBER.text()
         return units
 
     def _kind(self, session: Session, gang: int, tasks: list[int]) -> tuple[object, ...]:

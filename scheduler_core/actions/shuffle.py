@@ -21,6 +21,7 @@ from scheduler_core.framework.plugin import Action
 from scheduler_core.framework.session import Session
 from scheduler_core.model.decision import Eviction, Reclaim, ReclaimVictimGang, VictimRole
 from scheduler_core.model.resources import Amount
+from scheduler_core.model.rules import Rule
 from scheduler_core.state.status import RUNNING
 
 
@@ -95,7 +96,7 @@ def _evict(
                     work_lost_card_seconds=round(sum(map(guards.work_lost, leaving)) / 1_000_000, 3),
                 ),
             ),
-            rule=f"plugin {plugin} sends it away: {why}",
+            rule=Rule.SENT_AWAY.text(plugin=plugin, why=why),
         )
     )
     statement = session.statement()

@@ -6,6 +6,7 @@ Source: contracts 3.2, volcano-semantics 4.3.
 from __future__ import annotations
 
 from scheduler_core.model.pod import Pod
+from scheduler_core.model.rules import Rule
 
 PROTECTED_NAMESPACE = "kube-system"
 CRITICAL_CLASSES = ("system-cluster-critical", "system-node-critical")
@@ -14,7 +15,7 @@ CRITICAL_CLASSES = ("system-cluster-critical", "system-node-critical")
 def system_rule(pod: Pod) -> str | None:
     """Why a pod belongs to the system and stays, or None."""
     if pod.namespace == PROTECTED_NAMESPACE:
-        return f"namespace {PROTECTED_NAMESPACE} is protected"
+        return Rule.SYSTEM_NAMESPACE.text(namespace=PROTECTED_NAMESPACE)
     if pod.priority_class in CRITICAL_CLASSES:
-        return f"priority class {pod.priority_class} is protected"
+        return Rule.SYSTEM_CLASS.text(name=pod.priority_class)
     return None

@@ -6,6 +6,7 @@ Source: document 000, volcano-semantics 4.11, contracts 3.2.
 from __future__ import annotations
 
 from scheduler_core.model.pod import ServiceType
+from scheduler_core.model.rules import Rule
 
 
 def may_reclaim(reclaimer: ServiceType, *, unknown_allowed: bool = False) -> bool:
@@ -16,7 +17,7 @@ def may_reclaim(reclaimer: ServiceType, *, unknown_allowed: bool = False) -> boo
 def refusal(reclaimer: ServiceType, victim: ServiceType, *, unknown_allowed: bool = False) -> str | None:
     """The rule that protects the victim, or None when it may be taken."""
     if not may_reclaim(reclaimer, unknown_allowed=unknown_allowed):
-        return f"{reclaimer.value} takes back from nobody"
+        return Rule.TIDE_TAKER.text(kind=reclaimer.value)
     if victim is not ServiceType.TRAINING:
-        return f"{victim.value} is never taken back"
+        return Rule.TIDE_VICTIM.text(kind=victim.value)
     return None

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scheduler_core.algorithms.selectors import NodeIndex
+from scheduler_core.model.node_refusal import NodeRefusal
 from scheduler_core.model.selector import matches
 from scheduler_core.model.snapshot import Snapshot
 from scheduler_core.model.storage import StorageClass, Volume, VolumeClaim
@@ -74,7 +75,7 @@ class Storage:
         for name in names:
             claim = self._claims.get(f"{namespace}/{name}")
             if claim is None:
-                return Needs("volume claim missing")
+                return Needs(NodeRefusal.CLAIM_MISSING)
             problem = self._add(claim, bound, waiting, attached)
             if problem:
                 return Needs(problem)
@@ -92,22 +93,22 @@ class Storage:
     ) -> str:
         """Put one claim where it belongs; what is wrong with it, or nothing."""
         if claim.leaving:
-            return "volume claim is being deleted"
+            return NodeRefusal.CLAIM_LEAVING
         if claim.lost:
-            return "volume lost"
+            return NodeRefusal.VOLUME_LOST
         if claim.volume:
             volume = self._volumes.get(claim.volume)
             if volume is None:
-                return "volume missing" if self._volumes else ""
+                return NodeRefusal.VOLUME_MISSING if self._volumes else ""
             if volume.claim and volume.claim != claim.key:
-                return "volume claim bound to another's volume"
+                return NodeRefusal.VOLUME_OF_ANOTHER
             bound.append(volume)
             if volume.driver:
                 attached.append((volume.driver, volume.handle))
             return ""
         storage_class = self._class_of(claim)
         if storage_class is None or not storage_class.waits:
-            return "unbound volume claim"
+            return NodeRefusal.CLAIM_UNBOUND
         waiting.append(claim)
         if storage_class.provisioner and storage_class.provisioner != NO_PROVISIONER:
             attached.append((f"csi-{storage_class.provisioner}", f"claim {claim.key}"))

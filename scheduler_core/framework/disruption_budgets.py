@@ -9,6 +9,7 @@ from scheduler_core.algorithms.allowance import may_go
 from scheduler_core.framework.session import Session
 from scheduler_core.model.disruption import DisruptionBudget
 from scheduler_core.model.pod import Pod, PodPhase
+from scheduler_core.model.rules import Rule
 from scheduler_core.model.selector import matches
 from scheduler_core.state.status import CHARGED, RELEASING, Bools
 
@@ -39,7 +40,7 @@ class DisruptionBudgets:
             covering = self._of_task(task)
             short = next((i for i in covering if left[i] <= 0), None)
             if short is not None:
-                refused[task] = f"PodDisruptionBudget {self._budgets[short].name} allows no more disruptions"
+                refused[task] = Rule.BUDGET.text(name=self._budgets[short].name)
                 continue
             for i in covering:
                 left[i] -= 1

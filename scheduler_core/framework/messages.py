@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Sequence
 
 from scheduler_core.model.reason import ReasonCode, ReasonNumbers
-from scheduler_core.model.resources import MIB
+from scheduler_core.model.resources import MIB, in_mib
 
 # So many known names are told where none is near.
 _NAMED = 8
@@ -19,9 +19,11 @@ def human(resource: str | None, amount: float | None) -> str:
     value = amount or 0.0
     if resource == "cpu":
         return f"{value / 1000:g} CPU core{'' if value == 1000 else 's'}"
-    if resource == "memory" or (resource or "").startswith(HUGE_PAGES):
+    if resource and in_mib(resource):
         mib = value / MIB
         return f"{mib / 1024:.4g} GiB {resource}" if mib >= 1024 else f"{mib:.4g} MiB {resource}"
+    if resource == "pods":
+        return f"{value:g} pod{'' if value == 1 else 's'}"
     return f"{value:g} x {resource or 'card'}"
 
 
@@ -47,6 +49,10 @@ def sentence(code: ReasonCode, numbers: ReasonNumbers, queue: str, detail: str =
     texts = {
         ReasonCode.SUSPENDED: f"Suspended: {detail}.",
         ReasonCode.MISCONFIGURED: f"Cannot be scheduled as written: {detail}.",
+        ReasonCode.NOT_SUPPORTED: (
+            f"Waits because of {numbers.field}: "
+            f"{detail or 'the scheduler does not act on this field, and binds no pod that has it'}."
+        ),
         ReasonCode.NO_MATCHING_CARD: f"No node has the card {resource}{detail and '; ' + detail}.",
         ReasonCode.QUEUE_CLOSED: f"Queue {queue} is {detail} and takes no new work.",
         ReasonCode.EXCEEDS_MAX_QUOTA: f"Asks for {asked}, and {whose} may never use more than {limit}.",
@@ -64,7 +70,11 @@ def sentence(code: ReasonCode, numbers: ReasonNumbers, queue: str, detail: str =
         ),
         ReasonCode.WAITING_FOR_CARDS: f"Asks for {asked}; {free} free in the cluster: {short} short.",
         ReasonCode.NO_NODE_MATCHES: f"No node can take it ({nodes}).",
-        ReasonCode.FRAGMENTED: f"Asks for {asked}; {free} free, but not together where it needs them.",
+        ReasonCode.WAITING_FOR_RESOURCES: (
+            f"Asks for {asked}; where its pods may run, {free} can be used: {short} short"
+            + (f" ({nodes})." if nodes else ".")
+        ),
+        ReasonCode.FRAGMENTED: f"Asks for {asked}; {free} free, but not together where it needs them: {short} short.",
         ReasonCode.BEHIND_HIGHER_PRIORITY: f"Asks for {asked}; {free} free, but promised to gangs ahead of it.",
         ReasonCode.RECLAIM_FORBIDDEN: f"May not take anything back: {detail}.",
         ReasonCode.TIMED_OUT: f"It was let go: {detail}.",

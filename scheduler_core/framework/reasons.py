@@ -10,21 +10,23 @@ from functools import cached_property
 import msgspec
 import numpy as np
 
+from scheduler_core.framework.cluster_reasons import ClusterReasons, Found
 from scheduler_core.framework.demand import Demand, Shortfall
 from scheduler_core.framework.holders import Holders
 from scheduler_core.framework.messages import meant, sentence
 from scheduler_core.framework.quota_room import quota_room
-from scheduler_core.framework.room import Room
 from scheduler_core.framework.session import Session
 from scheduler_core.model.memory import Reservation
 from scheduler_core.model.pod import ServiceType
 from scheduler_core.model.podgroup import GangPhase
 from scheduler_core.model.queue import QueueState
 from scheduler_core.model.reason import Reason, ReasonCode, ReasonNumbers
-from scheduler_core.model.resources import MIB, MILLI
+from scheduler_core.model.resources import MILLI, quota_unit
 from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
 from scheduler_core.state.status import PIPELINED, RELEASING, TaskStatus
 
+# Not a defect of the pod: whoever set a gate takes it away, and then the pod is scheduled.
+GATES = "spec.schedulingGates"
 _ROWS = {"cpu": CPU, "memory": MEMORY}
 
 _NO_BACKFILL = "Not looked at: pods that ask for nothing are placed by action backfill, which the policy does not have."
@@ -39,10 +41,11 @@ class Reasons:
         self._session = session
         self._holders = Holders(session)
         self._releasing: list[int] | None = None
+        self._votes: dict[tuple[object, ...], Shortfall | None] = {}
 
     @cached_property
-    def _room(self) -> Room:
-        return Room(self._session)
+    def _cluster(self) -> ClusterReasons:
+        return ClusterReasons(self._session, self._holders)
 
     @cached_property
     def _odd(self) -> list[bool]:
@@ -97,7 +100,7 @@ class Reasons:
         count, promised = len(members), gangs.waiting(gang)
         plain = count == gangs.pending(gang) + promised >= gangs.least[gang] and not group.min_task_member
         apart = gang in session.stated or gang in session.trace.notes
-        if not plain or apart or group.suspended or group.problem or group.backing_off:
+        if not plain or apart or group.suspended or group.problem or group.unsupported or group.backing_off:
             return None
         # Promised members wait for so many pods to leave, wherever that is.
         leaves = (tasks.status[members].tobytes(), self._leaving_for(gang)) if promised else None
@@ -107,7 +110,7 @@ class Reasons:
             group.namespace,
             gangs.least[gang],
             session.service_type(gang),
-            session.trace.enqueue_refusals.get(gang),
+            None if (refusal := session.trace.enqueue_refusals.get(gang)) is None else refusal.code,
             session.problem(gang) if self._odd[gang] else None,
             session.hooks.refusal("job_valid", gang) if self._incomplete[gang] else None,
             tasks.cls[members].tobytes(),
@@ -126,16 +129,17 @@ class Reasons:
         )
 
     def _as_written(self, gang: int, place: ReasonNumbers) -> Finding | None:
-        """Suspended, Misconfigured, NoMatchingCard, QueueClosed, ExceedsMaxQuota."""
+        """Suspended, Misconfigured, NotSupported, NoMatchingCard, QueueClosed, ExceedsMaxQuota."""
         session, group = self._session, self._session.group(gang)
-        counts = session.gangs.counts[:, gang]
         if group.suspended:
             return ReasonCode.SUSPENDED, place, "its owner has suspended it"
-        if counts[TaskStatus.GATED] and not counts[TaskStatus.PENDING] and not counts[TaskStatus.PIPELINED]:
-            return ReasonCode.SUSPENDED, place, f"{counts[TaskStatus.GATED]} of its pods have scheduling gates"
         problem = session.problem(gang)
         if problem is not None:
             return ReasonCode.MISCONFIGURED, place, problem
+        field = group.unsupported or (GATES if self._gates_hold(gang) else "")
+        if field:
+            gates = "its pods have scheduling gates and are scheduled once these are removed" if field == GATES else ""
+            return ReasonCode.NOT_SUPPORTED, ReasonNumbers(field=field, position=place.position), gates
         stated = session.stated.get(gang)
         if stated is not None and stated[0] is ReasonCode.TIMED_OUT:
             return stated[0], place, stated[1]
@@ -148,9 +152,49 @@ class Reasons:
             return ReasonCode.QUEUE_CLOSED, place, queue.state.value
         shortfall = session.hooks.first("quota_shortfall", gang, self._whole_minimum(gang), True)
         if shortfall is not None:
+            shortfall = self._with_use(gang, shortfall)
             numbers = self._numbers(shortfall, gang, place.position)
             return ReasonCode.EXCEEDS_MAX_QUOTA, numbers, self._whose(shortfall, gang)
         return None
+
+    def _gates_hold(self, gang: int) -> bool:
+        """Nothing else of the gang waits than pods with scheduling gates, or it is too small without them."""
+        gangs = self._session.gangs
+        gated = gangs.count(gang, TaskStatus.GATED)
+        if not gated:
+            return False
+        waits = gangs.pending(gang) or gangs.waiting(gang)
+        return not waits or gangs.valid(gang) < gangs.least[gang] <= gangs.valid(gang) + gated
+
+    def _with_use(self, gang: int, shortfall: Shortfall) -> Shortfall:
+        """What exceeds an empty quota, beside what the others use of it and are promised: so much is short."""
+        session = self._session
+        now = self._vote_again(gang) if session.phase[gang] is GangPhase.PENDING else None
+        if now is None or (now.resource, now.queue) != (shortfall.resource, shortfall.queue):
+            now = session.hooks.first("quota_shortfall", gang, self._test_demand(gang))
+        if now is None or now.resource != shortfall.resource:
+            return shortfall
+        own = shortfall.requested - now.requested
+        return msgspec.structs.replace(
+            shortfall, allocated=max(0, now.allocated - own), inqueue=now.inqueue, short=now.short
+        )
+
+    def _vote_again(self, gang: int) -> Shortfall | None:
+        """What admission lacks for a gang by the tables at the end of the session; None where it lacks nothing."""
+        session = self._session
+        demand = session.minimum(gang)
+        key: tuple[object, ...] = (gang,)
+        if self._voters == {"capacity-card"}:
+            parts = (*demand.cards.items(), None, *demand.unnamed.items(), None, *demand.unknown.items())
+            key = (session.queue_of(gang), session.service_type(gang), demand.cpu_milli, demand.memory_mib, *parts)
+        if key not in self._votes:
+            answer = session.hooks.vote("job_enqueueable", gang, demand)
+            self._votes[key] = answer if isinstance(answer, Shortfall) else None
+        return self._votes[key]
+
+    @cached_property
+    def _voters(self) -> set[str]:
+        return {name for name, _ in self._session.hooks.flat("job_enqueueable")}
 
     def _members_there(self, gang: int, position: int | None) -> ReasonNumbers:
         """How many members exist of those that must start together; no figures where only a role is short."""
@@ -164,12 +208,15 @@ class Reasons:
         session, group = self._session, self._session.group(gang)
         waits = group.waits_for_admission and session.phase[gang] is GangPhase.PENDING
         invalid = session.hooks.refusal("job_valid", gang) or self._members_lost(gang)
+        least, there = session.gangs.least[gang], session.gangs.valid(gang)
+        if invalid is None and there < least and (session.keeps_minimum or session.hooks.flat("permit")):
+            invalid = f"{there} of {least} pods are there"
         if invalid is not None and not waits:
             return ReasonCode.GANG_INCOMPLETE, self._members_there(gang, place.position), invalid
         leaving = self._leaving_for(gang)
         if leaving:
             tasks = session.gangs.with_status(gang, PIPELINED)
-            resource, requested, _ = self._room.asked(tasks)
+            resource, requested, _ = self._cluster.room(gang, tasks).asked(tasks)
             numbers = ReasonNumbers(resource=resource, requested=requested, position=place.position)
             return (
                 ReasonCode.WAITING_FOR_RECLAIM,
@@ -212,6 +259,10 @@ class Reasons:
         session = self._session
         refusal = session.trace.enqueue_refusals.get(gang)
         if refusal is not None and session.phase[gang] is GangPhase.PENDING:
+            if "extender" not in self._voters:
+                # Services outside are asked once; all others are asked by what the tables are now.
+                # One that would be let in by now was kept out by what has gone since: that is all there is to say.
+                refusal = self._vote_again(gang) or refusal
             return refusal.code, self._numbers(refusal, gang, position), self._whose(refusal, gang)
         test, shown = self._test_demand(gang), self._demand(gang)
         if session.hooks.first("quota_shortfall", gang, test) is not None:
@@ -257,50 +308,33 @@ class Reasons:
         return None
 
     def _of_cluster(self, gang: int, position: int) -> Finding | None:
-        """WaitingForCards, NoNodeMatches, Fragmented, BehindHigherPriority, ReclaimForbidden, BackingOff."""
-        session, room = self._session, self._room
-        tasks = self._tasks(gang)
+        """WaitingForCards, NoNodeMatches, WaitingForResources, Fragmented, BehindHigherPriority, ReclaimForbidden,
+        BackingOff."""
+        session, tasks = self._session, self._tasks(gang)
+        why = session.group(gang).backing_off
         if not tasks:
-            why = session.group(gang).backing_off
             return (ReasonCode.BACKING_OFF, ReasonNumbers(position=position), why) if why else None
-        missing = room.missing(tasks)
-        if missing is not None:
-            resource, cards, requested, total, free = missing
-            unit = 1.0 if resource == "cpu" else float(MIB) if resource == "memory" else 1 / MILLI
-            numbers = ReasonNumbers(
-                resource=resource,
-                requested=requested * unit,
-                limit=total * unit,
-                free=free * unit,
-                short=(requested - free) * unit,
-                holders=self._holders.of(resource, cards),
-                position=position,
-            )
-            return ReasonCode.WAITING_FOR_CARDS, numbers, ""
-        asked = room.asked(tasks)
-        numbers = ReasonNumbers(
-            resource=asked[0], requested=asked[1], free=asked[2], position=position, nodes=room.refused_nodes(tasks)
-        )
-        if room.hopeless(tasks):
-            return ReasonCode.NO_NODE_MATCHES, numbers, ""
+        found = self._cluster.find(gang, tasks, position)
+        rule = session.hooks.refusal("reclaimer", gang) if session.service_type(gang) is ServiceType.UNKNOWN else None
+        if isinstance(found, Found):
+            if rule is not None and found.together and found.code is ReasonCode.FRAGMENTED:
+                return ReasonCode.RECLAIM_FORBIDDEN, found.numbers, rule
+            return found.code, found.numbers, ""
         if self._needs_backfill(tasks):
-            return ReasonCode.PENDING_EVALUATION, numbers, _NO_BACKFILL
-        if not room.fits_unpromised(tasks):
-            return ReasonCode.FRAGMENTED, numbers, ""
-        if room.promised_to_others(tasks):
-            return ReasonCode.BEHIND_HIGHER_PRIORITY, numbers, ""
-        rule = session.hooks.refusal("reclaimer", gang)
-        if rule is not None and session.service_type(gang) is ServiceType.UNKNOWN:
+            return ReasonCode.PENDING_EVALUATION, ReasonNumbers(position=position), _NO_BACKFILL
+        behind = self._cluster.behind(gang, tasks, found, position)
+        if behind is not None:
+            return ReasonCode.BEHIND_HIGHER_PRIORITY, behind, ""
+        resource, requested, free = self._cluster.room(gang, tasks).asked(tasks)
+        numbers = ReasonNumbers(resource=resource, requested=requested, free=free, position=position)
+        if rule is not None:
             return ReasonCode.RECLAIM_FORBIDDEN, numbers, rule
-        if session.group(gang).backing_off:
-            return ReasonCode.BACKING_OFF, numbers, session.group(gang).backing_off
+        if why:
+            return ReasonCode.BACKING_OFF, numbers, why
         stated = session.stated.get(gang)
         if stated is not None and stated[0] is ReasonCode.BACKING_OFF:
             return stated[0], numbers, stated[1]
-        if session.phase[gang] is GangPhase.PENDING or "allocate" not in session.policy.actions:
-            return None
-        # It was looked at and did not fit although each class of its tasks alone would: not all of them together.
-        return ReasonCode.FRAGMENTED, numbers, ""
+        return None
 
     def _needs_backfill(self, tasks: list[int]) -> bool:
         """Some of them ask for nothing, and no action of the policy places those."""
@@ -352,7 +386,7 @@ class Reasons:
 
     def _numbers(self, shortfall: Shortfall, gang: int, position: int | None) -> ReasonNumbers:
         session, resource = self._session, shortfall.resource
-        unit = 1.0 if resource == "cpu" else float(MIB) if resource == "memory" else 1 / MILLI
+        unit = quota_unit(resource)
         axes, cards = session.axes, tuple[int, ...]()
         if resource not in _ROWS:
             named = tuple(axes.card_index[name] for name in resource.split("|") if name in axes.card_index)
@@ -365,7 +399,7 @@ class Reasons:
             allocated=shortfall.allocated * unit,
             inqueue=shortfall.inqueue * unit,
             short=shortfall.short * unit,
-            holders=self._holders.of(resource, cards, queue) if cards or resource in _ROWS else (),
+            holders=self._holders.counted(resource, cards, but=gang, queue=queue) if cards or resource in _ROWS else (),
             position=position,
         )
 

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from scheduler_core.model.decision import Result
+from scheduler_core.model.node_refusal import NodeRefusal
 from scheduler_core.model.pod import Pod
 from scheduler_core.model.podgroup import GangPhase
 from scheduler_core.model.reason import Reason, ReasonCode, Remedy
-from scheduler_core.model.resources import MIB, MILLI
+from scheduler_core.model.resources import MIB, MILLI, node_unit
 from scheduler_core.model.snapshot import Snapshot
 
 # Bounds by count, never by time: gangs that are explained at all, and sessions that are tried for one, first with more
@@ -26,11 +27,33 @@ _MOST_ENDS = 6
 Run = Callable[[Snapshot], Result]
 
 _QUOTA = (ReasonCode.WAITING_FOR_QUOTA, ReasonCode.EXCEEDS_MAX_QUOTA)
-_ROOM = (ReasonCode.WAITING_FOR_CARDS, ReasonCode.FRAGMENTED, ReasonCode.OVER_COMMITTED, ReasonCode.WAITING_FOR_QUOTA)
+_ROOM = (
+    ReasonCode.WAITING_FOR_CARDS,
+    ReasonCode.NO_NODE_MATCHES,
+    ReasonCode.WAITING_FOR_RESOURCES,
+    ReasonCode.FRAGMENTED,
+    ReasonCode.OVER_COMMITTED,
+    ReasonCode.WAITING_FOR_QUOTA,
+)
+# Codes where any gang on a node may be what stands in the way, not only those of the known holders' queues.
+_ON_NODES = (ReasonCode.FRAGMENTED, ReasonCode.NO_NODE_MATCHES)
+# Refusals of nodes that end with the pods which are there.
+_OF_OTHER_PODS = frozenset(
+    {
+        NodeRefusal.HOST_PORT,
+        NodeRefusal.POD_ANTI_AFFINITY,
+        NodeRefusal.UNWANTED,
+        NodeRefusal.VOLUME_IN_USE,
+        NodeRefusal.VOLUME_LIMIT,
+        NodeRefusal.TOPOLOGY_SPREAD,
+    }
+)
 
 
 def find(snapshot: Snapshot, reason: Reason, run: Run) -> Remedy | None:
     """A remedy for one gang, or None when none of the few that are tried helps."""
+    if reason.code is ReasonCode.BEHIND_HIGHER_PRIORITY:
+        return _priority(snapshot, reason.podgroup, run)
     for _, (remedy, changed) in zip(range(_MOST_TRIES), _candidates(snapshot, reason), strict=False):
         if _helped(snapshot, run(changed), reason.podgroup):
             return remedy
@@ -63,16 +86,24 @@ def _holders(snapshot: Snapshot, reason: Reason) -> list[str]:
     """
     numbers = reason.numbers
     queues = {holder.queue for holder in numbers.holders or ()}
-    if not numbers.resource or (not queues and reason.code is not ReasonCode.FRAGMENTED):
+    if not numbers.resource or (not queues and reason.code not in _ON_NODES):
         return []
+    least = numbers.short or 0.0
+    if reason.code is ReasonCode.NO_NODE_MATCHES:
+        if _OF_OTHER_PODS.isdisjoint(numbers.nodes or ()):
+            return []
+        least = 0.0
     queue_of = {group.key: group.queue for group in snapshot.pod_groups}
     held: dict[str, float] = {}
     for pod in snapshot.pods:
         if pod.node and not pod.finished and pod.group_key in queue_of and pod.group_key != reason.podgroup:
-            amount = _amount(pod, numbers.resource)
+            amount = 1.0 if not least else _amount(pod, numbers.resource)
             if amount and (not queues or queue_of[pod.group_key] in queues):
                 held[pod.group_key] = held.get(pod.group_key, 0) + amount
-    least = numbers.short or 0
+    for holder in numbers.holders or ():
+        # What an admitted gang is promised counts too, though no pod of it has a node.
+        if holder.promised_since is not None:
+            held[holder.gang] = max(held.get(holder.gang, 0.0), holder.amount)
     return sorted((gang for gang, amount in held.items() if amount >= least), key=lambda gang: (held[gang], gang))
 
 
@@ -82,6 +113,10 @@ def _amount(pod: Pod, resource: str) -> float:
         return pod.cpu_milli
     if resource == "memory":
         return pod.memory_mib * MIB
+    if resource == "pods":
+        return 1
+    if resource in pod.scalars:
+        return pod.scalars[resource] * node_unit(resource)
     card = pod.card
     if card is None or not (card.resource == resource or {*card.names} & {*resource.split("|")}):
         return 0
@@ -103,13 +138,39 @@ def _candidates(snapshot: Snapshot, reason: Reason) -> Iterator[tuple[Remedy, Sn
     numbers = reason.numbers
     if reason.code in _QUOTA and numbers.resource and numbers.short:
         yield from _more_quota(snapshot, reason.podgroup, numbers.resource, numbers.short)
-    if reason.code is ReasonCode.BEHIND_HIGHER_PRIORITY:
-        top = max(group.priority for group in snapshot.pod_groups)
-        groups = tuple(
-            msgspec.structs.replace(group, priority=top + 1) if group.key == reason.podgroup else group
+
+
+def _priority(snapshot: Snapshot, gang: str, run: Run) -> Remedy | None:
+    """The lowest priority of another gang above which it gets what it needs; what lies between is halved."""
+    own = next(group.priority for group in snapshot.pod_groups if group.key == gang)
+    others = sorted({group.priority for group in snapshot.pod_groups if group.key != gang and group.priority >= own})
+    failed, helped = -1, len(others)
+    for _ in range(_MOST_ENDS):
+        if helped - failed <= 1:
+            break
+        # The highest one first: where not even that helps, none does.
+        at = len(others) - 1 if helped == len(others) else (failed + helped) // 2
+        if _helped(snapshot, run(_with_priority(snapshot, gang, others[at] + 1)), gang):
+            helped = at
+        elif helped == len(others):
+            return None
+        else:
+            failed = at
+    return Remedy(change="priority", above=others[helped]) if helped < len(others) else None
+
+
+def _with_priority(snapshot: Snapshot, gang: str, priority: int) -> Snapshot:
+    """The gang and its pods with another priority."""
+    return msgspec.structs.replace(
+        snapshot,
+        pods=tuple(
+            msgspec.structs.replace(pod, priority=priority) if pod.group_key == gang else pod for pod in snapshot.pods
+        ),
+        pod_groups=tuple(
+            msgspec.structs.replace(group, priority=priority) if group.key == gang else group
             for group in snapshot.pod_groups
-        )
-        yield Remedy(change="priority", above=top), msgspec.structs.replace(snapshot, pod_groups=groups)
+        ),
+    )
 
 
 def _more_quota(snapshot: Snapshot, gang: str, resource: str, short: float) -> Iterator[tuple[Remedy, Snapshot]]:

@@ -164,10 +164,21 @@ class Session:
         since = group.created if group.submitted is None else group.submitted
         return min(since, kept.get(self.gangs.lasting[gang], math.inf)) if kept else since
 
+    def promised_since(self, gang: int) -> float:
+        """When an admitted gang was admitted, as far as earlier sessions know."""
+        known = self.memory.admitted.get(self.gangs.names[gang])
+        return self.now if known is None else known
+
     def schedulable(self, gang: int) -> bool:
         """False for a gang that is left alone: suspended, backing off, unusable as written, or without a queue."""
         group, queue = self.group(gang), self.queue_of(gang)
-        if group.suspended or group.backing_off or not self.queue_is_open(queue) or self.problem(gang) is not None:
+        if (
+            group.suspended
+            or group.backing_off
+            or group.unsupported
+            or not self.queue_is_open(queue)
+            or self.problem(gang) is not None
+        ):
             return False
         return self.ledger.queues[queue].admits(group.namespace)
 

@@ -81,6 +81,7 @@ class Memory(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         submitted: gang -> the time it was first seen waiting, seconds since the epoch; keeps the place of a gang
             that was restarted under a new PodGroup.
         told: gang -> what its last event said, so that it is said once.
+        admitted: gang -> when it was admitted, for those that have no place yet; seconds since the epoch.
         election: whom actions ``elect`` and ``reserve`` keep nodes for.
         acted: plugin's key -> when it last did what it does only every so often, see ``Plugin.remember``.
         spared: gangs that nobody takes for now: evicted not long ago, or the cluster does not let them go.
@@ -95,6 +96,7 @@ class Memory(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     reservations: tuple[Reservation, ...] = ()
     submitted: dict[str, float] = {}
     told: dict[str, str] = {}
+    admitted: dict[str, float] = {}
     election: Election | None = None
     acted: dict[str, float] = {}
     spared: tuple[Rest, ...] = ()

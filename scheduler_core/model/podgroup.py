@@ -62,6 +62,7 @@ class PodGroup(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_default
         backing_off: why it is not tried for now, of the same origin.
         made: True when the snapshot had no such object and it stands for what a controller would make.
         problem: why it cannot be scheduled as written (bad annotation, unknown card), for reason Misconfigured.
+        unsupported: path of the first field, its own or a member's, that asks for what the scheduler does not do.
         replicas: how many pods the owner wants (Job tasks, ReplicaSet), 0 = unknown (then the pods that exist).
         waits_for_admission: a Job whose pods are made only once the gang is admitted.
     """
@@ -93,6 +94,7 @@ class PodGroup(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_default
     replicas: int = 0
     made: bool = False
     problem: str = ""
+    unsupported: str = ""
     annotations: dict[str, str] = {}
 
     @property

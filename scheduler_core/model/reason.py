@@ -12,6 +12,7 @@ class ReasonCode(enum.StrEnum):
 
     SUSPENDED = "Suspended"
     MISCONFIGURED = "Misconfigured"
+    NOT_SUPPORTED = "NotSupported"
     TIMED_OUT = "TimedOut"
     NO_MATCHING_CARD = "NoMatchingCard"
     QUEUE_CLOSED = "QueueClosed"
@@ -23,6 +24,7 @@ class ReasonCode(enum.StrEnum):
     OVER_COMMITTED = "OverCommitted"
     WAITING_FOR_CARDS = "WaitingForCards"
     NO_NODE_MATCHES = "NoNodeMatches"
+    WAITING_FOR_RESOURCES = "WaitingForResources"
     FRAGMENTED = "Fragmented"
     BEHIND_HIGHER_PRIORITY = "BehindHigherPriority"
     RECLAIM_FORBIDDEN = "ReclaimForbidden"
@@ -31,24 +33,31 @@ class ReasonCode(enum.StrEnum):
 
 
 class Holder(msgspec.Struct, frozen=True, gc=False):
-    """A gang that holds some of what is asked for; ``amount`` in the unit of the reason's resource."""
+    """A gang that holds some of what is asked for; ``amount`` in the unit of the reason's resource.
+
+    Attributes:
+        promised_since: where some of it is only promised to an admitted gang, since when; seconds since the epoch.
+    """
 
     gang: str
     queue: str
     amount: float
+    promised_since: float | None = None
 
 
 class ReasonNumbers(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
-    """The figures behind a reason. Cards as counts, cpu in milli-cores, memory in bytes.
+    """The figures behind a reason. Cards as counts, cpu in milli-cores, memory (and storage, huge pages) in bytes.
 
     Attributes:
-        resource: card name (``A|B`` for a choice), ``cpu`` or ``memory``.
+        field: path of the field that the scheduler does not support.
+        resource: card name (``A|B`` for a choice), ``cpu``, ``memory``, ``pods`` or another resource of a node.
         requested, limit, allocated, inqueue, free, short: of that resource.
         holders: at most ten, the largest first.
         position: place in the queue, 1 = next.
         nodes: how many nodes said no, by reason.
     """
 
+    field: str | None = None
     resource: str | None = None
     requested: float | None = None
     limit: float | None = None

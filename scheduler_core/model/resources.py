@@ -41,6 +41,23 @@ _SUFFIXES = {
 }
 
 
+def in_mib(resource: str) -> bool:
+    """True for resources that are amounts of bytes, kept in MiB: memory, storage of a node, huge pages of each size."""
+    return resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-")
+
+
+def node_unit(resource: str) -> int:
+    """What one unit of a row of the node table is in results: milli-cores, bytes, whole units."""
+    return MIB if in_mib(resource) else 1
+
+
+def quota_unit(resource: str) -> float:
+    """What one unit of an amount against a quota is in results: milli-cores, bytes, thousandths of all others."""
+    if resource in ("cpu", "memory"):
+        return float(node_unit(resource))
+    return node_unit(resource) / MILLI
+
+
 class TooLarge(ValueError):
     """An amount beyond what the tables count; ``most`` is the largest one, in canonical units."""
 

@@ -35,6 +35,7 @@ from scheduler_core.framework.resource_rows import ResourceRows, largest_share, 
 from scheduler_core.framework.session import Session
 from scheduler_core.model.reason import ReasonCode
 from scheduler_core.model.resources import Amount
+from scheduler_core.model.rules import Rule
 from scheduler_core.state.status import Ints
 from scheduler_core.state.task_class import TaskClass
 
@@ -208,7 +209,7 @@ class Capacity(Plugin):
         tasks = session.tasks
         own = session.queue_of(int(tasks.gang[reclaimer]))
         if own in self.tree.problems or (session.compat and self.tree.problems):
-            return Opinion(frozenset(), dict.fromkeys(candidates, "the tree of queues is broken"))
+            return Opinion(frozenset(), dict.fromkeys(candidates, Rule.TREE_BROKEN.text()))
         asked = rows.request(session.cluster.class_of(reclaimer))
         left: dict[int, list[int]] = {}
         allowed, refused = [], {}
@@ -226,18 +227,18 @@ class Capacity(Plugin):
 
     def _rule(self, queue: int, own: int, held: list[int], asked: list[int], left: dict[int, list[int]]) -> str | None:
         if queue < 0 or queue in self.tree.problems:
-            return "its queue cannot be used as written"
+            return Rule.QUEUE_UNUSABLE.text()
         if not any(have > 0 and want > 0 for have, want in zip(held, asked, strict=True)):
-            return "it holds nothing of what is asked for"
+            return Rule.NOTHING_ASKED_FOR.text()
         path = self.tree.path(queue)
         # The queue itself, and of those above it the ones that are not the reclaimer's too, as far as the level says.
         tested = path[self.tree.common(queue, own) :][::-1][: self._level + 1] or [queue]
         for at in tested:
             used = left.get(at) or self._used(at)
             if below_guarantee(used, self.lines.guarantee[at], held):
-                return "its queue would fall below its guarantee"
+                return Rule.BELOW_GUARANTEE.text()
             if not beyond_line(used, self.lines.deserved[at], held, asked, other=self.session.compat):
-                return "its queue uses no more than it deserves"
+                return Rule.DESERVED.text()
         return None
 
     def unified_evictable(self, reclaimer: int, candidates: Sequence[int]) -> Opinion:

@@ -35,6 +35,7 @@ from scheduler_core.framework.session import Session
 from scheduler_core.framework.upstream_cards import UpstreamCards
 from scheduler_core.model.pod import ServiceType
 from scheduler_core.model.reason import ReasonCode
+from scheduler_core.model.rules import Rule
 from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
 from scheduler_core.state.queue_ledger import NO_LIMIT
 from scheduler_core.state.status import Bools, Floats
@@ -337,7 +338,7 @@ class CapacityCard(Plugin):
         kind = self.session.service_type(gang)
         if may_reclaim(kind, unknown_allowed=self._unknown_allowed()):
             return None
-        return f"{kind.value} takes back from nobody"
+        return Rule.TIDE_TAKER.text(kind=kind.value)
 
     def reclaimable(self, reclaimer: int, candidates: Sequence[int]) -> Opinion:
         """The tide table: inference takes from training, and nobody takes anything else."""

@@ -21,6 +21,7 @@ import numpy as np
 from scheduler_core.framework.named_resources import Where
 from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.session import Session
+from scheduler_core.model.node_refusal import NodeRefusal
 from scheduler_core.state.status import Bools, Floats
 from scheduler_core.state.task_class import TaskClass
 
@@ -77,10 +78,10 @@ class CardModel(Plugin):
         """Nodes with a model that is required, and nodes without rare cards that the class does not name."""
         models = _models(cls)
         if models and cls.marks.get(MODE, _REQUIRED) == _REQUIRED:
-            yield "card model", self._any(models)
+            yield NodeRefusal.CARD_MODEL, self._any(models)
         if self._rare:
             named = {*models, *cls.names, *map(_model, cls.names), *_models_by_label(cls)}
-            yield "rare card", ~self._with_rare | self._any([card for card in self._rare if card in named])
+            yield NodeRefusal.RARE_CARD, ~self._with_rare | self._any([card for card in self._rare if card in named])
 
     def node_order(self, cls: TaskClass, where: Where) -> Floats:
         """100 x weight x 0.5^index for the first preferred model that the node has; float64."""

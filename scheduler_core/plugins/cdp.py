@@ -17,6 +17,7 @@ from scheduler_core.algorithms.durations import parse_duration
 from scheduler_core.framework.combine import Opinion
 from scheduler_core.framework.plugin import Plugin
 from scheduler_core.model.pod import Pod
+from scheduler_core.model.rules import Rule
 
 COOLDOWN = "volcano.sh/cooldown-time"
 
@@ -34,7 +35,7 @@ class Cdp(Plugin):
             pod = tasks.pod(task)
             wait = _cooldown(pod)
             if wait and now < _scheduled(pod) + wait:
-                refused[task] = f"cools down for {_scheduled(pod) + wait - now:.0f} s more"
+                refused[task] = Rule.COOLDOWN_LEFT.text(seconds=f"{_scheduled(pod) + wait - now:.0f}")
         return Opinion(frozenset(task for task in candidates if task not in refused), refused)
 
     reclaimable = preemptable

@@ -33,6 +33,7 @@ from scheduler_core.algorithms.devices import (
 )
 from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.session import Session
+from scheduler_core.model.node_refusal import NodeRefusal
 from scheduler_core.state.status import HOLDS, PIPELINED, RELEASING, Bools, Floats
 from scheduler_core.state.task_class import TaskClass
 
@@ -100,7 +101,7 @@ class DeviceShare(Plugin):
         wish = self._wish(cls.index)
         if wish is not None:
             table, count = self._brought_up(), len(self.session.nodes)
-            yield "devices", table.nodes_with_room(wish, 0, count), table.nodes_with_room(wish, 1, count)
+            yield NodeRefusal.DEVICES, table.nodes_with_room(wish, 0, count), table.nodes_with_room(wish, 1, count)
 
     def node_order(self, cls: TaskClass, where: Where) -> Floats:
         """By the policy, for the cards that the pod would get."""

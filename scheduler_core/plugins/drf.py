@@ -29,6 +29,7 @@ from scheduler_core.framework.plugin import Plugin
 from scheduler_core.framework.resource_rows import ResourceRows
 from scheduler_core.framework.session import Session
 from scheduler_core.model.queue import Queue
+from scheduler_core.model.rules import Rule
 from scheduler_core.state.status import PENDING, Ints
 
 HIERARCHY = "volcano.sh/hierarchy"
@@ -101,7 +102,7 @@ class Drf(Plugin):
             if may_take(mine, dominant_share(left[gang], total)):
                 allowed.append(task)
             else:
-                refused[task] = "its gang would have the smaller share"
+                refused[task] = Rule.SMALLER_SHARE.text()
         return Opinion(frozenset(allowed), refused)
 
     # The tree -----------------------------------------------------------------------------------------------------
@@ -140,7 +141,7 @@ class Drf(Plugin):
             if taken:
                 allowed.append(task)
             else:
-                refused[task] = "its queue would have the smaller share"
+                refused[task] = Rule.QUEUE_SMALLER_SHARE.text()
             held[gang] = after if taken and not session.compat else before
             tree.set_gang(theirs, gang, held[gang], self._wanted(gang))
         for gang in sorted(held):

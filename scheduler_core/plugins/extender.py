@@ -36,6 +36,8 @@ from scheduler_core.framework.extender_client import ExtenderClient, ExtenderErr
 from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.session import Session
 from scheduler_core.model.errors import BadInput
+from scheduler_core.model.node_refusal import NodeRefusal
+from scheduler_core.model.rules import Rule
 from scheduler_core.state.status import Bools, Floats, TaskStatus
 
 _VERBS = {
@@ -124,8 +126,8 @@ class Extender(Plugin):
         answer = self._ask("predicate", lambda: {"task": self._task(task), "nodes": list(nodes)})
         refused = _mapping(answer, "refused")
         if refused is None:
-            return None if self._ignorable else ("extender", np.zeros(len(nodes), dtype=np.bool_))
-        return "extender", np.array([node not in refused for node in nodes], dtype=np.bool_)
+            return None if self._ignorable else (NodeRefusal.EXTENDER, np.zeros(len(nodes), dtype=np.bool_))
+        return NodeRefusal.EXTENDER, np.array([node not in refused for node in nodes], dtype=np.bool_)
 
     def task_node_order(self, task: int) -> Floats | None:
         """The scores of the service; float64."""
@@ -154,13 +156,17 @@ class Extender(Plugin):
         )
         status = (answer or {}).get("status")
         if answer is None or status not in (-1, 0, 1):
-            return Opinion(None) if self._ignorable else Opinion(frozenset(), dict.fromkeys(candidates, "extender"))
+            return (
+                Opinion(None)
+                if self._ignorable
+                else Opinion(frozenset(), dict.fromkeys(candidates, Rule.EXTENDER.text()))
+            )
         if status == 0:
             return Opinion(None)
         named = answer.get("victims")
         names = {name for name in named if isinstance(name, str)} if isinstance(named, list) else set()
         allowed = frozenset(task for task in candidates if self.session.tasks.keys[task] in names)
-        return Opinion(allowed, {task: "the extender does not name it" for task in candidates if task not in allowed})
+        return Opinion(allowed, {task: Rule.EXTENDER_OTHERS.text() for task in candidates if task not in allowed})
 
     # Gangs and queues -------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from scheduler_core.framework.combine import Ballot, Opinion
 from scheduler_core.framework.forms import Form, Members, ReadyKey, Suspects
 from scheduler_core.framework.gang_votes import GangOpinion
 from scheduler_core.framework.plugin import Plugin
+from scheduler_core.model.rules import Rule
 from scheduler_core.state.status import READY, VALID, Bools, TaskStatus
 
 
@@ -109,7 +110,7 @@ class Gang(Plugin):
                 left[gang] = ready - 1
                 allowed.append(task)
             else:
-                refused[task] = "the gang would fall below minMember"
+                refused[task] = Rule.BELOW_MINIMUM.text()
         return Opinion(frozenset(allowed), refused)
 
     def _roles(self, gang: int) -> dict[str, int]:

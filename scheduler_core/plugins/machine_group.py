@@ -15,6 +15,7 @@ import numpy as np
 
 from scheduler_core.framework.plugin import Plugin
 from scheduler_core.framework.session import Session
+from scheduler_core.model.node_refusal import NodeRefusal
 from scheduler_core.state.status import Bools
 from scheduler_core.state.task_class import TaskClass
 
@@ -36,4 +37,4 @@ class MachineGroup(Plugin):
     def predicate(self, cls: TaskClass) -> Iterator[tuple[str, Bools]]:
         """Nodes of the class's own group."""
         number = self._numbers.get(cls.marks.get(GROUP, ""), -1)
-        yield "machine group", self._of_node == number
+        yield NodeRefusal.MACHINE_GROUP, self._of_node == number

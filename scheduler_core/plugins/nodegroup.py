@@ -19,6 +19,7 @@ import numpy as np
 
 from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.session import Session
+from scheduler_core.model.node_refusal import NodeRefusal
 from scheduler_core.model.queue import NodeGroups
 from scheduler_core.state.status import Bools, Floats
 
@@ -55,7 +56,7 @@ class NodeGroup(Plugin):
     def task_predicate(self, task: int) -> tuple[str, Bools] | None:
         """Nodes of groups that the gang's queue may use."""
         queue = self._queue(task)
-        return None if queue < 0 else ("node group", self._of_queue(queue)[0])
+        return None if queue < 0 else (NodeRefusal.NODE_GROUP, self._of_queue(queue)[0])
 
     def task_node_order(self, task: int) -> Floats | None:
         """What the queue prefers."""

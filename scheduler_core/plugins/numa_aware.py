@@ -24,6 +24,7 @@ from scheduler_core.algorithms.numa import BEST_EFFORT, place, unreserved
 from scheduler_core.algorithms.scoring import normalised
 from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.session import Session
+from scheduler_core.model.node_refusal import NodeRefusal
 from scheduler_core.model.observed import NumaTopology
 from scheduler_core.state.status import ALLOCATED, PIPELINED, Bools, Floats, Ints
 from scheduler_core.state.task_class import TaskClass
@@ -66,11 +67,11 @@ class NumaAware(Plugin):
         if _asks(cls):
             alike: Bools = np.zeros(len(self.session.nodes), dtype=np.bool_)
             alike[[at for at, topology in self._topologies.items() if _suits(topology, cls)]] = True
-            yield "numa policy", alike
+            yield NodeRefusal.NUMA_POLICY, alike
             fits = self._cells(cls) > 0
             if self.session.compat and cls.numa_policy == BEST_EFFORT:
                 fits = alike
-            yield "numa cells", fits, fits
+            yield NodeRefusal.NUMA_CELLS, fits, fits
 
     def node_order(self, cls: TaskClass, where: Where) -> Floats:
         """Few cells are better than many."""

@@ -19,6 +19,7 @@ from scheduler_core.framework.combine import Opinion
 from scheduler_core.framework.disruption_budgets import DisruptionBudgets
 from scheduler_core.framework.plugin import Plugin
 from scheduler_core.framework.session import Session
+from scheduler_core.model.rules import Rule
 
 
 class Pdb(Plugin):
@@ -47,7 +48,7 @@ class Pdb(Plugin):
         if not self.session.compat:
             return {}
         refused = self._refused(candidates)
-        return {task: "no PodDisruptionBudget protects it" for task in candidates if task not in refused}
+        return {task: Rule.NO_BUDGET.text() for task in candidates if task not in refused}
 
     def _refused(self, candidates: Sequence[int]) -> dict[int, str]:
         tasks = self.session.tasks

@@ -24,6 +24,7 @@ from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.session import Session
 from scheduler_core.framework.volume_use import VolumeUse
 from scheduler_core.model.node import Taint
+from scheduler_core.model.node_refusal import NodeRefusal
 from scheduler_core.model.pod import HostPort, NodeSelectorRequirement
 from scheduler_core.state.status import HOLDS, Bools, TaskStatus
 from scheduler_core.state.task_class import TaskClass
@@ -90,22 +91,22 @@ class Predicates(Plugin):
         """The masks of the filters, each with the word that counts refused nodes."""
         index, on = self._index, self._on
         if not any(tolerates(toleration, _UNSCHEDULABLE) for toleration in cls.tolerations):
-            yield "unschedulable", ~index.unschedulable
+            yield NodeRefusal.UNSCHEDULABLE, ~index.unschedulable
         if on["NodeAffinity"]:
             for key, value in cls.selector:
-                yield "node selector", index.requirement(NodeSelectorRequirement(key, "In", (value,)))
+                yield NodeRefusal.NODE_SELECTOR, index.requirement(NodeSelectorRequirement(key, "In", (value,)))
             if cls.required is not None:
-                yield "node affinity", index.any_term(cls.required)
+                yield NodeRefusal.NODE_AFFINITY, index.any_term(cls.required)
         if on["TaintToleration"]:
-            yield "taint", index.intolerable(cls.tolerations, preferred=False) == 0
+            yield NodeRefusal.TAINT, index.intolerable(cls.tolerations, preferred=False) == 0
         if cls.claims:
             yield from self._of_volumes(cls)
         if cls.ports and on["NodePorts"]:
-            yield "host port", *self._free_ports(cls)
+            yield NodeRefusal.HOST_PORT, *self._free_ports(cls)
         if on["PodTopologySpread"] and cls.relations is not None:
             for labelled, within in self._neighbours.spread(cls):
-                yield "no topology label", labelled
-                yield "topology spread", within, within
+                yield NodeRefusal.NO_TOPOLOGY_LABEL, labelled
+                yield NodeRefusal.TOPOLOGY_SPREAD, within, within
         if on["PodAffinity"]:
             yield from self._of_company(cls)
 
@@ -113,12 +114,12 @@ class Predicates(Plugin):
         if cls.relations is not None and cls.relations.affinity:
             now, later = self._neighbours.affinity(cls)
             # Nobody's leaving brings company, so this is nothing that eviction cures.
-            yield "pod affinity", later
-            yield "pod affinity", now, later
+            yield NodeRefusal.POD_AFFINITY, later
+            yield NodeRefusal.POD_AFFINITY, now, later
         if cls.relations is not None and cls.relations.anti_affinity:
-            yield "pod anti-affinity", *self._neighbours.anti_affinity(cls)
+            yield NodeRefusal.POD_ANTI_AFFINITY, *self._neighbours.anti_affinity(cls)
         if self._neighbours.is_unwanted(cls):
-            yield "anti-affinity of other pods", *self._neighbours.unwanted(cls)
+            yield NodeRefusal.UNWANTED, *self._neighbours.unwanted(cls)
 
     def _of_volumes(self, cls: TaskClass) -> Iterator[Filtered]:
         volumes, on = self._volumes, self._on
@@ -128,16 +129,16 @@ class Predicates(Plugin):
             yield needs.problem, nowhere
             return
         if needs.bound and on["VolumeBinding"]:
-            yield "volume node affinity", volumes.near(cls)
+            yield NodeRefusal.VOLUME_AFFINITY, volumes.near(cls)
         if needs.bound and on["VolumeZone"]:
-            yield "volume zone", volumes.in_zone(cls)
+            yield NodeRefusal.VOLUME_ZONE, volumes.in_zone(cls)
         if needs.waiting and on["VolumeBinding"]:
-            yield "no volume to bind", volumes.can_bind(cls)
+            yield NodeRefusal.NO_VOLUME, volumes.can_bind(cls)
         if needs.single:
             now, later = volumes.alone(cls)
-            yield "volume in use", (~nowhere if now else nowhere), (~nowhere if later else nowhere)
+            yield NodeRefusal.VOLUME_IN_USE, (~nowhere if now else nowhere), (~nowhere if later else nowhere)
         if needs.attached and on["NodeVolumeLimits"]:
-            yield "volume limit", *volumes.attachable(cls)
+            yield NodeRefusal.VOLUME_LIMIT, *volumes.attachable(cls)
 
     def _free_ports(self, cls: TaskClass) -> tuple[Bools, Bools]:
         """Nodes where the ports are free at once, and once what leaves has left."""

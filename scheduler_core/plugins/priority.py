@@ -12,6 +12,7 @@ from typing import ClassVar
 from scheduler_core.framework.combine import Opinion
 from scheduler_core.framework.forms import Form, StaticKey
 from scheduler_core.framework.plugin import Plugin
+from scheduler_core.model.rules import Rule
 
 
 class Priority(Plugin):
@@ -50,7 +51,7 @@ class Priority(Plugin):
             if session.queue_of(gang) != queue or session.group(gang).priority < priority:
                 allowed.append(task)
             else:
-                refused[task] = "priority is not lower"
+                refused[task] = Rule.PRIORITY.text()
         return Opinion(frozenset(allowed), refused)
 
     def preemptable(self, preemptor: int, candidates: Sequence[int]) -> Opinion:
@@ -67,5 +68,5 @@ class Priority(Plugin):
             if lower:
                 allowed.append(task)
             else:
-                refused[task] = "priority is not lower"
+                refused[task] = Rule.PRIORITY.text()
         return Opinion(frozenset(allowed), refused)

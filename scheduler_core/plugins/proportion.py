@@ -24,6 +24,7 @@ from scheduler_core.framework.resource_rows import ResourceRows, largest_share, 
 from scheduler_core.framework.session import Session
 from scheduler_core.model.reason import ReasonCode
 from scheduler_core.model.resources import Amount
+from scheduler_core.model.rules import Rule
 from scheduler_core.state.task_class import TaskClass
 
 
@@ -154,7 +155,7 @@ class Proportion(Plugin):
                 left[queue] = [a - b for a, b in zip(in_use, held, strict=True)]
                 allowed.append(task)
             else:
-                refused[task] = "its queue uses no more than it deserves"
+                refused[task] = Rule.DESERVED.text()
         return Opinion(frozenset(allowed), refused)
 
     def _in_excess(self, queue: int, in_use: list[int], held: list[int], asked: list[int]) -> bool:

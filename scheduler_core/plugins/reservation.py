@@ -25,6 +25,7 @@ from scheduler_core.framework.combine import Ballot
 from scheduler_core.framework.demand import Demand
 from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.session import Session
+from scheduler_core.model.node_refusal import NodeRefusal
 from scheduler_core.model.pod import ServiceType
 from scheduler_core.state.status import HOLDS, PIPELINED, Bools, Ints
 from scheduler_core.state.task_class import TaskClass
@@ -107,7 +108,7 @@ class Reservation(Plugin):
         _, target, mask = self._locked
         waits = target >= 0 and self.session.needed(target) > 0
         # Kept for a while only: in the end the nodes are anybody's.
-        return (f"reserved for {election.gang}", mask, np.ones_like(mask)) if waits else None
+        return (NodeRefusal.RESERVED, mask, np.ones_like(mask)) if waits else None
 
     def job_enqueueable(self, gang: int, demand: Demand) -> Ballot:
         """The target is let in: its room is what is being kept."""

@@ -30,6 +30,8 @@ from scheduler_core.framework.combine import Opinion
 from scheduler_core.framework.named_resources import Where
 from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.session import Session
+from scheduler_core.model.node_refusal import NodeRefusal
+from scheduler_core.model.rules import Rule
 from scheduler_core.state.status import FAILED, RUNNING, SUCCEEDED, Bools, Floats
 from scheduler_core.state.task_class import TaskClass
 
@@ -96,7 +98,7 @@ class Tdm(Plugin):
 
     def predicate(self, cls: TaskClass) -> Iterator[tuple[str, Bools]]:
         """Nodes outside the zones, and for revocable tasks those of open zones."""
-        yield "revocable zone", ~self._private | self._lent if _revocable(cls) else ~self._private
+        yield NodeRefusal.REVOCABLE_ZONE, ~self._private | self._lent if _revocable(cls) else ~self._private
 
     def node_order(self, cls: TaskClass, where: Where) -> Floats:
         """100 for a revocable task on a node of an open zone; float64."""
@@ -123,15 +125,15 @@ class Tdm(Plugin):
         tasks = self.session.tasks
         cls = self.session.cluster.class_of(preemptor)
         if not tasks.protected[preemptor] or _revocable(cls):
-            return Opinion(frozenset(), dict.fromkeys(candidates, "the preemptor is preemptable itself"))
+            return Opinion(frozenset(), dict.fromkeys(candidates, Rule.TAKER_PREEMPTABLE.text()))
         refused: dict[int, str] = {}
         fit = []
         for task in candidates:
             node = int(tasks.node[task])
             if tasks.status[task] != RUNNING or tasks.protected[task]:
-                refused[task] = "is not preemptable, or does not run"
+                refused[task] = Rule.NOT_PREEMPTABLE.text()
             elif node >= 0 and self._private[node]:
-                refused[task] = "runs in a revocable zone"
+                refused[task] = Rule.REVOCABLE_ZONE.text()
             else:
                 fit.append(task)
         allowed = self._within_budgets(fit)

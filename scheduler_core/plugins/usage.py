@@ -17,6 +17,7 @@ import numpy as np
 
 from scheduler_core.framework.plugin import Argument, Plugin
 from scheduler_core.framework.session import Session
+from scheduler_core.model.node_refusal import NodeRefusal
 from scheduler_core.state.axes import CPU, MEMORY
 from scheduler_core.state.status import Bools, Floats
 from scheduler_core.state.task_class import TaskClass
@@ -80,8 +81,8 @@ class Usage(Plugin):
 
     def predicate(self, cls: TaskClass) -> Iterator[tuple[str, Bools]]:
         """Nodes below the thresholds."""
-        yield "cpu load", self._cpu_ok
-        yield "memory load", self._memory_ok
+        yield NodeRefusal.CPU_LOAD, self._cpu_ok
+        yield NodeRefusal.MEMORY_LOAD, self._memory_ok
 
     def node_order(self, cls: TaskClass, where: Where) -> Floats:
         """The less loaded the better."""

@@ -18,7 +18,7 @@ from scheduler_core.model.decision import (
     Result,
     cards_json,
 )
-from scheduler_core.model.reason import Reason, ReasonNumbers, Remedy
+from scheduler_core.model.reason import Holder, Reason, ReasonNumbers, Remedy
 
 _OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
 
@@ -156,6 +156,8 @@ def _event(event: Event) -> dict[str, Any]:
 
 def _numbers(numbers: ReasonNumbers) -> dict[str, Any]:
     document: dict[str, Any] = {}
+    if numbers.field is not None:
+        document["field"] = numbers.field
     if numbers.resource is not None:
         document["resource"] = numbers.resource
     for name in ("requested", "limit", "allocated", "inqueue", "free", "short"):
@@ -163,14 +165,18 @@ def _numbers(numbers: ReasonNumbers) -> dict[str, Any]:
         if value is not None:
             document[name] = _number(value)
     if numbers.holders is not None:
-        document["holders"] = [
-            {"gang": holder.gang, "queue": holder.queue, "amount": _number(holder.amount)} for holder in numbers.holders
-        ]
+        document["holders"] = [_holder(holder) for holder in numbers.holders]
     if numbers.position is not None:
         document["position"] = numbers.position
     if numbers.nodes is not None:
         document["nodes"] = dict(sorted(numbers.nodes.items()))
     return document
+
+
+def _holder(holder: Holder) -> dict[str, Any]:
+    document = {"gang": holder.gang, "queue": holder.queue, "amount": _number(holder.amount)}
+    since = holder.promised_since
+    return document if since is None else {**document, "promised_since": format_time(since)}
 
 
 def _remedy(remedy: Remedy) -> dict[str, Any]:

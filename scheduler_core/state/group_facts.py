@@ -17,7 +17,7 @@ class GroupFacts(NamedTuple):
 
     ``since`` float64, the time that counts for its place in the queue; ``priority`` int64; ``least`` int64, minMember;
     ``phase`` int8, as written; ``held`` bool, left alone as it is (suspended, backing off, unusable
-    as written); ``roles`` bool, has minima of roles; ``declaration`` int64, which of the
+    as written, not supported); ``roles`` bool, has minima of roles; ``declaration`` int64, which of the
     workspace's declarations says what its minimum asks for, -1 = none.
     """
 
@@ -48,7 +48,9 @@ class GroupFacts(NamedTuple):
         self.priority[rows] = [group.priority for group in groups]
         self.least[rows] = [group.min_member for group in groups]
         self.phase[rows] = [PHASE_CODE[group.phase] for group in groups]
-        self.held[rows] = [bool(group.suspended or group.backing_off or group.problem) for group in groups]
+        self.held[rows] = [
+            bool(group.suspended or group.backing_off or group.problem or group.unsupported) for group in groups
+        ]
         self.roles[rows] = [bool(group.min_task_member) for group in groups]
         self.declaration[rows] = declarations
 

@@ -30,6 +30,7 @@ class TaskClass:
         milli: milli-cards in all. whole: cards that must be entirely free. share: milli-cards of one card.
         names: card names as written; empty for a request that names no card.
         resource: extended resource of the request; empty for a share.
+        scalars: other resources that are asked for, by name.
         missing: resources that no node has (cards by name, scalars), so that nothing will ever fit.
         oversize_share: asks for more than one card as a share, which nothing can give.
         best_effort: asks for nothing but a place.
@@ -51,6 +52,7 @@ class TaskClass:
         request = np.zeros(axes.resource_rows, dtype=np.int64)
         request[CPU], request[MEMORY], request[PODS] = pod.cpu_milli, pod.memory_mib, 1
         missing = []
+        self.scalars: dict[str, int] = dict(pod.scalars)
         for name, count in sorted(pod.scalars.items()):
             row = axes.scalar_index.get(name)
             if row is not None:

@@ -12,7 +12,7 @@ from django.utils.translation import ngettext
 
 from tidesched_web.clusters.selectors import card_names
 from tidesched_web.common.permissions import Access
-from tidesched_web.console import wording
+from tidesched_web.console import rule_words, wording
 from tidesched_web.console.export import csv_list, plain_cards
 from tidesched_web.console.forms.filters import GangFilter
 from tidesched_web.console.page import Page, page
@@ -133,7 +133,7 @@ def why(access: Access, gang: Gang) -> Why:
         or wording.reason_sentence(gang.reason_code, numbers),
         figures,
         holders,
-        wording.node_refusals(numbers),
+        rule_words.node_refusals(numbers),
         wording.remedy_sentence(gang.reason_remedy) if gang.reason_remedy else "",
     )
 

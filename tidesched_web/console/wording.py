@@ -10,7 +10,7 @@ from typing import Any
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, gettext_noop, ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from tidesched_web.common.permissions import Access
 from tidesched_web.console import amounts
@@ -21,6 +21,7 @@ Numbers = Mapping[str, Any]
 TITLES: dict[str, Promise] = {
     "Suspended": gettext_lazy("Suspended"),
     "Misconfigured": gettext_lazy("Misconfigured"),
+    "NotSupported": gettext_lazy("Not supported"),
     "TimedOut": gettext_lazy("Timed out"),
     "NoMatchingCard": gettext_lazy("No such card"),
     "QueueClosed": gettext_lazy("Queue closed"),
@@ -32,6 +33,7 @@ TITLES: dict[str, Promise] = {
     "OverCommitted": gettext_lazy("Cluster is promised out"),
     "WaitingForCards": gettext_lazy("Waits for cards"),
     "NoNodeMatches": gettext_lazy("No node matches"),
+    "WaitingForResources": gettext_lazy("Waits for resources"),
     "Fragmented": gettext_lazy("Cards are scattered"),
     "BehindHigherPriority": gettext_lazy("Behind higher priority"),
     "ReclaimForbidden": gettext_lazy("May not take cards back"),
@@ -49,32 +51,8 @@ FIGURES: dict[str, Promise] = {
     "position": gettext_lazy("Place in the queue"),
 }
 
-NODE_REFUSALS: dict[str, Promise] = {
-    "no such card": gettext_lazy("has no such card"),
-    "too small": gettext_lazy("is too small even when empty"),
-    "cpu in use": gettext_lazy("has too little CPU left"),
-    "memory in use": gettext_lazy("has too little memory left"),
-    "too many pods": gettext_lazy("has no room for another pod"),
-    "cards in use or promised": gettext_lazy("has its cards in use or promised"),
-}
-
-# The engine's rules of reclaim. One that is not listed, of a plugin of one's own, is shown as it is.
-RULES: tuple[str, ...] = (
-    gettext_noop(
-        "inference takes back from training within its own quota: "
-        "whole gangs, lowest priority first, then least work lost"
-    ),
-    gettext_noop("same queue"),
-    gettext_noop("queue is not reclaimable"),
-    gettext_noop("was given room in this session"),
-    gettext_noop('PodGroup says volcano.sh/preemptable: "false"'),
-    gettext_noop('pod says volcano.sh/preemptable: "false"'),
-    gettext_noop("not every member may be taken"),
-    gettext_noop("the gang would fall below minMember"),
-    gettext_noop("priority is not lower"),
-    gettext_noop("inference is never taken back"),
-    gettext_noop("unknown is never taken back"),
-)
+# The field that holds pods back until whoever set it removes it.
+GATES = "spec.schedulingGates"
 
 # Why a session decides and shows, but sends nothing.
 HOLDS: dict[str, Promise] = {
@@ -106,7 +84,18 @@ def resource_label(resource: str | None) -> str:
         return _("CPU cores")
     if resource == "memory":
         return _("memory")
+    if resource == "pods":
+        return _("pods")
+    if resource == "ephemeral-storage":
+        return _("local storage")
+    if resource and resource.startswith("hugepages-"):
+        return _("huge pages of %(size)s") % {"size": resource.removeprefix("hugepages-")}
     return card_label(resource) if resource else _("cards")
+
+
+def in_bytes(resource: str) -> bool:
+    """Whether the numbers of a resource are bytes."""
+    return resource in ("memory", "ephemeral-storage") or resource.startswith("hugepages-")
 
 
 def resource_amount(resource: str | None, value: float | None) -> str:
@@ -115,7 +104,7 @@ def resource_amount(resource: str | None, value: float | None) -> str:
         return "–"
     if resource == "cpu":
         return amounts.number(value / 1000)
-    if resource == "memory":
+    if resource and in_bytes(resource):
         return f"{amounts.number(value / 1024**3)} GiB"
     return amounts.number(value)
 
@@ -134,14 +123,6 @@ def reason_detail(code: str, message: str) -> str:
     return message if code == "Misconfigured" else ""
 
 
-def rule_text(rule: str) -> str:
-    """A rule of reclaim in the reader's language, as a sentence begins."""
-    if rule not in RULES:
-        return rule
-    text = _(rule)
-    return text[:1].upper() + text[1:]
-
-
 def own_numbers(access: Access, numbers: Numbers | None) -> Numbers:
     """The numbers of a reason without who holds the cards, for a reader who may not see other tenants' gangs."""
     numbers = numbers or {}
@@ -152,11 +133,15 @@ def _figures(numbers: Numbers) -> dict[str, str]:
     """The numbers that are there, written for a person."""
     resource = numbers.get("resource")
     figures = {"card": resource_label(resource)} if resource else {}
+    if field := numbers.get("field"):
+        figures["field"] = str(field)
+        if field == GATES:
+            figures["gates"] = figures["field"]
     for name in ("requested", "limit", "allocated", "inqueue", "free", "short"):
         if numbers.get(name) is not None:
             figures[name] = resource_amount(resource, numbers[name])
     if resource and "requested" in figures:
-        sign = " " if resource in ("cpu", "memory") else " × "
+        sign = " " if resource in ("cpu", "pods") or in_bytes(resource) else " × "
         figures["what"] = f"{figures['requested']}{sign}{figures['card']}"
     if numbers.get("position"):
         figures["position"] = amounts.number(numbers["position"])
@@ -177,6 +162,17 @@ _SENTENCES: dict[str, tuple[tuple[tuple[str, ...], Promise], ...]] = {
             gettext_lazy("Its request for %(card)s cannot be understood: check queue, card name and priority class."),
         ),
         ((), gettext_lazy("It cannot be scheduled as it is written; its page says what is wrong.")),
+    ),
+    "NotSupported": (
+        (
+            ("gates",),
+            gettext_lazy("Its pods have scheduling gates (%(field)s); they are scheduled once the gates are removed."),
+        ),
+        (
+            ("field",),
+            gettext_lazy("It has the field %(field)s, which the scheduler does not act on: its pods are not bound."),
+        ),
+        ((), gettext_lazy("It asks for something that the scheduler does not support: its pods are not bound.")),
     ),
     "TimedOut": (((), gettext_lazy("It was not complete within its time and has been given up.")),),
     "NoMatchingCard": (
@@ -234,6 +230,13 @@ _SENTENCES: dict[str, tuple[tuple[tuple[str, ...], Promise], ...]] = {
         (("nodes",), gettext_lazy("None of %(nodes)s nodes fits its pods.")),
         ((), gettext_lazy("No node fits its pods.")),
     ),
+    "WaitingForResources": (
+        (
+            ("what", "free", "short"),
+            gettext_lazy("Needs %(what)s; %(free)s are free where its pods may run: %(short)s short."),
+        ),
+        ((), gettext_lazy("Where its pods may run, too little CPU, memory or another resource is free.")),
+    ),
     "Fragmented": (
         (
             ("requested", "card", "free"),
@@ -275,13 +278,6 @@ def remedy_sentence(remedy: Numbers) -> str:
     if change == "priority" and remedy.get("above") is not None:
         return _("It would start with a priority above %(above)s.") % {"above": amounts.number(remedy["above"])}
     return ""
-
-
-def node_refusals(numbers: Numbers) -> list[tuple[str, int]]:
-    """How many nodes said no and why, the most frequent first."""
-    nodes: Mapping[str, int] = numbers.get("nodes") or {}
-    ordered = sorted(nodes.items(), key=lambda item: (-item[1], item[0]))
-    return [(str(NODE_REFUSALS.get(key, key)), number) for key, number in ordered]
 
 
 def waiting_line(total: int, top_code: str, top_count: int) -> str:

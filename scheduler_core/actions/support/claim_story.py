@@ -10,9 +10,10 @@ import numpy as np
 from scheduler_core.actions.support.attempt import MAX_REFUSED
 from scheduler_core.actions.support.falls import Fall, leavers, rule_of, tell
 from scheduler_core.actions.support.reservations import cool_down, keep
-from scheduler_core.actions.support.search_state import TOO_LITTLE, State
+from scheduler_core.actions.support.search_state import State
 from scheduler_core.actions.support.victim_search import VictimSearch
 from scheduler_core.actions.support.victims import Victims
+from scheduler_core.algorithms.victims_beside import RULES
 from scheduler_core.framework.kernels.claim_columns import (
     C_FREE,
     C_GANG,
@@ -134,5 +135,7 @@ class StoryTeller:
             return state.by_name(queue)[:MAX_REFUSED]
         names = self._session.gangs.names
         rules = {one.gang: one for one in state.refused(queue)}
-        rules.update({names[other]: Refusal(names[other], TOO_LITTLE) for other in passed})
+        for noted in passed:
+            other, why = divmod(noted, len(RULES))
+            rules[names[other]] = Refusal(names[other], RULES[why].text())
         return tuple([rules[name] for name in sorted(rules)[:MAX_REFUSED]])

@@ -14,6 +14,7 @@ from scheduler_core.framework.trace import Account
 from scheduler_core.model.decision import Eviction, Reclaim, ReclaimVictimGang, Refusal, VictimRole, Vote
 from scheduler_core.model.podgroup import PodGroup
 from scheduler_core.model.resources import Amount
+from scheduler_core.model.rules import Rule
 from scheduler_core.state.status import Index
 from scheduler_core.state.task_class import TaskClass
 
@@ -89,10 +90,7 @@ def tell(session: Session, action: str, falls: Sequence[Fall]) -> None:
 
 def rule_of(session: Session, gang: int) -> str:
     """What allows a reclaim."""
-    return (
-        f"{session.service_type(gang).value} takes back from training within its own quota: "
-        "whole gangs, lowest priority first, then least work lost"
-    )
+    return Rule.TIDE.text(kind=session.service_type(gang).value)
 
 
 def _write(action: str, falls: Sequence[Fall], words: Words) -> tuple[list[Eviction], list[Reclaim]]:

@@ -23,6 +23,7 @@ from scheduler_core.framework.plugin import Argument
 from scheduler_core.framework.quota_room import quota_room
 from scheduler_core.framework.session import Session
 from scheduler_core.model.podgroup import GangPhase
+from scheduler_core.model.rules import Rule
 from scheduler_core.state.axes import CPU, MEMORY
 from scheduler_core.state.status import BOUND, PIPELINED, RUNNING
 
@@ -150,7 +151,7 @@ class GangRaid:
             found += own
             if not own:
                 rules = [verdict.refused[t] for t in guards.holding(gang).members if t in verdict.refused]
-                attempt.refused[names[gang]] = rules[0] if rules else "not every member may be taken"
+                attempt.refused[names[gang]] = rules[0] if rules else Rule.NOT_EVERY_MEMBER.text()
         return in_order(session, found, session.queue_of(attempt.gang), across=self._terms.across)
 
     def _rule(self, taker: int, gang: int) -> str | None:
@@ -161,11 +162,11 @@ class GangRaid:
             return ""
         if self._terms.across:
             if not session.ledger.queues[queue].reclaimable:
-                return "queue is not reclaimable"
+                return Rule.NOT_RECLAIMABLE.text()
         elif session.group(gang).priority >= session.group(taker).priority:
-            return "priority is not lower"
+            return Rule.PRIORITY.text()
         if session.group(gang).preemptable is False:
-            return 'PodGroup says volcano.sh/preemptable: "false"'
+            return Rule.GANG_PROTECTED.text()
         return self._guards.rule(gang)
 
     def _takes(self, task: int) -> bool:

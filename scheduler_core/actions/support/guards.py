@@ -9,9 +9,10 @@ from scheduler_core.actions.support.victims import Holding, Victims
 from scheduler_core.algorithms.protection import system_rule
 from scheduler_core.algorithms.victims import Unit
 from scheduler_core.framework.session import Session
+from scheduler_core.model.rules import Rule
 from scheduler_core.state.status import ALLOCATED
 
-_PROTECTED = 'pod says volcano.sh/preemptable: "false"'
+_PROTECTED = Rule.POD_PROTECTED.text()
 
 
 class Guards:
@@ -51,12 +52,12 @@ class Guards:
         session = self._session
         holding = self.holding(gang)
         if session.gangs.count(gang, ALLOCATED):
-            return "was given room in this session"
+            return Rule.GIVEN_ROOM.text()
         if session.group(gang).spared:
             return session.group(gang).spared
         if not session.compat:
             if session.group(gang).preemptable is False:
-                return 'PodGroup says volcano.sh/preemptable: "false"'
+                return Rule.GANG_PROTECTED.text()
             for task in holding.members:
                 rule = system_rule(session.tasks.pod(task))
                 if rule is not None:

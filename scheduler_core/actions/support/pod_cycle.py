@@ -33,6 +33,7 @@ from scheduler_core.model.pod import Pod
 from scheduler_core.model.podgroup import GangPhase
 from scheduler_core.model.queued_pod import Where
 from scheduler_core.model.reason import ReasonCode
+from scheduler_core.model.rules import Rule
 from scheduler_core.state.cluster import Place
 from scheduler_core.state.status import CHARGED, PENDING, PIPELINED, Ints
 
@@ -336,7 +337,7 @@ class PodCycle:
         lost = {victim: work.work_lost(victim) for victim in leaving}
         attempt.units = [_unit(session, victim, lost[victim]) for victim in leaving]
         session.commit(attempt.statement)
-        record(session, "preempt", attempt, lost)
+        record(session, "preempt", attempt, lost, rule=Rule.POD_PREEMPTS.text(), verb="preempts for")
         place, pod = session.cluster.place_of(task), session.tasks.keys[task]
         session.reservations[pod] = Reservation(
             pod=pod,

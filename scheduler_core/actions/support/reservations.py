@@ -13,6 +13,7 @@ from scheduler_core.framework.session import Session
 from scheduler_core.framework.statement import Statement
 from scheduler_core.model.memory import Reservation, Rest
 from scheduler_core.model.podgroup import EvictedPolicy
+from scheduler_core.model.rules import Rule
 from scheduler_core.state.status import TaskStatus
 
 # Policies after which the job does not come back; and a bound, so that memory cannot grow for ever.
@@ -91,7 +92,7 @@ def cool_down(session: Session, gangs: Iterable[int], seconds: float) -> None:
     if seconds <= 0:
         return
     lasting, groups, cooling = session.cluster.workspace.lasting_names, session.gangs.groups, session.trace.cooling
-    why, until = f"was evicted less than {seconds:g} s ago", session.now + seconds
+    why, until = Rule.COOLING_DOWN.text(seconds=f"{seconds:g}"), session.now + seconds
     for gang in sorted(set(gangs)):
         if groups[gang].evicted_policy not in _ENDS:
             name = lasting[gang]

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from scheduler_core.algorithms.victims import Unit
+from scheduler_core.algorithms.victims_beside import rules_beside
 from scheduler_core.algorithms.victims_field import gangs_on
 from scheduler_core.algorithms.victims_heap import Heap, new_heap
 from scheduler_core.algorithms.victims_room import (
@@ -29,6 +30,7 @@ from scheduler_core.framework.combine import Verdict
 from scheduler_core.framework.gang_votes import GangVerdict
 from scheduler_core.framework.session import Session
 from scheduler_core.model.decision import Refusal
+from scheduler_core.model.rules import Rule
 from scheduler_core.state.status import RUNNING, Bools, Ints
 from scheduler_core.state.task_class import TaskClass
 
@@ -42,7 +44,6 @@ _REPAIR_SHARE = 4
 MOST_REFUSED = 100
 # And at most so many that might have been taken and were cheaper than those that were.
 MOST_PASSED_OVER = 10
-TOO_LITTLE = "its leaving would not make enough room"
 
 Verdicts = Verdict | GangVerdict
 
@@ -88,6 +89,8 @@ class State:
         taken: Bools = np.zeros_like(near)
         taken[field.units[ok & (field.units[:, LEVEL] < NEVER), GANG]] = True
         self._kept: Bools = near & ~taken
+        # Numbers of the units that were found last.
+        self._solved: list[int] = []
         self._refused: dict[int, tuple[Refusal, ...]] = {}
         self._rules: dict[int, dict[str, str]] = {}
 
@@ -145,7 +148,11 @@ class State:
         return tuple(sorted(self.refused(queue), key=lambda refusal: refusal.gang))
 
     def passed_over(self, chosen: list[Unit]) -> tuple[Refusal, ...]:
-        """The cheapest gangs that may be taken, cost less than the chosen ones, and were not: they free too little."""
+        """The cheapest gangs that may be taken, cost less than the chosen ones together, and were not, each with why.
+
+        Args:
+            chosen: what :meth:`solve` found last.
+        """
         session, units = self._session, self._search.field.units
         # The chosen ones may be on their way out already: their units say no longer what they were.
         top = max(self._search.rank_of_level(unit.level) for unit in chosen)
@@ -156,7 +163,10 @@ class State:
         at = np.flatnonzero(found)
         order = at[np.lexsort((at, units[at, WORK], level[at]))][: MOST_PASSED_OVER + len(taken)]
         names = [session.gangs.names[gang] for gang in units[order, GANG].tolist()]
-        return tuple(Refusal(name, TOO_LITTLE) for name in names if name not in taken)[:MOST_PASSED_OVER]
+        rules = rules_beside(units, self.ask.size, order.tolist(), self._solved)
+        return tuple(Refusal(name, rule.text()) for name, rule in zip(names, rules, strict=True) if name not in taken)[
+            :MOST_PASSED_OVER
+        ]
 
     def most(self, limits: list[int]) -> int:
         """How many tasks would fit if everybody left who may; an upper bound."""
@@ -181,6 +191,7 @@ class State:
                 count,
             )
             if found.size:
+                self._solved = found.tolist()
                 return [self._search.unit(number) for number in found.tolist()]
         return None
 
@@ -191,7 +202,7 @@ def _voted(session: Session, verdict: Verdicts, gang: int) -> str:
         return verdict.rule(gang)
     tasks = (task for task in session.gangs.members(gang) if task in verdict.refused)
     first = min(tasks, key=session.tasks.keys.__getitem__, default=None)
-    return "not every member may be taken" if first is None else verdict.refused[first]
+    return Rule.NOT_EVERY_MEMBER.text() if first is None else verdict.refused[first]
 
 
 def _allowed_units(search: VictimSearch, verdict: Verdict) -> Bools:

@@ -26,9 +26,10 @@ from scheduler_core.actions.support.upstream_victims import (
 )
 from scheduler_core.algorithms.victims import Unit
 from scheduler_core.framework.session import Session
+from scheduler_core.model.rules import Rule
 from scheduler_core.state.status import BOUND, RUNNING, Floats
 
-_RULE = "lower pods of the queue on the best node that works out"
+_RULE = Rule.UPSTREAM_PREEMPTS.text()
 
 
 class UpstreamPreempt:

@@ -24,9 +24,10 @@ from scheduler_core.actions.support.upstream_victims import (
 )
 from scheduler_core.actions.support.victims import Victims
 from scheduler_core.framework.session import Session
+from scheduler_core.model.rules import Rule
 from scheduler_core.state.status import RUNNING
 
-_RULE = "a running pod of another reclaimable queue on the first node that works out"
+_RULE = Rule.UPSTREAM_RECLAIMS.text()
 
 
 def reclaim_as_upstream(session: Session, starving: Iterable[int]) -> None:

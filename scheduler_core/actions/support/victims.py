@@ -13,6 +13,7 @@ import msgspec
 from scheduler_core.algorithms.protection import system_rule
 from scheduler_core.framework.session import Session
 from scheduler_core.model.podgroup import EvictedPolicy
+from scheduler_core.model.rules import Rule
 from scheduler_core.state.status import ALLOCATED, CHARGED, RUNNING
 
 
@@ -46,7 +47,7 @@ class Victims:
     def rule(self, gang: int, reclaimer_queue: int) -> str | None:
         """The hard rule that protects a gang, or None."""
         if self._session.queue_of(gang) == reclaimer_queue:
-            return "same queue"
+            return Rule.SAME_QUEUE.text()
         if gang not in self._rules:
             self._rules[gang] = self._hard_rule(gang)
         return self._rules[gang]
@@ -55,11 +56,11 @@ class Victims:
         session = self._session
         queue = session.queue_of(gang)
         if queue < 0 or not session.ledger.queues[queue].reclaimable:
-            return "queue is not reclaimable"
+            return Rule.NOT_RECLAIMABLE.text()
         if session.gangs.count(gang, ALLOCATED):
-            return "was given room in this session"
+            return Rule.GIVEN_ROOM.text()
         if session.group(gang).preemptable is False:
-            return 'PodGroup says volcano.sh/preemptable: "false"'
+            return Rule.GANG_PROTECTED.text()
         if session.group(gang).spared:
             return session.group(gang).spared
         for task in self.holding(gang).members:
@@ -68,7 +69,7 @@ class Victims:
                 return rule
         holding = self.holding(gang)
         if not holding.whole and not holding.singles:
-            return 'pod says volcano.sh/preemptable: "false"'
+            return Rule.POD_PROTECTED.text()
         return None
 
     def holding(self, gang: int) -> Holding:

@@ -75,7 +75,8 @@ class Story(NamedTuple):
     """What has happened.
 
     ``size`` int64 (4,), rows in use of ``claim`` int64 (any, 9), ``unit`` int64 (any, 7), of the four after it, and of
-    ``passed`` int32 (any,), gangs. All (any,): ``left`` int32, tasks; ``lost`` int64, milli-cards x milliseconds;
+    ``passed`` int32 (any,), gangs with why they were passed over, see ``note_passed_over``. All (any,): ``left`` int32,
+    tasks; ``lost`` int64, milli-cards x milliseconds;
     ``was`` int32, status before; ``taken`` bool, one of its cards is taken over.
     """
 

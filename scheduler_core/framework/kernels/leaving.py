@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scheduler_core.algorithms.compiled import compiled_branchy
+from scheduler_core.algorithms.victims_beside import RULES, beside
 from scheduler_core.algorithms.victims_field import load_unit
 from scheduler_core.algorithms.victims_room import (
     FIRST,
@@ -164,6 +165,10 @@ def look_again(tasks: Tasks, gangs: Gangs, field: Field, goers: Goers, gang: int
     load_unit(field, unit, tasks.status, goers.charged, RUNNING, goers.barred, goers.level)
 
 
+# A gang that was passed over is noted with why: its number times so many, and the reason's.
+WHYS = len(RULES)
+
+
 @compiled_branchy
 def note_passed_over(field: Field, ask: Ask, claims: Claims, story: Story) -> None:
     """The cheapest gangs that may be taken whole, cost less than the chosen units, and are not among them."""
@@ -194,7 +199,8 @@ def note_passed_over(field: Field, ask: Ask, claims: Claims, story: Story) -> No
             place -= 1
         passed[place] = unit
     for i in range(found):
-        passed[i] = field.units[passed[i], GANG]
+        why = beside(field.units, ask.size, passed[i], claims.chosen, control[CHOSEN])
+        passed[i] = field.units[passed[i], GANG] * WHYS + why
     story.claim[size[S_CLAIM], C_PASSES] = size[S_PASSED] + found
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 GROUP_NAME = "scheduling.k8s.io/group-name"
 GROUP_NAME_VOLCANO = "scheduling.volcano.sh/group-name"
 POD_GROUP_LABEL = "pod-group.scheduling.sigs.k8s.io/name"
+# The group of another scheduler (plugin coscheduling of kube-scheduler).
+COSCHEDULING_LABEL = "scheduling.x-k8s.io/pod-group"
 MIN_AVAILABLE_LABEL = "pod-group.scheduling.sigs.k8s.io/min-available"
 GROUP_MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
 QUEUE_NAME = "scheduling.volcano.sh/queue-name"
@@ -19,6 +21,8 @@ COOLDOWN = "volcano.sh/cooldown-time"
 TASK_PRIORITY = "volcano.sh/task-priority"
 TASK_SPEC = "volcano.sh/task-spec"
 JOB_NAME = "volcano.sh/job-name"
+TOPOLOGY_MODE = "volcano.sh/network-topology-mode"
+TOPOLOGY_TIER = "volcano.sh/network-topology-highest-tier"
 NUMA_POLICY = "volcano.sh/numa-topology-policy"
 # What a pod says of itself as a member; it says nothing about the gang.
 OF_THE_POD = frozenset(

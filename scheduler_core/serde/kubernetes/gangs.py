@@ -79,6 +79,7 @@ def completed(
             fields["service_type"] = group.service_type or said.service_type
             fields["preemptable"] = said.preemptable if group.preemptable is None else group.preemptable
             fields["card_request"] = group.card_request or said.card_request or job_cards(job, catalogue, priorities)
+            fields["unsupported"] = group.unsupported or job.unsupported
         elif version.startswith(VOLCANO_BATCH):
             fields["waits_for_admission"] = True
     elif kind == "ReplicaSet":
@@ -259,6 +260,7 @@ def _said_by_job(job: JobRecord) -> dict[str, object]:
         "replicas": job.replicas,
         "suspended": job.suspended,
         "waits_for_admission": True,
+        "unsupported": job.unsupported,
     }
 
 

@@ -131,7 +131,10 @@ class Groups:
                     changes[key] = None
                 continue
             problem = group.problem or self._pods.problem(key)
-            told = group if problem == group.problem else msgspec.structs.replace(group, problem=problem)
+            field = group.unsupported or self._pods.unsupported(key)
+            told = group
+            if problem != group.problem or field != group.unsupported:
+                told = msgspec.structs.replace(group, problem=problem, unsupported=field)
             # A gang that is as it was stays the very same object.
             if before is None or before != told:
                 self._index_below(key, before, known=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from scheduler_core.model.podgroup import EvictedPolicy
@@ -12,6 +14,7 @@ from scheduler_core.serde.kubernetes.pod_spec import RawPodSpec
 from scheduler_core.serde.kubernetes.podgroup import DEFAULT_QUEUE, at_least
 from scheduler_core.serde.kubernetes.quantities import card_names
 from scheduler_core.serde.kubernetes.requests import effective_request
+from scheduler_core.serde.kubernetes.unsupported import RawTopology, of_marks, of_pod_spec, of_topology
 
 # What Volcano's webhook writes into a job that names no scheduler.
 VOLCANO_SCHEDULER = "volcano"
@@ -45,6 +48,7 @@ class RawTask(msgspec.Struct, rename="camel"):
     min_available: Int32 | None = None
     template: RawTemplate | None = None
     policies: list[RawPolicy] | None = None
+    partition_policy: dict[str, Any] | None = None
 
 
 class RawJobSpec(msgspec.Struct, rename="camel"):
@@ -56,6 +60,7 @@ class RawJobSpec(msgspec.Struct, rename="camel"):
     min_available: Int32 | None = None
     policies: list[RawPolicy] | None = None
     tasks: list[RawTask] | None = None
+    network_topology: RawTopology | None = None
 
 
 class RawJobState(msgspec.Struct):
@@ -110,6 +115,7 @@ class JobRecord(msgspec.Struct, frozen=True):
     ended: bool
     labels: dict[str, str]
     annotations: dict[str, str]
+    unsupported: str = ""
 
     @property
     def replicas(self) -> int:
@@ -155,7 +161,27 @@ def read_job(obj: object) -> JobRecord:
         ended=phase in _ENDED,
         labels=texts(meta.labels),
         annotations=texts(meta.annotations),
+        unsupported=unsupported_in(raw),
     )
+
+
+def unsupported_in(job: RawJob) -> str:
+    """The first field that asks for what the scheduler does not do; empty for none."""
+    spec = job.spec or RawJobSpec()
+    of_tasks = (_unsupported(task, i) for i, task in enumerate(spec.tasks or ()))
+    return of_topology(spec.network_topology) or next(filter(None, of_tasks), "")
+
+
+def _unsupported(task: RawTask, index: int) -> str:
+    """The first field of a role that asks for what the scheduler does not do; empty for none."""
+    path, template = f"spec.tasks[{index}]", task.template or RawTemplate()
+    if task.partition_policy:
+        return f"{path}.partitionPolicy"
+    marks = template.metadata
+    of_spec = of_pod_spec(template.spec, f"{path}.template.spec") if template.spec else ""
+    if of_spec or marks is None:
+        return of_spec
+    return of_marks(texts(marks.labels), texts(marks.annotations), f"{path}.template.metadata")
 
 
 def _task(task: RawTask, index: int) -> TaskRecord:

@@ -32,6 +32,7 @@ from scheduler_core.serde.kubernetes.pod_spec import RawPodSpec
 from scheduler_core.serde.kubernetes.quantities import card_names
 from scheduler_core.serde.kubernetes.relations import relations
 from scheduler_core.serde.kubernetes.requests import effective_request, whole_cpus
+from scheduler_core.serde.kubernetes.unsupported import of_marks, of_pod_spec
 
 _PHASES = {phase.value: phase for phase in PodPhase}
 # Volcano's default where neither the pod nor a class says anything.
@@ -65,6 +66,7 @@ class PodRecord(msgspec.Struct, frozen=True):
         names: card types of ``volcano.sh/card.name``. share: milli-cards of ``tidesched.io/card-milli``, or 0.
         owner: its controller with the API version. problem: why it cannot be scheduled as written.
         job: namespace/name of the Volcano Job that owns it, where it names no PodGroup: it belongs to that of the Job.
+        unsupported: path of the first field that asks for what the scheduler does not do.
         latest: its latest time.
     """
 
@@ -78,6 +80,7 @@ class PodRecord(msgspec.Struct, frozen=True):
     job: str
     problem: str
     latest: float
+    unsupported: str = ""
 
 
 def read_pod(obj: object) -> PodRecord:
@@ -163,6 +166,7 @@ def read_pod(obj: object) -> PodRecord:
         "" if named_group(labels, notes) or owner is None else _job_of(owner, namespace),
         problem or share_problem or next(iter(excess), "") or bool_problem(notes, labels, keys.PREEMPTABLE),
         max(born, deleted or 0.0, started or 0.0),
+        of_pod_spec(spec) or of_marks(labels, notes),
     )
 
 

@@ -76,3 +76,7 @@ class RawPodSpec(msgspec.Struct, rename="camel"):
     scheduling_gates: list[dict[str, Any]] | None = None
     topology_spread_constraints: list[RawSpread] | None = None
     volumes: list[RawMount] | None = None
+    resources: RawRequirements | None = None
+    resource_claims: list[Any] | None = None
+    scheduling_group: dict[str, Any] | None = None
+    workload_ref: dict[str, Any] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -23,6 +24,7 @@ from scheduler_core.serde.kubernetes.metadata import (
     texts,
 )
 from scheduler_core.serde.kubernetes.quantities import RawResources, read_card_counts, read_resources
+from scheduler_core.serde.kubernetes.unsupported import RawTopology, of_group
 from scheduler_core.serde.pointers import child
 
 DEFAULT_QUEUE = "default"
@@ -38,6 +40,8 @@ class RawPodGroupSpec(msgspec.Struct, rename="camel"):
     min_resources: RawResources | None = None
     queue: str | None = None
     priority_class_name: str | None = None
+    network_topology: RawTopology | None = None
+    sub_group_policy: list[Any] | None = None
 
 
 class RawCondition(msgspec.Struct, rename="camel"):
@@ -164,6 +168,7 @@ def read_pod_group(obj: object) -> PodGroupRecord:
         owner_name=owner.name if owner else "",
         preemptable=said.preemptable,
         problem=said.problem or next(iter(excess), ""),
+        unsupported=of_group(spec.network_topology, spec.sub_group_policy),
         annotations=notes,
     )
     return PodGroupRecord(group, owner, max(born, said.submitted or 0.0, *times))

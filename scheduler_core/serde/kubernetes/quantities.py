@@ -8,7 +8,15 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 
 from scheduler_core.model.errors import BadInput
-from scheduler_core.model.resources import MAX_COUNT, MILLI, TooLarge, parse_count, parse_cpu_milli, parse_memory_mib
+from scheduler_core.model.resources import (
+    MAX_COUNT,
+    MILLI,
+    TooLarge,
+    in_mib,
+    parse_count,
+    parse_cpu_milli,
+    parse_memory_mib,
+)
 from scheduler_core.serde.kubernetes.annotations import CARD_MILLI
 from scheduler_core.serde.pointers import child
 
@@ -63,13 +71,14 @@ def _hint(name: str) -> str:
 
 
 def is_scalar(name: str) -> bool:
-    """True for resources that are counted one by one: extended ones (``nvidia.com/gpu``) and huge pages (in MiB).
+    """True for what nodes have beside cpu, memory and pods: extended resources, storage and huge pages (in MiB).
 
-    Kubernetes' own names (``ephemeral-storage``, anything below ``kubernetes.io``) are not scheduled on.
+    Not for names that only quotas use (``requests.nvidia.com/gpu``, ``count/pods``) and for volumes that can be
+    attached, which are read apart.
     """
     if "/" in name:
-        return "kubernetes.io/" not in name and not name.startswith(("requests.", "count/"))
-    return name.startswith("hugepages-")
+        return not name.startswith(("requests.", "limits.", "count/"))
+    return in_mib(name)
 
 
 def read_resources(
@@ -100,7 +109,7 @@ def read_resources(
         elif name == "memory":
             memory = _read(mib, value, path, name, excess)
         elif is_scalar(name):
-            scalars[name] = _read(mib if name.startswith("hugepages-") else _count, value, path, name, excess)
+            scalars[name] = _read(mib if in_mib(name) else _count, value, path, name, excess)
     return cpu, memory, scalars
 
 

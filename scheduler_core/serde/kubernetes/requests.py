@@ -14,7 +14,7 @@ def effective_request(spec: RawPodSpec, path: str, excess: list[str]) -> tuple[i
         excess: gets what is beyond the largest amount that is counted, which then stands for it.
 
     The containers and sidecars together, or one init container beside the sidecars started before it, whichever is
-    more; plus overhead.
+    more; or what the pod asks for as a whole; plus overhead.
 
     Raises:
         BadInput: ``bad_quantity`` with the place.
@@ -29,12 +29,30 @@ def effective_request(spec: RawPodSpec, path: str, excess: list[str]) -> tuple[i
             scalars[name] = scalars.get(name, 0) + count
     if spec.init_containers:
         cpu, memory, scalars = _with_init(spec.init_containers, path, cpu, memory, scalars, excess)
+    if spec.resources is not None:
+        cpu, memory, scalars = _of_the_pod(spec.resources, f"{path}.resources", cpu, memory, scalars, excess)
     if spec.overhead:
         c_over, m_over, s_over = read_resources(spec.overhead, f"{path}.overhead", excess=excess)
         cpu, memory = cpu + (c_over or 0), memory + (m_over or 0)
         for name, count in s_over.items():
             scalars[name] = scalars.get(name, 0) + count
     return cpu, memory, {name: count for name, count in scalars.items() if count} if scalars else scalars
+
+
+def _of_the_pod(
+    resources: RawRequirements, path: str, cpu: int, memory: int, scalars: dict[str, int], excess: list[str]
+) -> tuple[int, int, dict[str, int]]:
+    """What ``spec.resources`` asks for the pod as a whole: it stands instead of what its containers ask for.
+
+    A limit without a request counts where no container asks for the resource.
+    """
+    pod_cpu, pod_memory, pod_scalars = read_resources(resources.requests, f"{path}.requests", excess=excess)
+    most_cpu, most_memory, most_scalars = read_resources(resources.limits, f"{path}.limits", excess=excess)
+    return (
+        (cpu or most_cpu or 0) if pod_cpu is None else pod_cpu,
+        (memory or most_memory or 0) if pod_memory is None else pod_memory,
+        {**most_scalars, **scalars, **pod_scalars},
+    )
 
 
 def _with_init(

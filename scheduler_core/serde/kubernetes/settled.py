@@ -23,6 +23,7 @@ class Settled(msgspec.Struct, frozen=True, gc=False):
     pod: Pod
     gang: str
     problem: str
+    unsupported: str
 
 
 class SettledPods:
@@ -65,7 +66,7 @@ class SettledPods:
             notes = self._likenesses.notes_of(pod)
             gang = notes.gang
             self._journal.tell(key, pod, notes)
-        self._settled[key] = Settled(record, pod, gang, problem)
+        self._settled[key] = Settled(record, pod, gang, problem, record.unsupported)
         if gang:
             self._touched[gang] = None
             self._members.setdefault(gang, {})[key] = None
@@ -100,6 +101,16 @@ class SettledPods:
             return ""
         settled = known[min(wrong)]
         return f"pod {settled.pod.name}: {settled.problem}"
+
+    def unsupported(self, gang: str) -> str:
+        """The path of the first field, by name of the pod, that keeps members without a node waiting."""
+        known = self._settled
+        marked = [key for key in self._members.get(gang, ()) if known[key].unsupported and _waits(known[key].pod)]
+        return known[min(marked)].unsupported if marked else ""
+
+
+def _waits(pod: Pod) -> bool:
+    return not pod.node and not pod.finished
 
 
 def _settle(record: PodRecord, catalogue: Catalogue, classes: Classes, ours: frozenset[str]) -> tuple[Pod, str]:

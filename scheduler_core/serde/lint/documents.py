@@ -23,7 +23,7 @@ VOLCANO_JOBS = "batch.volcano.sh/"
 
 
 class Template(msgspec.Struct, frozen=True):
-    """A pod as it would be made: where it stands, its annotations and its containers.
+    """A pod as it would be made: where it stands, its annotations, labels and containers.
 
     Attributes:
         path: of the template below the object, empty for a Pod. replicas: how many of it. name: of the role.
@@ -33,6 +33,7 @@ class Template(msgspec.Struct, frozen=True):
     name: str
     replicas: int
     annotations: dict[str, str]
+    labels: dict[str, str]
     spec: Mapping[str, Any]
 
     def at(self, inner: str) -> str:
@@ -126,8 +127,9 @@ def workload_of(document: Mapping[str, Any], name: str) -> Workload | None:
 
 
 def _template(template: Mapping[str, Any], path: str, name: str, replicas: int) -> Template:
-    notes = texts(mapping(template.get("metadata")).get("annotations"))
-    return Template(path, name, replicas, notes, mapping(template.get("spec")))
+    meta = mapping(template.get("metadata"))
+    notes, labels = texts(meta.get("annotations")), texts(meta.get("labels"))
+    return Template(path, name, replicas, notes, labels, mapping(template.get("spec")))
 
 
 def mapping(value: Any) -> Mapping[str, Any]:

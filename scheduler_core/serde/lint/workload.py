@@ -9,13 +9,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from scheduler_core.model.errors import BadInput
-from scheduler_core.serde.kubernetes.builder import SnapshotBuilder
+from scheduler_core.serde.kubernetes.builder import DEFAULT_SCHEDULERS, SnapshotBuilder
 from scheduler_core.serde.lint.cards import lint_cards
 from scheduler_core.serde.lint.documents import objects, workload_of
 from scheduler_core.serde.lint.finding import Finding, unreadable
 from scheduler_core.serde.lint.gangs import lint_job
 from scheduler_core.serde.lint.queues import lint_queue
 from scheduler_core.serde.lint.service import lint_service
+from scheduler_core.serde.lint.unsupported import lint_pod_group, lint_unsupported
 
 
 def lint_workloads(text: str | bytes, file: str | None = None) -> list[Finding]:
@@ -45,10 +46,13 @@ def _lint(document: Mapping[str, Any], path: str) -> list[Finding] | None:
         return [unreadable(error, name or path)]
     if document.get("kind") == "Queue":
         return list(lint_queue(document, name))
+    if document.get("kind") == "PodGroup":
+        return list(lint_pod_group(document, name))
     workload = workload_of(document, name)
     if workload is None:
         return None
     found = [*lint_service(workload), *lint_cards(workload)]
+    found += lint_unsupported(document, workload, DEFAULT_SCHEDULERS)
     return [*found, *lint_job(workload)] if workload.is_volcano_job else found
 
 

@@ -46,11 +46,11 @@ class TestRequests:
         taken = the_pod(pod("p", spec=spec))
         assert (taken.cpu_milli, taken.memory_mib) == (6250, 64)
 
-    def test_native_resources_that_are_not_scheduled_are_left_out(self):
+    def test_storage_and_extended_resources_are_counted(self):
         taken = the_pod(
             pod("p", resources={"ephemeral-storage": "10Gi", "example.com/fpga": 2, "hugepages-2Mi": "4Mi"})
         )
-        assert taken.scalars == {"example.com/fpga": 2, "hugepages-2Mi": 4}
+        assert taken.scalars == {"ephemeral-storage": 10240, "example.com/fpga": 2, "hugepages-2Mi": 4}
 
     @pytest.mark.parametrize(
         ("amount", "code"), [("-1", "bad_quantity"), ("lots", "bad_quantity"), (1.5, "bad_quantity")]

@@ -10,8 +10,10 @@ from django.conf import settings
 from django.template import engines
 from django.utils import translation
 
+from scheduler_core.model.node_refusal import NodeRefusal
 from scheduler_core.model.reason import ReasonCode
-from tidesched_web.console import amounts, assets, bars, catalogue, wording
+from scheduler_core.model.rules import Rule
+from tidesched_web.console import amounts, assets, bars, catalogue, rule_words, wording
 from tidesched_web.console.alert_words import alert_sentence
 from tidesched_web.console.card_names import card_label
 from tidesched_web.console.figures import palette
@@ -176,15 +178,49 @@ def test_alerts_speak_without_telling_too_much(code: str, numbers: dict, everyth
     assert alert_sentence(code, numbers, "raw", everything=everything) == text
 
 
-def test_every_rule_of_the_engine_is_known() -> None:
-    from scheduler_core.algorithms.tide import refusal
-    from scheduler_core.model.pod import ServiceType
+HAN = re.compile(r"[\u4e00-\u9fff]")
 
-    for victim in (ServiceType.INFERENCE, ServiceType.UNKNOWN):
-        assert refusal(ServiceType.INFERENCE, victim) in wording.RULES
+
+@pytest.mark.parametrize("rule", Rule)
+def test_every_rule_of_the_engine_speaks_chinese(rule: Rule) -> None:
+    about = dict.fromkeys(re.findall(r"{(\w+)}", rule.value), "x7")
+    text = rule.text(**about)
+    assert rule_words.rule_text(text)[1:] == (str(rule_words.RULES[rule]) % about)[1:]
     with translation.override("zh-hans"):
-        assert wording.rule_text("same queue") == "同一队列"
-        assert wording.rule_text("a rule of a plugin of one's own") == "a rule of a plugin of one's own"
+        shown = rule_words.rule_text(text)
+    assert HAN.search(shown), shown
+    assert shown.count("x7") == len(about), shown
+
+
+@pytest.mark.parametrize("refusal", NodeRefusal)
+def test_every_refusal_of_a_node_speaks_chinese(refusal: NodeRefusal) -> None:
+    with translation.override("zh-hans"):
+        shown = rule_words.refusal_text(refusal.value)
+    assert HAN.search(shown), shown
+
+
+def test_no_plugin_has_a_rule_of_its_own_words() -> None:
+    """Rules and refusals of the engine are members of the closed lists, never sentences in place."""
+    sentence = re.compile(r"""(?:yield|refused\[\w+\] =|fromkeys\(\w+,|Needs\() f?"(?=[a-z])""")
+    found = [
+        f"{path.name}: {line.strip()}"
+        for folder in ("plugins", "actions", "algorithms", "framework")
+        for path in sorted((BASE / "scheduler_core" / folder).rglob("*.py"))
+        for line in path.read_text().splitlines()
+        if sentence.search(line)
+    ]
+    assert found == []
+
+
+def test_rules_with_what_they_speak_of() -> None:
+    with translation.override("zh-hans"):
+        assert rule_words.rule_text("same queue") == "同一队列"
+        assert rule_words.rule_text("inference is never taken back") == "推理绝不被收回"
+        assert rule_words.rule_text("a rule of a plugin of one's own") == "a rule of a plugin of one's own"
+        assert rule_words.refusal_text("cpu in use") == "CPU核余量不足"
+        nested = Rule.SENT_AWAY.text(plugin="pdb", why=Rule.NO_BUDGET.text())
+        assert "PodDisruptionBudget" in rule_words.rule_text(nested)
+        assert "protects" not in rule_words.rule_text(nested)
 
 
 @pytest.mark.parametrize(
@@ -203,4 +239,4 @@ def test_what_is_promised_is_a_part_of_what_waits(inqueue: int, waiting: int, sa
 
 def test_a_rule_begins_like_a_sentence() -> None:
     with translation.override("en"):
-        assert wording.rule_text("same queue") == "Same queue"
+        assert rule_words.rule_text("same queue") == "Same queue"

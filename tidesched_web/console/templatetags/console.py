@@ -23,8 +23,9 @@ from tidesched_web.console.audit_words import act_words, object_word
 from tidesched_web.console.card_names import card_label
 from tidesched_web.console.navigation import COOKIE, groups
 from tidesched_web.console.reach_words import ReachWords, reach_words
+from tidesched_web.console.rule_words import rule_text
 from tidesched_web.console.states import look
-from tidesched_web.console.wording import own_numbers, reason_sentence, reason_title, remedy_sentence, rule_text
+from tidesched_web.console.wording import own_numbers, reason_sentence, reason_title, remedy_sentence
 from tidesched_web.scheduling.models import Alert
 from tidesched_web.workloads.models import Gang
 
