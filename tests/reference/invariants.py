@@ -15,6 +15,7 @@ from tests.reference.world import CHARGED, HOLDING, READY, capacity, members, op
 CODES = (
     "Suspended",
     "Misconfigured",
+    "NotSupported",
     "TimedOut",
     "NoMatchingCard",
     "QueueClosed",
@@ -26,6 +27,7 @@ CODES = (
     "OverCommitted",
     "WaitingForCards",
     "NoNodeMatches",
+    "WaitingForResources",
     "Fragmented",
     "BehindHigherPriority",
     "ReclaimForbidden",

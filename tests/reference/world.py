@@ -309,7 +309,7 @@ def valid(world, gang):
 def schedulable(world, gang):
     """Neither suspended nor unusable as written, and its queue takes work."""
     group = world["gangs"][gang]
-    if group.suspended or group.problem or not queue_open(world, group.queue):
+    if group.suspended or group.problem or group.unsupported or not queue_open(world, group.queue):
         return False
     let_in = world["queues"][group.queue].namespaces
     if let_in is not None and group.namespace not in let_in:
