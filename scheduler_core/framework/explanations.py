@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
+from scheduler_core.framework.cluster_reasons import place
 from scheduler_core.framework.demand import Shortfall
 from scheduler_core.framework.gang_outcomes import phase_after
-from scheduler_core.framework.messages import HUGE_PAGES, human
+from scheduler_core.framework.messages import human
 from scheduler_core.framework.session import Session
 from scheduler_core.model.explanation import Explanation, MemberCandidates, NodeCandidate, VictimCandidate
 from scheduler_core.model.reason import Reason
-from scheduler_core.model.resources import MIB, MILLI
+from scheduler_core.model.resources import MILLI, node_unit, quota_unit
 from scheduler_core.state.axes import CPU, FIRST_SCALAR, MEMORY, PODS
 from scheduler_core.state.status import ALLOCATED, PENDING, PIPELINED
 from scheduler_core.state.task_class import TaskClass
 
 # So many pods that leave are named.
 _MOST_LEAVING = 20
+# So many members are placed for trial; those behind them are shown beside these.
+_MOST_PLACED = 500
 
 
 def explain(session: Session, gang: int, reason: Reason | None) -> Explanation:
     """Everything about one gang; O(kinds of members x nodes)."""
-    by_class: dict[int, list[int]] = {}
-    for task in session.pending_tasks(gang):
-        by_class.setdefault(int(session.tasks.cls[task]), []).append(task)
     refused = session.trace.reclaim_refusals.get(gang, {})
     return Explanation(
         podgroup=session.gangs.names[gang],
@@ -32,18 +32,45 @@ def explain(session: Session, gang: int, reason: Reason | None) -> Explanation:
         decision=_decision(session, gang),
         reason=reason,
         quota=_quota(session, gang),
-        members=tuple(
-            MemberCandidates(
-                pods=tuple(session.tasks.keys[task] for task in tasks),
-                nodes=tuple(_nodes(session, session.cluster.classes[index])),
-            )
-            for index, tasks in sorted(by_class.items())
-        ),
+        members=_members(session, gang),
         victims=tuple(
             VictimCandidate(gang=name, queue=_queue_of(session, name), rule=rule)
             for name, rule in sorted(refused.items())
         ),
     )
+
+
+def _members(session: Session, gang: int) -> tuple[MemberCandidates, ...]:
+    """Waiting members with their nodes: first those that have room together, then the others beside these.
+
+    "Fits" of a node so holds for as many members as are named there, not for each of the gang alone.
+    """
+    waiting = session.pending_tasks(gang)
+    statement, left = session.statement(), list[int]()
+    for number, task in enumerate(waiting):
+        if number >= _MOST_PLACED or not place(session, statement, task):
+            left.append(task)
+    operations = list(statement.operations)
+    statement.rollback(0)
+    placed = [operation.task for operation in operations]
+    found = _by_class(session, placed)
+    statement.repeat(operations)
+    found += _by_class(session, left)
+    statement.discard()
+    return tuple(found)
+
+
+def _by_class(session: Session, tasks: list[int]) -> list[MemberCandidates]:
+    by_class: dict[int, list[int]] = {}
+    for task in tasks:
+        by_class.setdefault(int(session.tasks.cls[task]), []).append(task)
+    return [
+        MemberCandidates(
+            pods=tuple(session.tasks.keys[task] for task in alike),
+            nodes=tuple(_nodes(session, session.cluster.classes[index])),
+        )
+        for index, alike in sorted(by_class.items())
+    ]
 
 
 def _decision(session: Session, gang: int) -> str:
@@ -69,7 +96,7 @@ def _quota(session: Session, gang: int) -> str:
     if not isinstance(refusal, Shortfall):
         return ""
     whose = refusal.whose or (f"queue {refusal.queue}" if refusal.queue else "the cluster")
-    unit = 1.0 if refusal.resource == "cpu" else float(MIB) if refusal.resource == "memory" else 1 / MILLI
+    unit = quota_unit(refusal.resource)
 
     def told(amount: int | None) -> str:
         return human(refusal.resource, (amount or 0) * unit)
@@ -112,7 +139,7 @@ def _short(session: Session, cls: TaskClass, node: int, name: str) -> NodeCandid
         free, asked = int(session.nodes.future[row, node]), int(cls.request[row])
         if free < asked:
             label = {CPU: "cpu", MEMORY: "memory", PODS: "pods"}.get(row) or session.axes.scalars[row - FIRST_SCALAR]
-            unit = MIB if row == MEMORY or label.startswith(HUGE_PAGES) else 1
+            unit = node_unit(label)
             return NodeCandidate(
                 node=name,
                 refusal=f"too little {label}",

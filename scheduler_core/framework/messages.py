@@ -10,8 +10,6 @@ from scheduler_core.model.resources import MIB, in_mib
 
 # So many known names are told where none is near.
 _NAMED = 8
-# Resources of this name are counted in MiB and shown in bytes, like memory.
-HUGE_PAGES = "hugepages-"
 
 
 def human(resource: str | None, amount: float | None) -> str:

@@ -47,11 +47,13 @@ class CardRequest(msgspec.Struct, frozen=True, gc=False):
             and simply takes ``resource`` from whatever node has it.
         resource: the extended resource in the pod's limits or requests; empty for a share by annotation.
         milli: milli-cards in all: 2000 for two whole cards, 460 for a share of one.
+        written: False where the names follow from the nodes that the pod may use, or from there being one card alone.
     """
 
     names: tuple[str, ...]
     resource: str
     milli: int
+    written: bool = True
 
     @property
     def key(self) -> str:

@@ -105,7 +105,7 @@ def _key(pod: Pod) -> Hashable:
     return (
         pod.cpu_milli,
         pod.memory_mib,
-        None if card is None else (card.names, card.resource, card.milli),
+        None if card is None else (card.names, card.resource, card.milli, card.written),
         tuple(sorted(pod.scalars.items())) if pod.scalars else None,
         tuple(sorted(pod.node_selector.items())) if pod.node_selector else None,
         pod.required_nodes,

@@ -32,7 +32,7 @@ class ReasonCode(enum.StrEnum):
     PENDING_EVALUATION = "PendingEvaluation"
 
 
-class Holder(msgspec.Struct, frozen=True, gc=False):
+class Holder(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A gang that holds some of what is asked for; ``amount`` in the unit of the reason's resource.
 
     Attributes:

@@ -138,8 +138,9 @@ class CapacityCard(Plugin):
         for cls in self.session.classes_of(gang):
             if cls.milli and not cls.names:
                 return (
-                    f"asks for {cls.resource} without volcano.sh/card.name, and queue {queue.name} has a card quota: "
-                    "name the card type"
+                    f"asks for {cls.resource}, which several cards offer, and queue {queue.name} has a card quota: "
+                    "name the card type on the pod, by the annotation volcano.sh/card.name or by a nodeSelector on the "
+                    "product label of the nodes"
                 )
         return None
 

@@ -54,6 +54,9 @@ LEASES = ResourceType("coordination.k8s.io", "v1", "leases", "Lease", True)
 DISRUPTION_BUDGETS = ResourceType(
     "policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", True, ("status",), ("pdb",)
 )
+VOLUME_CLAIMS = ResourceType("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", True, ("status",), ("pvc",))
+VOLUMES = ResourceType("", "v1", "persistentvolumes", "PersistentVolume", False, ("status",), ("pv",))
+STORAGE_CLASSES = ResourceType("storage.k8s.io", "v1", "storageclasses", "StorageClass", False, (), ("sc",))
 
 RESOURCE_TYPES: tuple[ResourceType, ...] = (
     NODES,
@@ -69,6 +72,9 @@ RESOURCE_TYPES: tuple[ResourceType, ...] = (
     JOBS,
     LEASES,
     DISRUPTION_BUDGETS,
+    VOLUME_CLAIMS,
+    VOLUMES,
+    STORAGE_CLASSES,
 )
 BY_PATH = {(t.group, t.version, t.plural): t for t in RESOURCE_TYPES}
 BY_KIND = {t.kind: t for t in RESOURCE_TYPES}

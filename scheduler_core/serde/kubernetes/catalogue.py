@@ -28,13 +28,14 @@ class Catalogue:
         self.resources = frozenset(t.resource for t in self.types.values())
 
     def request(
-        self, names: tuple[str, ...], devices: Mapping[str, int], share: int
+        self, names: tuple[str, ...], devices: Mapping[str, int], share: int, products: tuple[str, ...] = ()
     ) -> tuple[CardRequest | None, dict[str, int], str]:
         """What a pod asks of cards, the scalars that are no cards, and what is wrong with the request.
 
         Args:
             names: card types of its annotation. devices: extended resources in whole units.
-            share: milli-cards of one card, or 0.
+            share: milli-cards of one card, or 0. products: card types that the nodes have to have, see
+                :func:`scheduler_core.serde.kubernetes.products.named_products`.
         """
         asked = sorted(name for name in devices if name in self.resources and devices[name])
         if share:
@@ -49,7 +50,17 @@ class Catalogue:
             return None, dict(devices), ""
         rest = {name: count for name, count in devices.items() if name not in asked}
         problem = f"asks for {asked[0]} and {asked[1]}; a pod takes cards of one kind" if len(asked) > 1 else ""
-        return CardRequest((), asked[0], devices[asked[0]] * MILLI), rest, problem
+        implied = self._implied(asked[0], products)
+        return CardRequest(implied, asked[0], devices[asked[0]] * MILLI, written=not implied), rest, problem
+
+    def _implied(self, resource: str, products: tuple[str, ...]) -> tuple[str, ...]:
+        """The card types that a request means without naming them: of the products, or the only one that there is."""
+        types = sorted(name for name, card in self.types.items() if card.resource == resource)
+        if products:
+            found = tuple(n for product in products for n in types if product in (n, self.types[n].parent))
+            # A product that no node has is a card that no node has.
+            return found or (products if resource.rpartition("/")[2] == "gpu" else ())
+        return tuple(types) if len(types) == 1 else ()
 
     def _named(
         self, names: tuple[str, ...], devices: Mapping[str, int]

@@ -229,7 +229,7 @@ def job_cards(job: JobRecord, catalogue: Catalogue, priorities: Priorities) -> d
     """Milli-cards of that set by card name as written (``A|B`` for a choice); roles without a named card count none."""
     cards: dict[str, int] = {}
     for task, count in _minimal_pods(job, priorities):
-        request, _, _ = catalogue.request(task.names, task.devices, 0)
+        request, _, _ = catalogue.request(task.names, task.devices, 0, task.products)
         if request is not None and request.names and count:
             cards[request.key] = min(cards.get(request.key, 0) + request.milli * count, MAX_COUNT * MILLI)
     return cards

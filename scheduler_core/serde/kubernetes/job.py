@@ -8,10 +8,12 @@ import msgspec
 
 from scheduler_core.model.podgroup import EvictedPolicy
 from scheduler_core.serde.kubernetes import annotations as keys
+from scheduler_core.serde.kubernetes.affinity import required_terms
 from scheduler_core.serde.kubernetes.decode import Int32, decode
 from scheduler_core.serde.kubernetes.metadata import RawMeta, RawTemplateMeta, created, namespace_of, texts
 from scheduler_core.serde.kubernetes.pod_spec import RawPodSpec
 from scheduler_core.serde.kubernetes.podgroup import DEFAULT_QUEUE, at_least
+from scheduler_core.serde.kubernetes.products import named_products
 from scheduler_core.serde.kubernetes.quantities import card_names
 from scheduler_core.serde.kubernetes.requests import effective_request
 from scheduler_core.serde.kubernetes.unsupported import RawTopology, of_marks, of_pod_spec, of_topology
@@ -96,6 +98,7 @@ class TaskRecord(msgspec.Struct, frozen=True):
     devices: dict[str, int]
     names: tuple[str, ...]
     problem: str
+    products: tuple[str, ...] = ()
 
 
 class JobRecord(msgspec.Struct, frozen=True):
@@ -204,6 +207,9 @@ def _task(task: RawTask, index: int) -> TaskRecord:
         devices=devices,
         names=card_names(notes[keys.CARD_NAME]) if keys.CARD_NAME in notes else (),
         problem=next(iter(excess), ""),
+        products=named_products(texts(pod_spec.node_selector), required_terms(affinity.node_affinity))
+        if (affinity := pod_spec.affinity)
+        else named_products(texts(pod_spec.node_selector), None),
     )
 
 

@@ -14,6 +14,7 @@ from scheduler_core.model.pod_notes import Likenesses
 from scheduler_core.serde.kubernetes.catalogue import Catalogue
 from scheduler_core.serde.kubernetes.classes import Classes
 from scheduler_core.serde.kubernetes.pod import PodRecord
+from scheduler_core.serde.kubernetes.products import named_products
 
 
 class Settled(msgspec.Struct, frozen=True, gc=False):
@@ -118,7 +119,9 @@ def _settle(record: PodRecord, catalogue: Catalogue, classes: Classes, ours: fro
     pod, problem = record.pod, record.problem
     fields: dict[str, Any] = {}
     if record.devices or record.names or record.share:
-        card, scalars, wrong = catalogue.request(record.names, record.devices, record.share)
+        card, scalars, wrong = catalogue.request(
+            record.names, record.devices, record.share, named_products(pod.node_selector, pod.required_nodes)
+        )
         fields["card"], fields["scalars"] = card, scalars
         problem = problem or wrong
     if not record.has_priority:

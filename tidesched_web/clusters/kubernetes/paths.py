@@ -51,6 +51,9 @@ POD_GROUP = Kind("PodGroup", "scheduling.volcano.sh/v1beta1", "podgroups", True)
 JOB = Kind("Job", "batch.volcano.sh/v1alpha1", "jobs", True)
 LEASE = Kind("Lease", "coordination.k8s.io/v1", "leases", True)
 DISRUPTION_BUDGET = Kind("PodDisruptionBudget", "policy/v1", "poddisruptionbudgets", True)
+VOLUME_CLAIM = Kind("PersistentVolumeClaim", "v1", "persistentvolumeclaims", True, spare=True)
+VOLUME = Kind("PersistentVolume", "v1", "persistentvolumes", False, spare=True)
+STORAGE_CLASS = Kind("StorageClass", "storage.k8s.io/v1", "storageclasses", False, spare=True)
 COMMAND = Kind("Command", "bus.volcano.sh/v1alpha1", "commands", True)
 
 # What a session's snapshot is built from.
@@ -68,4 +71,7 @@ WATCHED: tuple[Kind, ...] = (
     DAEMON_SET,
     BATCH_JOB,
     DISRUPTION_BUDGET,
+    VOLUME_CLAIM,
+    VOLUME,
+    STORAGE_CLASS,
 )
