@@ -119,7 +119,6 @@ class Session:
         # Where queues are compared by trees, the place of one changes with what the others use.
         self._keeps_queue_keys = not any(plugin.compares_queues for tier in tiers for plugin, _ in tier)
         for cls in self.cluster.classes.classes:
-            cls.count_implied(counts=not self.compat)
             charge = self.hooks.first("quota_charge", cls.cpu_milli, cls.memory_mib, cls.milli > 0)
             if charge is not None:
                 self.cluster.charge[0, cls.index], self.cluster.charge[1, cls.index] = charge

@@ -136,7 +136,7 @@ class CapacityCard(Plugin):
         if queue.card_quota is None:
             return None
         for cls in self.session.classes_of(gang):
-            if cls.milli and not cls.names:
+            if cls.milli and not cls.names and not cls.implied:
                 return (
                     f"asks for {cls.resource}, which several cards offer, and queue {queue.name} has a card quota: "
                     "name the card type on the pod, by the annotation volcano.sh/card.name or by a nodeSelector on the "
@@ -186,7 +186,7 @@ class CapacityCard(Plugin):
             named = np.array([bool(cls.names) for cls in classes], dtype=np.bool_)
             return [Limits(ledger.capability, named, self._counts_cards())]
         if point == "job_problem":
-            unnamed = np.array([cls.milli > 0 and not cls.names for cls in classes], dtype=np.bool_)
+            unnamed = np.array([cls.milli > 0 and not (cls.names or cls.implied) for cls in classes], dtype=np.bool_)
             in_question = np.append(self._counts_cards(), False)[self.session.gangs.queue]
             return [Suspects(self.session.columns.with_waiting(unnamed) & in_question)]
         if point == "job_enqueueable":
@@ -242,7 +242,9 @@ class CapacityCard(Plugin):
         book = queue_book(ledger, queue, admission=admission, empty=empty, choices=not self.session.compat)
         if self._upstream is not None and not empty:
             self._upstream.correct(book, queue, admission=admission)
-        short = book.shortfall(demand.cpu_milli, demand.memory_mib, demand.cards)
+        counts = ledger.queues[queue].card_quota is not None and not self.session.compat
+        cards = demand.all_cards() if counts else demand.cards
+        short = book.shortfall(demand.cpu_milli, demand.memory_mib, cards)
         return short or beyond_written(ledger.queues[queue], demand)
 
     def _over_committed(self, gang: int, demand: Demand) -> Shortfall | None:

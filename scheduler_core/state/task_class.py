@@ -28,7 +28,8 @@ class TaskClass:
         rows: the rows of ``request`` that are not zero.
         cards: positions on the card axis that will do, the preferred first; empty = asks for no card.
         milli: milli-cards in all. whole: cards that must be entirely free. share: milli-cards of one card.
-        names: card names as written, or as they follow from the pod's nodes; empty for a request that names no card.
+        names: card names as written. implied: those that follow from the pod's nodes; both
+            empty for a request that names no card.
         resource: extended resource of the request; empty for a share.
         scalars: other resources that are asked for, by name.
         missing: resources that no node has (cards by name, scalars), so that nothing will ever fit.
@@ -63,15 +64,14 @@ class TaskClass:
         self.rows: tuple[int, ...] = tuple(int(row) for row in np.flatnonzero(request))
         self.cpu_milli, self.memory_mib = pod.cpu_milli, pod.memory_mib
         self.names: tuple[str, ...] = ()
-        self._implied: tuple[str, ...] = ()
+        self.implied: tuple[str, ...] = ()
         self.resource = ""
         self.cards: tuple[int, ...] = ()
         self.milli = self.whole = self.share = 0
         if pod.card is not None and pod.card.milli > 0:
             card = pod.card
-            self.names, self.resource, self.milli = card.names, card.resource, card.milli
-            if not card.written:
-                self._implied = card.names
+            self.names, self.implied = (card.names, ()) if card.written else ((), card.names)
+            self.resource, self.milli = card.resource, card.milli
             if card.names:
                 self.cards = tuple(axes.card_index[name] for name in card.names if name in axes.card_index)
             else:
@@ -99,15 +99,10 @@ class TaskClass:
         self.numa_policy, self.whole_cpus = pod.numa_policy, pod.whole_cpus
         self.where: Hashable = (self.selector, self.required, self.preferred, self.tolerations)
 
-    def count_implied(self, *, counts: bool) -> None:
-        """Whether cards that follow from the pod's nodes count as named; upstream counts what is written."""
-        if self._implied:
-            self.names = self._implied if counts else ()
-
     @property
     def card_key(self) -> str:
         """The card request as it is shown: ``A|B``, the resource where no card is named, or empty."""
-        return "|".join(self.names) or self.resource
+        return "|".join(self.names or self.implied) or self.resource
 
 
 class ClassColumns(NamedTuple):

@@ -188,6 +188,11 @@ def _minimums(session: Session, chosen: Bools, task: Index, start: Any) -> Minim
         if not session.compat:
             # What members in place stand for is taken off, one by one.
             found.odd[at] |= gangs.counts[list(NOT_TO_COME)][:, at].any(axis=0)
+    if not session.compat:
+        # Where a queue has a card quota, cards that follow from the pods' nodes count as those that are named.
+        counted = np.array([queue.card_quota is not None for queue in session.ledger.queues] + [False], dtype=np.bool_)
+        mine = counted[gangs.queue]
+        found.named[mine] = found.total[mine]
     return found
 
 

@@ -200,7 +200,7 @@ class TestQuota:
 actions: "enqueue, allocate, reclaim"
 tiers:
 - plugins: [{name: priority}, {name: gang, enableReclaimable: false}, {name: predicates}]
-- plugins: [{name: capacity-card, arguments: {overCommitFactor: 2}}, {name: nodeorder}]
+- plugins: [{name: capacity-card, arguments: {overCommitFactor: 2, podOwnerReferenceToServiceType: {ReplicaSet: inference}}}, {name: nodeorder}]
 """
 
     @pytest.fixture
