@@ -70,7 +70,7 @@ def allows(world, task, card):
 
 def nameless(world, gang):
     """A member asks for cards without naming them, in a queue that has a quota by card type."""
-    asks = any(t["milli"] and not t["named"] for t in members(world, gang, "pending", "pipelined"))
+    asks = any(t["milli"] and not t["named"] and not t["implied"] for t in members(world, gang, "pending", "pipelined"))
     return asks and world["queues"][world["gangs"][gang].queue].card_quota is not None
 
 
@@ -84,7 +84,9 @@ def demand(world, tasks):
         total["cpu"] += task["charge_cpu"]
         total["memory"] += task["charge_memory"]
         if task["choices"]:
-            kind, key = "cards" if task["named"] else "unnamed", tuple(task["choices"])
+            queue = world["queues"].get(task["queue"])
+            counts = task["implied"] and queue is not None and queue.card_quota is not None
+            kind, key = "cards" if task["named"] or counts else "unnamed", tuple(task["choices"])
         elif task["milli"]:
             kind, key = "unknown", task["card_key"]
         else:

@@ -70,6 +70,7 @@ def open_world(snapshot, options, now, memory):
 def _task(world, pod, ours):
     card = pod.card if pod.card is not None and pod.card.milli > 0 else None
     names, milli = (card.names, card.milli) if card else ((), 0)
+    written = bool(card and card.written)
     if names:
         choices = [name for name in names if name in world["resource"]]
     elif card:
@@ -95,7 +96,8 @@ def _task(world, pod, ours):
         "card": choices[0] if choices and pod.node and pod.node not in world["nodes"] and status in HOLDING else None,
         "indices": (),
         "need": {"cpu": pod.cpu_milli, "memory": pod.memory_mib, "pods": 1, **scalars},
-        "named": bool(names),
+        "named": bool(names) and written,
+        "implied": bool(names) and not written,
         "card_key": "|".join(names) or (card.resource if card else ""),
         "choices": choices,
         "milli": milli,
@@ -108,7 +110,7 @@ def _task(world, pod, ours):
         "class": (
             pod.cpu_milli,
             pod.memory_mib,
-            (card.names, card.resource, card.milli) if card else None,
+            (card.names, card.resource, card.milli, card.written) if card else None,
             tuple(sorted(pod.scalars.items())),
             tuple(sorted(pod.node_selector.items())),
             pod.required_nodes,
