@@ -84,7 +84,8 @@ class Holders:
             each, unit = session.cluster.classes.columns.request[:, row], float(node_unit(resource))
         sums: Ints = np.zeros(len(session.gangs), dtype=np.int64)
         np.add.at(sums, tasks.gang[at], each[tasks.cls[at]])
-        return sums * unit
+        found: Floats = sums.astype(np.float64) * unit
+        return found
 
     def _promised(self, resource: str, cards: tuple[int, ...]) -> Floats:
         """float64 (G,): what admitted gangs are promised beyond what they have."""

@@ -279,7 +279,7 @@ class Reasons:
         wanted: dict[int, int] = {}
         for task in self._tasks(gang):
             cls = session.cluster.class_of(task)
-            if len(cls.names) > 1 and len(cls.cards) > 1:
+            if len(cls.names or cls.implied) > 1 and len(cls.cards) > 1:
                 wanted[cls.index] = wanted.get(cls.index, 0) + 1
         ledger = session.ledger
         for index, count in wanted.items():

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from scheduler_core.__main__ import main
+from scheduler_core.serde.policy.founding import FOUNDING_POLICY
 from tests.builders import INFERENCE, TRAINING, inference, listing, node, nodes, pod, pod_group, queue, training
 
 A = "NVIDIA-A100"
@@ -197,10 +198,10 @@ def test_a_group_that_holds_places_is_behind_nobody(call):
 
 class TestQuota:
     CONF = """
-actions: "enqueue, allocate, reclaim"
+actions: "enqueue, allocate"
 tiers:
-- plugins: [{name: priority}, {name: gang, enableReclaimable: false}, {name: predicates}]
-- plugins: [{name: capacity-card, arguments: {overCommitFactor: 2, podOwnerReferenceToServiceType: {ReplicaSet: inference}}}, {name: nodeorder}]
+- plugins: [{name: priority}, {name: gang}, {name: predicates}]
+- plugins: [{name: capacity-card, arguments: {overCommitFactor: 2}}, {name: nodeorder}]
 """
 
     @pytest.fixture
@@ -245,8 +246,9 @@ tiers:
         assert "promised_since" in held["default/w"]
         assert "promised_since" not in held["default/r"]
 
-    def test_a_promise_that_cannot_be_kept_goes_to_one_that_can(self, found):
+    def test_a_promise_that_cannot_be_kept_goes_to_one_that_can(self, found, monkeypatch):
         """The gang of 8 fits no node of 4: what its queue would promise it is there for the one that takes back."""
+        monkeypatch.setattr("tests.core.cli.test_shortages.CONF", f"{FOUNDING_POLICY}# %s")
         cluster = (*nodes("n", 2, card=A, count=4), queue("q", {A: 8}, **INFERENCE), queue("t", {A: 8}, **TRAINING))
         runs = training("t", "t", 2, A, 4, nodes=["n-0000", "n-0001"])
         wants = (*inference("big", "q", 1, A, 8, created=1), *inference("g", "q", 1, A, 2, created=2))
