@@ -15,7 +15,7 @@ from scheduler_core.cli.inputs import read_inputs, remark
 from scheduler_core.cli.table import PIPE_WIDTH
 from scheduler_core.model.errors import BadInput
 from scheduler_core.model.explanation import Explanation, MemberCandidates, NodeCandidate
-from scheduler_core.model.resources import MIB
+from scheduler_core.model.resources import MIB, in_mib
 from scheduler_core.model.snapshot import Snapshot
 from scheduler_core.scheduler import run_session
 from scheduler_core.serde.result import reason_to_json
@@ -164,7 +164,7 @@ def _print_nodes(console: Console, member: MemberCandidates) -> None:
 
 def _amount(resource: str, amount: float) -> str:
     """As people write it: memory and huge pages with their unit."""
-    if resource == "memory" or resource.startswith("hugepages-"):
+    if in_mib(resource):
         return f"{amount / MIB:g}Mi"
     return f"{amount:g}"
 

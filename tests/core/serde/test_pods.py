@@ -86,8 +86,12 @@ class TestCards:
         assert (taken.card.resource, taken.card.milli) == ("nvidia.com/mig-1g.18gb", 3000)
 
     def test_no_name_takes_the_resource_from_anywhere(self):
-        taken = the_pod(pod("p", resources={"nvidia.com/gpu": 2}), H200)
+        taken = the_pod(pod("p", resources={"nvidia.com/gpu": 2}), H200, node("other", "NVIDIA-A100", 8))
         assert taken.card == CardRequest((), "nvidia.com/gpu", 2000)
+
+    def test_the_only_card_that_offers_the_resource_is_meant(self):
+        taken = the_pod(pod("p", resources={"nvidia.com/gpu": 2}), H200)
+        assert taken.card == CardRequest(("NVIDIA-H200",), "nvidia.com/gpu", 2000, written=False)
 
     def test_a_resource_that_counts_no_card_anywhere_is_a_scalar(self):
         taken = the_pod(pod("p", resources={"nvidia.com/gpu": 2}), node("n", extended={"nvidia.com/gpu": 8}))
