@@ -8,9 +8,8 @@ from typing import Any
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
-from scheduler_core.model.node_refusal import NodeRefusal
-from scheduler_core.model.rules import Rule, rule_of_text
 from tidesched_web.console.wording import resource_label
+from tidesched_web.engine.model import NodeRefusal, Rule, rule_of_text
 
 RULES: dict[Rule, Promise] = {
     Rule.TIDE: gettext_lazy(

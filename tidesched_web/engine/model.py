@@ -20,6 +20,7 @@ from scheduler_core.model.edition import Edition
 from scheduler_core.model.errors import BadInput, BrokenInvariant
 from scheduler_core.model.memory import Memory, Reservation
 from scheduler_core.model.node import Node
+from scheduler_core.model.node_refusal import NodeRefusal
 from scheduler_core.model.pod import OwnerReference, Pod, PodPhase, ServiceType
 from scheduler_core.model.podgroup import GangCondition, GangPhase, PodGroup
 from scheduler_core.model.policy import Policy
@@ -27,6 +28,7 @@ from scheduler_core.model.queue import PriorityClass, Queue
 from scheduler_core.model.reason import Reason
 from scheduler_core.model.resources import MIB, Amount, cards_to_json
 from scheduler_core.model.rests import prolonged
+from scheduler_core.model.rules import Rule, rule_of_text
 from scheduler_core.model.selector import matches as selects
 from scheduler_core.model.snapshot import Snapshot
 
@@ -49,6 +51,7 @@ __all__ = [
     "Memory",
     "Node",
     "NodeCards",
+    "NodeRefusal",
     "OwnerReference",
     "Pod",
     "PodGroup",
@@ -62,11 +65,13 @@ __all__ = [
     "ReclaimVictimGang",
     "Reservation",
     "Result",
+    "Rule",
     "ServiceType",
     "Snapshot",
     "VictimRole",
     "cards_to_json",
     "may_go",
     "prolonged",
+    "rule_of_text",
     "selects",
 ]
