@@ -215,7 +215,7 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = prepared.static_root()
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+    "staticfiles": {"BACKEND": "tidesched_web.common.static_storage.HashedStorage"},
 }
 WHITENOISE_KEEP_ONLY_HASHED_FILES = False
 

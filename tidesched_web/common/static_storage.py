@@ -1,0 +1,35 @@
+"""Collected static files: hashed names, and one compressed copy of each file that pages ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import brotli
+from whitenoise.compress import Compressor
+from whitenoise.storage import CompressedManifestStaticFilesStorage
+
+# Above this size the best quality takes many seconds for a few per cent; such files are no part of a first page.
+LARGE_BYTES = 2_000_000
+
+
+class BoundedCompressor(Compressor):
+    """Brotli at its best quality, except for large files."""
+
+    @staticmethod
+    def compress_brotli(data: bytes) -> bytes:
+        """The packed bytes."""
+        packed: bytes = brotli.compress(data, quality=9 if len(data) > LARGE_BYTES else 11)
+        return packed
+
+
+class HashedStorage(CompressedManifestStaticFilesStorage):
+    """Compresses hashed files only: pages name no others. Source maps are read by developers' tools alone."""
+
+    def create_compressor(self, **kwargs: object) -> Compressor:
+        """The compressor of all files."""
+        return BoundedCompressor(**kwargs)
+
+    def compress_files(self, paths: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """Compress what is asked for by a hashed name."""
+        hashed = set(self.hashed_files.values())
+        yield from super().compress_files([path for path in paths if path in hashed and not path.endswith(".map")])
