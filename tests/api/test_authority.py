@@ -137,6 +137,7 @@ MATRIX = {
     ("quota-changes-list", "get"): (LIST, CHANGES),
     ("quota-changes-detail", "get"): (OF_ACME, CHANGES),
     ("quota-changes-plan", "get"): (OF_ACME, CHANGES),
+    ("quota-changes-forecast", "get"): (OF_ACME, CHANGES),
     ("quota-changes-list", "post"): (
         LIST | {"owner": 201, "teammate": 403, "stranger": 400, "rival": 403, "auditor": 403, "admin": 201},
         WRITE,

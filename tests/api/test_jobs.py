@@ -8,8 +8,8 @@ from tidesched_web.jobs.models import Job, JobState
 
 START = {"service_type": "inference", "priority": 1, "cards": {H200: 1}, "becomes": "running", "reason_before": None}
 IMPACT = {
-    "counts": {"gangs_start": 2},
-    "gangs_start": [
+    "counts": {"gangs_run": 2},
+    "gangs_run": [
         {"gang": "acme/mine", "queue": "acme-online", **START},
         {"gang": "rival/theirs", "queue": "rival-batch", **START},
     ],
@@ -34,10 +34,10 @@ def test_the_owner_reads_progress_log_and_their_part_of_the_result(world, job):
     assert "result" not in listed[0]
     read = world.client("owner").read(f"jobs/{job.pk}/")
     assert [line["message"] for line in read["log"]] == ["3 of 9"]
-    assert [row["gang"] for row in read["result"]["gangs_start"]] == ["acme/mine"]
-    assert read["result"]["hidden"] == {"gangs_start": 1}
+    assert [row["gang"] for row in read["result"]["gangs_run"]] == ["acme/mine"]
+    assert read["result"]["hidden"] == {"gangs_run": 1}
     assert "rival" not in str(read["result"])
-    assert len(world.client("admin").read(f"jobs/{job.pk}/")["result"]["gangs_start"]) == 2
+    assert len(world.client("admin").read(f"jobs/{job.pk}/")["result"]["gangs_run"]) == 2
 
 
 def test_a_job_is_cancelled_once(world, job):

@@ -17,7 +17,7 @@ from tidesched_web.engine import bridge, inputs
 from tidesched_web.engine.edits import Edit, edited, read_edit
 from tidesched_web.engine.flood import flood
 from tidesched_web.engine.following import Follower
-from tidesched_web.engine.what_if import LISTS, Picture, cut, impact, try_out
+from tidesched_web.engine.what_if import GAINS, LISTS, Picture, cut, impact, try_out
 
 ROUNDS = int(os.environ.get("RANDOM_WHAT_IFS", "40"))
 
@@ -61,11 +61,11 @@ def test_more_quota_starts_the_gang_that_waits_for_it() -> None:
         gang("waits", 8, 1, "training"),
     )
     told = impact(try_out(picture(found), quota_edit(found, training=16)))
-    assert names(told["gangs_start"]) == ["waits"]
-    assert told["gangs_start"][0]["becomes"] == "running"
-    assert told["gangs_start"][0]["reason_before"]["code"] == "WaitingForQuota"
-    assert told["gangs_start"][0]["cards"] == {H: 8}
-    assert not any(told[name] for name in told if name != "gangs_start")
+    assert names(told["gangs_run"]) == ["waits"]
+    assert told["gangs_run"][0]["becomes"] == "running"
+    assert told["gangs_run"][0]["reason_before"]["code"] == "WaitingForQuota"
+    assert told["gangs_run"][0]["cards"] == {H: 8}
+    assert not any(told[name] for name in told if name != "gangs_run")
 
 
 def test_less_quota_costs_a_gang_its_place_and_is_exceeded() -> None:
@@ -98,7 +98,7 @@ def test_inference_that_may_have_more_takes_it_back_at_the_next_session() -> Non
     assert names(told["reclaimed_next"]) == ["train"]
     row = told["reclaimed_next"][0]
     assert (row["reclaimer"], row["reclaimer_queue"], row["cards"], row["pods"]) == ("ns/serve", "inference", {H: 8}, 8)
-    assert [(row["gang"], row["becomes"]) for row in told["gangs_start"]] == [("ns/serve", "promised")]
+    assert [(row["gang"], row["becomes"]) for row in told["gangs_promised"]] == [("ns/serve", "promised")]
     assert told["gangs_lose"] == []  # a gang that falls is told once
 
 
@@ -144,7 +144,7 @@ def test_a_priority_class_moves_the_gangs_that_name_it() -> None:
     found = msgspec.structs.replace(found, priority_classes=builder.build().priority_classes)
     edit = read_edit([{"kind": "PriorityClass", "name": "pc-b", "before": before, "after": {**before, "value": 30}}])
     told = impact(try_out(picture(found), edit))
-    assert (names(told["gangs_start"]), names(told["gangs_lose"])) == (["second"], ["first"])
+    assert (names(told["gangs_run"]), names(told["gangs_lose"])) == (["second"], ["first"])
 
 
 def test_a_flood_takes_what_training_has_borrowed() -> None:
@@ -170,9 +170,9 @@ def test_a_flood_takes_what_training_has_borrowed() -> None:
 
 
 def test_lists_are_cut_and_their_length_is_kept() -> None:
-    told = cut({"gangs_start": [{"gang": str(number)} for number in range(1000)]})
-    assert (len(told["gangs_start"]), told["counts"]) == (200, {"gangs_start": 1000})
-    assert set(LISTS) >= {"gangs_start"}
+    told = cut({"gangs_run": [{"gang": str(number)} for number in range(1000)]})
+    assert (len(told["gangs_run"]), told["counts"]) == (200, {"gangs_run": 1000})
+    assert set(LISTS) >= {"gangs_run"}
 
 
 @pytest.mark.parametrize("seed", range(ROUNDS))
@@ -195,7 +195,7 @@ def test_what_is_said_is_what_a_session_from_nothing_decides(seed: int) -> None:
     assert bridge.result_hash(trial.after) == bridge.result_hash(fresh)
     assert bridge.result_hash(base.before) == bridge.result_hash(decide(found, rules, now=base.now))
     told = impact(trial)
-    starts = {row["gang"] for row in told["gangs_start"]}
+    starts = {row["gang"] for name in GAINS for row in told[name]}
     bound = {one.name: one.bound for one in trial.before.podgroups}
     assert {one.name for one in fresh.podgroups if one.bound > bound[one.name]} <= starts
     again = try_out(base, Edit(queues={one.name: one for one in found.queues}))

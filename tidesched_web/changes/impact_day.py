@@ -19,7 +19,7 @@ from django.utils.translation import gettext_noop
 
 from tidesched_web.engine.edits import Edit
 from tidesched_web.engine.model import BadInput
-from tidesched_web.engine.what_if import Trial, card_use, cut, impact, try_out
+from tidesched_web.engine.what_if import SESSION_LISTS, Trial, card_use, cut, impact, try_out
 from tidesched_web.jobs.running import Running
 from tidesched_web.scheduling.input_selectors import StoredInput, inputs_since, newest_input
 from tidesched_web.scheduling.pictures import Loaded
@@ -31,7 +31,7 @@ DAY = dt.timedelta(hours=24)
 MOST_SESSIONS = 240
 # A session stands for no more than this, where the next one is far.
 LONGEST = dt.timedelta(minutes=30)
-_LISTS = ("gangs_start", "gangs_lose", "queues_over", "reclaimed_next", "spared_next")
+_LISTS = SESSION_LISTS
 # Names that are kept of each list; beyond them only the number of times counts.
 MOST_NAMES = 2000
 
@@ -140,7 +140,7 @@ class Day:
     def _result(self) -> Row:
         rows = {name: sorted(known.values(), key=_often) for name, known in self.state["rows"].items()}
         return {
-            "version": 1,
+            "version": 2,
             **cut(rows),
             "sessions": {
                 "recorded": self.state["recorded"],

@@ -17,7 +17,7 @@ from tidesched_web.scheduling.input_selectors import StoredInput, input_of_sessi
 
 Row = dict[str, Any]
 
-VERSION = 1
+VERSION = 2
 # Up to this size the flood is tried out at once; in larger clusters another process does it while the rest is read.
 FLOOD_AT_ONCE_PODS = 5_000
 # So old a snapshot is no longer called the present.

@@ -12,12 +12,14 @@ from tidesched_web.workloads.sight import reason_within_sight
 
 Row = dict[str, Any]
 
-_GANGS = ("gangs_start", "gangs_lose")
+_GAINS = {"gangs_run": ("running", "larger"), "gangs_promised": ("promised",), "gangs_admitted": ("admitted",)}
+_GANGS = (*_GAINS, "gangs_lose")
 _VICTIMS = ("reclaimed_next", "spared_next", "reclaimed_at_flood", "spared_at_flood")
 
 
 def within_sight(impact: Mapping[str, Any], access: Access, cluster_id: int) -> Row:
     """The impact as the caller may see it; ``hidden`` says how many rows of each list are somebody else's."""
+    impact = as_now(impact)
     if access.everything:
         return {**impact, "hidden": {}}
     queues = set(visible_queues(access).filter(cluster_id=cluster_id).values_list("name", flat=True))
@@ -37,6 +39,17 @@ def within_sight(impact: Mapping[str, Any], access: Access, cluster_id: int) -> 
     if impact.get("card_hours"):
         shown["card_hours"] = {card: _own(hours, queues) for card, hours in impact["card_hours"].items()}
     return shown
+
+
+def as_now(impact: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An impact that was kept in the first version: there all that gangs gain was one list, which counted as one."""
+    rows = impact.get("gangs_start")
+    if rows is None:
+        return impact
+    lists = {name: [row for row in rows if row.get("becomes") in words] for name, words in _GAINS.items()}
+    counts = {name: count for name, count in impact.get("counts", {}).items() if name != "gangs_start"}
+    rest = {name: value for name, value in impact.items() if name != "gangs_start"}
+    return {**rest, **lists, "counts": {**counts, **{name: len(found) for name, found in lists.items()}}}
 
 
 def _row(name: str, row: Row, queues: Collection[str]) -> Row | None:

@@ -87,6 +87,43 @@ class QuotaChange(Versioned):
         return f"Change {self.pk}"
 
 
+class ForecastState(models.TextChoices):
+    """How far a forecast has been compared with what came. ``void``: nothing was expected that can be followed."""
+
+    FOLLOWING = "following", _("Being followed")
+    DONE = "done", _("Compared")
+    VOID = "void", _("Nothing expected")
+
+
+class ChangeForecast(models.Model):
+    """What the impact of a change said of gangs when it was decided, beside what came in the sessions after.
+
+    ``rows`` are ``{gang, queue, expects, outcome, session, at, why}`` (see `forecasts`). They name gangs of everybody:
+    `forecasts.within_sight` cuts them. ``counted``: it enters the record of the cluster's forecasts; one that was old
+    when the change was written does not. ``counts`` maps what was expected to ``[expected, held]``.
+    """
+
+    change = models.OneToOneField(QuotaChange, on_delete=models.CASCADE, primary_key=True, related_name="forecast")
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+")
+    state = models.CharField(max_length=12, choices=ForecastState, default=ForecastState.FOLLOWING)
+    made_in = models.PositiveBigIntegerField(null=True, help_text=_("The number of the session it was tried on."))
+    made_at = models.DateTimeField(null=True)
+    rows = models.JSONField(default=list)
+    counts = models.JSONField(default=dict)
+    counted = models.BooleanField(default=True)
+    sessions = models.PositiveIntegerField(default=0)
+    compared_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["cluster", "-change"], name="forecast_newest"),
+            models.Index(fields=["state"], name="forecast_open", condition=Q(state="following")),
+        ]
+
+    def __str__(self) -> str:
+        return f"Forecast of change {self.change_id}: {self.state}"
+
+
 class CarryState(models.TextChoices):
     """How far one object of a change has come on its way to the cluster."""
 

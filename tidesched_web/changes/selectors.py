@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 
 from tidesched_web.accounts.models import BusinessLine, Project, Tenant
 from tidesched_web.changes.documents import RULES
-from tidesched_web.changes.models import ChangeObject, QuotaChange
+from tidesched_web.changes.models import ChangeObject, ChangeState, QuotaChange
 from tidesched_web.changes.tree_document import Document, Documents, key_of, kind_of, parts_of
 from tidesched_web.clusters.models import CardType, Cluster
 from tidesched_web.clusters.selectors import aliases_of, visible_clusters
@@ -284,6 +284,14 @@ def visible_changes(access: Access) -> QuerySet[QuotaChange]:
     mine = Q(author_id=access.user_id) if access.user_id is not None and access.limited_to is None else Q(pk__in=[])
     all_ours = Q(platform_wide=False, tenant_ids__contained_by=sorted(access.tenant_ids)) & ~Q(tenant_ids=[])
     return changes.filter(mine | all_ours, cluster__in=visible_clusters(access))
+
+
+def open_draft(access: Access, cluster: Cluster, edits: Mapping[str, Any]) -> QuotaChange | None:
+    """The newest draft of the caller's own with these edits on the tree of now."""
+    drafts = QuotaChange.objects.filter(cluster=cluster, state=ChangeState.DRAFT, author_id=access.user_id)
+    if access.user_id is None:
+        return None
+    return drafts.filter(edits=edits, base_version=tree_version(cluster)).order_by("-id").first()
 
 
 def objects_of(change: QuotaChange) -> QuerySet[ChangeObject]:

@@ -43,6 +43,13 @@ _SENTENCES: dict[str, tuple[tuple[str, ...], Promise]] = {
     "cluster_forbidden": (("kinds",), _("The credential of the cluster lacks the right to read %(kinds)s.")),
     "cluster_kinds_missing": (("kinds",), _("The API server does not know %(kinds)s: is Volcano installed?")),
     "cluster_failing": ((), _("The API server of the cluster answers with errors.")),
+    "promise_unused": (
+        ("promised", "card", "queue", "waiting"),
+        _(
+            "%(promised)s × %(card)s of queue %(queue)s are promised to gangs that do not run, and %(waiting)s gangs "
+            "wait for that quota."
+        ),
+    ),
     "audit_broken": (("chain",), _("Chain %(chain)s of the audit log does not hold.")),
 }
 # Conditions that are looked at again and again: a person may say that they know, and the end comes by itself.
@@ -51,6 +58,7 @@ _BY_ITSELF = frozenset(
         "quota_over_hardware", "card_lost", "quota_without_card", "drift", "push_refused", "foreign_scheduler",
         "node_not_ready",
         "audit_broken",
+        "promise_unused",
         "cluster_unreachable", "cluster_refused", "cluster_forbidden", "cluster_kinds_missing", "cluster_failing",
     }
 )  # fmt: skip
@@ -69,6 +77,7 @@ _PLACES: dict[str, tuple[str, Promise]] = {
     "foreign_scheduler": ("sessions", _("Open the sessions")),
     "partial_reclaim": ("reclaims", _("Open the reclaims")),
     "policy_invalid": ("policy", _("Open the policy")),
+    "promise_unused": ("queues", _("Open the queues")),
 }
 
 
@@ -93,6 +102,8 @@ def alert_sentence(code: str, numbers: Mapping[str, Any], message: str, *, every
     """The sentence of a code; who sees everything also reads the message where it says more than the sentence can."""
     if code == "eviction_budget" and str(numbers.get("rule", "")) in HOLDS:
         return str(HOLDS[numbers["rule"]])
+    if code == "promise_unused" and not everything:  # its queue may be another tenant's
+        return str(_("Quota is promised to gangs that do not run, while others wait for it."))
     if code not in _SENTENCES:
         return message if everything else code
     names, sentence = _SENTENCES[code]

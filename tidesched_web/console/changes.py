@@ -15,12 +15,13 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from tidesched_web.changes import services
+from tidesched_web.changes.forecast_selectors import forecast_of, record_of
 from tidesched_web.changes.impact import answer_of, start_day_impact, within_sight
 from tidesched_web.changes.models import ChangeState, QuotaChange
 from tidesched_web.changes.selectors import objects_of, visible_changes
 from tidesched_web.changes.server_check import server_check
 from tidesched_web.common.errors import DomainError
-from tidesched_web.console import amounts, change_words, impact_view
+from tidesched_web.console import amounts, change_words, forecast_view, impact_view
 from tidesched_web.console.export import csv_list, csv_response
 from tidesched_web.console.forms.change import ApplyForm, ChangeFilter, ReasonForm
 from tidesched_web.console.page import Page, page
@@ -57,7 +58,14 @@ def changes(this: Page) -> HttpResponse:
     for row in listed.rows:
         row.told = told_objects(row)
     return this.render(
-        "changes/changes.html", {"page": listed, "rows": listed.rows, "form": form, "may_edit": may_edit(this.access)}
+        "changes/changes.html",
+        {
+            "page": listed,
+            "rows": listed.rows,
+            "form": form,
+            "may_edit": may_edit(this.access),
+            "record": forecast_view.record_line(record_of(this.access, this.cluster)),
+        },
     )
 
 
@@ -136,6 +144,7 @@ def _page(
             "may_roll_back": writer and found.committed_at is not None and found.state != ChangeState.ROLLED_BACK,
             "asks_impact": found.state in OPEN and bool(plan.get("objects")) and not errors,
             "expected": _expected(found, plan),
+            "came": _came(this, found),
             "later": found.apply_at is not None and found.apply_at > timezone.now(),
             "undone_by": found.rolled_back_by.order_by("-id").first(),
         },
@@ -147,6 +156,12 @@ def _expected(found: QuotaChange, plan: dict[str, Any]) -> impact_view.ImpactVie
     """What was known of its effect when it was decided."""
     kept = plan.get("impact")
     return impact_view.view_of(kept) if found.state not in OPEN and kept and not kept.get("unavailable") else None
+
+
+def _came(this: Page, found: QuotaChange) -> forecast_view.ForecastView | None:
+    """What came of it beside what was expected."""
+    shown = forecast_of(found, this.access) if found.committed_at else None
+    return forecast_view.forecast_view(shown) if shown is not None and (shown.rows or shown.hidden) else None
 
 
 def _error(error: dict[str, Any]) -> dict[str, Any]:

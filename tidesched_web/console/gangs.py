@@ -3,33 +3,55 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+import math
 from typing import Any
 
-from django.http import Http404, HttpResponse
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import redirect
-from django.utils.translation import ngettext
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
 
+from tidesched_web.changes import services as changes
+from tidesched_web.changes.models import QuotaChange
+from tidesched_web.changes.selectors import open_draft
 from tidesched_web.clusters.selectors import card_names
-from tidesched_web.common.permissions import Access
-from tidesched_web.console import rule_words, wording
+from tidesched_web.common.errors import DomainError
+from tidesched_web.console import wording
 from tidesched_web.console.export import csv_list, plain_cards
 from tidesched_web.console.forms.filters import GangFilter
+from tidesched_web.console.gang_timeline import timeline
+from tidesched_web.console.gang_why import gangs_in_remedies, remedy_line, shown_numbers, why, why_sentence
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.pod_group import pod_group_yaml
-from tidesched_web.console.states import look
+from tidesched_web.console.rights import manages
+from tidesched_web.quota.selectors import card_quota_of, visible_queues, with_card_quota
+from tidesched_web.scheduling.gang_selectors import marks_of, with_evictions, with_pods, with_promises
 from tidesched_web.scheduling.selectors import reclaims_of_gang
 from tidesched_web.workloads.models import Gang
+from tidesched_web.workloads.remedies import remedy_of
 from tidesched_web.workloads.selectors import (
     newest_gang_id,
-    pods_of,
     that_wait,
-    visible_gang_keys,
     visible_gangs,
+    with_granted,
+    with_own_queue,
     with_reason_counts,
     with_steps,
 )
+
+MIB = 2**20
+
+
+def _rows(this: Page, gangs: QuerySet[Gang]) -> QuerySet[Gang]:
+    """Rows of the list with what their cells say, in one query."""
+    rows = with_own_queue(gangs, this.access).select_related("worked_out").defer("manifest")
+    return with_evictions(rows, this.access, this.cluster.clock())
 
 
 @page(section="gangs", topics="sessions gangs")
@@ -38,7 +60,7 @@ def gangs(this: Page) -> HttpResponse:
     cluster = this.cluster
     form = GangFilter(this.request.GET, card_names(cluster))
     all_gangs = visible_gangs(this.access).filter(cluster=cluster)
-    rows = form.apply(all_gangs).defer("manifest")
+    rows = _rows(this, form.apply(all_gangs))
     waiting_first = form.value("order") == "waiting"
     if waiting_first:
         rows = that_wait(rows).filter(waiting_since__isnull=False)
@@ -46,6 +68,11 @@ def gangs(this: Page) -> HttpResponse:
     if this.request.GET.get("format") == "csv":
         return _export(this, rows.order_by(*order))
     found = paged(with_reason_counts(rows, form.apply_but_reason(all_gangs)), order, this.request.GET.get("cursor", ""))
+    seen = gangs_in_remedies(this.access, cluster.pk, found.rows)
+    for row in found.rows:
+        if row.needs and row.reason_code:
+            row.why, row.helps = why_sentence(this.access, row), remedy_line(row, seen)
+        row.marks = marks_of(row)
     counts = found.rows[0].reason_counts if found.rows else []
     total = sum(entry["n"] for entry in counts)
     code, most = (counts[0]["code"], counts[0]["n"]) if counts else ("", 0)
@@ -62,8 +89,11 @@ def gangs(this: Page) -> HttpResponse:
 
 def _export(this: Page, rows: Any) -> HttpResponse:
     def sentence(row: Gang) -> str:
-        numbers = wording.own_numbers(this.access, row.reason_numbers)
-        return wording.reason_sentence(row.reason_code, numbers) if row.needs else ""
+        return why_sentence(this.access, row) if row.needs else ""
+
+    def would_help(row: Gang) -> str:
+        # Names of gangs of other tenants are for who sees everything.
+        return remedy_line(row, None if this.access.everything else set()) if row.needs else ""
 
     return csv_list(
         f"gangs-{this.cluster.slug}",
@@ -81,101 +111,141 @@ def _export(this: Page, rows: Any) -> HttpResponse:
             "waiting_since": lambda row: row.waiting_since.isoformat() if row.waiting_since else "",
             "reason": lambda row: row.reason_code if row.needs else "",
             "message": sentence,
+            "would_help": would_help,
         },
         rows.iterator(chunk_size=1000),
     )
 
 
-@dataclass(frozen=True, slots=True)
-class HolderRow:
-    """A gang that holds what another one waits for; without a name when it is somebody else's."""
-
-    gang: str
-    queue: str
-    amount: str
-
-
-@dataclass(frozen=True, slots=True)
-class Why:
-    """The card that says why a gang waits."""
-
-    sentence: str
-    figures: list[tuple[str, str]]
-    holders: list[HolderRow]
-    refusals: list[tuple[str, int]]
-    remedy: str
-
-
-def why(access: Access, gang: Gang) -> Why:
-    """The reason with its numbers, its holders (one query where there are any) and what would help."""
-    numbers = gang.reason_numbers or {}
-    resource = numbers.get("resource")
-    words = wording.FIGURES
-    figures = [
-        (str(words[name]), wording.resource_amount(resource, numbers[name]))
-        for name in words
-        if numbers.get(name) is not None
-    ]
-    held = numbers.get("holders") or []
-    keys = [holder["gang"] for holder in held]
-    seen = visible_gang_keys(access, [gang.cluster_id], keys) if keys and not access.everything else None
-    holders = [
-        HolderRow(holder["gang"], holder.get("queue", ""), wording.resource_amount(resource, holder.get("amount")))
-        if seen is None or (gang.cluster_id, holder["gang"]) in seen
-        else HolderRow("", "", wording.resource_amount(resource, holder.get("amount")))
-        for holder in held
-    ]
-    if seen is not None and holders and not holders[0].gang:
-        # The sentence may name the largest holder: not to somebody who may not see it.
-        numbers = wording.own_numbers(access, numbers)
-    return Why(
-        wording.reason_detail(gang.reason_code, gang.reason_message)
-        or wording.reason_sentence(gang.reason_code, numbers),
-        figures,
-        holders,
-        rule_words.node_refusals(numbers),
-        wording.remedy_sentence(gang.reason_remedy) if gang.reason_remedy else "",
-    )
-
-
-def _step(access: Access, row: dict[str, Any]) -> dict[str, Any]:
-    """One step of the timeline with its words; the database gives its time as text."""
-    detail = row["detail"]
-    sentence = wording.reason_detail(detail.get("code", ""), detail.get("message", ""))
-    if not sentence and detail.get("numbers"):
-        sentence = wording.reason_sentence(detail["code"], wording.own_numbers(access, detail["numbers"]))
-    if made_by := detail.get("made_by"):
-        who = look("maker", made_by).word
-        sentence = ngettext(
-            "%(n)s pod of it was evicted. By: %(who)s.", "%(n)s pods of it were evicted. By: %(who)s.", detail["pods"]
-        ) % {"n": detail["pods"], "who": who}
-    word = look("step", row["kind"]).word
-    return row | {"at": dt.datetime.fromisoformat(row["at"]), "word": word, "sentence": sentence}
+def _gang(this: Page, pk: int) -> Gang:
+    """The gang with all that its page shows beside reclaims and names of holders, in one query."""
+    access = this.access
+    rows = with_own_queue(visible_gangs(access).filter(cluster=this.cluster, pk=pk), access)
+    rows = with_evictions(with_granted(with_steps(rows), access), access, this.cluster.clock())
+    found = with_pods(with_promises(rows)).select_related("worked_out", "queue").first()
+    if found is None:
+        raise Http404
+    return found
 
 
 @page(section="gangs", topics="sessions gangs")
 def gang(this: Page, pk: int) -> HttpResponse:
-    """One gang: why it waits, what happened to it, its pods and its object."""
-    found = with_steps(visible_gangs(this.access).filter(cluster=this.cluster, pk=pk)).first()
-    if found is None:
-        raise Http404
+    """One gang: why it waits, what would help, what happened to it, its pods and its object."""
+    found = _gang(this, pk)
     # Without pods, before its start and after its end, what it asks for is what its PodGroup says.
     asked = found.manifest.get("card_request") or {}
     least = found.manifest.get("min_resources") or {}
+    pods = [
+        row | {"started_at": dt.datetime.fromisoformat(row["started_at"]) if row["started_at"] else None}
+        for row in found.pod_rows  # type: ignore[attr-defined]  # annotated by the selector
+    ]
+    if this.request.GET.get("format") == "json":
+        return _export_one(this, found, pods)
+    own_queue = found.own_queue  # type: ignore[attr-defined]
     return this.render(
         "gangs/gang.html",
         {
             "gang": found,
+            "own_queue": own_queue,
             "cards": found.cards or {name: milli / 1000 for name, milli in asked.items()},
             "cpu_milli": found.cpu_milli or least.get("cpu_milli", 0),
             "memory_mib": found.memory_mib or least.get("memory_mib", 0),
             "why": why(this.access, found) if found.needs and found.reason_code else None,
-            "pods": list(pods_of(found)),
-            "steps": [_step(this.access, row) for row in found.step_rows],  # type: ignore[attr-defined]
-            "reclaims": reclaims_of_gang(this.access, this.cluster, found.key, limit=6) if not found.needs else [],
+            "pods": pods,
+            "steps": timeline(this.access, found.step_rows, own_queue=own_queue),  # type: ignore[attr-defined]
+            "reclaims": reclaims_of_gang(this.access, this.cluster, found.key, limit=6),
+            "marks": marks_of(found),
+            "spared": found.spared_until if found.spared_until and found.spared_until > this.cluster.clock() else None,
+            "waits_since_submitted": _at_once(found),
+            "manages": own_queue and found.queue is not None and manages(this.access, found.queue.tenant_id),
+            "kubectl": f"kubectl -n {found.namespace} describe podgroups.scheduling.volcano.sh {found.name}",
             "manifest": pod_group_yaml(found.manifest, phase=found.phase),
         },
     )
+
+
+def _at_once(gang: Gang) -> bool:
+    """It waits since it was submitted: the same time is not said twice."""
+    if not gang.needs or gang.waiting_since is None:
+        return False
+    return abs((gang.waiting_since - gang.submitted_at).total_seconds()) < 60
+
+
+def _export_one(this: Page, gang: Gang, pods: list[dict[str, Any]]) -> HttpResponse:
+    """All that the page says of a gang, as JSON."""
+    numbers, message = shown_numbers(this.access, gang)
+    own_queue = gang.own_queue  # type: ignore[attr-defined]
+    shown = why(this.access, gang) if gang.needs and gang.reason_code else None
+    document = {
+        "cluster": this.cluster.slug,
+        "gang": gang.key,
+        "queue": gang.queue_name,
+        "service_type": gang.service_type,
+        "state": gang.state,
+        "priority": gang.priority,
+        "min_member": gang.min_member,
+        "ready": gang.ready,
+        "cards": gang.cards,
+        "submitted_at": gang.submitted_at,
+        "waiting_since": gang.waiting_since,
+        "reason": {"code": gang.reason_code, "numbers": numbers, "message": message, "sentence": shown.sentence}
+        if shown
+        else None,
+        "would_help": shown.remedy.sentence if shown and shown.remedy else None,
+        "pods": pods,
+        "timeline": [_plain_step(this, row) for row in gang.step_rows] if own_queue else [],  # type: ignore[attr-defined]
+    }
+    response = JsonResponse(document)
+    name = f"gang-{gang.namespace}-{gang.name}"[:120]
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}.json"'
+    response.headers["Cache-Control"] = "private, no-store"
+    return response
+
+
+def _plain_step(this: Page, row: dict[str, Any]) -> dict[str, Any]:
+    """A step as data, its figures as far as the reader may see them."""
+    detail = row["detail"]
+    if not detail.get("numbers"):
+        return row
+    return row | {"detail": detail | {"numbers": wording.own_numbers(this.access, detail["numbers"])}}
+
+
+@require_POST
+@page(section="gangs")
+def try_remedy(this: Page, pk: int) -> HttpResponse:
+    """Open the quota editor with what would help as a draft; nothing else is written."""
+    found = _gang(this, pk)
+    if found.queue is None or not manages(this.access, found.queue.tenant_id):
+        raise PermissionDenied
+    worked_out = remedy_of(found, timezone.now())
+    remedy = worked_out.remedy if worked_out else None
+    if not remedy or remedy.get("change") != "quota":
+        messages.error(this.request, _("What would help has changed meanwhile: look at it again."))
+        return redirect("console:gang", this.cluster.slug, found.pk)
+    try:
+        draft = _draft(this, found, remedy)
+    except DomainError as error:
+        messages.error(this.request, error.message)
+        return redirect("console:gang", this.cluster.slug, found.pk)
+    return redirect(f"{reverse('console:quota_editor', args=[this.cluster.slug])}?change={draft.pk}")
+
+
+def _draft(this: Page, gang: Gang, remedy: dict[str, Any]) -> QuotaChange:
+    """The draft of this edit; one of the reader's own that says the same is gone on with."""
+    queue = with_card_quota(visible_queues(this.access).filter(cluster=this.cluster, name=gang.queue_name)).get()
+    card, more = remedy["card"], remedy["by"]
+    if card == "cpu":
+        patch: dict[str, Any] = {"cpu_milli": (queue.cpu_milli or 0) + math.ceil(more)}
+    elif card == "memory":
+        patch = {"memory_bytes": (queue.memory_mib or 0) * MIB + math.ceil(more / MIB) * MIB}
+    else:
+        patch = {"card_quota": {card: card_quota_of(queue).get(card, 0) + math.ceil(more)}}
+    edits = {f"queue/{queue.name}": patch}
+    known = open_draft(this.access, this.cluster, edits)
+    if known is not None:
+        return known
+    reason = _("So that %(gang)s need not wait.") % {"gang": gang.key}
+    return changes.draft(cluster=this.cluster, edits=edits, access=this.access, reason=reason)
 
 
 @page()

@@ -72,7 +72,14 @@ class ImpactView:
 
 
 _TITLES: dict[str, tuple[str | Promise, str, str, str | Promise]] = {
-    "gangs_start": (gettext_lazy("Would start"), "player-play", "good", gettext_lazy("No waiting gang would start.")),
+    "gangs_run": (
+        gettext_lazy("Would run at once"),
+        "player-play",
+        "good",
+        gettext_lazy("No waiting gang would run at once."),
+    ),
+    "gangs_promised": (gettext_lazy("Would get cards that are being taken back"), "hourglass", "admitted", ""),
+    "gangs_admitted": (gettext_lazy("Would be admitted, and wait for cards"), "door-enter", "waiting", ""),
     "gangs_lose": (
         gettext_lazy("Would lose their place"),
         "alert-triangle",
@@ -104,7 +111,9 @@ _BECOMES = {
     "running": gettext_lazy("runs"),
     "promised": gettext_lazy("gets a promise of cards that come free"),
     "admitted": gettext_lazy("is admitted and waits for cards"),
+    "larger": gettext_lazy("runs with more pods"),
 }
+_GAINS = ("gangs_run", "gangs_promised", "gangs_admitted")
 _WAS = {
     "running": gettext_lazy("would have run"),
     "promised": gettext_lazy("had a promise of cards"),
@@ -135,10 +144,12 @@ def view_of(impact: Row) -> ImpactView:
 
 def _line(counts: Mapping[str, int], impact: Row) -> str:
     parts = []
-    if starts := counts.get("gangs_start", 0):
-        parts.append(
-            ngettext("%(n)s gang would start", "%(n)s gangs would start", starts) % {"n": amounts.number(starts)}
-        )
+    if runs := counts.get("gangs_run", 0):
+        text = ngettext("%(n)s gang would run at once", "%(n)s gangs would run at once", runs)
+        parts.append(text % {"n": amounts.number(runs)})
+    elif any(counts.get(name) for name in _GAINS):
+        # The headline counts what runs at once alone: a promise is listed, not counted.
+        parts.append(_("No gang would run at once"))
     if loses := counts.get("gangs_lose", 0):
         text = ngettext("%(n)s gang would lose its place", "%(n)s gangs would lose their place", loses)
         parts.append(text % {"n": amounts.number(loses)})
@@ -171,7 +182,7 @@ def _entry(key: str, row: Row) -> Entry:
         }
         return Entry("", row["queue"] or "", "", note, row.get("service_type", ""), often)
     note = ""
-    if key == "gangs_start":
+    if key in _GAINS:
         note = str(_BECOMES.get(row["becomes"], row["becomes"]))
         if before := row.get("reason_before"):
             note += " · " + _("waits now: %(reason)s") % {"reason": reason_sentence(before["code"], before["numbers"])}

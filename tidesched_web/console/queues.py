@@ -21,6 +21,7 @@ from tidesched_web.console.page import Page, page
 from tidesched_web.console.queue_edit import acts_on
 from tidesched_web.quota.models import Queue
 from tidesched_web.quota.selectors import card_quota_of, queue_grants
+from tidesched_web.scheduling.gang_selectors import unused_promises
 from tidesched_web.scheduling.selectors import queues_with_usage, usage_points, waiting_cards_of
 from tidesched_web.workloads.selectors import gangs_of_queue
 
@@ -120,6 +121,10 @@ def queue(this: Page, name: str) -> HttpResponse:
             "queue": found,
             "waiting": [gang for gang in gangs if gang.needs],
             "running": [gang for gang in gangs if not gang.needs],
+            "unused": [
+                (promise, next((use for use in row.uses if use.card == promise.card), None))
+                for promise in unused_promises(this.cluster.pk, found.pk)
+            ],
             "chart": _usage_chart(this, found, cards) if cards else None,
             "manifests": manifests.for_queue(found, cards, found.namespaces),  # type: ignore[attr-defined]  # annotated
             **acts_on(this, found),

@@ -42,6 +42,7 @@ urlpatterns = [
     path("clusters/<slug:slug>/queues/<str:name>/usage/", queues.usage, name="queue_usage"),
     path("clusters/<slug:slug>/gangs/", gangs.gangs, name="gangs"),
     path("clusters/<slug:slug>/gangs/<int:pk>/", gangs.gang, name="gang"),
+    path("clusters/<slug:slug>/gangs/<int:pk>/try/", gangs.try_remedy, name="gang_try"),
     path("clusters/<slug:slug>/gangs/<str:namespace>/<str:name>/", gangs.gang_by_name, name="gang_by_name"),
     path("clusters/<slug:slug>/reclaims/", reclaims.reclaims, name="reclaims"),
     path("clusters/<slug:slug>/reclaims/<int:pk>/", reclaims.reclaim, name="reclaim"),

@@ -119,8 +119,8 @@ def reason_sentence(code: str, numbers: Numbers) -> str:
 
 
 def reason_detail(code: str, message: str) -> str:
-    """The engine's own words where no number can say it: what is wrong with a gang as it is written."""
-    return message if code == "Misconfigured" else ""
+    """The engine's own words where no number can say it: what is wrong with a gang as it is written, or an own code."""
+    return message if code == "Misconfigured" or code not in _SENTENCES else ""
 
 
 def own_numbers(access: Access, numbers: Numbers | None) -> Numbers:
@@ -161,7 +161,7 @@ _SENTENCES: dict[str, tuple[tuple[tuple[str, ...], Promise], ...]] = {
             ("card",),
             gettext_lazy("Its request for %(card)s cannot be understood: check queue, card name and priority class."),
         ),
-        ((), gettext_lazy("It cannot be scheduled as it is written; its page says what is wrong.")),
+        ((), gettext_lazy("It cannot be scheduled as it is written.")),
     ),
     "NotSupported": (
         (
@@ -264,20 +264,66 @@ _SENTENCES: dict[str, tuple[tuple[tuple[str, ...], Promise], ...]] = {
 }
 
 
-def remedy_sentence(remedy: Numbers) -> str:
-    """The smallest single change that a session has shown to admit the gang."""
+def remedy_sentence(remedy: Numbers, *, admitted: bool = False) -> str:
+    """The smallest single change that a session has shown to help. ``admitted``: to admit it, it has no pods yet."""
     change = remedy.get("change")
     if change == "quota" and remedy.get("by") is not None:
-        return _("It would start if the quota of queue %(queue)s were %(by)s × %(card)s higher.") % {
-            "queue": remedy.get("queue") or "–",
-            "by": amounts.number(remedy["by"]),
-            "card": resource_label(remedy.get("card")),
-        }
-    if change == "gang_ends" and remedy.get("gang"):
-        return _("It would start as soon as %(gang)s ends.") % {"gang": remedy["gang"]}
+        said = (
+            _("It would be admitted if the quota of queue %(queue)s were %(what)s higher.")
+            if admitted
+            else _("It would start if the quota of queue %(queue)s were %(what)s higher.")
+        )
+        return said % {"queue": remedy.get("queue") or "–", "what": counted(remedy.get("card"), remedy["by"])}
+    if change == "gang_ends":
+        gang = remedy.get("gang") or _("a gang of another tenant")
+        said = (
+            _("It would be admitted as soon as %(gang)s ends.")
+            if admitted
+            else _("It would start as soon as %(gang)s ends.")
+        )
+        return said % {"gang": gang}
     if change == "priority" and remedy.get("above") is not None:
-        return _("It would start with a priority above %(above)s.") % {"above": amounts.number(remedy["above"])}
+        said = (
+            _("It would be admitted with a priority above %(above)s.")
+            if admitted
+            else _("It would start with a priority above %(above)s.")
+        )
+        return said % {"above": amounts.number(remedy["above"])}
     return ""
+
+
+def counted(resource: str | None, amount: float) -> str:
+    """An amount with what it counts: "4 × H200", "8 CPU cores", "64 GiB memory"."""
+    sign = " " if resource in ("cpu", "pods") or (resource and in_bytes(resource)) else " × "
+    return f"{resource_amount(resource, amount)}{sign}{resource_label(resource)}"
+
+
+# Reasons that no change of quota or priority and no end of another gang could end: what has to change is the gang.
+_OF_THE_GANG = frozenset(
+    {
+        "Suspended",
+        "Misconfigured",
+        "NotSupported",
+        "TimedOut",
+        "NoMatchingCard",
+        "QueueClosed",
+        "GangIncomplete",
+        "NotAllowedInQueue",
+    }
+)
+_ON_ITS_WAY = frozenset({"WaitingForReclaim", "BackingOff", "PendingEvaluation"})
+
+
+def no_remedy_sentence(code: str, numbers: Numbers) -> str:
+    """What is said where none of the changes that were tried helps; empty where the reason itself says what to do."""
+    if code in _OF_THE_GANG or code in _ON_ITS_WAY:
+        return ""
+    short = numbers.get("short")
+    if short:
+        return _("No single change that was tried helps: it lacks %(what)s.") % {
+            "what": counted(numbers.get("resource"), short)
+        }
+    return _("No single change that was tried helps.")
 
 
 def waiting_line(total: int, top_code: str, top_count: int) -> str:

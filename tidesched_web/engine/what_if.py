@@ -29,10 +29,10 @@ from tidesched_web.engine.model import (
 
 # Longer lists are cut; their true length is in ``counts``.
 MOST_ROWS = 200
-LISTS = (
-    "gangs_start", "gangs_lose", "queues_over", "reclaimed_next", "spared_next",
-    "reclaimed_at_flood", "spared_at_flood",
-)  # fmt: skip
+# What gangs get: they run at once; cards that are being taken back; a promise of quota, and wait for cards.
+GAINS = ("gangs_run", "gangs_promised", "gangs_admitted")
+SESSION_LISTS = (*GAINS, "gangs_lose", "queues_over", "reclaimed_next", "spared_next")
+LISTS = (*SESSION_LISTS, "reclaimed_at_flood", "spared_at_flood")
 
 Row = dict[str, Any]
 
@@ -93,10 +93,10 @@ def try_out(picture: Picture, edit: Edit) -> Trial:
 def impact(trial: Trial) -> Row:
     """The lists of the impact that one session shows, all rows of each."""
     if trial.same:
-        return {name: [] for name in ("gangs_start", "gangs_lose", "queues_over", "reclaimed_next", "spared_next")}
+        return {name: [] for name in SESSION_LISTS}
     reclaimed, spared = victims_differ(trial.before, trial.after)
     return {
-        **_gangs(trial.before, trial.after),
+        **_gangs(trial),
         "queues_over": _queues_over(trial),
         "reclaimed_next": reclaimed,
         "spared_next": spared,
@@ -114,28 +114,54 @@ def cut(lists: Mapping[str, list[Row]]) -> Row:
 # What a gang has, from nothing to all of it.
 _WAITS, _ADMITTED, _PROMISED, _RUNS = range(4)
 _WORDS = {_ADMITTED: "admitted", _PROMISED: "promised", _RUNS: "running"}
+_LIST_OF = {"admitted": "gangs_admitted", "promised": "gangs_promised", "running": "gangs_run", "larger": "gangs_run"}
 
 
-def _gangs(before: Result, after: Result) -> Row:
-    """Gangs that have more after the session than they would have had, and gangs that have less."""
+def _gangs(trial: Trial) -> Row:
+    """Gangs that have more after the session than they would have had, and gangs that have less.
+
+    What a Job that is newly admitted gets is what the session after gives it, when its pods exist.
+    """
+    before, after = trial.before, trial.after
     reasons_before, reasons_after = _reasons(before), _reasons(after)
     falls = {victim.gang for reclaim in after.reclaims for victim in reclaim.victims}
-    start, lose = [], []
+    gains: dict[str, list[Row]] = {name: [] for name in GAINS}
+    lose = []
+    later = _after_admission(trial, reasons_before, reasons_after)
     for old, new in zip(before.podgroups, after.podgroups, strict=True):
         if old is new:
             continue
         was, becomes = _standing(old, reasons_before), _standing(new, reasons_after)
+        becomes = max(becomes, later.get(new.name, _WAITS))
         more = new.bound - old.bound
         if becomes > was or (becomes == was and more > 0):
             reason = reasons_before.get(old.name)
             word = _WORDS[becomes] if becomes > was else "larger"
-            start.append({**_gang(new), "becomes": word, "pods_more": max(0, more), "reason_before": _told(reason)})
+            gains[_LIST_OF[word]].append(
+                {**_gang(new), "becomes": word, "pods_more": max(0, more), "reason_before": _told(reason)}
+            )
         elif (becomes < was or more < 0) and new.name not in falls:
             word = _WORDS[was] if becomes < was else "larger"
             reason = reasons_after.get(new.name)
             lose.append({**_gang(new), "was": word, "pods_fewer": max(0, -more), "reason": _told(reason)})
     order = lambda row: (-row["priority"], row["gang"])  # noqa: E731
-    return {"gangs_start": sorted(start, key=order), "gangs_lose": sorted(lose, key=order)}
+    return {**{name: sorted(rows, key=order) for name, rows in gains.items()}, "gangs_lose": sorted(lose, key=order)}
+
+
+def _after_admission(trial: Trial, before: Mapping[str, Reason], after: Mapping[str, Reason]) -> dict[str, int]:
+    """What the gangs have that only the edit admits, once their pods exist, by name."""
+    from tidesched_web.engine.admitted import after_admission
+
+    names = {
+        new.name
+        for old, new in zip(trial.before.podgroups, trial.after.podgroups, strict=True)
+        if old is not new and _standing(new, after) == _ADMITTED > _standing(old, before)
+    }
+    result = after_admission(trial.picture, trial.snapshot, trial.policy, names) if names else None
+    if result is None:
+        return {}
+    reasons = _reasons(result)
+    return {outcome.name: _standing(outcome, reasons) for outcome in result.podgroups if outcome.name in names}
 
 
 def _standing(outcome: GangOutcome, reasons: Mapping[str, Reason]) -> int:

@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from tidesched_web.accounts.models import User
 from tidesched_web.common.permissions import Access
-from tidesched_web.jobs.models import Job, ReplacedProcess
+from tidesched_web.jobs.models import Job, JobState, ReplacedProcess
 
 
 def visible_jobs(access: Access, user: User) -> QuerySet[Job]:
@@ -76,6 +76,11 @@ def places(worker: str = "", *, lost_seconds: float) -> list[tuple[int, int, int
 def job_by_id(pk: int) -> Job | None:
     """A job as it is now."""
     return Job.objects.filter(pk=pk).first()
+
+
+def is_asked(worker: str) -> bool:
+    """Whether a job waits for this worker."""
+    return Job.objects.filter(worker=worker, state=JobState.QUEUED).exists()
 
 
 def asked_already(kind: str, subject: str, owner_id: int | None, params: dict[str, Any]) -> Job | None:

@@ -21,10 +21,11 @@ from tidesched_web.jobs.tasks import sweep as sweep_jobs
 from tidesched_web.jobs.waking import WHAT_IF_QUEUE
 from tidesched_web.quota.tasks import push_pending
 from tidesched_web.quota.waking import PUSH_QUEUE
-from tidesched_web.scheduling import pictures, retention
+from tidesched_web.scheduling import pictures, remedies, retention
 from tidesched_web.scheduling.input_selectors import cluster_ids
 from tidesched_web.scheduling.pipeline import requests
 from tidesched_web.scheduling.pipeline.shards import Shards
+from tidesched_web.scheduling.promise_services import watch_promises
 from tidesched_web.scheduling.waking import SESSIONS_QUEUE, cluster_queue, wake_holder
 
 _log = logging.getLogger(__name__)
@@ -66,6 +67,8 @@ def tick() -> None:
         app.send_task(CHANGES_TASK, queue=PUSH_QUEUE, expires=CHANGES_SECONDS, retry=False)
     if cache.add("follow", 1, pictures.FOLLOW_SECONDS):
         follow.apply_async(queue=WHAT_IF_QUEUE, expires=pictures.FOLLOW_SECONDS, retry=False)
+    if cache.add("remedies", 1, remedies.EVERY_SECONDS):
+        help_waiting.apply_async(queue=WHAT_IF_QUEUE, expires=remedies.EVERY_SECONDS, retry=False)
     if cache.add("sweep_jobs", 1, JOBS_SECONDS):
         sweep_jobs.apply_async(queue="work", expires=JOBS_SECONDS, retry=False)
 
@@ -86,8 +89,9 @@ def adopt() -> None:
 
 @shared_task(ignore_result=True)
 def retain() -> None:
-    """Drop what is older or more than the settings keep."""
+    """Drop what is older or more than the settings keep, and look for promises that are not used."""
     retention.run()
+    watch_promises()
 
 
 @shared_task(ignore_result=True)
@@ -98,6 +102,15 @@ def follow() -> None:
             pictures.renew(cluster_id)
         except (BadInput, BrokenInvariant, DatabaseError) as error:
             _log.warning("cluster %s is not loaded for what-ifs: %s", cluster_id, str(error).strip().split("\n")[0])
+
+
+@shared_task(ignore_result=True)
+def help_waiting() -> None:
+    """Work out what would help some of the gangs that wait; in the process of the queue `what-if`."""
+    try:
+        remedies.round_of_all()
+    except DatabaseError as error:
+        _log.warning("no remedies are worked out: %s", str(error).strip().split("\n")[0])
 
 
 # Code that is compiled for the first time takes its time: that is no standing still.

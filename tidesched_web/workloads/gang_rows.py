@@ -6,11 +6,11 @@ import datetime as dt
 from collections import defaultdict
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any
 
 import msgspec
 
 from tidesched_web.engine.cards import card_of
+from tidesched_web.engine.cooldowns import lasting_name
 from tidesched_web.engine.model import (
     GangOutcome,
     GangPhase,
@@ -63,7 +63,7 @@ class GangValues(msgspec.Struct, frozen=True):
     memory_mib: int
     position: int | None
     reason_code: str
-    reason_remedy: Any
+    spared_until: dt.datetime | None
     submitted_at: dt.datetime
 
 
@@ -103,10 +103,18 @@ def pods_by_gang(snapshot: Snapshot) -> dict[str, list[Pod]]:
     return members
 
 
-def look(snapshot: Snapshot, result: Result, *, sent: bool, states: Mapping[str, str]) -> dict[str, Seen]:
+def look(
+    snapshot: Snapshot,
+    result: Result,
+    *,
+    sent: bool,
+    states: Mapping[str, str],
+    spared: Mapping[str, float] | None = None,
+) -> dict[str, Seen]:
     """Every gang of the snapshot. ``sent``: the decisions went to the cluster, so phases are as after the session.
 
-    ``states``: what each gang's row said before, by uid.
+    ``states``: what each gang's row said before, by uid. ``spared``: until when gangs are no victims, by lasting name
+    or key (`engine.cooldowns`).
     """
     outcomes = {outcome.name: outcome for outcome in result.podgroups}
     reasons = {reason.podgroup: reason for reason in result.reasons}
@@ -124,10 +132,11 @@ def look(snapshot: Snapshot, result: Result, *, sent: bool, states: Mapping[str,
         reason = reasons.get(group.key)
         phase = outcome.phase if sent else group.phase
         state = _state(phase, pods, felled=_falls(group, pods, evicted), before=states.get(uid_of(group), ""))
+        until = _spared_until(group, spared or {})
         seen[group.key] = Seen(
             group,
             pods,
-            _values(group, outcome, pods, reason, phase=phase, state=state, sent=sent),
+            _values(group, outcome, pods, reason, phase=phase, state=state, sent=sent, spared_until=until),
             reason,
             moment(outcome.waiting_since or group.waiting_since),
             any(pod.key in promised for pod in pods),
@@ -142,6 +151,14 @@ def _falls(group: PodGroup, pods: list[Pod], evicted: set[str]) -> bool:
         return False
     stay = [pod for pod in pods if pod.node and not pod.finished and pod.deleted is None and pod.key not in evicted]
     return len(stay) < group.min_member
+
+
+def _spared_until(group: PodGroup, spared: Mapping[str, float]) -> dt.datetime | None:
+    """The end of the gang's cool-down, by its own key or the lasting name of what comes back under a new PodGroup."""
+    if not spared:
+        return None
+    until = max((spared[name] for name in (group.key, lasting_name(group)) if name in spared), default=None)
+    return None if until is None else moment(until)
 
 
 def _running_at(group: PodGroup, pods: list[Pod]) -> dt.datetime | None:
@@ -179,6 +196,7 @@ def _values(
     phase: GangPhase,
     state: GangState,
     sent: bool,
+    spared_until: dt.datetime | None,
 ) -> GangValues:
     living = [pod for pod in pods if not pod.finished]
     return GangValues(
@@ -201,7 +219,7 @@ def _values(
         memory_mib=sum(pod.memory_mib for pod in living),
         position=outcome.position,
         reason_code=str(reason.code) if reason else "",
-        reason_remedy=msgspec.to_builtins(reason.remedy) if reason and reason.remedy else None,
+        spared_until=spared_until,
         submitted_at=moment(group.waiting_since),
     )
 

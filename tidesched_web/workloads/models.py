@@ -55,10 +55,13 @@ class Gang(models.Model):
     reason_code = models.CharField(max_length=32, blank=True)
     reason_numbers = models.JSONField(default=dict)
     reason_message = models.TextField(blank=True)
-    reason_remedy = models.JSONField(null=True)
     reason_since = models.DateTimeField(null=True)
     submitted_at = models.DateTimeField()
     waiting_since = models.DateTimeField(null=True)
+    # Since when it holds a promise (phase Inqueue) without running; null for all others.
+    admitted_at = models.DateTimeField(null=True)
+    # Evicted a short time ago, it is no victim again until then (the cool-down of the scheduler).
+    spared_until = models.DateTimeField(null=True)
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
     # Wall time of the session that saw it last; gone_at (wall) when the object left the cluster.
@@ -87,6 +90,32 @@ class Gang(models.Model):
     @property
     def key(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+
+class GangRemedy(models.Model):
+    """What would help a waiting gang, worked out outside of the sessions over the input of one of them.
+
+    It holds for ``basis``, the figures of the reason that it was worked out for: once they are others it is stale.
+    ``remedy`` None = no single change that was tried helps; ``starts`` = with it the gang starts, else it is admitted.
+    ``until`` (cluster's clock): when it is expected to go on by itself, with the cause in ``until_why``.
+    ``session_id`` and ``number`` name the session, ``at`` is its time on the cluster's clock, ``worked_out_at`` wall.
+    """
+
+    gang = models.OneToOneField(Gang, on_delete=models.CASCADE, primary_key=True, related_name="worked_out")
+    basis = models.JSONField(default=dict)
+    remedy = models.JSONField(null=True)
+    starts = models.BooleanField(default=True)
+    until = models.DateTimeField(null=True)
+    until_why = models.CharField(max_length=24, blank=True)
+    # What each pod asks for beyond what the largest node has: [{resource, asked, largest}].
+    too_large = models.JSONField(default=list)
+    session_id = models.BigIntegerField()
+    number = models.PositiveBigIntegerField()
+    at = models.DateTimeField()
+    worked_out_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.gang_id}: {self.remedy}"
 
 
 class GangPod(models.Model):

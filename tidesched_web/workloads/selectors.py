@@ -1,4 +1,4 @@
-"""Gangs that a caller may see: those in the queues of their tenants."""
+"""Gangs that a caller may see: those in the queues of their tenants, and misdirected ones of their namespaces."""
 
 from __future__ import annotations
 
@@ -7,19 +7,54 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import Count, Exists, OuterRef, QuerySet, Value
+from django.db.models import Case, Count, Exists, OuterRef, Q, QuerySet, Value, When
 from django.db.models.functions import JSONObject
 
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.permissions import Access
-from tidesched_web.quota.models import Queue
+from tidesched_web.quota.models import NamespaceGrant, Queue
 from tidesched_web.workloads.models import TERMINAL_GANG_STATES, Gang, GangEvent, GangPod
 
 
 def visible_gangs(access: Access) -> QuerySet[Gang]:
-    """Gangs in queues of the caller's tenants; those without a known queue only for who sees everything."""
+    """Gangs in queues of the caller's tenants, and gangs of their namespaces that name a queue they may not use."""
     gangs = Gang.objects.all()
-    return gangs if access.everything else gangs.filter(queue__tenant_id__in=access.tenant_ids)
+    if access.everything:
+        return gangs
+    return gangs.filter(Q(queue__tenant_id__in=access.tenant_ids) | _misdirected(access))
+
+
+def _misdirected(access: Access) -> Q:
+    """Gangs of a namespace of the caller's tenants (by a grant), in an unknown queue or one it has no grant for."""
+    grants = NamespaceGrant.objects.filter(namespace=OuterRef("namespace"))
+    ours = grants.filter(cluster=OuterRef("cluster"), queue__tenant_id__in=access.tenant_ids)
+    return Q(Exists(ours)) & ~Q(Exists(grants.filter(queue=OuterRef("queue"))))
+
+
+def with_own_queue(gangs: QuerySet[Gang], access: Access) -> QuerySet[Gang]:
+    """Each row also says ``own_queue``: whether the figures of its queue are for the caller. An unknown queue has none.
+
+    See `sight.shown_reason`.
+    """
+    own: Value | Case = Value(True)
+    if not access.everything:
+        mine = Q(queue__isnull=True) | Q(queue__tenant_id__in=access.tenant_ids)
+        own = Case(When(mine, then=True), default=False)
+    return gangs.annotate(own_queue=own)
+
+
+def with_granted(gangs: QuerySet[Gang], access: Access) -> QuerySet[Gang]:
+    """Each row also carries ``granted``: names of the caller's queues that its namespace may use, in the same query.
+
+    Where a cluster has no grant at all every namespace may use every queue.
+    """
+    queues = Queue.objects.filter(cluster=OuterRef("cluster"))
+    if not access.everything:
+        queues = queues.filter(tenant_id__in=access.tenant_ids)
+    named = NamespaceGrant.objects.filter(queue=OuterRef("pk"), namespace=OuterRef(OuterRef("namespace")))
+    free = NamespaceGrant.objects.filter(cluster=OuterRef("cluster"))
+    queues = queues.filter(Q(Exists(named)) | ~Q(Exists(free))).order_by("name")
+    return gangs.annotate(granted=ArraySubquery(queues.values("name")[:100]))
 
 
 def pods_of(gang: Gang) -> QuerySet[GangPod]:
@@ -77,7 +112,11 @@ def with_reason_counts(gangs: QuerySet[Gang], among: QuerySet[Gang]) -> QuerySet
 def longest_waiting(access: Access, cluster: Cluster, rows: int) -> Waiting:
     """The gangs that wait longest. One query."""
     waiting = waiting_gangs(access, cluster)
-    gangs = list(with_reason_counts(waiting, waiting).defer("manifest").order_by("waiting_since", "id")[:rows])
+    gangs = list(
+        with_reason_counts(with_own_queue(waiting, access), waiting)
+        .defer("manifest")
+        .order_by("waiting_since", "id")[:rows]
+    )
     return Waiting(gangs, gangs[0].reason_counts if gangs else [])  # type: ignore[attr-defined]
 
 
@@ -106,7 +145,7 @@ def pods_on_nodes(access: Access, cluster: Cluster, nodes: Iterable[str]) -> lis
     rows = GangPod.objects.filter(
         gang__cluster=cluster, gang__gone_at__isnull=True, node__in=list(nodes), phase__in=("Pending", "Running")
     ).exclude(card="")
-    own = rows if access.everything else rows.filter(gang__queue__tenant_id__in=access.tenant_ids)
+    own = rows if access.everything else rows.filter(gang__in=visible_gangs(access).filter(cluster=cluster))
     fields = ("node", "card", "card_milli", "card_indices", "leaving")
     return list(
         rows.annotate(own=Value(True) if access.everything else _is_in(own)).values(
@@ -123,4 +162,4 @@ def with_steps(gangs: QuerySet[Gang]) -> QuerySet[Gang]:
     """Gangs with their timelines as rows ``[{kind, at, detail, reclaim_id}]``, newest first, in the same query."""
     steps = GangEvent.objects.filter(gang=OuterRef("pk")).order_by("-at", "-id")
     row = JSONObject(kind="kind", at="at", detail="detail", reclaim_id="reclaim_id")
-    return gangs.annotate(step_rows=ArraySubquery(steps.values(row=row)[:100]))
+    return gangs.annotate(step_rows=ArraySubquery(steps.values(row=row)[:300]))

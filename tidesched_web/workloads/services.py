@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 from django.db.models import Count
@@ -21,8 +21,8 @@ _KEY = ("cluster", "namespace", "name", "uid")
 _WRITTEN = (
     "queue", "queue_name", "service_type", "owner_kind", "owner_name", "priority", "priority_class", "min_member",
     "replicas", "ready", "bound", "phase", "state", "needs", "cards", "cpu_milli", "memory_mib", "position",
-    "reason_code", "reason_numbers", "reason_message", "reason_remedy", "reason_since", "submitted_at",
-    "waiting_since", "started_at", "ended_at", "seen_at", "gone_at", "session_id",
+    "reason_code", "reason_numbers", "reason_message", "reason_since", "submitted_at",
+    "waiting_since", "admitted_at", "spared_until", "started_at", "ended_at", "seen_at", "gone_at", "session_id",
 )  # fmt: skip
 _POD_WRITTEN = (
     "name", "role", "phase", "leaving", "node", "card", "card_milli", "card_indices", "started_at"
@@ -40,6 +40,7 @@ class _Known(msgspec.Struct):
     reason_code: str
     reason_since: dt.datetime | None
     waiting_since: dt.datetime | None
+    admitted_at: dt.datetime | None
     numbers_at: dt.datetime | None
     started_at: dt.datetime | None
     ended_at: dt.datetime | None
@@ -66,7 +67,7 @@ class GangRecorder:
             self._known[gang.uid] = _Known(
                 id=gang.pk, key=gang.key, values=None, state=gang.state, phase=gang.phase,
                 reason_code=gang.reason_code, reason_since=gang.reason_since, waiting_since=gang.waiting_since,
-                numbers_at=None,
+                admitted_at=gang.admitted_at, numbers_at=None,
                 started_at=gang.started_at, ended_at=gang.ended_at, promised=False,
                 running=gang.state == GangState.RUNNING and gang.started_at is not None, pods={},
             )  # fmt: skip
@@ -96,13 +97,15 @@ class GangRecorder:
         wall_at: dt.datetime,
         queue_ids: dict[str, int],
         reclaim_of: dict[str, int],
+        spared: Mapping[str, float] | None = None,
     ) -> int:
         """Write what changed; returns how many gangs did. In the caller's transaction.
 
-        ``reclaim_of``: the reclaim that felled a gang in this session, by the gang's key.
+        ``reclaim_of``: the reclaim that felled a gang in this session, by the gang's key. ``spared``: see
+        `gang_rows.look`.
         """
         require_transaction()
-        seen = look(snapshot, result, sent=sent, states=self.states())
+        seen = look(snapshot, result, sent=sent, states=self.states(), spared=spared)
         changed: list[tuple[Gang, Seen, list[TimelineEntry]]] = []
         for key, gang in seen.items():
             row = self._changed_row(key, gang, at=at, wall_at=wall_at, session_id=session_id, queue_ids=queue_ids)
@@ -135,7 +138,7 @@ class GangRecorder:
         ):
             return None
         if known is None:
-            known = _Known(0, key, None, "", "", "", None, None, None, None, None, False, False, {})
+            known = _Known(0, key, None, "", "", "", None, None, None, None, None, None, False, False, {})
             self._known[values.uid] = known
         timeline = entries(
             gang,
@@ -153,6 +156,10 @@ class GangRecorder:
             known.waiting_since = gang.waiting_since
         elif known.waiting_since is None:
             known.waiting_since = at  # it had all that it asked for and now wants more
+        if values.state != GangState.ADMITTED:
+            known.admitted_at = None
+        elif known.admitted_at is None:
+            known.admitted_at = at
         if running and not known.running:
             known.started_at = gang.running_at
         if values.state in (GangState.FINISHED, GangState.FAILED):
@@ -165,6 +172,7 @@ class GangRecorder:
             reason_message=gang.reason.message if gang.reason else "",
             reason_since=known.reason_since,
             waiting_since=known.waiting_since,
+            admitted_at=known.admitted_at,
             started_at=known.started_at, ended_at=known.ended_at,
             seen_at=wall_at, gone_at=None, session_id=session_id,
             manifest=msgspec.to_builtins(gang.group),
@@ -237,7 +245,14 @@ class GangRecorder:
         living = (GangState.WAITING, GangState.ADMITTED, GangState.RUNNING)
         Gang.objects.filter(pk__in=ids, state__in=living).update(state=GangState.FINISHED, ended_at=at)
         Gang.objects.filter(pk__in=ids).update(
-            gone_at=wall_at, session_id=session_id, needs=False, reason_code="", position=None, waiting_since=None
+            gone_at=wall_at,
+            session_id=session_id,
+            needs=False,
+            reason_code="",
+            position=None,
+            waiting_since=None,
+            admitted_at=None,
+            spared_until=None,
         )
         Gang.objects.filter(pk__in=ids, ended_at__isnull=True, started_at__isnull=False).update(ended_at=at)
         GangPod.objects.filter(gang_id__in=ids).delete()

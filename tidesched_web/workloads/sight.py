@@ -28,3 +28,44 @@ def reason_within_sight(
             if name:
                 message = re.sub(rf"(?<![\w./-]){re.escape(name)}(?![\w/-])", "another tenant's", message)
     return shown, message
+
+
+# What a gang asks for and what is wrong with how it is written: its owner knows both. Other figures are the queue's.
+_OF_THE_GANG = ("resource", "requested", "field")
+_AS_WRITTEN = frozenset(
+    {"Suspended", "Misconfigured", "NotSupported", "TimedOut", "NoMatchingCard", "GangIncomplete", "NotAllowedInQueue"}
+)
+
+
+def shown_reason(
+    code: str, numbers: Mapping[str, Any], message: str, *, own_queue: bool, queue_names: Collection[str] | None
+) -> tuple[dict[str, Any], str]:
+    """Figures and sentence of a gang's reason as the reader may see them.
+
+    ``own_queue`` is False for a gang of the reader's namespace that was sent to a queue of another tenant: how much
+    that queue may use, uses and has promised is not for them.
+    """
+    if own_queue:
+        return reason_within_sight(numbers, message, queue_names)
+    shown = {name: value for name, value in numbers.items() if name in _OF_THE_GANG}
+    return shown, message if code in _AS_WRITTEN else ""
+
+
+def shown_remedy(
+    remedy: Mapping[str, Any],
+    cluster_id: int,
+    queue_names: Collection[str] | None,
+    own_gangs: Collection[tuple[int, str]],
+) -> dict[str, Any]:
+    """What would help, without names and amounts of other tenants' queues and gangs.
+
+    ``own_gangs`` are the gangs (cluster id, ``namespace/name``) among those it names that the reader may see.
+    """
+    shown = dict(remedy)
+    if queue_names is None:
+        return shown
+    if remedy.get("queue") and remedy["queue"] not in queue_names:
+        shown |= {"queue": None, "by": None}
+    if remedy.get("gang") and (cluster_id, remedy["gang"]) not in own_gangs:
+        shown |= {"gang": None}
+    return shown

@@ -8,7 +8,7 @@ from tidesched_web.changes.models import QuotaChange
 from tidesched_web.jobs.models import Job, JobKind, JobState
 
 pytestmark = pytest.mark.django_db
-FIRST = {"counts": {"gangs_start": 1}, "gangs_start": [], "flood": None, "pending": ["flood"]}
+FIRST = {"counts": {"gangs_run": 1}, "gangs_run": [], "flood": None, "pending": ["flood"]}
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_nobody_waits_for_what_will_not_come(ground: Ground, change: QuotaChange
         Job.objects.all().delete()
     impact = shown(ground, change)
     assert (impact["pending"], impact["flood_unavailable"]) == ([], "failed")
-    assert impact["counts"] == {"gangs_start": 1}, "what there was stays"
+    assert impact["counts"] == {"gangs_run": 1}, "what there was stays"
 
 
 def test_a_slower_look_takes_nothing_away(ground: Ground, change: QuotaChange) -> None:
@@ -60,4 +60,4 @@ def test_a_slower_look_takes_nothing_away(ground: Ground, change: QuotaChange) -
     changes.plan(change=early, access=ground.access("root"))
     assert kept(change)["pending"] == ["flood"]
     done = changes.apply(change=change, access=ground.access("root"))
-    assert kept(done)["counts"] == {"gangs_start": 1}, "what was known when it was decided"
+    assert kept(done)["counts"] == {"gangs_run": 1}, "what was known when it was decided"

@@ -42,6 +42,7 @@ SAMPLES = {
     "gangs": "clusters/demo/gangs/",
     "gang": "clusters/demo/gangs/{foreign}/",
     "gang_by_name": "clusters/demo/gangs/research/llm-sft-lap2-021/",
+    "gang_try": "clusters/demo/gangs/{foreign}/try/",
     "reclaims": "clusters/demo/reclaims/",
     "reclaim": "clusters/demo/reclaims/{foreign_reclaim}/",
     "sessions": "clusters/demo/sessions/",
@@ -55,9 +56,9 @@ SAMPLES = {
     "resolve_platform_alert": "alerts/{alert}/resolve/",
     "acknowledge_platform_alert": "alerts/{alert}/acknowledge/",
 }
-POSTS = {"resolve_alert", "acknowledge_alert", "resolve_platform_alert", "acknowledge_platform_alert"}
+POSTS = {"gang_try", "resolve_alert", "acknowledge_alert", "resolve_platform_alert", "acknowledge_platform_alert"}
 # Objects of tenant Research, or of the platform: not there for a member of Search.
-FOREIGN = {"queue", "queue_usage", "gang", "gang_by_name", "reclaim"}
+FOREIGN = {"queue", "queue_usage", "gang", "gang_by_name", "gang_try", "reclaim"}
 
 
 @pytest.fixture
@@ -99,7 +100,8 @@ def test_another_tenants_objects_are_not_there(world, subtests) -> None:
     client = client_of(world.member)
     for name in FOREIGN:
         with subtests.test(name):
-            assert client.get(sample(name, world)).status_code == 404
+            path = sample(name, world)
+            assert (client.post(path) if name in POSTS else client.get(path)).status_code == 404
 
 
 def test_a_newcomer_sees_no_cluster(world, subtests) -> None:

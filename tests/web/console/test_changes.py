@@ -294,9 +294,9 @@ def test_an_impact_is_told_by_what_becomes_of_gangs() -> None:
     gang = {"queue": "q", "service_type": "training", "priority": 1, "cards": {H200: 8}}
     view = impact_view.view_of(
         {
-            "counts": {"gangs_start": 1, "gangs_lose": 0, "queues_over": 1, "reclaimed_next": 3},
+            "counts": {"gangs_run": 1, "gangs_lose": 0, "queues_over": 1, "reclaimed_next": 3},
             "hidden": {"reclaimed_next": 2},
-            "gangs_start": [{**gang, "gang": "a/waits", "becomes": "running", "reason_before": None}],
+            "gangs_run": [{**gang, "gang": "a/waits", "becomes": "running", "reason_before": None}],
             "gangs_lose": [],
             "queues_over": [
                 {
@@ -324,9 +324,9 @@ def test_an_impact_is_told_by_what_becomes_of_gangs() -> None:
             },
         }
     )
-    assert view.line == "1 gang would start; 3 would be reclaimed; 1 queue is above its new quota."
+    assert view.line == "1 gang would run at once; 3 would be reclaimed; 1 queue is above its new quota."
     by_key = {section.key: section for section in view.sections}
-    assert by_key["gangs_start"].entries[0].note == "runs"
+    assert by_key["gangs_run"].entries[0].note == "runs"
     assert by_key["queues_over"].entries[0].note == "H200: 6 in use, quota 8 → 4"
     assert by_key["reclaimed_next"].entries[0].note == "for a/waits · 2 card-hours lost"
     assert by_key["reclaimed_next"].hidden == 2

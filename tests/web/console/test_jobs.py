@@ -17,8 +17,8 @@ GANG = {"service_type": "training", "priority": 1, "cards": {"NVIDIA-H200": 8}, 
 IMPACT = {
     "session": 7,
     "pods": 100,
-    "counts": {"gangs_start": 2},
-    "gangs_start": [
+    "counts": {"gangs_run": 2},
+    "gangs_run": [
         {"gang": "search/rank-v7", "queue": "search-training", "reason_before": None, "pods_more": 8, **GANG},
         {"gang": "research/llm-pretrain", "queue": "research-training", "reason_before": None, "pods_more": 8, **GANG},
     ],

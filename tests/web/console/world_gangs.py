@@ -7,7 +7,8 @@ import random
 
 from tests.web.console.cast import A100, H200, L40S, MIG, MPS, RTX, World
 from tidesched_web.clusters.models import Node
-from tidesched_web.workloads.models import Gang, GangEvent, GangEventKind, GangPod, GangState
+from tidesched_web.workloads.models import Gang, GangEvent, GangEventKind, GangPod, GangRemedy, GangState
+from tidesched_web.workloads.remedies import basis
 
 
 def _manifest(namespace: str, name: str, queue: str, members: int) -> dict[str, object]:
@@ -233,7 +234,6 @@ def gangs(world: World, nodes: list[Node], draw: random.Random, now: dt.datetime
             position=place,
             reason_code=code,
             reason_numbers=numbers,
-            reason_remedy=remedy,
             reason_message="",
             reason_since=now - dt.timedelta(minutes=20),
             waiting_since=now - dt.timedelta(minutes=minutes),
@@ -244,6 +244,15 @@ def gangs(world: World, nodes: list[Node], draw: random.Random, now: dt.datetime
             at=now - dt.timedelta(minutes=20),
             wall_at=wall,
             detail={"code": code, "numbers": numbers},
+        )
+        GangRemedy.objects.create(
+            gang=row,
+            basis=basis(code, numbers, remedy),
+            remedy=remedy,
+            session_id=world.sessions[-1].pk,
+            number=world.sessions[-1].number,
+            at=now,
+            worked_out_at=wall,
         )
     gang(
         "search/rank-v8",

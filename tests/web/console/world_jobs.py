@@ -34,9 +34,12 @@ IMPACT: dict[str, Any] = {
     "stale": False,
     "pods": 1840,
     "gangs": 230,
-    "counts": {"gangs_start": 2, "queues_over": 1, "reclaimed_next": 1, "reclaimed_at_flood": 1},
-    "gangs_start": [
+    "counts": {"gangs_run": 1, "gangs_admitted": 1, "queues_over": 1, "reclaimed_next": 1, "reclaimed_at_flood": 1},
+    "gangs_run": [
         _gang("search/embed-lap2-012", "search-training", 16, becomes="running", pods_more=16, reason_before=QUOTA),
+    ],
+    "gangs_promised": [],
+    "gangs_admitted": [
         _gang("research/llm-sft-lap2-021", "research-training", 8, becomes="admitted", pods_more=0, reason_before=None),
     ],
     "gangs_lose": [],

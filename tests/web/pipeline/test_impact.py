@@ -103,7 +103,7 @@ def asked(stage: Stage, edits: list[dict[str, Any]], kind: str = JobKind.IMPACT)
 def test_it_names_the_gang_that_the_next_session_starts(stage: Stage) -> None:
     one_waits_for_quota(stage)
     told = asked(stage, objects(train=(8, 16)))
-    assert [(row["gang"], row["becomes"]) for row in told["gangs_start"]] == [("work/two", "admitted")]
+    assert [(row["gang"], row["becomes"]) for row in told["gangs_run"]] == [("work/two", "running")]
     assert told["counts"]["gangs_lose"] == told["counts"]["reclaimed_next"] == 0
     assert told["session"] == Gang.objects.get(name="two").cluster.sessions.latest("id").number
     assert not told["stale"]
@@ -149,8 +149,8 @@ def test_the_day_is_resumed_and_says_the_same(stage: Stage, monkeypatch: pytest.
         stage.session()
     edits = objects(train=(8, 16))
     whole = asked(stage, edits, JobKind.IMPACT_DAY)
-    assert [row["gang"] for row in whole["gangs_start"]] == ["work/two"]
-    assert whole["gangs_start"][0]["sessions"] >= 4
+    assert [row["gang"] for row in whole["gangs_run"]] == ["work/two"]
+    assert whole["gangs_run"][0]["sessions"] >= 4
     assert whole["sessions"]["recorded"] == whole["sessions"]["tried"] > 6
     job = services.enqueue(
         kind=JobKind.IMPACT_DAY,
@@ -190,11 +190,11 @@ def test_a_stranger_gets_counts(stage: Stage) -> None:
     told = asked(stage, objects(train=(8, 16), serve=(16, 0)))
     tenant = stage.cluster.queues.get(name="train").tenant_id
     owner = impact.within_sight(told, Access("owner", tenant_ids=frozenset([tenant])), stage.cluster.pk)
-    assert [row["gang"] for row in owner["gangs_start"]] == ["work/two"]
+    assert [row["gang"] for row in owner["gangs_run"]] == ["work/two"]
     assert owner["hidden"] == {}
     stranger = impact.within_sight(told, Access("stranger"), stage.cluster.pk)
-    assert stranger["gangs_start"] == []
-    assert stranger["hidden"]["gangs_start"] == 1
+    assert stranger["gangs_run"] == []
+    assert stranger["hidden"]["gangs_run"] == 1
     assert stranger["flood"]["after"]["claims"] == {}
     assert "two" not in json.dumps(stranger)
     assert "train" not in json.dumps(stranger)
@@ -238,7 +238,7 @@ def test_a_worker_of_its_own_answers_while_the_caller_waits(stage: Stage, tmp_pa
         access = Access("asks", everything=True, user_id=owner.pk)
         told = impact.impact_now(stage.cluster, objects(train=(8, 16)), access=access, timeout=60, subject="change:1")
         assert "unavailable" not in told, log.read_text()
-        assert [row["gang"] for row in told["gangs_start"]] == ["work/two"]
+        assert [row["gang"] for row in told["gangs_run"]] == ["work/two"]
         job = Job.objects.get(pk=told["job"])
         assert (job.owner, job.state) == (owner, JobState.DONE)
         policy = impact.impact_of_policy(stage.cluster, "actions: nonsense", access=access, timeout=60)

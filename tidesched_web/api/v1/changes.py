@@ -28,10 +28,12 @@ from tidesched_web.api.v1.serializers.changes import (
     RollBackInput,
     SayWhy,
 )
+from tidesched_web.api.v1.serializers.forecasts import ForecastDocument
 from tidesched_web.api.views import ReadView
 from tidesched_web.api.writes import DRY_RUN_PARAMETER, IDEMPOTENCY, IF_MATCH, expected_version, is_dry_run
 from tidesched_web.changes import services
-from tidesched_web.changes.models import ChangeState, QuotaChange
+from tidesched_web.changes.forecast_selectors import forecast_of, record_of
+from tidesched_web.changes.models import ChangeState, ForecastState, QuotaChange
 from tidesched_web.changes.selectors import visible_changes
 from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.common.errors import DomainError
@@ -120,6 +122,25 @@ class QuotaChanges(ReadView):
             raise DomainError.for_field("/impact", f"{text!r}: true or false is meant.")
         with_impact = text in ("true", "1") and change.state in QuotaChange.OPEN
         return Response(services.shown_plan(change=change, access=self.access, impact=with_impact, server=with_impact))
+
+    @extend_schema(responses=ForecastDocument)
+    @action(detail=True, methods=["get"])
+    def forecast(self, request: Request, pk: int) -> Response:
+        """What it was expected to do beside what came, and how often such forecasts held in its cluster."""
+        change = self.get_object()
+        found = forecast_of(change, self.access)
+        kept = found.forecast if found is not None else None
+        document = {
+            "state": kept.state if kept else ForecastState.VOID,
+            "session": kept.made_in if kept else None,
+            "sessions": kept.sessions if kept else 0,
+            "counted": kept.counted if kept else False,
+            "compared_at": kept.compared_at if kept else None,
+            "rows": found.rows if found is not None else [],
+            "hidden": found.hidden if found is not None else 0,
+            "record": record_of(self.access, change.cluster),
+        }
+        return Response(ForecastDocument(document).data)
 
     @extend_schema(request=None, responses=_ACCEPTED, parameters=[IDEMPOTENCY])
     @action(detail=True, methods=["post"])

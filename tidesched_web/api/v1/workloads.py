@@ -25,7 +25,13 @@ from tidesched_web.api.views import ReadView, Rows
 from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.quota.selectors import visible_queues
 from tidesched_web.workloads.models import Gang, GangState
-from tidesched_web.workloads.selectors import pods_of, timeline_of, visible_gangs
+from tidesched_web.workloads.selectors import (
+    pods_of,
+    timeline_of,
+    visible_gang_keys,
+    visible_gangs,
+    with_own_queue,
+)
 
 
 class GangFilters(django_filters.FilterSet):
@@ -46,7 +52,7 @@ class GangFilters(django_filters.FilterSet):
 _LIST_ONLY = (
     "cluster__name", "cluster__slug", "namespace", "name", "queue_id", "queue_name", "service_type", "priority",
     "min_member", "ready", "phase", "state", "cards", "waiting_since", "position", "reason_code", "reason_numbers",
-    "reason_message",
+    "reason_message", "needs", "worked_out",
 )  # fmt: skip
 
 
@@ -60,10 +66,10 @@ class Gangs(ReadView):
     newest_first = True
 
     def visible(self) -> QuerySet[Gang]:
-        gangs = visible_gangs(self.access).select_related("cluster")
+        gangs = with_own_queue(visible_gangs(self.access), self.access).select_related("cluster", "worked_out")
         if self.action == "list":
             return gangs.only(*_LIST_ONLY)
-        return gangs.defer("manifest", "reason_remedy", "cluster__credentials", "cluster__ca_certificate")
+        return gangs.defer("manifest", "cluster__credentials", "cluster__ca_certificate")
 
     def filter_queryset(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
         queryset = super().filter_queryset(queryset)
@@ -75,16 +81,19 @@ class Gangs(ReadView):
         return GangDocument if self.action == "list" else GangDetailDocument
 
     def rows_context(self, rows: Rows) -> dict[str, Any]:
-        """Names of the caller's queues by cluster, read only where a reason names holders."""
+        """Names of the caller's queues by cluster and of the gangs that remedies name, read only where any is named."""
         if self.access.everything:
-            return {"queue_names": {row.cluster_id: None for row in rows}}
+            return {"queue_names": {row.cluster_id: None for row in rows}, "own_gangs": frozenset()}
         names: dict[int, set[str]] = defaultdict(set)
-        clusters = {row.cluster_id for row in rows if row.reason_numbers.get("holders")}
-        if clusters:
-            own = visible_queues(self.access).filter(cluster_id__in=clusters)
+        remedies = {row.pk: row.worked_out.remedy or {} for row in rows if hasattr(row, "worked_out")}
+        named = [row for row in rows if row.reason_numbers.get("holders") or remedies.get(row.pk)]
+        if named:
+            own = visible_queues(self.access).filter(cluster_id__in={row.cluster_id for row in named})
             for cluster, name in own.values_list("cluster_id", "name"):
                 names[cluster].add(name)
-        return {"queue_names": {row.cluster_id: names[row.cluster_id] for row in rows}}
+        gangs = {remedy["gang"] for remedy in remedies.values() if remedy.get("gang")}
+        seen = visible_gang_keys(self.access, {row.cluster_id for row in named}, gangs) if gangs else set()
+        return {"queue_names": {row.cluster_id: names[row.cluster_id] for row in rows}, "own_gangs": frozenset(seen)}
 
     def known_parameters(self) -> set[str]:
         return set(pagination.PARAMETERS) if self.action in ("pods", "timeline") else super().known_parameters()

@@ -10,6 +10,7 @@ from django.utils import timezone
 from tidesched_web.changes.models import ChangeState, QuotaChange
 from tidesched_web.changes.services.applying import apply_due
 from tidesched_web.changes.services.carrying import carry
+from tidesched_web.changes.services.forecasting import follow
 
 _log = logging.getLogger(__name__)
 
@@ -42,4 +43,8 @@ def sweep() -> int:
             moved += carry(pk)
         except Exception:  # noqa: BLE001 - one change that fails must not keep the others from being looked at
             _log.exception("change %s could not be carried to its cluster; it is tried again", pk)
+    try:
+        follow()
+    except Exception:  # noqa: BLE001 - what came of earlier changes is compared again by the next sweep
+        _log.exception("forecasts could not be compared; they are tried again")
     return moved

@@ -21,11 +21,12 @@ from tidesched_web.console import amounts
 from tidesched_web.console.alert_words import alert_sentence
 from tidesched_web.console.audit_words import act_words, object_word
 from tidesched_web.console.card_names import card_label
+from tidesched_web.console.gang_why import why_sentence
 from tidesched_web.console.navigation import COOKIE, groups
 from tidesched_web.console.reach_words import ReachWords, reach_words
 from tidesched_web.console.rule_words import rule_text
 from tidesched_web.console.states import look
-from tidesched_web.console.wording import own_numbers, reason_sentence, reason_title, remedy_sentence
+from tidesched_web.console.wording import reason_title
 from tidesched_web.scheduling.models import Alert
 from tidesched_web.workloads.models import Gang
 
@@ -244,27 +245,35 @@ def since(moment: dt.datetime | None, now: dt.datetime) -> str | SafeString:
 
 
 @register.simple_tag
-def between(start: dt.datetime | None, end: dt.datetime | None) -> str | SafeString:
-    """The time between two moments."""
-    return duration((end - start).total_seconds() if start and end else None)
+def short_moment(moment: dt.datetime | None) -> str | SafeString:
+    """A moment of the cluster's clock to the minute, in the reader's zone; the exact one on hover."""
+    if moment is None:
+        return count(None)
+    text = formats.date_format(timezone.localtime(moment), "Y-m-d H:i")
+    return format_html(
+        '<time class="num nowrap" datetime="{}" title="{}">{}</time>',
+        moment.isoformat(),
+        cluster_time_title(moment),
+        text,
+    )
+
+
+@register.simple_tag(takes_context=True)
+def why_waits(context: template.Context, gang: Any) -> str:
+    """Why a gang waits, as far as the reader may see it."""
+    return why_sentence(context["access"], gang)
 
 
 @register.simple_tag
-def reason_text(code: str, numbers: Mapping[str, object] | None) -> str:
-    """Why a gang waits, as a sentence in the reader's language."""
-    return reason_sentence(code, numbers or {})
+def between(start: dt.datetime | None, end: dt.datetime | None) -> str | SafeString:
+    """The time between two moments."""
+    return duration((end - start).total_seconds() if start and end else None)
 
 
 @register.filter
 def reason_name(code: str) -> str:
     """The short name of a reason code."""
     return str(reason_title(code))
-
-
-@register.filter
-def remedy(value: Mapping[str, object] | None) -> str:
-    """What would let a gang start, as a sentence."""
-    return remedy_sentence(value) if value else ""
 
 
 @register.simple_tag(takes_context=True)
@@ -298,12 +307,6 @@ def gang_url(cluster: Cluster, key: str) -> str:
 def milliseconds(value: float | None) -> str | SafeString:
     """Milliseconds as a duration."""
     return count(None) if value is None else amounts.duration(value / 1000)
-
-
-@register.filter
-def own_holders(numbers: Mapping[str, object] | None, access: Access) -> Mapping[str, object]:
-    """Numbers without who holds the cards, for a reader who may not see other tenants' gangs."""
-    return own_numbers(access, numbers)
 
 
 @register.simple_tag

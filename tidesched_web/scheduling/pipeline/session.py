@@ -13,6 +13,7 @@ from tidesched_web.clusters import services as clusters
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.progress import progress
 from tidesched_web.engine import bridge
+from tidesched_web.engine.cooldowns import spared_until
 from tidesched_web.engine.model import BadInput, BrokenInvariant
 from tidesched_web.scheduling.models import Session, SessionState
 from tidesched_web.scheduling.pipeline import (
@@ -219,6 +220,7 @@ def _6_record_and_announce(work: Work) -> None:
                 wall_at=wall,
                 queue_ids=queue_ids,
                 reclaim_of=_reclaim_of(work),
+                spared=spared_until(work.memory_out, work.now),
             )
             queues = context.usage.record_queues(result, queue_ids=queue_ids, at=work.now, wall_at=wall)
             tide = context.usage.record_tide(work.snapshot, result, at=work.now, wall_at=wall)

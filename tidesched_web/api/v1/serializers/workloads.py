@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from tidesched_web.api.v1.serializers.briefs import AddressField, BriefCluster, CountsField, MemoryField
 from tidesched_web.workloads.models import Gang, GangEventKind, GangState
-from tidesched_web.workloads.sight import reason_within_sight
+from tidesched_web.workloads.remedies import remedy_of
+from tidesched_web.workloads.sight import shown_reason, shown_remedy
 
 
 class GangQueueDocument(serializers.Serializer[Any]):
@@ -29,12 +31,48 @@ class NumbersField(serializers.Field[Any, Any, Any, Any]):
         return value
 
 
+class RemedyDocument(serializers.Serializer[Any]):
+    """The smallest single change that a session has shown to admit the gang. Its fields depend on ``change``.
+
+    ``quota``: ``queue``, ``card`` (a card name, ``cpu`` in milli-cores or ``memory`` in bytes) and ``by``;
+    ``gang_ends``: ``gang``; ``priority``: ``above``. A name or an amount of another tenant is null.
+    """
+
+    change = serializers.ChoiceField(choices=["quota", "gang_ends", "priority"])
+    queue = serializers.CharField(required=False, allow_null=True)
+    card = serializers.CharField(required=False, allow_null=True)
+    by = serializers.FloatField(required=False, allow_null=True)
+    gang = serializers.CharField(required=False, allow_null=True)
+    above = serializers.IntegerField(required=False)
+    verified = serializers.BooleanField()
+
+
+class WorkedOutDocument(serializers.Serializer[Any]):
+    """When ``remedy`` was worked out, over which session, and until when the gang is expected to wait."""
+
+    at = serializers.DateTimeField(source="worked_out_at", help_text="Wall time.")
+    session = serializers.IntegerField(source="number", help_text="The number of the session in the cluster.")
+    starts = serializers.BooleanField(
+        help_text="With the remedy the gang starts (or is promised cards); false: only its admission was shown."
+    )
+    until = serializers.DateTimeField(
+        allow_null=True, help_text="By the cluster's clock; null where nothing says when it goes on by itself."
+    )
+    until_why = serializers.CharField(help_text="pods_leave, back_off, or empty.")
+
+
 class ReasonDocument(serializers.Serializer[Any]):
-    """Why a gang waits. ``code`` and ``numbers`` are the contract, ``message`` is the sentence."""
+    """Why a gang waits. ``code`` and ``numbers`` are the contract, ``message`` is the sentence.
+
+    ``remedy`` is worked out outside of the sessions: while ``remedy_worked_out`` is null nothing is known yet; with it
+    a remedy of null says that none of the changes that were tried helps, and ``numbers.short`` what is missing.
+    """
 
     code = serializers.CharField()
     numbers = NumbersField()
     message = serializers.CharField()
+    remedy = RemedyDocument(allow_null=True)
+    remedy_worked_out = WorkedOutDocument(allow_null=True)
 
 
 class GangDocument(serializers.Serializer[Any]):
@@ -67,10 +105,22 @@ class GangDocument(serializers.Serializer[Any]):
     def get_reason(self, gang: Gang) -> dict[str, Any] | None:
         if not gang.reason_code:
             return None
-        numbers, message = reason_within_sight(
-            gang.reason_numbers, gang.reason_message, self.context["queue_names"][gang.cluster_id]
+        queue_names = self.context["queue_names"][gang.cluster_id]
+        own_queue = gang.own_queue  # type: ignore[attr-defined]  # annotated by `with_own_queue`
+        numbers, message = shown_reason(
+            gang.reason_code, gang.reason_numbers, gang.reason_message, own_queue=own_queue, queue_names=queue_names
         )
-        return {"code": gang.reason_code, "numbers": numbers, "message": message}
+        found = remedy_of(gang, timezone.now()) if own_queue else None
+        remedy = found.remedy if found else None
+        if remedy:
+            remedy = shown_remedy(remedy, gang.cluster_id, queue_names, self.context["own_gangs"])
+        return {
+            "code": gang.reason_code,
+            "numbers": numbers,
+            "message": message,
+            "remedy": remedy,
+            "remedy_worked_out": WorkedOutDocument(found).data if found else None,
+        }
 
 
 class GangDetailDocument(GangDocument):

@@ -1,0 +1,274 @@
+"""The pages of gangs: why, what would help and who may know it, misdirected gangs, evictions, timelines, export."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import re
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from tests.web.console import world as story
+from tests.web.console.cast import A100, H200
+from tests.web.console.test_pages import MAX_QUERIES, client_of
+from tidesched_web.accounts.models import Membership
+from tidesched_web.changes.models import QuotaChange
+from tidesched_web.quota.models import CardQuota, NamespaceGrant
+from tidesched_web.scheduling.models import Reclaim
+from tidesched_web.workloads.models import Gang, GangEvent, GangRemedy, GangState
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def world() -> story.World:
+    return story.full()
+
+
+def page_of(world: story.World, key: str, who: str = "admin") -> str:
+    response = client_of(getattr(world, who)).get(f"/clusters/demo/gangs/{world.gangs[key].pk}/")
+    assert response.status_code == 200
+    return " ".join(response.content.decode().split())
+
+
+def listed(world: story.World, who: str = "admin", query: str = "") -> str:
+    return " ".join(client_of(getattr(world, who)).get(f"/clusters/demo/gangs/{query}").content.decode().split())
+
+
+# -- what would help ---------------------------------------------------------------------------------------------------
+
+
+def test_what_would_help_stands_on_the_page_and_in_the_list(world) -> None:
+    said = "It would start if the quota of queue search-training were 16 × A100-SXM4-80GB higher."
+    page = page_of(world, "search/rank-lap2-013")
+    assert said in page
+    assert f"worked out over session {world.sessions[-1].number}" in page.replace(",", "")
+    assert said in listed(world)
+    assert "Try it in the editor" in page
+
+
+def test_who_sees_no_other_tenant_learns_no_name_from_a_remedy(world) -> None:
+    key = "search/embed-lap2-012"
+    assert "as soon as research/llm-pretrain-lap2-004 ends" in page_of(world, key)
+    for shown in (page_of(world, key, "member"), listed(world, "member")):
+        assert "as soon as a gang of another tenant ends" in shown
+        assert "llm-pretrain" not in shown
+    export = client_of(world.member).get(f"/clusters/demo/gangs/{world.gangs[key].pk}/?format=json").content.decode()
+    assert "llm-pretrain" not in export
+    assert "llm-pretrain" not in client_of(world.member).get("/clusters/demo/gangs/?format=csv").content.decode()
+
+
+def test_where_no_single_change_helps_the_page_says_what_is_missing(world) -> None:
+    gang = world.gangs["vision/segment-lap2-017"]
+    assert "No single change that was tried helps." in page_of(world, "vision/segment-lap2-017")
+    Gang.objects.filter(pk=gang.pk).update(reason_numbers=gang.reason_numbers | {"short": 3})
+    assert "No single change that was tried helps: it lacks 3 × L40S." in page_of(world, "vision/segment-lap2-017")
+    GangRemedy.objects.filter(gang=gang).update(
+        until=world.cluster.clock() + dt.timedelta(minutes=4), until_why="pods_leave"
+    )
+    assert "The pods that leave for it are gone at about" in page_of(world, "vision/segment-lap2-017")
+
+
+@pytest.mark.parametrize(
+    "stale", [{"reason_code": "WaitingForCards"}, {"reason_numbers": {"resource": A100, "requested": 32, "limit": 40}}]
+)
+def test_an_answer_to_other_figures_is_not_shown(world, stale) -> None:
+    gang = world.gangs["search/rank-lap2-013"]
+    Gang.objects.filter(pk=gang.pk).update(**stale)
+    assert "higher." not in page_of(world, "search/rank-lap2-013")
+
+
+def test_an_old_answer_is_not_shown(world) -> None:
+    GangRemedy.objects.update(worked_out_at=timezone.now() - dt.timedelta(minutes=20))
+    assert "higher." not in page_of(world, "search/rank-lap2-013")
+    assert "What would help is being worked out." in page_of(world, "search/rank-lap2-013")
+
+
+def test_trying_it_opens_the_editor_with_the_edit_as_a_draft(world) -> None:
+    path = f"/clusters/demo/gangs/{world.gangs['search/rank-lap2-013'].pk}/try/"
+    for who, status in (("member", 403), ("auditor", 403), ("stranger", 404), ("newcomer", 404)):
+        assert client_of(getattr(world, who)).post(path).status_code == status
+    assert not QuotaChange.objects.exists()
+    Membership.objects.filter(user=world.member).update(role="admin")
+    answer = client_of(world.member).post(path)
+    draft = QuotaChange.objects.get()
+    assert answer["Location"] == f"/clusters/demo/quota/edit/?change={draft.pk}"
+    now = CardQuota.objects.get(queue=world.queues["search-training"], card_type__name=A100).cards
+    assert draft.edits == {"queue/search-training": {"card_quota": {A100: now + 16}}}
+    assert draft.state == "draft"
+    assert client_of(world.member).post(path)["Location"] == answer["Location"], "the same draft is gone on with"
+    assert client_of(world.member).get(path).status_code == 405
+
+
+# -- misdirected gangs -------------------------------------------------------------------------------------------------
+
+
+def misdirect(world: story.World, key: str, queue: str, **values: object) -> Gang:
+    """A gang of namespace `search`, which tenant Search was granted, in a queue that it may not use."""
+    NamespaceGrant.objects.get_or_create(
+        cluster=world.cluster, namespace="search", queue=world.queues["search-training"]
+    )
+    gang = world.gangs[key]
+    Gang.objects.filter(pk=gang.pk).update(queue=world.queues.get(queue), queue_name=queue, **values)
+    return gang
+
+
+def test_a_tenant_sees_its_gang_in_a_mistyped_queue_and_which_one_it_may_have_meant(world) -> None:
+    message = "Cannot be scheduled as written: queue search-trainin does not exist."
+    gang = misdirect(
+        world,
+        "search/rank-lap2-013",
+        "search-trainin",
+        reason_code="Misconfigured",
+        reason_numbers={},
+        reason_message=message,
+    )
+    page = page_of(world, "search/rank-lap2-013", "member")
+    assert message in page
+    assert "Did you mean queue <strong>search-training</strong>?" in page
+    assert message in listed(world, "member")
+    assert "its page says" not in listed(world)
+    stranger = client_of(world.stranger)
+    assert stranger.get(f"/clusters/demo/gangs/{gang.pk}/").status_code == 404
+    assert "rank-lap2-013" not in listed(world, "stranger")
+
+
+def test_a_tenant_sees_its_gang_in_anothers_queue_without_that_queues_figures(world) -> None:
+    numbers = {"resource": H200, "requested": 77, "limit": 41, "allocated": 23, "short": 36}
+    gang = misdirect(
+        world,
+        "search/embed-lap2-012",
+        "research-training",
+        reason_code="ExceedsMaxQuota",
+        reason_numbers=numbers,
+        reason_message="Needs 77, the quota is 41.",
+    )
+    for shown in (page_of(world, "search/embed-lap2-012", "member"), listed(world, "member")):
+        assert "research-training" in shown, "its own PodGroup says so"
+        assert "the quota is 41" not in shown
+        assert "41" not in re.sub(r'(datetime|title|href|id|nonce|content)="[^"]*"', "", shown.partition("<main")[2])
+    export = client_of(world.member).get(f"/clusters/demo/gangs/{gang.pk}/?format=json").json()
+    assert export["reason"]["numbers"] == {"resource": H200, "requested": 77}
+    assert "the quota is 41" in page_of(world, "search/embed-lap2-012")
+    assert "search/embed-lap2-012" in listed(world, "stranger"), "it stands in a queue of Research"
+
+
+def test_a_gang_of_a_shared_namespace_in_anothers_granted_queue_is_not_there(world) -> None:
+    gang = misdirect(world, "search/embed-lap2-012", "research-training")
+    NamespaceGrant.objects.create(cluster=world.cluster, namespace="search", queue=world.queues["research-training"])
+    assert client_of(world.member).get(f"/clusters/demo/gangs/{gang.pk}/").status_code == 404
+
+
+# -- evictions, promises, timeline -------------------------------------------------------------------------------------
+
+
+def evict(world: story.World, key: str, times: int, *, needed: float, freed: float) -> None:
+    reclaimer = next(row for row in world.reclaims if row.queue_name)
+    for _ in range(times):
+        row = Reclaim.objects.create(
+            cluster=world.cluster,
+            session=reclaimer.session,
+            at=world.cluster.clock() - dt.timedelta(minutes=9),
+            wall_at=timezone.now(),
+            action="reclaim",
+            reclaimer="search/rank-v7",
+            queue=world.queues["search-rank-inference"],
+            queue_name="search-rank-inference",
+            needed={"cards": {H200: needed}},
+            freed={"cards": {H200: freed}},
+            rule="",
+        )
+        gang = world.gangs[key]
+        row.victims.create(gang=key, queue=gang.queue, queue_name=gang.queue_name, cards={H200: freed})
+
+
+def test_a_gang_that_was_evicted_again_and_again_is_marked(world) -> None:
+    evict(world, "research/llm-pretrain-lap2-004", 3, needed=4, freed=8)
+    for shown in (page_of(world, "research/llm-pretrain-lap2-004"), listed(world)):
+        assert "evicted 3 times" in shown
+        assert "8 freed for 4" in shown
+    owner = page_of(world, "research/llm-pretrain-lap2-004", "stranger")
+    assert "evicted 3 times" in owner
+    assert "freed for" not in owner, "how much another tenant needed is not for them"
+
+
+def test_the_cool_down_of_an_evicted_gang_is_said(world) -> None:
+    gang = world.gangs["research/llm-pretrain-lap2-004"]
+    Gang.objects.filter(pk=gang.pk).update(spared_until=world.cluster.clock() + dt.timedelta(minutes=5))
+    assert "not evicted again until" in page_of(world, "research/llm-pretrain-lap2-004")
+    Gang.objects.filter(pk=gang.pk).update(spared_until=world.cluster.clock() - dt.timedelta(minutes=5))
+    assert "not evicted again until" not in page_of(world, "research/llm-pretrain-lap2-004")
+
+
+def test_a_promise_that_is_not_used_is_a_holder_with_its_age(world) -> None:
+    gang = world.gangs["search/rank-lap2-013"]
+    since = world.cluster.clock() - dt.timedelta(hours=19)
+    Gang.objects.filter(name="distil-lap2-002").update(
+        state=GangState.ADMITTED, phase="Inqueue", admitted_at=since, cards={A100: 8}
+    )
+    page = page_of(world, "search/rank-lap2-013")
+    holders = page.partition('id="holders"')[2].partition("</table>")[0]
+    assert "search/distil-lap2-002" in holders
+    assert "promised, does not run" in holders
+    assert "19 h" in holders
+    assert gang.reason_code == "WaitingForQuota"
+
+
+def test_flips_between_two_reasons_are_one_entry(world) -> None:
+    gang = world.gangs["search/embed-lap2-012"]
+    start = world.cluster.clock() - dt.timedelta(minutes=15)
+    for step in range(20):
+        code = ("WaitingForQuota", "WaitingForCards")[step % 2]
+        at = start + dt.timedelta(seconds=30 * step)
+        GangEvent.objects.create(gang=gang, kind="reason", at=at, wall_at=at, detail={"code": code, "numbers": {}})
+    life = page_of(world, "search/embed-lap2-012").partition('class="life"')[2].partition("</ol>")[0]
+    assert "Alternated 20 times" in life
+    assert "between “Waits for cards” and “Waits for quota”" in life
+    assert life.count("<li>") == 3, "the newest one, the fold, and the submission"
+
+
+def test_a_gang_that_waits_since_it_was_submitted_says_so_once(world) -> None:
+    facts = page_of(world, "search/embed-lap2-012").partition('id="facts-title"')[2].partition("</dl>")[0]
+    assert "Submitted, and waits since" in facts
+    assert facts.count("355") + facts.count("5 h 55 min") == 1
+
+
+def test_in_what_a_node_is_too_small(world) -> None:
+    GangRemedy.objects.filter(gang=world.gangs["foundation/base-lap2-002"]).update(
+        too_large=[{"resource": "memory", "asked": 2**40, "largest": 2**39}]
+    )
+    page = page_of(world, "foundation/base-lap2-002")
+    assert "Each pod asks for 1,024 GiB memory; the largest node has 512 GiB." in page
+
+
+def test_a_code_that_these_pages_do_not_know_shows_its_own_words(world) -> None:
+    gang = world.gangs["search/embed-lap2-012"]
+    Gang.objects.filter(pk=gang.pk).update(
+        reason_code="SomethingNew", reason_numbers={}, reason_message="Waits for the moon."
+    )
+    for shown in (page_of(world, "search/embed-lap2-012"), listed(world)):
+        assert "SomethingNew" in shown
+        assert "Waits for the moon." in shown
+
+
+def test_the_export_of_one_gang(world) -> None:
+    gang = world.gangs["search/embed-lap2-012"]
+    answer = client_of(world.admin).get(f"/clusters/demo/gangs/{gang.pk}/?format=json")
+    document = json.loads(answer.content)
+    assert document["reason"]["code"] == "WaitingForCards"
+    assert document["would_help"].startswith("It would start as soon as")
+    assert len(document["pods"]) == 2
+    assert "attachment" in answer["Content-Disposition"]
+
+
+@pytest.mark.parametrize("who", ["admin", "member"])
+def test_the_page_of_each_gang_costs_few_queries(world, who, subtests) -> None:
+    client = client_of(getattr(world, who))
+    client.get("/clusters/")
+    for key in ("search/embed-lap2-012", "search/rank-lap2-013", "search/rank-v7"):
+        with subtests.test(key), CaptureQueriesContext(connection) as queries:
+            assert client.get(f"/clusters/demo/gangs/{world.gangs[key].pk}/").status_code == 200
+            assert len(queries) <= MAX_QUERIES, [query["sql"][:160] for query in queries]

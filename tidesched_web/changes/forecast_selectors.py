@@ -1,0 +1,134 @@
+"""Forecasts of changes: which are to be followed, what came, and how often those of a cluster held."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from tidesched_web.changes.forecasts import KINDS, Row, within_sight
+from tidesched_web.changes.models import ChangeForecast, ChangeState, ForecastState, QuotaChange
+from tidesched_web.changes.selectors import visible_changes
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.common.permissions import Access
+from tidesched_web.quota.selectors import visible_queues
+from tidesched_web.scheduling.models import Session, SessionState
+from tidesched_web.workloads.models import Gang, GangEvent
+
+# The record of a cluster is that of its last so many changes with an expectation that was decided.
+RECORD_OF = 20
+# A change that has been in the cluster for longer without being followed is not followed any more.
+FOLLOWED_WITHIN = dt.timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """How often forecasts held: over how many changes, and by what was expected ``(expected, held)``."""
+
+    changes: int
+    kinds: dict[str, tuple[int, int]]
+
+    @property
+    def expected(self) -> int:
+        return sum(expected for expected, _held in self.kinds.values())
+
+    @property
+    def held(self) -> int:
+        return sum(held for _expected, held in self.kinds.values())
+
+
+def record_of(access: Access, cluster: Cluster) -> Record:
+    """Over the last changes of a cluster that the caller sees. One query."""
+    rows = ChangeForecast.objects.filter(cluster=cluster, state=ForecastState.DONE, counted=True).exclude(counts={})
+    if not access.everything:
+        rows = rows.filter(change__in=visible_changes(access).filter(cluster=cluster))
+    counts = list(rows.order_by("-change").values_list("counts", flat=True)[:RECORD_OF])
+    kinds = {}
+    for kind in KINDS:
+        found = [count[kind] for count in counts if kind in count]
+        if found:
+            kinds[kind] = (sum(expected for expected, _ in found), sum(held for _, held in found))
+    return Record(len(counts), kinds)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownForecast:
+    """A forecast as its reader may see it; ``hidden`` rows are somebody else's."""
+
+    forecast: ChangeForecast
+    rows: list[Row]
+    hidden: int
+
+
+def forecast_of(change: QuotaChange, access: Access) -> ShownForecast | None:
+    """What was expected of a change beside what came; None where nothing is followed. Two queries at most."""
+    found = ChangeForecast.objects.filter(change=change).exclude(state=ForecastState.VOID).first()
+    if found is None:
+        return None
+    queues: set[str] | None = None
+    if not access.everything:
+        queues = set(visible_queues(access).filter(cluster_id=change.cluster_id).values_list("name", flat=True))
+    return ShownForecast(found, *within_sight(found.rows, queues))
+
+
+# -- following ---------------------------------------------------------------------------------------------------------
+
+
+def changes_to_follow(now: dt.datetime) -> list[QuotaChange]:
+    """Changes that have reached their cluster and whose forecast is not written down yet, with their plans."""
+    applied = QuotaChange.objects.filter(state=ChangeState.APPLIED, applied_at__gte=now - FOLLOWED_WITHIN)
+    return list(applied.filter(forecast__isnull=True).order_by("pk")[:50])
+
+
+def open_forecasts() -> list[ChangeForecast]:
+    """Forecasts that are still compared, the oldest first."""
+    rows = ChangeForecast.objects.filter(state=ForecastState.FOLLOWING).select_related("change")
+    return list(rows.order_by("change")[:100])
+
+
+def sent_sessions(cluster_id: int, since: dt.datetime) -> int:
+    """How many sessions that began since then have carried out what they decided."""
+    return Session.objects.filter(cluster_id=cluster_id, started_at__gte=since, state=SessionState.DONE).count()
+
+
+def newest_gangs(cluster_id: int, keys: Collection[str]) -> dict[str, Gang]:
+    """The newest gang of each key; what is not there is left out."""
+    parts = [key.partition("/") for key in keys]
+    rows = Gang.objects.filter(
+        cluster_id=cluster_id,
+        namespace__in={namespace for namespace, _, _ in parts},
+        name__in={name for _, _, name in parts},
+    ).defer("manifest")
+    found: dict[str, Gang] = {}
+    for gang in rows.order_by("submitted_at", "pk"):
+        if gang.key in keys:
+            found[gang.key] = gang
+    return found
+
+
+def points_since(cluster_id: int, keys: Collection[str], since: dt.datetime) -> dict[str, list[dict[str, Any]]]:
+    """Points of the gangs' timelines written since then, by key, the first one first: ``{kind, session, at}``."""
+    parts = [key.partition("/") for key in keys]
+    rows = GangEvent.objects.filter(
+        gang__cluster_id=cluster_id,
+        gang__namespace__in={namespace for namespace, _, _ in parts},
+        gang__name__in={name for _, _, name in parts},
+        wall_at__gte=since,
+    )
+    found: dict[str, list[dict[str, Any]]] = {}
+    fields = ("gang__namespace", "gang__name", "kind", "session_id", "wall_at")
+    for namespace, name, kind, session, at in rows.order_by("pk").values_list(*fields):
+        found.setdefault(f"{namespace}/{name}", []).append({"kind": kind, "session": session, "at": at})
+    return {key: found[key] for key in keys if key in found}
+
+
+def session_numbers(ids: Iterable[int]) -> dict[int, int]:
+    """Numbers of sessions by their key, as far as they are kept."""
+    return dict(Session.objects.filter(pk__in=set(ids)).values_list("pk", "number"))
+
+
+def written_since(change: QuotaChange) -> int | None:
+    """The first change of the same cluster that was written after this one."""
+    later = QuotaChange.objects.filter(cluster_id=change.cluster_id, committed_at__gt=change.committed_at)
+    return later.order_by("committed_at").values_list("pk", flat=True).first()

@@ -1,0 +1,103 @@
+"""What a change was expected to do beside what came, and how often forecasts held, in words."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from tidesched_web.changes.forecast_selectors import Record, ShownForecast
+from tidesched_web.console import amounts
+from tidesched_web.console.wording import reason_detail, reason_sentence
+
+EXPECTS: dict[str, Promise] = {
+    "run": gettext_lazy("runs at once"),
+    "promised": gettext_lazy("gets cards that are being taken back"),
+    "admitted": gettext_lazy("is admitted, and waits for cards"),
+    "reclaimed": gettext_lazy("is reclaimed"),
+}
+_LOOKS: dict[str, tuple[Promise, str, str]] = {
+    "open": (gettext_lazy("not yet"), "hourglass", "waiting"),
+    "held": (gettext_lazy("came"), "circle-check", "good"),
+    "missed": (gettext_lazy("did not come"), "circle-x", "failed"),
+    "gone": (gettext_lazy("left the cluster before"), "logout", "quiet"),
+    "overtaken": (gettext_lazy("cannot be told"), "arrows-exchange", "quiet"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One gang that was named."""
+
+    gang: str
+    queue: str
+    expects: str
+    word: str
+    icon: str
+    tone: str
+    session: int | None
+    at: dt.datetime | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastView:
+    """The section of a change's page."""
+
+    line: str
+    rows: list[Line]
+    hidden: int
+    counted: bool
+    following: bool
+
+
+def forecast_view(shown: ShownForecast) -> ForecastView:
+    """What the template draws."""
+    rows = [_line(row) for row in shown.rows]
+    held = sum(row["outcome"] == "held" for row in shown.rows)
+    said = ngettext("%(held)s of %(n)s came", "%(held)s of %(n)s came", len(rows)) % {
+        "held": amounts.number(held),
+        "n": amounts.number(len(rows)),
+    }
+    following = shown.forecast.state == "following"
+    looked = ngettext("%(n)s session after it", "%(n)s sessions after it", shown.forecast.sessions)
+    line = f"{said}; {looked % {'n': amounts.number(shown.forecast.sessions)}}."
+    return ForecastView(line, rows, shown.hidden, shown.forecast.counted, following)
+
+
+def _line(row: Mapping[str, Any]) -> Line:
+    word, icon, tone = _LOOKS[row["outcome"]]
+    why = row.get("why") or {}
+    if change := (why.get("numbers") or {}).get("change"):
+        text = _("change %(n)s was written meanwhile") % {"n": change}
+    elif why.get("code"):
+        text = reason_detail(why["code"], why["message"]) or reason_sentence(why["code"], why["numbers"])
+    else:
+        text = ""
+    at = dt.datetime.fromisoformat(row["at"]) if row["at"] else None
+    return Line(
+        row["gang"], row["queue"], str(EXPECTS[row["expects"]]), str(word), icon, tone, row["session"], at, text
+    )
+
+
+def record_line(record: Record) -> str:
+    """The standing figure of a cluster's forecasts; empty where none has been compared yet."""
+    if not record.expected:
+        return ""
+    parts = [
+        _("%(what)s: %(held)s of %(n)s")
+        % {"what": EXPECTS[kind], "held": amounts.number(held), "n": amounts.number(expected)}
+        for kind, (expected, held) in record.kinds.items()
+    ]
+    line = ngettext(
+        "What was expected of the last change came in %(percent)s %% (%(parts)s).",
+        "What was expected of the last %(n)s changes came in %(percent)s %% (%(parts)s).",
+        record.changes,
+    )
+    percent = amounts.number(round(100 * record.held / record.expected, 1))
+    return line % {"n": amounts.number(record.changes), "percent": percent, "parts": "; ".join(parts)}

@@ -1,0 +1,203 @@
+"""The card of a gang's page that says why it waits: sentence, figures, holders, promises, and what would help."""
+
+from __future__ import annotations
+
+import datetime as dt
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from tidesched_web.common.permissions import Access
+from tidesched_web.console import rule_words, wording
+from tidesched_web.console.rights import manages
+from tidesched_web.workloads.models import Gang
+from tidesched_web.workloads.remedies import remedy_of
+from tidesched_web.workloads.selectors import visible_gang_keys
+from tidesched_web.workloads.sight import shown_reason, shown_remedy
+
+
+@dataclass(frozen=True, slots=True)
+class HolderRow:
+    """A gang that holds what another one waits for; without a name when it is somebody else's.
+
+    ``since``: it holds a promise since then and does not run.
+    """
+
+    gang: str
+    queue: str
+    amount: str
+    since: dt.datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RemedyView:
+    """What would help, in words. ``tryable``: its edit can be opened as a draft; ``gang``: the one that would end."""
+
+    sentence: str
+    worked_out_at: dt.datetime | None = None
+    session: int | None = None
+    until: dt.datetime | None = None
+    until_why: str = ""
+    helps: bool = False
+    tryable: bool = False
+    gang: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """The card that says why a gang waits."""
+
+    sentence: str
+    figures: list[tuple[str, str]]
+    holders: list[HolderRow]
+    refusals: list[tuple[str, int]]
+    too_large: list[str]
+    remedy: RemedyView | None
+    # Queues that its namespace may use, where the one that it names cannot be used; the likeliest one first.
+    granted: list[str]
+    meant: str
+
+
+def shown_numbers(access: Access, gang: Gang) -> tuple[Mapping[str, Any], str]:
+    """Figures and sentence of a gang's reason as a list or page shows them; holders are named by the page alone."""
+    own_queue = getattr(gang, "own_queue", True)
+    numbers, message = gang.reason_numbers or {}, gang.reason_message
+    if not own_queue:
+        return shown_reason(gang.reason_code, numbers, message, own_queue=False, queue_names=())
+    return wording.own_numbers(access, numbers), message
+
+
+def why_sentence(access: Access, gang: Gang) -> str:
+    """Why it waits, in one sentence."""
+    numbers, message = shown_numbers(access, gang)
+    return wording.reason_detail(gang.reason_code, message) or wording.reason_sentence(gang.reason_code, numbers)
+
+
+def remedy_line(gang: Gang, seen: set[tuple[int, str]] | None) -> str:
+    """What would help, for the row of a list; ``seen``: the gangs that remedies name and the reader may see."""
+    found = remedy_of(gang, timezone.now()) if getattr(gang, "own_queue", True) else None
+    if found is None or not found.remedy:
+        return ""
+    remedy = found.remedy
+    if seen is not None and remedy.get("gang") and (gang.cluster_id, remedy["gang"]) not in seen:
+        remedy = {**remedy, "gang": None}
+    return wording.remedy_sentence(remedy, admitted=not found.starts)
+
+
+def gangs_in_remedies(access: Access, cluster_id: int, gangs: list[Gang]) -> set[tuple[int, str]] | None:
+    """Which of the gangs that remedies of these rows name the reader may see; None sees all. At most one query."""
+    if access.everything:
+        return None
+    remedies = [gang.worked_out.remedy or {} for gang in gangs if hasattr(gang, "worked_out")]
+    names = {remedy["gang"] for remedy in remedies if remedy.get("gang")}
+    return visible_gang_keys(access, [cluster_id], names) if names else set()
+
+
+def why(access: Access, gang: Gang) -> Why:
+    """The reason with its numbers, its holders and what would help. At most one query, for who does not see all."""
+    own_queue = getattr(gang, "own_queue", True)
+    numbers: Mapping[str, Any] = gang.reason_numbers or {}
+    if not own_queue:
+        numbers, _message = shown_numbers(access, gang)
+    resource = numbers.get("resource")
+    figures = [
+        (str(word), wording.resource_amount(resource, numbers[name]) if name != "position" else str(numbers[name]))
+        for name, word in wording.FIGURES.items()
+        if numbers.get(name) is not None
+    ]
+    found = remedy_of(gang, timezone.now()) if own_queue else None
+    held = numbers.get("holders") or []
+    named = {holder["gang"] for holder in held}
+    if found is not None and found.remedy and found.remedy.get("gang"):
+        named.add(found.remedy["gang"])
+    seen = visible_gang_keys(access, [gang.cluster_id], named) if named and not access.everything else None
+    holders = [_holder(gang.cluster_id, resource, holder, seen) for holder in held]
+    sentence = why_sentence(access, gang)
+    if holders and holders[0].gang and own_queue:
+        # The largest holder is named only to a reader who may see it.
+        detail = wording.reason_detail(gang.reason_code, gang.reason_message)
+        sentence = detail or wording.reason_sentence(gang.reason_code, numbers)
+    granted = list(getattr(gang, "granted", ())) if _misdirected(gang) else []
+    near = difflib.get_close_matches(gang.queue_name, granted, n=1)
+    return Why(
+        sentence,
+        figures,
+        [*holders, *(row for row in (_promises(gang, resource) if own_queue else ()) if row.gang not in named)],
+        rule_words.node_refusals(numbers),
+        [_too_large(row) for row in found.too_large] if found is not None else [],
+        _remedy(access, gang, found, seen) if own_queue else None,
+        granted,
+        near[0] if near else "",
+    )
+
+
+def _holder(
+    cluster_id: int, resource: str | None, held: Mapping[str, Any], seen: set[tuple[int, str]] | None
+) -> HolderRow:
+    amount = wording.resource_amount(resource, held.get("amount"))
+    promised = held.get("promised_since")
+    since = dt.datetime.fromtimestamp(promised, dt.UTC) if promised is not None else None
+    if seen is None or (cluster_id, held["gang"]) in seen:
+        return HolderRow(held["gang"], held.get("queue", ""), amount, since)
+    return HolderRow("", "", amount, since)
+
+
+# Reasons that a promise to another gang of the same queue may stand behind.
+_OF_QUOTA = frozenset({"WaitingForQuota", "OverCommitted", "WaitingForCards", "BehindHigherPriority"})
+
+
+def _promises(gang: Gang, resource: str | None) -> list[HolderRow]:
+    """Other gangs of its queue that hold a promise of the same card and do not run, the oldest promise first."""
+    if gang.reason_code not in _OF_QUOTA or not resource:
+        return []
+    wanted = set(resource.split("|"))
+    rows = []
+    for row in getattr(gang, "promise_rows", ()):
+        amount = sum(count for name, count in row["cards"].items() if wanted & set(name.split("|")))
+        if amount:
+            since = dt.datetime.fromisoformat(row["since"])
+            rows.append(
+                HolderRow(
+                    f"{row['namespace']}/{row['name']}", row["queue"], wording.resource_amount(resource, amount), since
+                )
+            )
+    return rows
+
+
+def _misdirected(gang: Gang) -> bool:
+    return gang.queue_id is None or gang.reason_code == "NotAllowedInQueue"
+
+
+def _too_large(row: Mapping[str, Any]) -> str:
+    return _("Each pod asks for %(asked)s; the largest node has %(largest)s.") % {
+        "asked": wording.counted(row["resource"], row["asked"]),
+        "largest": wording.resource_amount(row["resource"], row["largest"]),
+    }
+
+
+def _remedy(access: Access, gang: Gang, found: Any, seen: set[tuple[int, str]] | None) -> RemedyView | None:
+    if found is None:
+        waits = wording.no_remedy_sentence(gang.reason_code, {}) != ""
+        return RemedyView(_("What would help is being worked out.")) if waits else None
+    facts = {"worked_out_at": found.worked_out_at, "session": found.number}
+    if not found.remedy:
+        sentence = wording.no_remedy_sentence(gang.reason_code, gang.reason_numbers or {})
+        if not sentence and found.until is None:
+            return None
+        return RemedyView(sentence, until=found.until, until_why=found.until_why, **facts)
+    remedy = found.remedy
+    if seen is not None:
+        names = None if access.everything else {gang.queue_name}
+        remedy = shown_remedy(remedy, gang.cluster_id, names, seen)
+    tenant = gang.queue.tenant_id if gang.queue_id and gang.queue else None
+    return RemedyView(
+        wording.remedy_sentence(remedy, admitted=not found.starts),
+        helps=True,
+        tryable=remedy["change"] == "quota" and gang.queue_id is not None and manages(access, tenant),
+        gang=remedy.get("gang") or "",
+        **facts,
+    )

@@ -1,0 +1,82 @@
+"""What becomes of Jobs that an edit admits: their pods are made after the session, and the next one places them.
+
+An admitted Job has no pods yet, so the session that admits it cannot show whether cards are free for it. A second
+session over the same snapshot, in which these Jobs have the pods that they ask for, can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from operator import attrgetter
+
+import msgspec
+
+from tidesched_web.engine.model import CardRequest, GangPhase, OwnerReference, Pod, PodGroup, Policy, Result, Snapshot
+from tidesched_web.engine.what_if import Picture
+
+# Beyond so many pods the rest of the Jobs is only called admitted.
+MOST_PODS = 5_000
+
+
+def after_admission(picture: Picture, snapshot: Snapshot, policy: Policy, names: Collection[str]) -> Result | None:
+    """What the session after decides once the pods of these gangs exist; None where none of them can be made."""
+    found = with_pods(snapshot, names, phase=GangPhase.INQUEUE)
+    return None if found is snapshot else picture.decide(found, policy)
+
+
+def with_pods(snapshot: Snapshot, names: Collection[str], *, phase: GangPhase | None = None) -> Snapshot:
+    """The snapshot in which these gangs, as far as they have none, have the pods that they ask for.
+
+    A gang whose request cannot be split evenly over its members is left as it is: nothing is guessed. The very same
+    snapshot where there is none. ``phase``: theirs from now on.
+    """
+    resources = {card.name: card.resource for card in snapshot.card_types}
+    have_pods = {pod.group_key for pod in snapshot.pods if pod.group_key in names}
+    groups, pods = list(snapshot.pod_groups), list(snapshot.pods)
+    most = len(pods) + MOST_PODS
+    for place, group in enumerate(groups):
+        members = _members(group, resources, snapshot) if group.key in names and group.key not in have_pods else []
+        if members and len(pods) + len(members) <= most:
+            pods += members
+            phase_now = group.phase if phase is None else phase
+            groups[place] = msgspec.structs.replace(group, phase=phase_now, waits_for_admission=False)
+    if len(pods) == len(snapshot.pods):
+        return snapshot
+    pods.sort(key=attrgetter("key"))
+    return msgspec.structs.replace(snapshot, pod_groups=tuple(groups), pods=tuple(pods))
+
+
+def _members(group: PodGroup, resources: dict[str, str], snapshot: Snapshot) -> list[Pod]:
+    """Equal pods that make up the gang's minimum; none where its request says nothing of a single pod."""
+    count = group.min_member
+    least = group.min_resources
+    card = _card_of_each(group, resources)
+    if count < 1 or len(group.card_request) > 1 or (group.card_request and card is None):
+        return []
+    if (least is None and card is None) or group.min_task_member:
+        return []
+    return [
+        Pod(
+            namespace=group.namespace,
+            name=f"{group.name}-admitted-{member}",
+            created=group.created,
+            scheduler=snapshot.schedulers[0],
+            priority=group.priority,
+            priority_class=group.priority_class,
+            cpu_milli=least.cpu_milli // count if least else 0,
+            memory_mib=least.memory_mib // count if least else 0,
+            card=card,
+            group=group.name,
+            owner=OwnerReference("Job", group.owner_name or group.name),
+        )
+        for member in range(count)
+    ]
+
+
+def _card_of_each(group: PodGroup, resources: dict[str, str]) -> CardRequest | None:
+    for names, milli in group.card_request.items():
+        each, rest = divmod(milli, max(1, group.min_member))
+        choice = tuple(names.split("|"))
+        if not rest and each and choice[0] in resources:
+            return CardRequest(choice, resources[choice[0]], each)
+    return None

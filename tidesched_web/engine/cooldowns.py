@@ -1,0 +1,17 @@
+"""Which gangs the scheduler leaves alone for a while after an eviction, as its memory has it."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from scheduler_core.state.names import lasting_name
+from tidesched_web.engine.model import Memory
+
+__all__ = ["lasting_name", "spared_until"]
+
+
+def spared_until(memory: Memory | None, now: dt.datetime) -> dict[str, float]:
+    """Until when (seconds since the epoch) each gang is no victim, by its key or its lasting name."""
+    if memory is None:
+        return {}
+    return {rest.gang: rest.until for rest in memory.spared if rest.until > now.timestamp()}

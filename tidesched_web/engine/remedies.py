@@ -1,0 +1,118 @@
+"""What would help a gang that waits: the smallest single change that a session has shown to admit it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from scheduler_core.framework import remedies
+from scheduler_core.state.names import lasting_name
+from tidesched_web.engine.admitted import with_pods
+from tidesched_web.engine.model import MIB, Memory, Reason, Result, Snapshot
+from tidesched_web.engine.what_if import Picture
+
+
+class Interrupted(Exception):
+    """A more urgent question came while a gang was looked at; nothing is known of this gang."""
+
+
+def reasons_of(picture: Picture) -> dict[str, Reason]:
+    """Why gangs wait in the picture's session, by key."""
+    return {reason.podgroup: reason for reason in picture.before.reasons}
+
+
+def numbers_of(reason: Reason) -> dict[str, Any]:
+    """The figures of a reason as a gang's row keeps them."""
+    numbers: dict[str, Any] = msgspec.to_builtins(reason.numbers)
+    return numbers
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """The remedy as in the contracts, None where none of the changes that are tried helps.
+
+    ``starts``: the gang was shown to get all that it lacks, or a promise of it; else only to be admitted.
+    """
+
+    remedy: dict[str, Any] | None
+    starts: bool
+
+
+def remedy(picture: Picture, reason: Reason, *, urgent: Callable[[], bool]) -> Answer:
+    """What would help one gang.
+
+    Each try is a session; ``urgent`` is asked before each of them. A Job that has no pods yet is tried with the pods
+    that it asks for, so that a change after which it would only wait for cards is none that helps.
+
+    Raises:
+        Interrupted: ``urgent`` said so.
+    """
+
+    def session(changed: Snapshot) -> Result:
+        if urgent():
+            raise Interrupted
+        return picture.decide(changed)
+
+    snapshot = with_pods(picture.snapshot, {reason.podgroup})
+    starts = any(pod.group_key == reason.podgroup for pod in snapshot.pods)
+    found = remedies.find(snapshot, reason, session)
+    return Answer(None if found is None else msgspec.to_builtins(found) | {"verified": found.verified}, starts)
+
+
+def expected_at(picture: Picture, reason: Reason) -> tuple[float, str] | None:
+    """When (seconds since the epoch) a gang is expected to go on by itself, and why; None where nothing says so.
+
+    Known are the end of the pods that leave for it (their grace is over then) and the end of its back-off.
+    """
+    memory = picture.memory
+    if memory is None:
+        return None
+    if reason.code == "BackingOff":
+        ends = [rest.until for rest in memory.backing_off if rest.gang in _names(picture.snapshot, reason.podgroup)]
+        return (max(ends), "back_off") if ends and max(ends) > picture.now else None
+    return _leaving(picture, memory, reason.podgroup) if reason.code == "WaitingForReclaim" else None
+
+
+def _leaving(picture: Picture, memory: Memory, gang: str) -> tuple[float, str] | None:
+    victims = {pod for kept in memory.reservations if kept.gang == gang for pod in kept.victims}
+    ends = [pod.deleted for pod in picture.snapshot.pods if pod.deleted is not None and pod.key in victims]
+    return (max(ends), "pods_leave") if ends and max(ends) > picture.now else None
+
+
+def _names(snapshot: Snapshot, gang: str) -> set[str]:
+    group = next((group for group in snapshot.pod_groups if group.key == gang), None)
+    return {gang} if group is None else {gang, lasting_name(group)}
+
+
+# How the engine says that a node could not take a pod even if it were empty: so, or after the resource.
+_TOO_SMALL = "too small"
+
+
+def too_large(picture: Picture, reason: Reason) -> list[dict[str, Any]]:
+    """In what the pods of a gang are larger than every node: rows ``{resource, asked, largest}`` in the reasons' units.
+
+    Empty where no node is refused as too small, or where each amount by itself would fit one of them.
+    """
+    if not any(said.endswith(_TOO_SMALL) for said in reason.numbers.nodes or ()):
+        return []
+    asked = {"cpu": 0, "memory": 0, "cards": 0.0}
+    for pod in picture.snapshot.pods:
+        if pod.group_key == reason.podgroup and not pod.node and not pod.finished:
+            asked["cpu"] = max(asked["cpu"], pod.cpu_milli)
+            asked["memory"] = max(asked["memory"], pod.memory_mib * MIB)
+            asked["cards"] = max(asked["cards"], pod.card.milli / 1000 if pod.card else 0)
+    cards = set((reason.numbers.resource or "").split("|"))
+    nodes = picture.snapshot.nodes
+    fitting = [node for node in nodes if cards & {held.card for held in node.cards}] or nodes
+    largest = {
+        "cpu": max((node.cpu_milli for node in fitting), default=0),
+        "memory": max((node.memory_mib * MIB for node in fitting), default=0),
+        "cards": max((held.count for node in fitting for held in node.cards if held.card in cards), default=0),
+    }
+    names = {"cards": reason.numbers.resource or ""}
+    return [
+        {"resource": names.get(name, name), "asked": asked[name], "largest": largest[name]}
+        for name in asked
+        if asked[name] > largest[name] > 0
+    ]

@@ -1,0 +1,118 @@
+"""What would help waiting gangs, worked out beside the sessions, in the process that keeps their inputs loaded.
+
+A round looks at one cluster. It is bounded in time, gives way to a person's question at once, and is followed by a
+pause of some times its own length: however many gangs wait, it takes a fixed share of one processor. What it leaves is
+due in the next one.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+import time
+
+from django.db import Error as DatabaseError
+from django.utils import timezone
+
+from tidesched_web.common import live
+from tidesched_web.engine import remedies as engine
+from tidesched_web.engine.model import BadInput, BrokenInvariant, Reason
+from tidesched_web.engine.what_if import Picture
+from tidesched_web.jobs.selectors import is_asked
+from tidesched_web.jobs.waking import WHAT_IF_QUEUE
+from tidesched_web.scheduling import pictures
+from tidesched_web.scheduling.input_selectors import StoredInput, cluster_ids
+from tidesched_web.workloads.remedies import basis
+from tidesched_web.workloads.remedy_selectors import due_gangs
+from tidesched_web.workloads.remedy_services import drop_stale, keep_remedy
+
+_log = logging.getLogger(__name__)
+
+# No gang is begun after so long; one takes at most ten sessions.
+ROUND_SECONDS = 1.0
+# The pause after a round, in lengths of the round.
+PAUSE = 4.0
+# How often a round is asked for.
+EVERY_SECONDS = 2
+# Gangs are remembered over which the engine failed, until the next session.
+MOST_FAILED = 1000
+
+_next: dict[int, float] = {}
+_failed: dict[tuple[int, str], int] = {}
+
+
+def round_of_all() -> int:
+    """One round, of the cluster that has waited for it the longest; returns how many gangs were answered."""
+    now = time.monotonic()
+    ready = [cluster_id for cluster_id in cluster_ids() if _next.get(cluster_id, 0.0) <= now]
+    for cluster_id in sorted(ready, key=lambda one: (_next.get(one, 0.0), one)):
+        since = time.monotonic()
+        try:
+            answered = round_of(cluster_id)
+        except (BadInput, BrokenInvariant, DatabaseError) as error:
+            _log.warning("no remedies for cluster %s: %s", cluster_id, str(error).strip().split("\n")[0])
+            answered = 0
+        took = time.monotonic() - since
+        _next[cluster_id] = time.monotonic() + max(EVERY_SECONDS, PAUSE * took) - 0.1
+        if answered:
+            return answered
+    return 0
+
+
+def round_of(cluster_id: int, seconds: float = ROUND_SECONDS) -> int:
+    """Work out what would help the gangs of one cluster that are due; returns how many were answered.
+
+    Raises:
+        BadInput: the input of the newest session cannot be read.
+    """
+    drop_stale(cluster_id=cluster_id)
+    due = due_gangs(cluster_id, timezone.now())
+    if not due:
+        return 0
+    found = pictures.latest(cluster_id)
+    if found is None:
+        return 0
+    stored, picture = found
+    reasons = engine.reasons_of(picture)
+    deadline, answered = time.monotonic() + seconds, 0
+    for gang in due:
+        reason = reasons.get(gang.key)
+        if reason is None or _failed.get((cluster_id, gang.key)) == stored.session_id:
+            continue
+        if time.monotonic() >= deadline or is_asked(WHAT_IF_QUEUE):
+            break
+        try:
+            answered += _answer(stored, picture, gang.pk, reason)
+        except engine.Interrupted:
+            break
+        except (BadInput, BrokenInvariant) as error:
+            if len(_failed) >= MOST_FAILED:
+                _failed.clear()
+            _failed[cluster_id, gang.key] = stored.session_id
+            _log.warning("no remedy for gang %s: %s", gang.key, str(error).strip().split("\n")[0])
+    if answered:
+        live.publish("gangs", cluster_id, f"{stored.number}.{int(time.time())}", cluster_id=cluster_id)
+    return answered
+
+
+def _answer(stored: StoredInput, picture: Picture, gang_id: int, reason: Reason) -> bool:
+    answer = engine.remedy(picture, reason, urgent=lambda: is_asked(WHAT_IF_QUEUE))
+    remedy = answer.remedy
+    until = None if remedy else engine.expected_at(picture, reason)
+    return keep_remedy(
+        gang_id=gang_id,
+        basis=basis(str(reason.code), engine.numbers_of(reason), remedy),
+        remedy=remedy,
+        starts=answer.starts,
+        until=(dt.datetime.fromtimestamp(until[0], dt.UTC), until[1]) if until else None,
+        too_large=engine.too_large(picture, reason),
+        session_id=stored.session_id,
+        number=stored.number,
+        at=stored.now,
+    )
+
+
+def forget() -> None:
+    """Start anew: no pause, nothing that failed."""
+    _next.clear()
+    _failed.clear()

@@ -1,0 +1,42 @@
+"""For which waiting gangs a remedy is due."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Iterator, Sequence
+
+from tidesched_web.workloads.models import Gang
+from tidesched_web.workloads.remedies import remedy_of
+
+# An answer that holds is worked out again after so long.
+RENEWED_AFTER = dt.timedelta(seconds=60)
+# So many rows of each kind are looked at in one round, however many gangs wait.
+MOST_ROWS = 200
+_FIELDS = ("namespace", "name", "needs", "reason_code", "reason_numbers", "waiting_since", "submitted_at")
+
+
+def due_gangs(cluster_id: int, now: dt.datetime) -> list[Gang]:
+    """Gangs of a cluster in the order in which remedies are to be worked out. Three queries of at most 200 rows.
+
+    First those without an answer that holds, the newest and the longest waiting in turn; then the oldest answers.
+    """
+    waiting = Gang.objects.filter(cluster_id=cluster_id, needs=True, gone_at__isnull=True).exclude(reason_code="")
+    waiting = waiting.select_related("worked_out").only(*_FIELDS, "worked_out")
+    without = waiting.filter(worked_out__isnull=True)
+    newest = list(without.order_by("-submitted_at", "-id")[:MOST_ROWS])
+    longest = list(without.order_by("submitted_at", "id")[:MOST_ROWS])
+    answered = list(waiting.filter(worked_out__isnull=False).order_by("worked_out__worked_out_at", "pk")[:MOST_ROWS])
+    stale = [gang for gang in answered if remedy_of(gang, now) is None]
+    stale.sort(key=lambda gang: (gang.submitted_at, gang.pk))
+    old = [gang for gang in answered if now - gang.worked_out.worked_out_at >= RENEWED_AFTER]
+    found: dict[int, Gang] = {}
+    for gang in (*_in_turn(newest, longest), *_in_turn(stale[::-1], stale), *old):
+        found.setdefault(gang.pk, gang)
+    return list(found.values())
+
+
+def _in_turn(first: Sequence[Gang], second: Sequence[Gang]) -> Iterator[Gang]:
+    pairs: Iterable[tuple[Gang, Gang]] = zip(first, second, strict=True)
+    for one, other in pairs:
+        yield one
+        yield other
