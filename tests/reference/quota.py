@@ -190,7 +190,12 @@ def within_quota(world, gang, *, admission=True):
             return False
     left = {card: limit(world, name, card) - in_use(world, name, card) + beyond(card) for card in world["resource"]}
     before = promised(world, name, "cards") if admission else {}
-    return not asked["cards"] or _serves(asked["cards"], before, left)
+    cards = dict(asked["cards"])
+    if world["queues"][name].card_quota is not None:
+        # A queue that counts cards counts those too that are asked for by their resource alone.
+        for choice, milli in asked["unnamed"].items():
+            cards[choice] = cards.get(choice, 0) + milli
+    return not cards or _serves(cards, before, left)
 
 
 def _within_over_commit(world, gang, asked):
