@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.cluster.objects import deployment
+from tests.cluster.objects import template
 from tests.web.pipeline.stage import NAMESPACE_NAME, Stage
-from tidesched_web.clusters.kubernetes.paths import DEPLOYMENT, STORAGE_CLASS, VOLUME, VOLUME_CLAIM
+from tidesched_web.clusters.kubernetes.paths import POD, STORAGE_CLASS, VOLUME, VOLUME_CLAIM
 from tidesched_web.workloads.models import Gang
 
 CLASS = "local"
 
 
 def serve(stage: Stage, name: str, **spec: Any) -> None:
-    manifest = deployment(name, replicas=1, cards=1, queue="serve")
-    manifest["spec"]["template"]["spec"] |= {"priorityClassName": "pc-high", **spec}
-    stage.send(DEPLOYMENT.path(NAMESPACE_NAME), manifest)
+    manifest = template(1)
+    manifest["metadata"] |= {"name": name}
+    manifest["metadata"]["annotations"]["scheduling.volcano.sh/queue-name"] = "serve"
+    manifest["spec"] |= {"schedulerName": "tidesched", "priorityClassName": "pc-high", **spec}
+    stage.send(POD.path(NAMESPACE_NAME), manifest)
 
 
 def waits(stage: Stage, name: str, code: str) -> Gang:
-    stage.sessions_until(lambda: Gang.objects.filter(name__contains=name, reason_code=code).exists())
+    stage.sessions_until(lambda: Gang.objects.filter(reason_code=code).exists())
     assert stage.bound(name) == 0
-    return Gang.objects.get(name__contains=name, reason_code=code)
+    return Gang.objects.get(reason_code=code)
 
 
 def test_a_claim_waits_for_its_only_volume_which_is_away(stage: Stage) -> None:
