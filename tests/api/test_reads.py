@@ -1,8 +1,10 @@
 """Each list and detail: its fields, and that each reader sees exactly what is theirs."""
 
+import datetime as dt
+
 import pytest
 
-from tests.api.cast import A100, H200
+from tests.api.cast import A100, H200, NOON
 from tidesched_web.scheduling.models import Session
 
 READERS = {
@@ -183,6 +185,49 @@ def test_reclaims_are_found_by_a_queue_on_either_side(world):
         assert len(client.read("reclaims/", queue=queue)["results"]) == 1
     assert client.read("reclaims/", queue="far-train")["results"] == []
     assert len(client.read("reclaims/", victim="rival/tune")["results"]) == 1
+
+
+def test_who_took_these_cards_at_that_moment_can_be_asked(world, subtests):
+    """By both clocks, by the card, and by the queue and tenant of either side."""
+    east, wall = world.reclaim.cluster, world.reclaim.wall_at
+    hour = dt.timedelta(hours=1)
+    for found, asked in {
+        1: [
+            {"from": NOON.isoformat(), "to": (NOON + hour).isoformat()},
+            {"wall_from": wall.isoformat(), "wall_to": (wall + hour).isoformat()},
+            {"gainer_tenant": "acme"}, {"gainer_tenant": str(world.tenants["acme"].pk)}, {"loser_tenant": "acme"},
+            {"loser_tenant": "rival"}, {"tenant": "rival"}, {"gainer_queue": "acme-online"},
+            {"loser_queue": "rival-train"}, {"card": H200},
+            {"cluster": east.slug, "loser_tenant": "rival", "card": H200, "victim": "rival/tune"},
+        ],
+        0: [
+            {"from": (NOON + hour).isoformat()}, {"wall_to": wall.isoformat()}, {"gainer_tenant": "rival"},
+            {"loser_tenant": "far"}, {"tenant": "absent"}, {"gainer_queue": "rival-train"},
+            {"loser_queue": "acme-online"}, {"card": A100},
+        ],
+    }.items():  # fmt: skip
+        for query in asked:
+            with subtests.test(query=query):
+                assert len(world.client("admin").read("reclaims/", **query)["results"]) == found
+    for query in ({"gainer": "acme"}, {"wall_from": "yesterday"}, {"from": "x"}, {"card": "a\0"}):
+        with subtests.test(query=query):
+            assert world.client("admin").get("/api/v1/reclaims/", query).status_code == 400
+
+
+def test_a_filter_finds_nothing_by_what_is_hidden(world, subtests):
+    """Rival lost to acme and sees the reclaim, but neither acme's queue nor what it needed: no filter confirms them."""
+    rival = world.client("rival")
+    assert len(rival.read("reclaims/", loser_tenant="rival", card=H200)["results"]) == 1
+    for name, hidden in {
+        "queue": "acme-online", "gainer_queue": "acme-online", "loser_queue": "acme-train", "tenant": "acme",
+        "gainer_tenant": str(world.tenants["acme"].pk), "loser_tenant": "acme", "card": A100,
+    }.items():  # fmt: skip
+        world.reclaim.needed["cards"][A100] = 1
+        world.reclaim.save()
+        with subtests.test(name=name):
+            said = rival.read("reclaims/", **{name: hidden})
+            assert said == rival.read("reclaims/", **{name: "absent"})
+            assert said["results"] == []
 
 
 def test_a_members_session_hides_errors_and_other_tenants_decisions(world):

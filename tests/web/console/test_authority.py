@@ -177,6 +177,17 @@ def test_how_much_the_other_side_of_a_reclaim_has_is_not_told(world) -> None:
     assert row["needed"] == ""
 
 
+def test_a_filter_of_reclaims_says_nothing_of_the_other_side(world) -> None:
+    """The text in a hidden queue's name, and a tenant of others, find what a text or tenant that is nowhere finds."""
+    client = client_of(world.stranger)
+    for name, hidden in {"q": "search-rank-inference", "loser": "foundation-training"}.items():
+        asked = client.get(f"/clusters/demo/reclaims/?{name}={hidden}&format=csv").content
+        assert asked == client.get(f"/clusters/demo/reclaims/?{name}=nowhere-at-all&format=csv").content
+        assert len(asked.splitlines()) == 1
+    of_others = client.get("/clusters/demo/reclaims/?gainer_tenant=search&format=csv").content
+    assert of_others == client.get("/clusters/demo/reclaims/?gainer_tenant=nowhere&format=csv").content
+
+
 def test_the_error_of_a_session_is_for_those_who_see_everything(world) -> None:
     session = Session.objects.order_by("-id").first()
     Session.objects.filter(pk=session.pk).update(error="research/llm-pretrain broke something")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import io
 import json
 import re
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from tests.web.console import world as story
 from tests.web.console.test_pages import LISTS, client_of
@@ -221,3 +223,26 @@ def test_the_object_of_a_gang_is_a_pod_group(world) -> None:
 )
 def test_a_zero_byte_is_in_no_name(world, address, status) -> None:
     assert client_of(world.member).get(f"/clusters/demo/{address}").status_code == status
+
+
+def test_reclaims_are_found_by_moment_card_tenant_and_loser(world) -> None:
+    """And the cell says both moments in full; the clock of the bounds is the reader's choice."""
+    client = client_of(world.admin)
+    row = world.reclaims[2]
+    path = f"{BASE}reclaims/"
+    page = client.get(path).content.decode()
+    for moment in (row.at, row.wall_at):
+        assert f'<time datetime="{moment.isoformat()}">{timezone.localtime(moment):%Y-%m-%d %H:%M:%S}</time>' in page
+    first, after = ((row.at + dt.timedelta(minutes=minutes)).strftime("%Y-%m-%dT%H:%M") for minutes in (0, 1))
+    wall = (row.wall_at.strftime("%Y-%m-%dT%H:%M"), (row.wall_at + dt.timedelta(minutes=1)).strftime("%Y-%m-%dT%H:%M"))
+
+    def found(query: str) -> set[int]:
+        answer = client.get(f"{path}?{query}&format=csv").content.decode("utf-8-sig")
+        return {int(line["id"]) for line in csv.DictReader(io.StringIO(answer))}
+
+    assert row.pk in found(f"from={first}&to={after}&loser=embed-lap2-001&card=H200&gainer_tenant=search")
+    assert row.pk in found(f"from={wall[0]}&to={wall[1]}&clock=wall")
+    assert row.pk not in found(f"to={first}")
+    assert row.pk not in found("loser_tenant=shop")
+    assert found("card=A100") == set()
+    assert {reclaim.pk for reclaim in world.reclaims} == found("card=nowhere")

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
+from functools import reduce
+from operator import or_
+from typing import ClassVar
 
 import django_filters
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.utils.dateparse import parse_datetime
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -25,9 +29,17 @@ from tidesched_web.api.v1.serializers.scheduling import (
 from tidesched_web.api.views import Documents, ReadView, Rows, ScopedView
 from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.common.errors import DomainError
+from tidesched_web.common.permissions import Access
 from tidesched_web.quota.models import Queue
 from tidesched_web.quota.selectors import visible_queues
 from tidesched_web.scheduling.models import Reclaim, ReclaimMaker, ReclaimSource, ReclaimState, Session, SessionState
+from tidesched_web.scheduling.reclaim_selectors import (
+    gained_by_queue,
+    gained_by_tenant,
+    lost_by_queue,
+    lost_by_tenant,
+    moved_card,
+)
 from tidesched_web.scheduling.selectors import (
     own_queue_ids,
     visible_decisions,
@@ -71,10 +83,19 @@ class Sessions(ReadView):
 
 
 class ReclaimFilters(django_filters.FilterSet):
-    """Filters of `reclaims`. ``queue`` is on either side; ``from`` and ``to`` are of the cluster's clock."""
+    """Filters of `reclaims`. ``from`` and ``to`` are of the cluster's clock, ``wall_from`` and ``wall_to`` wall time.
+
+    Queues, tenants and cards are found on the caller's own side of a reclaim only.
+    """
 
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
-    queue = django_filters.CharFilter(method="on_either_side", label="Id or name of a queue that gained or lost.")
+    queue = django_filters.CharFilter(method="by_side", label="Id or name of a queue that gained or lost.")
+    gainer_queue = django_filters.CharFilter(method="by_side", label="Id or name of the queue that gained.")
+    loser_queue = django_filters.CharFilter(method="by_side", label="Id or name of a queue that lost.")
+    tenant = django_filters.CharFilter(method="by_side", label="Id or slug of a tenant that gained or lost.")
+    gainer_tenant = django_filters.CharFilter(method="by_side", label="Id or slug of the tenant that gained.")
+    loser_tenant = django_filters.CharFilter(method="by_side", label="Id or slug of a tenant that lost.")
+    card = django_filters.CharFilter(method="by_card", label="A card type that was needed or freed.")
     session = django_filters.NumberFilter(field_name="session_id")
     reclaimer = TextFilter(label="namespace/name")
     victim = TextFilter(field_name="victims__gang", label="namespace/name")
@@ -82,13 +103,27 @@ class ReclaimFilters(django_filters.FilterSet):
     source = django_filters.ChoiceFilter(choices=ReclaimSource.choices)
     made_by = django_filters.ChoiceFilter(choices=ReclaimMaker.choices)
     state = django_filters.ChoiceFilter(choices=ReclaimState.choices)
+    wall_from = django_filters.IsoDateTimeFilter(field_name="wall_at", lookup_expr="gte")
+    wall_to = django_filters.IsoDateTimeFilter(field_name="wall_at", lookup_expr="lt")
 
-    def on_either_side(self, queryset: QuerySet[Reclaim], _: str, value: str) -> QuerySet[Reclaim]:
-        """Reclaims that this queue made or suffered."""
-        by_id = value.isascii() and value.isdigit() and len(value) < 19
-        column, wanted = ("queue_id", int(value)) if by_id else ("queue_name", value)
-        fell = Reclaim._meta.get_field("victims").related_model._base_manager
-        return queryset.filter(Q(**{column: wanted}) | Exists(fell.filter(reclaim=OuterRef("pk"), **{column: wanted})))
+    SIDES: ClassVar[dict[str, tuple[Callable[[Access, str], Q], ...]]] = {
+        "queue": (gained_by_queue, lost_by_queue),
+        "gainer_queue": (gained_by_queue,),
+        "loser_queue": (lost_by_queue,),
+        "tenant": (gained_by_tenant, lost_by_tenant),
+        "gainer_tenant": (gained_by_tenant,),
+        "loser_tenant": (lost_by_tenant,),
+    }
+
+    def by_side(self, reclaims: QuerySet[Reclaim], name: str, value: str) -> QuerySet[Reclaim]:
+        """Reclaims that a queue or tenant made or suffered."""
+        access: Access = self.request.parser_context["view"].access
+        return reclaims.filter(reduce(or_, (side(access, value) for side in self.SIDES[name])))
+
+    def by_card(self, reclaims: QuerySet[Reclaim], _: str, value: str) -> QuerySet[Reclaim]:
+        """Reclaims that moved cards of a type."""
+        access: Access = self.request.parser_context["view"].access
+        return reclaims.filter(moved_card(access, value))
 
 
 ReclaimFilters.base_filters["from"] = django_filters.IsoDateTimeFilter(field_name="at", lookup_expr="gte")

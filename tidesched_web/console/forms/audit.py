@@ -9,7 +9,6 @@ from typing import Any
 from django import forms
 from django.db.models import Q, QuerySet
 from django.http import QueryDict
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from tidesched_web.accounts.models import Tenant
@@ -17,17 +16,10 @@ from tidesched_web.audit.models import AuditEntry
 from tidesched_web.audit.selectors import touching
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.console.audit_words import OBJECTS
-from tidesched_web.console.forms.filters import FilterForm
+from tidesched_web.console.forms.bounded import BoundedFilterForm
 
 
-class _Moment(forms.DateTimeInput):
-    input_type = "datetime-local"
-
-    def __init__(self) -> None:
-        super().__init__(format="%Y-%m-%dT%H:%M")
-
-
-class AuditFilter(FilterForm):
+class AuditFilter(BoundedFilterForm):
     """Who, what, to what, where, for whom, in which request, when."""
 
     actor = forms.CharField(label=_("Who"), max_length=200)
@@ -37,8 +29,6 @@ class AuditFilter(FilterForm):
     cluster = forms.ChoiceField(label=_("Cluster"))
     tenant = forms.ChoiceField(label=_("Tenant"))
     request_id = forms.CharField(label=_("Request"), max_length=80)
-    # `from` is a word of Python's; it joins the others below.
-    until = forms.DateTimeField(widget=_Moment)
 
     def __init__(self, data: QueryDict, clusters: Iterable[Cluster], tenants: Iterable[Tenant]) -> None:
         self.clusters = [(str(cluster.pk), cluster.name) for cluster in clusters]
@@ -47,12 +37,8 @@ class AuditFilter(FilterForm):
         super().__init__(data)
 
     def is_valid(self) -> bool:
-        """Give the form its choices and the field `from` first."""
+        """Give the form its choices first."""
         if "from" not in self.fields:
-            until = self.fields.pop("until")
-            for name, label in (("from", _("From")), ("to", _("To"))):
-                self.fields[name] = type(until)(widget=_Moment(), label=label, required=False)
-                self.fields[name].widget.attrs["class"] = "form-control"
             seen: dict[str, str] = {}
             for value, word in OBJECTS.items():
                 seen.setdefault(str(word), value)
@@ -64,18 +50,6 @@ class AuditFilter(FilterForm):
             ):
                 self.fields[name].choices = nothing + pairs  # type: ignore[attr-defined]
         return super().is_valid()
-
-    def value(self, name: str) -> str:
-        """A moment as the reader reads it."""
-        found = self.cleaned_data.get(name)
-        if isinstance(found, dt.datetime):
-            return timezone.localtime(found).strftime("%Y-%m-%d %H:%M")
-        return str(found or "").replace("\0", "")
-
-    def moment(self, name: str) -> dt.datetime | None:
-        """A bound of time, with its zone."""
-        found = self.cleaned_data.get(name)
-        return found if isinstance(found, dt.datetime) else None
 
     def apply(self, entries: QuerySet[AuditEntry]) -> QuerySet[AuditEntry]:
         """Narrow the log."""

@@ -15,7 +15,7 @@ from tidesched_web.common.models import ServiceType
 from tidesched_web.console.card_names import card_label
 from tidesched_web.console.wording import TITLES
 from tidesched_web.quota.models import DriftState, QueueState
-from tidesched_web.scheduling.models import ReclaimMaker, ReclaimState, SessionState
+from tidesched_web.scheduling.models import SessionState
 from tidesched_web.workloads.models import GangState
 from tidesched_web.workloads.selectors import that_wait
 
@@ -54,13 +54,14 @@ class FilterForm(forms.Form):
         return found
 
 
-def _choices(pairs: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
+def some_or_any(pairs: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """The choices of a filter: any, or one of these."""
     return [("", _("any")), *((value, word) for value, word in pairs if value)]
 
 
 def card_choices(cards: Iterable[str]) -> list[tuple[str, Any]]:
     """Card types by their short names."""
-    return _choices((card, card_label(card)) for card in cards)
+    return some_or_any((card, card_label(card)) for card in cards)
 
 
 class CardFilterForm(FilterForm):
@@ -85,8 +86,8 @@ class QueueFilter(FilterForm):
     """Filters of the queue list."""
 
     q = forms.CharField(label=_("Name"), max_length=63)
-    service_type = forms.ChoiceField(label=_("Service type"), choices=_choices(ServiceType.choices))
-    state = forms.ChoiceField(label=_("State"), choices=_choices(QueueState.choices))
+    service_type = forms.ChoiceField(label=_("Service type"), choices=some_or_any(ServiceType.choices))
+    state = forms.ChoiceField(label=_("State"), choices=some_or_any(QueueState.choices))
 
     def apply(self, queues: QuerySet) -> QuerySet:
         """Narrow the list."""
@@ -103,9 +104,9 @@ class GangFilter(CardFilterForm):
     """Filters of the gang list."""
 
     q = forms.CharField(label=_("Name"), max_length=120)
-    state = forms.ChoiceField(label=_("State"), choices=_choices(GangState.choices))
-    reason = forms.ChoiceField(label=_("Why it waits"), choices=_choices(TITLES.items()))
-    service_type = forms.ChoiceField(label=_("Service type"), choices=_choices(ServiceType.choices))
+    state = forms.ChoiceField(label=_("State"), choices=some_or_any(GangState.choices))
+    reason = forms.ChoiceField(label=_("Why it waits"), choices=some_or_any(TITLES.items()))
+    service_type = forms.ChoiceField(label=_("Service type"), choices=some_or_any(ServiceType.choices))
     queue = forms.CharField(label=_("Queue"), max_length=63)
     card = forms.ChoiceField(label=_("Card type"))
     needs = forms.ChoiceField(label=_("Waiting"), choices=[("", _("any")), ("yes", _("waits for something"))])
@@ -138,30 +139,10 @@ class GangFilter(CardFilterForm):
         return gangs
 
 
-class ReclaimFilter(FilterForm):
-    """Filters of the reclaim history."""
-
-    q = forms.CharField(label=_("Gang or queue"), max_length=120)
-    state = forms.ChoiceField(label=_("State"), choices=_choices(ReclaimState.choices))
-    made_by = forms.ChoiceField(label=_("Made by"), choices=_choices(ReclaimMaker.choices))
-
-    def apply(self, reclaims: QuerySet) -> QuerySet:
-        """Narrow the list."""
-        if text := self.value("q"):
-            reclaims = reclaims.filter(
-                Q(reclaimer__icontains=text) | Q(queue_name__icontains=text) | Q(victims__gang__icontains=text)
-            ).distinct()
-        if state := self.value("state"):
-            reclaims = reclaims.filter(state=state)
-        if maker := self.value("made_by"):
-            reclaims = reclaims.filter(made_by=maker)
-        return reclaims
-
-
 class SessionFilter(FilterForm):
     """Filters of the session list."""
 
-    state = forms.ChoiceField(label=_("State"), choices=_choices(SessionState.choices))
+    state = forms.ChoiceField(label=_("State"), choices=some_or_any(SessionState.choices))
     decided = forms.ChoiceField(
         label=_("Decisions"), choices=[("", _("any")), ("yes", _("with decisions")), ("reclaims", _("with reclaims"))]
     )
@@ -186,7 +167,7 @@ class DriftFilter(FilterForm):
         label=_("Kind"), choices=[("", _("any")), ("Queue", "Queue"), ("PriorityClass", "PriorityClass")]
     )
     state = forms.ChoiceField(
-        label=_("State"), choices=_choices((s.value, s.label) for s in (DriftState.OPEN, DriftState.IGNORED))
+        label=_("State"), choices=some_or_any((s.value, s.label) for s in (DriftState.OPEN, DriftState.IGNORED))
     )
 
     def apply(self, rows: QuerySet) -> QuerySet:

@@ -1,0 +1,77 @@
+"""Which reclaims: narrowed by who gained and who lost, so far as the caller may know it.
+
+Of the other side of a reclaim a member sees the gang's name alone. A filter finds a reclaim by its queue, tenant or
+cards only on the caller's own side: what is hidden answers as what does not exist.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from tidesched_web.common.permissions import Access
+from tidesched_web.quota.models import Queue
+from tidesched_web.quota.selectors import visible_queues
+from tidesched_web.scheduling.models import ReclaimVictim
+
+
+def gained_by_queue(access: Access, value: str) -> Q:
+    """Reclaims that a queue (id or name) made."""
+    return _named_queue(value) & _in_sight(access)
+
+
+def lost_by_queue(access: Access, value: str) -> Q:
+    """Reclaims in which a gang of a queue (id or name) was evicted."""
+    return _lost(_named_queue(value) & _in_sight(access))
+
+
+def gained_by_tenant(access: Access, value: str) -> Q:
+    """Reclaims that a queue of a tenant (id or slug) made."""
+    return Q(queue_id__in=_queues_of(access, value))
+
+
+def lost_by_tenant(access: Access, value: str) -> Q:
+    """Reclaims in which a gang of a tenant (id or slug) was evicted."""
+    return _lost(Q(queue_id__in=_queues_of(access, value)))
+
+
+def moved_card(access: Access, card: str) -> Q:
+    """Reclaims that needed or freed a card: the cards of the caller's own gangs, and what their own gangs needed."""
+    needed = Q(needed__cards__has_key=card) | Q(freed__cards__has_key=card)
+    return (needed & _in_sight(access)) | _lost(Q(cards__has_key=card) & _in_sight(access))
+
+
+def mentions(access: Access, text: str) -> Q:
+    """Reclaims with this text in the name of a gang, or of a queue that the caller sees."""
+    of_queue = Q(queue_name__icontains=text) & _in_sight(access)
+    return Q(reclaimer__icontains=text) | of_queue | _lost(Q(gang__icontains=text) | of_queue)
+
+
+def lost_by(access: Access, text: str) -> Q:
+    """Reclaims in which a gang was evicted that has this text in its name, or in the name of its queue in sight."""
+    return _lost(Q(gang__icontains=text) | (Q(queue_name__icontains=text) & _in_sight(access)))
+
+
+def _lost(wanted: Q) -> Q:
+    return Q(Exists(ReclaimVictim.objects.filter(wanted, reclaim=OuterRef("pk"))))
+
+
+def _in_sight(access: Access) -> Q:
+    """The row's queue is one of the caller's."""
+    return Q() if access.everything else Q(queue_id__in=visible_queues(access).order_by().values("pk"))
+
+
+def _named_queue(value: str) -> Q:
+    return Q(queue_id=int(value)) if _is_id(value) else Q(queue_name=value)
+
+
+def _queues_of(access: Access, value: str) -> QuerySet[Queue, Any]:
+    tenant = int(value) if _is_id(value) else value
+    by = "pk" if isinstance(tenant, int) else "slug"
+    owned = Q(**{f"tenant__{by}": tenant}) | Q(**{f"business_line__tenant__{by}": tenant})
+    return visible_queues(access).filter(owned).order_by().values("pk")
+
+
+def _is_id(value: str) -> bool:
+    return value.isascii() and value.isdigit() and len(value) < 19
