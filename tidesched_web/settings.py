@@ -222,7 +222,7 @@ WHITENOISE_KEEP_ONLY_HASHED_FILES = False
 # --- REST -------------------------------------------------------------------------------------------------------------
 
 REST_FRAMEWORK = {
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "tidesched_web.api.document.automatic.DocumentedSchema",
     "DEFAULT_RENDERER_CLASSES": ["tidesched_web.api.renderers.JsonRenderer"],
     "DEFAULT_PARSER_CLASSES": ["tidesched_web.api.parsers.PlainJSONParser"],
     "DEFAULT_AUTHENTICATION_CLASSES": [
@@ -247,7 +247,7 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "tidesched_web.api.schema.add_problems",
+        "tidesched_web.api.schema.complete",
     ],
     "ENUM_NAME_OVERRIDES": {
         "ServiceTypeEnum": "tidesched_web.common.models.ServiceType",

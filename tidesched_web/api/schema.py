@@ -1,4 +1,4 @@
-"""The OpenAPI document: problems on every operation, and the page that shows it."""
+"""The OpenAPI document, and the page that shows it. What the document says stands in `document/`."""
 
 from __future__ import annotations
 
@@ -7,46 +7,19 @@ from typing import Any
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework.permissions import AllowAny
 
-from tidesched_web.api.problem_json import CONTENT_TYPE
-
-_PROBLEM = {
-    "type": "object",
-    "description": "What went wrong (RFC 9457). `code` is stable; further members hold figures.",
-    "required": ["type", "title", "status", "code", "detail", "instance"],
-    "properties": {
-        "type": {"type": "string", "format": "uri"},
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "code": {"type": "string"},
-        "detail": {"type": "string"},
-        "instance": {"type": "string"},
-        "request_id": {"type": "string"},
-        "errors": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["pointer", "code", "detail"],
-                "properties": {
-                    "pointer": {"type": "string", "description": "JSON pointer into the request."},
-                    "code": {"type": "string"},
-                    "detail": {"type": "string"},
-                },
-                "additionalProperties": True,
-            },
-        },
-    },
-    "additionalProperties": True,
-}
-_METHODS = frozenset({"get", "post", "put", "patch", "delete"})
+from tidesched_web.api.document import examples, refusals, stream
+from tidesched_web.api.document.introduction import INTRODUCTION, TAGS
 
 
-def add_problems(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Every operation may answer with a problem document."""
-    result.setdefault("components", {}).setdefault("schemas", {})["Problem"] = _PROBLEM
-    reference = {CONTENT_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
-    for path in result["paths"].values():
-        for method in _METHODS.intersection(path):
-            path[method]["responses"]["default"] = {"description": "A problem.", "content": reference}
+def complete(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """Add what belongs to no single view: introduction, groups, refusals, the stream and the examples."""
+    result["info"]["description"] = INTRODUCTION
+    result["tags"] = [{"name": name, "description": text} for name, text in TAGS.items()]
+    result["paths"][stream.PATH] = stream.path_item()
+    components = result.setdefault("components", {})
+    components.setdefault("schemas", {})["Problem"] = refusals.PROBLEM
+    components["responses"] = refusals.components()
+    examples.add_to(result)
     return result
 
 

@@ -56,8 +56,8 @@ class DriftView(ReadView):
     @idempotent
     def create(self, request: Request) -> Response:
         """One decision about many: `act` is repush, adopt or ignore; adopting them is one change."""
-        wanted = checked_body(DriftActs, request)
         self._may()
+        wanted = checked_body(DriftActs, request)
         rows = list(self.visible().filter(pk__in=wanted["ids"]))
         if len(rows) != len(set(wanted["ids"])):
             missing = sorted(set(wanted["ids"]).difference(row.pk for row in rows))

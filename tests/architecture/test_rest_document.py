@@ -1,0 +1,95 @@
+"""The committed OpenAPI document explains every operation: words, scopes, refusals and examples."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+DOCUMENT = yaml.load((Path(__file__).parents[2] / "openapi.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
+OPERATIONS = {
+    operation["operationId"]: (path, method, operation)
+    for path, methods in DOCUMENT["paths"].items()
+    for method, operation in methods.items()
+}
+OPEN_TO_ALL = {"index"}
+
+
+def resolved(part):
+    while "$ref" in part:
+        found = DOCUMENT
+        for step in part["$ref"].removeprefix("#/").split("/"):
+            found = found[step]
+        part = found
+    return part
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_operation_says_what_it_does_and_who_may_call_it(name):
+    _path, _method, operation = OPERATIONS[name]
+    assert 5 < len(operation["summary"]) < 60
+    assert len(operation["description"].split("**Scope:**")[0]) > 20
+    scopes = [scope for way in operation["security"] for scope in way.get("token", ())]
+    if name in OPEN_TO_ALL:
+        assert operation["security"] == [{}]
+        return
+    assert scopes, "no scope"
+    assert {"session": []} in operation["security"]
+    assert all(f"`{scope}`" in operation["description"] for scope in scopes)
+
+
+def test_summaries_are_told_apart():
+    summaries = [operation["summary"] for _path, _method, operation in OPERATIONS.values()]
+    assert len(set(summaries)) == len(summaries)
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_operation_names_its_refusals_as_problem_documents(name):
+    path, method, operation = OPERATIONS[name]
+    refusals = {code: resolved(said) for code, said in operation["responses"].items() if code[0] in "45d"}
+    assert all(set(said["content"]) == {"application/problem+json"} for said in refusals.values())
+    wanted = {"400", "429", "503", "default"}
+    if name not in OPEN_TO_ALL:
+        wanted.add("401")
+    if "{" in path:
+        wanted |= {"403", "404"}
+    if method == "post":
+        wanted |= {"409", "422"}
+    assert wanted <= set(refusals)
+    for said in refusals.values():
+        media = said["content"]["application/problem+json"]
+        if "example" in media:
+            validate(media["schema"], media["example"])
+
+
+def validate(schema, example):
+    Draft202012Validator(schema | {"components": DOCUMENT["components"]}).validate(example)
+
+
+def bodies(operation):
+    """(content type, media type object) of every JSON body of the operation's request and answers."""
+    contents = [operation.get("requestBody", {}).get("content", {})]
+    contents += [resolved(said).get("content", {}) for code, said in operation["responses"].items() if code[0] == "2"]
+    return [(kind, media) for content in contents for kind, media in content.items() if kind.endswith("json")]
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_a_body_has_an_example_of_its_own_shape(name):
+    for kind, media in bodies(OPERATIONS[name][2]):
+        if kind == "application/x-ndjson":
+            continue  # lines, not a document
+        example = media["example"] if "example" in media else resolved(media["examples"]["example"])["value"]
+        validate(media["schema"], example)
+
+
+def test_every_group_of_operations_is_described():
+    used = {tag for _path, _method, operation in OPERATIONS.values() for tag in operation["tags"]}
+    assert {tag["name"] for tag in DOCUMENT["tags"]} == used
+    assert all(len(tag["description"]) > 10 for tag in DOCUMENT["tags"])
+
+
+@pytest.mark.parametrize(
+    "word", ["Tokens and scopes", "paging", "ETag", "If-Match", "Errors", "Idempotency-Key", "Streams", "dry_run"]
+)
+def test_the_introduction_teaches(word):
+    assert word in DOCUMENT["info"]["description"]
