@@ -306,3 +306,24 @@ def test_a_bad_parameter_is_a_400_that_names_it(world, path, query, code):
 def test_an_unknown_parameter_is_answered_with_the_known_ones(world):
     detail = world.client("owner").get("/api/v1/tenants/?slag=acme").json()["detail"]
     assert detail == "Unknown parameter 'slag'. Known here: count, cursor, limit, name, slug."
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [("gangs/", "waiting"), ("gangs/", "gone"), ("nodes/", "gone"), ("users/", "active"), ("tide-plans/", "enabled")],
+)
+@pytest.mark.parametrize("value", ["maybe", "", "2"])
+def test_a_boolean_filter_takes_true_and_false_only(world, path, name, value):
+    answer = world.client("admin").get(f"/api/v1/{path}", {name: value})
+    assert answer.status_code == 400
+    assert answer.json()["errors"][0]["pointer"] == f"/{name}"
+    assert f"{value!r}: true or false is meant." in answer.json()["detail"]
+    for right in ("true", "false"):
+        assert world.client("admin").get(f"/api/v1/{path}", {name: right}).status_code == 200
+
+
+def test_a_new_change_is_called_by_its_text(world):
+    body = {"cluster": "east", "edits": {"queue/acme-online": {"card_quota": {"NVIDIA-H200": 5}}}, "reason": "drill"}
+    made = world.client("admin").send("quota-changes/", body).json()
+    assert "method" not in made["display"]
+    assert world.client("admin").read("quota-changes/")["results"][0]["display"] == made["display"]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import django_filters
+from django import forms
 from django.db.models import QuerySet
 from django_filters.rest_framework import DjangoFilterBackend
 from drf_spectacular.types import OpenApiTypes
@@ -71,6 +72,26 @@ class TextFilter(django_filters.CharFilter):
 
     def filter(self, qs: QuerySet[Any], value: str) -> QuerySet[Any]:
         return qs.none() if value and "\x00" in value else super().filter(qs, value)
+
+
+class _TrueOrFalse(forms.NullBooleanField):
+    widget = forms.TextInput
+
+    def to_python(self, value: Any) -> bool | None:
+        if value is None:
+            return None
+        if value not in _BOOLEANS:
+            raise forms.ValidationError(f"{str(value)[:80]!r}: true or false is meant.", code="invalid")
+        return _BOOLEANS[value]
+
+
+_BOOLEANS = {"true": True, "True": True, "1": True, "false": False, "False": False, "0": False}
+
+
+class YesNoFilter(django_filters.BooleanFilter):
+    """True or false; anything else is an error, not a filter that lets everything through."""
+
+    field_class = _TrueOrFalse
 
 
 class StrictBackend(DjangoFilterBackend):

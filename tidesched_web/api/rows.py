@@ -61,7 +61,8 @@ def _plan(field: serializers.Field[Any, Any, Any, Any]) -> tuple[str, str, type 
         return name, "", None, getattr(field.parent, str(field.method_name))
     if hasattr(field, "prepared"):
         return name, "", None, field.prepared()
-    if type(field).get_attribute is not serializers.Field.get_attribute or len(field.source_attrs) != 1:
+    source = field.source_attrs
+    if type(field).get_attribute is not serializers.Field.get_attribute or len(source) != 1 or source[0] == "__str__":
         return name, "", None, _own_way(field)
     if isinstance(field, serializers.Serializer):
         return name, field.source_attrs[0], None, _once_each(_document(field))

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from tidesched_web.accounts.models import Scope
 from tidesched_web.api.body import checked_body
-from tidesched_web.api.filters import ReferenceFilter, TextFilter
+from tidesched_web.api.filters import ReferenceFilter, TextFilter, YesNoFilter
 from tidesched_web.api.idempotency import idempotent
 from tidesched_web.api.v1.connections import ConnectionActions
 from tidesched_web.api.v1.serializers.clusters import (
@@ -227,7 +227,7 @@ class NodeFilters(django_filters.FilterSet):
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     name = TextFilter()
     card = django_filters.CharFilter(field_name="cards", lookup_expr="has_key", label="A card that it has.")
-    gone = django_filters.BooleanFilter(field_name="gone_at", lookup_expr="isnull", exclude=True)
+    gone = YesNoFilter(field_name="gone_at", lookup_expr="isnull", exclude=True)
 
 
 class Nodes(ReadView):

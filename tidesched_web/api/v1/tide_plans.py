@@ -15,7 +15,7 @@ from rest_framework.response import Response
 
 from tidesched_web.accounts.models import Scope
 from tidesched_web.api.body import checked_body
-from tidesched_web.api.filters import ReferenceFilter, TextFilter
+from tidesched_web.api.filters import ReferenceFilter, TextFilter, YesNoFilter
 from tidesched_web.api.idempotency import idempotent
 from tidesched_web.api.v1.change_answers import carried_out, preview
 from tidesched_web.api.v1.references import referred
@@ -38,7 +38,7 @@ class TidePlanFilters(django_filters.FilterSet):
 
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     name = TextFilter()
-    enabled = django_filters.BooleanFilter()
+    enabled = YesNoFilter()
 
 
 @dataclass(frozen=True, slots=True)

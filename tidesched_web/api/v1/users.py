@@ -17,7 +17,7 @@ from tidesched_web.accounts import services
 from tidesched_web.accounts.models import AccessLink, LinkKind, PlatformRole, Scope, Tenant, User
 from tidesched_web.accounts.selectors import users_with_memberships, visible_memberships, visible_tenants
 from tidesched_web.api.body import checked_body
-from tidesched_web.api.filters import ReferenceFilter, TextFilter
+from tidesched_web.api.filters import ReferenceFilter, TextFilter, YesNoFilter
 from tidesched_web.api.v1.references import referred
 from tidesched_web.api.v1.serializers.changes import SayWhy
 from tidesched_web.api.v1.serializers.owners import DeleteInput
@@ -43,7 +43,7 @@ class UserFilters(django_filters.FilterSet):
     username = TextFilter()
     email = TextFilter(lookup_expr="iexact")
     platform_role = django_filters.ChoiceFilter(choices=[(role.value, role.label) for role in PlatformRole if role])
-    active = django_filters.BooleanFilter(field_name="is_active")
+    active = YesNoFilter(field_name="is_active")
     tenant = ReferenceFilter(relation="memberships__tenant", by="slug", among=visible_tenants)
 
 

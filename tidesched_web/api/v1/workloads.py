@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from tidesched_web.accounts.models import Scope
 from tidesched_web.api import pagination
-from tidesched_web.api.filters import ReferenceFilter, TextFilter
+from tidesched_web.api.filters import ReferenceFilter, TextFilter, YesNoFilter
 from tidesched_web.api.v1.serializers.workloads import (
     GangDetailDocument,
     GangDocument,
@@ -45,8 +45,8 @@ class GangFilters(django_filters.FilterSet):
     state = django_filters.ChoiceFilter(choices=GangState.choices)
     phase = TextFilter()
     reason = TextFilter(field_name="reason_code")
-    waiting = django_filters.BooleanFilter(field_name="needs")
-    gone = django_filters.BooleanFilter(field_name="gone_at", lookup_expr="isnull", exclude=True)
+    waiting = YesNoFilter(field_name="needs")
+    gone = YesNoFilter(field_name="gone_at", lookup_expr="isnull", exclude=True)
 
 
 _LIST_ONLY = (
