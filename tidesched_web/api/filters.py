@@ -77,7 +77,8 @@ class TextFilter(django_filters.CharFilter):
 class _TrueOrFalse(forms.NullBooleanField):
     widget = forms.TextInput
 
-    def to_python(self, value: Any) -> bool | None:
+    # Unset is None, as the framework's own field has it; its stubs know of True and False only.
+    def to_python(self, value: Any) -> bool | None:  # type: ignore[override]
         if value is None:
             return None
         if value not in _BOOLEANS:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from drf_spectacular.openapi import AutoSchema
 from rest_framework.permissions import AllowAny
 
 from tidesched_web.api.document import account_operations, cluster_operations, quota_operations, refusals
 from tidesched_web.api.document.operation import Operation
+
+if TYPE_CHECKING:
+    from tidesched_web.api.views import ScopedView
 
 OPERATIONS: dict[str, Operation] = {
     **account_operations.OPERATIONS,
@@ -18,7 +21,7 @@ OPERATIONS: dict[str, Operation] = {
 _INDEX_TAG = "index"
 
 
-class DocumentedSchema(AutoSchema):  # type: ignore[misc]  # the framework has no types
+class DocumentedSchema(AutoSchema):
     """Everything that the document says of one operation. One without words in the tables fails at once."""
 
     def get_operation(self, path: str, path_regex: str, path_prefix: str, method: str, registry: Any) -> Any:
@@ -51,8 +54,9 @@ class DocumentedSchema(AutoSchema):  # type: ignore[misc]  # the framework has n
         """Any one of these lets a token in; none where everybody may."""
         if AllowAny in self.view.permission_classes:
             return ()
+        view = cast("ScopedView", self.view)
         writes = self.method != "GET"
-        return tuple(str(scope) for scope in (writes and self.view.write_scopes) or self.view.scopes)
+        return tuple(str(scope) for scope in (writes and view.write_scopes) or view.scopes)
 
 
 def security(scopes: tuple[str, ...]) -> list[dict[str, list[str]]]:
