@@ -153,6 +153,11 @@ _CHANGES = {
         "What it would do to the tree of now, or did: fields, objects, errors, warnings, what moved since its base, "
         "who has to approve it, and its impact.",
     ),
+    "quota_changes_forecast_retrieve": Operation(
+        "Show a change's forecast",
+        "Which gangs the impact expected to run, beside what the sessions after it made of them, and how often the "
+        "forecasts of its cluster held.",
+    ),
     "quota_changes_approve_create": Operation(
         "Approve a quota change",
         "As a second person: the author cannot approve (403). A change that was to be applied is applied.",
