@@ -14,7 +14,10 @@ COOKIE = "nav_closed"
 
 @dataclass(frozen=True)
 class Entry:
-    """A page; ``also`` names sections that stand under it, ``count`` says of what the figure at its end is."""
+    """A page; ``also`` names sections that stand under it, ``count`` says of what the figure at its end is.
+
+    ``whole_sight``: only for those who see everything; ``of_tenants``: only for the others, who belong to tenants.
+    """
 
     section: str
     view: str
@@ -22,6 +25,7 @@ class Entry:
     word: Promise | str
     of_cluster: bool = True
     whole_sight: bool = False
+    of_tenants: bool = False
     also: tuple[str, ...] = ()
     count: str = ""
 
@@ -40,7 +44,14 @@ class Group:
 
 
 GROUPS = (
-    Group("", "", (Entry("overview", "cluster_overview", "layout-dashboard", _("Overview")),)),
+    Group(
+        "",
+        "",
+        (
+            Entry("home", "overview", "users", _("My tenants"), of_cluster=False, of_tenants=True),
+            Entry("overview", "cluster_overview", "layout-dashboard", _("Overview")),
+        ),
+    ),
     Group(
         "quota",
         _("Quota"),
@@ -114,7 +125,7 @@ def groups(*, section: str, cluster: str, everything: bool, closed: str) -> list
                 "exact": section == entry.section,
             }
             for entry in group.entries
-            if (cluster or not entry.of_cluster) and (everything or not entry.whole_sight)
+            if (cluster or not entry.of_cluster) and not (entry.of_tenants if everything else entry.whole_sight)
         ]
         if entries:
             is_open = group.name not in shut or any(one["current"] for one in entries)

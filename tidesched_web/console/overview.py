@@ -6,7 +6,6 @@ import datetime as dt
 from dataclasses import dataclass
 
 from django.http import HttpResponse
-from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
@@ -39,14 +38,6 @@ class CardRow:
         return self.point.training - self.point.borrowed
 
 
-@page(section="overview")
-def home(this: Page) -> HttpResponse:
-    """Go to the cluster that the reader looked at last; without any say what to do."""
-    if this.current is not None:
-        return redirect("console:cluster_overview", this.current.slug)
-    return this.render("overview/nothing.html")
-
-
 @page(section="overview", topics="sessions alerts clusters")
 def overview(this: Page) -> HttpResponse:
     """The page of one cluster."""
@@ -71,6 +62,8 @@ def overview(this: Page) -> HttpResponse:
     code, most = (waiting.by_reason[0]["code"], waiting.by_reason[0]["n"]) if waiting.by_reason else ("", 0)
     ran = cluster.session_id is not None  # type: ignore[attr-defined]
     line = wording.waiting_line(total, code, most) if ran else _("No session has run yet: what waits is not known.")
+    if ran and not total and not this.access.everything:
+        line = _("No gang of your tenants waits.")
     return this.render(
         "overview/overview.html",
         {
@@ -78,6 +71,7 @@ def overview(this: Page) -> HttpResponse:
             "steps": first_steps(this),
             "ran": ran,
             "waiting": waiting.gangs,
+            "cards_wait": any(row.point.waiting for row in rows),
             "line": line,
             "reclaims": newest_reclaims(this.access, cluster, ROWS),
             "chart": tide_chart(cluster, [row.point.card for row in rows]),

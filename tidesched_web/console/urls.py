@@ -10,6 +10,7 @@ from tidesched_web.console import (
     gangs,
     governance_urls,
     help_page,
+    home,
     job_urls,
     manage_urls,
     nodes,
@@ -25,7 +26,7 @@ from tidesched_web.console import (
 app_name = "console"
 
 urlpatterns = [
-    path("", overview.home, name="overview"),
+    path("", home.home, name="overview"),
     path("sign-in/", accounts.SignIn.as_view(), name="sign_in"),
     path("sign-out/", accounts.SignOut.as_view(), name="sign_out"),
     path("password/", accounts.password, name="password"),

@@ -1,0 +1,118 @@
+"""What the home of a tenant shows: quota, use, waiting, reclaims suffered and card-hours, by tenant and cluster.
+
+Only tenants that the caller belongs to are counted, whatever else the caller may see.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import connection
+
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.common.permissions import Access
+from tidesched_web.workloads.models import Gang
+from tidesched_web.workloads.selectors import that_wait, visible_gangs
+
+HOURS = 24
+
+
+@dataclass(slots=True)
+class CardUse:
+    """One service type × card of a tenant in a cluster. Milli-cards; ``card_seconds`` over the last `HOURS`."""
+
+    quota: int = 0
+    allocated: int = 0
+    inqueue: int = 0
+    waiting: int = 0
+    card_seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class TenantFigures:
+    """One tenant in one cluster. ``hours`` are the full hours that were measured; reclaims are those suffered."""
+
+    cards: dict[tuple[str, str], CardUse] = field(default_factory=dict)
+    queues: int = 0
+    gangs_waiting: int = 0
+    oldest_wait: dt.datetime | None = None
+    reclaims: int = 0
+    work_lost: float = 0.0
+    hours: int = 0
+
+
+# Each part: what, tenant, cluster, service type, card, three figures, a time.
+_FIGURES = """
+WITH own AS (SELECT id, tenant_id, cluster_id, service_type FROM quota_queue
+             WHERE tenant_id = ANY(%(tenants)s) AND cluster_id = ANY(%(clusters)s)),
+     clocks AS (SELECT * FROM unnest(%(clusters)s::bigint[], %(starts)s::timestamptz[]) AS c(cluster_id, start)),
+     waits AS (SELECT g.*, own.tenant_id, own.service_type AS of_type
+               FROM workloads_gang g JOIN own ON own.id = g.queue_id WHERE g.needs AND g.gone_at IS NULL)
+SELECT 'queues', tenant_id, cluster_id, '', '', count(*), 0, 0, NULL::timestamptz FROM own GROUP BY 2, 3
+UNION ALL
+SELECT 'use', own.tenant_id, own.cluster_id, own.service_type, u.card, sum(u.quota), sum(u.allocated), sum(u.inqueue),
+       NULL
+  FROM scheduling_queueusage u JOIN own ON own.id = u.queue_id GROUP BY 2, 3, 4, 5
+UNION ALL
+SELECT 'gangs', tenant_id, cluster_id, '', '', count(*), 0, 0, min(waiting_since) FROM waits GROUP BY 2, 3
+UNION ALL
+SELECT 'waiting', waits.tenant_id, waits.cluster_id, waits.of_type, split_part(asks.key, '|', 1),
+       sum(asks.value::numeric * 1000), 0, 0, NULL
+  FROM waits CROSS JOIN LATERAL jsonb_each_text(
+    CASE WHEN waits.state <> 'running' THEN waits.cards
+         WHEN waits.reason_numbers->>'resource' NOT IN ('cpu', 'memory') AND waits.reason_numbers->>'requested' <> ''
+         THEN jsonb_build_object(waits.reason_numbers->>'resource', waits.reason_numbers->'requested')
+         ELSE '{}'::jsonb END) AS asks GROUP BY 2, 3, 4, 5
+UNION ALL
+SELECT 'hours', own.tenant_id, own.cluster_id, own.service_type, r.card, sum(r.allocated_mean) * 3.6,
+       0, count(DISTINCT r.at), NULL
+  FROM scheduling_usagerollup r JOIN own ON own.id = r.queue_id JOIN clocks ON clocks.cluster_id = own.cluster_id
+ WHERE r.step_seconds = 3600 AND r.at >= clocks.start GROUP BY 2, 3, 4, 5
+UNION ALL
+SELECT 'suffered', own.tenant_id, own.cluster_id, '', '', count(DISTINCT v.reclaim_id),
+       sum(v.work_lost_card_seconds), 0, NULL
+  FROM scheduling_reclaimvictim v JOIN own ON own.id = v.queue_id JOIN scheduling_reclaim s ON s.id = v.reclaim_id
+  JOIN clocks ON clocks.cluster_id = s.cluster_id WHERE s.at >= clocks.start GROUP BY 2, 3
+"""
+
+
+def own_figures(access: Access, clusters: Iterable[Cluster]) -> dict[tuple[int, int], TenantFigures]:
+    """(tenant, cluster) → its figures, for the caller's own tenants. One query."""
+    starts = {cluster.pk: cluster.clock() - dt.timedelta(hours=HOURS) for cluster in clusters}
+    found: dict[tuple[int, int], TenantFigures] = {}
+    given: dict[str, Any] = {
+        "tenants": sorted(access.tenant_ids),
+        "clusters": list(starts),
+        "starts": list(starts.values()),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_FIGURES, given)
+        rows = cursor.fetchall()
+    for what, tenant, cluster, service, card, first, second, third, moment in rows:
+        one = found.setdefault((tenant, cluster), TenantFigures())
+        if what == "queues":
+            one.queues = int(first)
+        elif what == "gangs":
+            one.gangs_waiting, one.oldest_wait = int(first), moment
+        elif what == "suffered":
+            one.reclaims, one.work_lost = int(first), float(second)
+        else:
+            use = one.cards.setdefault((service, card), CardUse())
+            if what == "use":
+                use.quota, use.allocated, use.inqueue = int(first), int(second), int(third)
+            elif what == "waiting":
+                use.waiting = int(first)
+            else:
+                use.card_seconds = float(first)
+                one.hours = max(one.hours, int(third))
+    return found
+
+
+def own_waiting(access: Access, clusters: Iterable[Cluster], rows: int) -> list[Gang]:
+    """The gangs of the caller's own tenants that wait longest, with queue and tenant. One query."""
+    gangs = visible_gangs(access).filter(queue__tenant_id__in=access.tenant_ids, cluster__in=list(clusters))
+    waiting = that_wait(gangs).select_related("queue__tenant").defer("manifest")
+    return list(waiting.order_by("waiting_since", "id")[:rows])
