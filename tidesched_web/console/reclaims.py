@@ -10,9 +10,7 @@ from django.http import Http404, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from tidesched_web.accounts.selectors import visible_tenants
 from tidesched_web.audit.selectors import has_entry
-from tidesched_web.clusters.selectors import card_names
 from tidesched_web.console import amounts, bars
 from tidesched_web.console.card_names import card_label
 from tidesched_web.console.export import csv_list, plain_cards
@@ -20,6 +18,7 @@ from tidesched_web.console.forms.reclaims import ReclaimFilter
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.scheduling.models import Reclaim, ReclaimSource
+from tidesched_web.scheduling.reclaim_selectors import filter_choices
 from tidesched_web.scheduling.selectors import (
     decisions_of_reclaim,
     others_and_own,
@@ -44,8 +43,7 @@ def _redact(this: Page, reclaim: Reclaim) -> None:
 def reclaims(this: Page) -> HttpResponse:
     """The history, newest first."""
     cluster = this.cluster
-    tenants = visible_tenants(this.access).order_by("name")
-    form = ReclaimFilter(this.request.GET, this.access, tenants, card_names(cluster))
+    form = ReclaimFilter(this.request.GET, this.access, *filter_choices(this.access, cluster))
     rows = form.apply(reclaims_with_victims(this.access).filter(cluster=cluster))
     if this.request.GET.get("format") == "csv":
         return _export(this, rows.order_by("-id"))

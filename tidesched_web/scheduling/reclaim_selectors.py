@@ -8,12 +8,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet, Value
 
+from tidesched_web.accounts.selectors import visible_tenants
+from tidesched_web.clusters.models import CardType, Cluster
 from tidesched_web.common.permissions import Access
 from tidesched_web.quota.models import Queue
 from tidesched_web.quota.selectors import visible_queues
 from tidesched_web.scheduling.models import ReclaimVictim
+
+
+def filter_choices(access: Access, cluster: Cluster) -> tuple[list[tuple[str, str]], list[str]]:
+    """The tenants that the caller sees (slug, name) and the cards of a cluster, each by name. One query."""
+    tenants = visible_tenants(access).order_by().values_list(Value("tenant"), "slug", "name")
+    cards = CardType.objects.filter(cluster=cluster).values_list(Value("card"), "name", "name")
+    rows = sorted(tenants.union(cards, all=True), key=lambda row: (row[2], row[1]))
+    return [row[1:] for row in rows if row[0] == "tenant"], [row[1] for row in rows if row[0] == "card"]
 
 
 def gained_by_queue(access: Access, value: str) -> Q:

@@ -68,7 +68,9 @@ def test_pages_open_and_cost_few_queries(world, who, subtests) -> None:
         with subtests.test(page), CaptureQueriesContext(connection) as queries:
             response = client.get(address(page, world))
             assert response.status_code == 200
-            assert len(queries) <= MAX_QUERIES, [query["sql"][:160] for query in queries]
+            # The overview of who may set a cluster up has one more: whether that is done.
+            most = MAX_QUERIES + (who == "admin" and page == "clusters/demo/")
+            assert len(queries) <= most, [query["sql"][:160] for query in queries]
 
 
 def test_what_a_plugin_sends_away_falls_for_nobody(world) -> None:

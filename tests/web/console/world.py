@@ -27,7 +27,7 @@ from tests.web.console.cast import (
 )
 from tidesched_web.accounts.models import BusinessLine, Membership, Project, Tenant
 from tidesched_web.clusters.models import CardKind, CardType, Cluster, ClusterMode, Node, PolicyRevision
-from tidesched_web.quota.models import CardQuota, PriorityClass, Queue, QueueState, SyncState
+from tidesched_web.quota.models import CardQuota, PriorityClass, PushedObject, Queue, QueueState, SyncState
 from tidesched_web.scheduling.models import (
     Alert,
     AlertSeverity,
@@ -233,6 +233,7 @@ def _queues(world: World, tenants: dict[str, Tenant], types: dict[str, CardType]
             cpu_milli=None if inference else 512_000,
         )
         world.queues[name] = queue
+        PushedObject.objects.create(cluster=world.cluster, kind="Queue", name=name, pushed_at=timezone.now())
         for card, number in quota.items():
             CardQuota.objects.create(
                 cluster=world.cluster, card_type=types[card], service_type=service, queue=queue, cards=number

@@ -10,7 +10,6 @@ from django.db.models import QuerySet
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
-from tidesched_web.accounts.models import Tenant
 from tidesched_web.common.permissions import Access
 from tidesched_web.console.card_names import card_label
 from tidesched_web.console.forms.bounded import BoundedFilterForm
@@ -33,9 +32,11 @@ class ReclaimFilter(BoundedFilterForm):
         label=_("From and to by"), choices=[("", _("the cluster's clock")), ("wall", _("the wall clock"))]
     )
 
-    def __init__(self, data: QueryDict, access: Access, tenants: Iterable[Tenant], cards: Iterable[str]) -> None:
+    def __init__(
+        self, data: QueryDict, access: Access, tenants: Iterable[tuple[str, str]], cards: Iterable[str]
+    ) -> None:
         self.access = access
-        self.tenants = [(tenant.slug, tenant.name) for tenant in tenants]
+        self.tenants = list(tenants)
         self.cards = list(cards)
         asked = data.get("card", "")
         if asked not in self.cards:
