@@ -6,8 +6,11 @@
 //     count(), name(row), rowClass(row), level(row),
 //     cell(row, column) -> { text, note, before, state, title, readonly },
 //     raw(row, column) -> text to copy or edit,
-//     parse(row, column, text) -> { value } | { error },
-//     get(row, column), set(changes: [{ row, column, value }])   rows are the model's own keys: rowKey(index)
+//     parse(key, column, text) -> { value } | { error },
+//     fixed(key, column) -> why a cell cannot be edited, or "",
+//     get(key, column), set(changes: [{ row: key, column, value }])   keys are the model's own: rowKey(index)
+//     written({ step, same, left, source })   what came of an input: left = [{ key, column, text, why, place }]
+//     show(keys)   these rows have to be in sight, whatever the filter says
 //   })
 (() => {
   "use strict";
@@ -96,24 +99,36 @@
 
     // --- changes -----------------------------------------------------------------------------------------------------
 
-    // One step that can be undone. Texts that mean nothing and cells that are fixed are counted, not written.
-    write(wanted) {
-      const step = [];
-      let skipped = 0, fault = "";
-      for (const { row, column, text, value } of wanted) {
-        if (this.model.cell(row, column).readonly) { skipped += 1; continue; }
-        const parsed = text === undefined ? { value } : this.model.parse(row, column, text);
-        if (parsed.error) { skipped += 1; fault = parsed.error; continue; }
-        const before = this.model.get(row, column);
-        if (before !== parsed.value) step.push({ row: this.model.rowKey(row), column, before, after: parsed.value });
+    // One step that can be undone. What means nothing and what cannot be edited is handed back with the reason.
+    write(wanted, { left = [], source = "edit" } = {}) {
+      const step = [], out = [...left];
+      let same = 0;
+      for (const { row, column, text, value, key = this.model.rowKey(row) } of wanted) {
+        const before = this.model.get(key, column), fixed = this.model.fixed(key, column);
+        const parsed = text === undefined ? { value } : this.model.parse(key, column, text);
+        if (!parsed.error && parsed.value === before) same += 1;
+        else if (fixed) { if (text === "") same += 1; else out.push({ key, column, text, why: fixed }); }
+        else if (parsed.error) out.push({ key, column, text, why: parsed.error });
+        else step.push({ row: key, column, before, after: parsed.value });
       }
-      if (step.length) {
-        this.done.push(step);
-        this.undone = [];
-        this.model.set(step.map(({ row, column, after }) => ({ row, column, value: after })));
-      }
-      this.model.written?.({ changed: step.length, skipped, fault });
+      this.take(step);
+      this.model.written?.({ step, same, left: out, source });
       return step.length > 0;
+    }
+
+    take(step) {
+      if (!step.length) return;
+      this.done.push(step);
+      this.undone = [];
+      this.model.show?.([...new Set(step.map((change) => change.row))]);
+      this.model.set(step.map(({ row, column, after }) => ({ row, column, value: after })));
+    }
+
+    // Take one step back although others may have come after it: what was edited again since stays.
+    revert(step) {
+      this.commit();
+      this.take(step.filter((change) => this.model.get(change.row, change.column) === change.after)
+        .map(({ row, column, before, after }) => ({ row, column, before: after, after: before })));
     }
 
     undo() { this.turn(this.done, this.undone, "before"); }
@@ -125,10 +140,10 @@
       const step = from.pop();
       if (!step) return;
       to.push(step);
+      this.model.show?.([...new Set(step.map((change) => change.row))]);
       this.model.set(step.map((change) => ({ row: change.row, column: change.column, value: change[side] })));
       const index = this.model.indexOf(step[0].row);
       if (index >= 0) this.select(index, step[0].column);
-      this.model.written?.({ changed: step.length, skipped: 0, fault: "" });
     }
 
     setSelected(text) { return this.write([...this.cells()].map((place) => ({ ...place, text }))); }
@@ -171,7 +186,7 @@
     // What is being typed, as one types: the model may say what is wrong with it.
     look() {
       const { input, row, column } = this.editor;
-      const parsed = this.model.parse(row, column, input.value);
+      const parsed = this.model.parse(this.model.rowKey(row), column, input.value);
       const seen = parsed.error ? { error: parsed.error } : this.model.typed(row, column, parsed.value);
       input.classList.toggle("invalid", Boolean(seen?.error));
       input.classList.toggle("doubtful", Boolean(!seen?.error && seen?.warning));
@@ -195,7 +210,7 @@
       if (!editor) return true;
       const text = editor.input.value;
       const places = all ? [...this.cells()] : [{ row: editor.row, column: editor.column }];
-      return this.write(places.map((place) => ({ ...place, text })));
+      return this.write(places.map((place) => ({ ...place, text })), { source: "typed" });
     }
 
     cancel() { this.close(); this.model.told?.(null); this.model.selected?.(this); }
@@ -331,13 +346,14 @@
       event.stopPropagation();
       if (event.isComposing) return;
       const { row, column, input } = this.editor;
-    if (["Enter", "Tab", "ArrowUp", "ArrowDown"].includes(event.key) && this.model.parse(row, column, input.value).error) {
-      // What means nothing is not taken over: it stays until it is mended, or Escape drops it.
-      this.look();
-      event.preventDefault();
-      return;
-    }
-    if (event.key === "Enter") { this.commit({ all: mod }); if (!mod) this.move(event.shiftKey ? -1 : 1, 0, false); }
+      const means = (text) => !this.model.parse(this.model.rowKey(row), column, text).error;
+      if (["Enter", "Tab", "ArrowUp", "ArrowDown"].includes(event.key) && !means(input.value)) {
+        // What means nothing is not taken over: it stays until it is mended, or Escape drops it.
+        this.look();
+        event.preventDefault();
+        return;
+      }
+      if (event.key === "Enter") { this.commit({ all: mod }); if (!mod) this.move(event.shiftKey ? -1 : 1, 0, false); }
       else if (event.key === "Tab") { this.commit(); if (!this.step(event.shiftKey)) return; }
       else if (event.key === "Escape") this.cancel();
       else if (event.key === "ArrowUp" || event.key === "ArrowDown") { this.commit(); this.move(event.key === "ArrowUp" ? -1 : 1, 0, false); }
@@ -372,23 +388,31 @@
       this.pasteTable(parseTable(text));
     }
 
-    pasteTable(table) {
-      const named = this.model.named?.(table);
-      if (named) { this.write(named); return; }
-      if (table.length === 1 && table[0].length === 1) { this.setSelected(table[0][0].trim()); return; }
+    pasteTable(table, source = "paste") {
+      const named = this.model.named?.(table, source);
+      if (named) { this.write(named.wanted, { left: named.left, source }); return; }
+      if (table.length === 1 && table[0].length === 1) {
+        const text = table[0][0].trim();
+        this.write([...this.cells()].map((place) => ({ ...place, text })), { source });
+        return;
+      }
       const range = this.ranges.at(-1);
       // A block that fits the selection several times is repeated, as spreadsheets do.
       const rows = Math.max(table.length, (range.r1 - range.r0 + 1) % table.length ? 0 : range.r1 - range.r0 + 1);
       const wide = Math.max(...table.map((line) => line.length));
       const columns = Math.max(wide, (range.c1 - range.c0 + 1) % wide ? 0 : range.c1 - range.c0 + 1);
-      const wanted = [];
-      for (let r = 0; r < rows && range.r0 + r < this.model.count(); r += 1) {
-        for (let c = 0; c < columns && range.c0 + c < this.columns.length; c += 1) {
+      const wanted = [], left = [];
+      for (let r = 0; r < rows; r += 1) {
+        for (let c = 0; c < columns; c += 1) {
           const cell = table[r % table.length][c % wide];
-          if (cell !== undefined) wanted.push({ row: range.r0 + r, column: range.c0 + c, text: cell.trim() });
+          if (cell === undefined) continue;
+          const text = cell.trim(), place = { line: r + 1, column: c + 1 };
+          if (range.r0 + r < this.model.count() && range.c0 + c < this.columns.length) wanted.push({ row: range.r0 + r, column: range.c0 + c, text });
+          else if (text !== "") left.push({ text, place, why: this.model.beyond(range.r0 + r >= this.model.count()) });
         }
       }
-      this.write(wanted);
+      // The keys first: what is written may bring rows into sight.
+      this.write(wanted.map((one) => ({ ...one, key: this.model.rowKey(one.row) })), { left, source });
       this.selectRange({
         r0: range.r0, r1: Math.min(range.r0 + rows, this.model.count()) - 1, c0: range.c0, c1: Math.min(range.c0 + columns, this.columns.length) - 1,
       });

@@ -4,8 +4,6 @@
   const sheet = document.getElementById("sheet");
   if (!sheet) return;
   const at = (id) => document.getElementById(id);
-  const numbers = new Intl.NumberFormat(document.documentElement.lang, { maximumFractionDigits: 3 });
-  const write = (number) => numbers.format(number);
 
   let data;
   try {
@@ -28,8 +26,9 @@
 
   // --- figures -------------------------------------------------------------------------------------------------------
   const WIDTH = { cards: "9.25rem", cpu: "7rem", memory: "7.5rem", weight: "5.5rem", priority: "6.5rem" };
-  const UNIT = { cpu: 1000, memory: 1024 };
-  const MOST = { cards: 10_000_000, cpu: 2 ** 50, memory: 2 ** 40, weight: 65_535, priority: 2 ** 31 - 1 };
+  const figures = new window.QuotaFigures(columns, say);
+  const { write } = figures;
+  const shown = (column, figure) => figures.shown(column, figure), plain = (column, figure) => figures.plain(column, figure);
   const edits = rows.map(() => new Map());
   let grid = null;
   const base = (row, column) => rows[row].values[column] ?? null;
@@ -38,8 +37,6 @@
   const put = (row, column, figure) => {
     if (figure === base(row, column)) edits[row].delete(column); else edits[row].set(column, figure);
   };
-  const shown = (column, figure) => (figure === null ? "" : write(figure / (UNIT[columns[column].kind] || 1)));
-  const plain = (column, figure) => (figure === null ? "" : String(figure / (UNIT[columns[column].kind] || 1)));
   const rowNamed = new Map(rows.map((row, index) => [`${row.key}|${row.kind === "queue" ? "" : row.service}`, index]));
 
   const mayEdit = (row, column) => {
@@ -53,29 +50,7 @@
     return rows[row].kind === "service" ? words.readonly : words.not_yours;
   };
 
-  // Digits of any script, separators of thousands, and the units that people write.
-  const parse = (row, column, text) => {
-    const { kind } = columns[column];
-    let plainText = text.normalize("NFKC").trim().replace(/[\s,_'’]/g, "").replace(/^'/, "");
-    if (plainText === "" || plainText === "-" || plainText === "–") {
-      if (kind === "weight" || kind === "priority") return { error: say("range", { least: kind === "weight" ? 1 : 0, most: write(MOST[kind]) }) };
-      return { value: null };
-    }
-    let unit = 1;
-    if (kind === "memory") {
-      const found = /^(.*?)(mib|gib|tib|mi|gi|ti|m|g|t)$/i.exec(plainText);
-      if (found) { plainText = found[1]; unit = { m: 1 / 1024, g: 1, t: 1024 }[found[2][0].toLowerCase()]; }
-    } else if (kind === "cpu" && /m$/i.test(plainText)) { plainText = plainText.slice(0, -1); unit = 1 / 1000; }
-    if (!/^\d+(\.\d+)?$/.test(plainText)) return { error: say("not_number", { text: text.trim() }) };
-    const figure = Number(plainText) * unit * (UNIT[kind] || 1);
-    if (!Number.isInteger(figure) && kind !== "memory" && kind !== "cpu") return { error: words.whole };
-    const whole = Math.round(figure);
-    const least = kind === "weight" ? 1 : 0;
-    if (whole < least || whole > MOST[kind]) return { error: say("range", { least, most: write(MOST[kind]) }) };
-    return { value: whole };
-  };
-
-  const sums = new window.QuotaSums(rows, columns, value, base);
+  let sums = new window.QuotaSums(rows, columns, value, base);
 
   // --- faults: ours as one types, the server's a moment later --------------------------------------------------------
   let answered = [];
@@ -83,13 +58,20 @@
   const place = (row, column) => row * columns.length + column;
   const describe = (fault) => {
     const row = rows[fault.at], column = columns[fault.column];
-    const unit = UNIT[column.kind] || 1;
-    const figures = { requested: write(fault.requested / unit), limit: write(fault.limit / unit), excess: write(fault.excess / unit), column: column.label };
-    let text = row.kind === "service" ? say("over_hardware", { ...figures, service: row.title }) : say("over_holder", { ...figures, holder: row.title });
+    const unit = figures.unit(fault.column);
+    const told = { requested: write(fault.requested / unit), limit: write(fault.limit / unit), excess: write(fault.excess / unit), column: column.label };
+    let text = row.kind === "service" ? say("over_hardware", { ...told, service: row.title, rule: ruleOf(fault.at, fault.column) }) : say("over_holder", { ...told, holder: row.title });
     if (fault.sibling >= 0) {
       text += ` ${say("give_way", { sibling: rows[fault.sibling].title, claim: write(fault.claim / unit), used: write((rows[fault.sibling].use[fault.column] || 0)) })}`;
     }
     return text;
+  };
+  // How the limit over all tenants comes about.
+  const ruleOf = (row, column) => {
+    const { hardware, ratio } = rows[row], have = hardware?.[column];
+    if (have === undefined) return "";
+    const unit = figures.unit(column), limit = sums.limit(row, column);
+    return say("rule", { hardware: write(have / unit), ratio: ratio.toFixed(2).replace(/0$/, ""), limit: write(limit / unit) });
   };
   const gather = () => {
     cellFaults.clear();
@@ -138,12 +120,12 @@
     const states = [kind];
     let text = shown(column, figure), note = "", title = columns[column].title;
     const summed = kind === "cards" || kind === "cpu" || kind === "memory";
-    const unit = UNIT[kind] || 1;
+    const unit = figures.unit(column);
     if (summed && twice(row)) {
       const given = sums.given[row].get(column) || 0, limit = sums.limit(row, column);
       if (limit === null) { text = ""; note = given ? say("given", { n: write(given / unit) }) : ""; states.push("unlimited"); } else {
         text = own.kind === "service" ? say("given_of", { given: write(given / unit), limit: write(limit / unit) }) : write(limit / unit);
-        if (own.kind !== "service" && (given || limit)) note = say("given", { n: write(given / unit) });
+        if (own.kind === "service") note = ratioNote(row, column); else if (given || limit) note = say("given", { n: write(given / unit) });
         if (given > limit) states.push("over");
         else if (!limit && !given) states.push("zero");
       }
@@ -154,15 +136,21 @@
       if (used > (figure ?? 0)) states.push("below");
     } else if (figure === null && summed) states.push("unlimited");
     if (text === "" && states.includes("unlimited") && own.kind !== "service") text = "–";
+    const turned = own.kind === "queue" && !changed ? own.effective?.[column] : undefined;
+    let before = changed ? `${shown(column, base(row, column)) || (wasZero(row, column) ? "0" : "–")} →` : "";
+    if (turned !== undefined) { before = shown(column, figure) || "0"; text = write(turned); states.push("tide"); title = say("tide", { now: text, base: before }); }
     if (readonly) states.push("fixed");
     if (changed) states.push("changed");
     if (fault) states.push("fault");
     if (fault) title = fault;
     else if (states.includes("below")) title = say("below_use", { n: write(used) });
-    const before = changed ? `${shown(column, base(row, column)) || (wasZero(row, column) ? "0" : "–")} →` : "";
+    else if (own.kind === "service" && summed) title = `${title}: ${ruleOf(row, column)}`;
     if (changed && own.kind !== "service") note = used && kind === "cards" && own.kind === "queue" ? note : "";
     return { text, note, before, state: states.join(" "), title, readonly, invalid: Boolean(fault) };
   };
+
+  // A ratio other than 1 stands in the cell; the whole rule is below the grid and in the cell's title.
+  const ratioNote = (row, column) => (rows[row].ratio !== 1 && rows[row].hardware?.[column] !== undefined ? `${write(rows[row].hardware[column] / figures.unit(column))} × ${rows[row].ratio}` : "");
 
   const nameCell = (index, el) => {
     const row = view[index], own = rows[row];
@@ -191,6 +179,7 @@
   };
 
   const touched = (changed) => {
+    answered = [];  // what the server said was about other figures
     const before = new Set(cellFaults.keys());
     const wide = sums.update(new Set(changed.map(({ column }) => column)));
     const list = gather();
@@ -213,8 +202,17 @@
     nameCell,
     cell,
     raw: (index, column) => plain(column, value(view[index], column)),
-    get: (index, column) => value(view[index], column),
-    parse: (index, column, text) => parse(view[index], column, text),
+    get: (row, column) => value(row, column),
+    parse: (_row, column, text) => figures.parse(column, text),
+    fixed: (row, column) => (mayEdit(row, column) ? "" : whyNot(row, column)),
+    beyond: (below) => (below ? words.below_grid : words.right_of_grid),
+    // A filter never hides what was put in: these rows stay in sight until the filter is set anew.
+    show: (keys) => {
+      const hidden = keys.filter((row) => !indexOf.has(row));
+      if (!hidden.length) return;
+      for (const row of hidden) also.add(row);
+      filter({ again: true });
+    },
     set: (changes) => {
       for (const change of changes) put(change.row, change.column, change.value);
       touched(changes);
@@ -239,32 +237,14 @@
     told: (seen) => message(seen?.error || seen?.warning || "", seen?.error ? "error" : seen?.warning ? "warning" : ""),
     selected: () => status(),
     refused: (index, column) => message(whyNot(view[index], column), "warning"),
-    written: ({ skipped, fault }) => {
-      if (skipped) message(say("skipped", { n: skipped, why: fault || words.fixed }), "warning");
+    written: (done) => {
+      const given = done.source === "paste" || done.source === "file";
+      if (done.left.length || (given && done.step.length > 1) || done.source === "file") intake.report(done);
+      if (done.left.length) message(done.left.length === 1 ? done.left[0].why : say("skipped", { n: done.left.length }), "warning");
     },
-    copied: (n) => message(say("copied", { n }), ""),
+    copied: (n) => message(say(n === 1 ? "copied_one" : "copied", { n }), ""),
     leave: () => at("review").focus(),
-    // A table with names of columns above and of rows in front is put where the names say.
-    named: (table) => {
-      if (table.length < 2 || table[0].length < 2) return null;
-      const labels = new Map();
-      columns.forEach((column, index) => { labels.set(column.title.toLowerCase(), index); labels.set(column.label.toLowerCase(), index); });
-      const heads = table[0].map((text) => labels.get(text.trim().toLowerCase()));
-      if (heads.filter((found) => found !== undefined).length < 1 || heads[0] !== undefined) return null;
-      const names = new Map();
-      // A project and its queue may have one name, and so may projects of two tenants: our own files say the key too.
-      rows.forEach((row, index) => { for (const key of [`${row.service} ${row.key}`, `${row.service}/${row.name}`, row.name]) if (!names.has(key)) names.set(key, index); });
-      const [serviceAt, keyAt] = ["service_type", "key"].map((head) => table[0].findIndex((text) => text.trim() === head));
-      const wanted = [];
-      for (const line of table.slice(1)) {
-        const name = line[0].trim();
-        const service = line[serviceAt]?.trim(), key = line[keyAt]?.trim();
-        const row = key ? names.get(`${service} ${key}`) : names.get(service ? `${service}/${name}` : name) ?? names.get(name);
-        if (row === undefined || !indexOf.has(row)) continue;
-        heads.forEach((column, place_) => { if (column !== undefined && line[place_] !== undefined) wanted.push({ row: indexOf.get(row), column, text: line[place_].trim() }); });
-      }
-      return wanted.length ? wanted : null;
-    },
+    named: (table) => intake.named(table),
   };
 
   // --- words below the grid ------------------------------------------------------------------------------------------
@@ -281,6 +261,9 @@
     const figure = value(row, column);
     const rightNow = base(row, column);
     if (own.kind !== "service") parts.push(say("now", { now: shown(column, rightNow) || (wasZero(row, column) ? "0" : words.no_limit) }));
+    const rule = own.kind === "service" ? ruleOf(row, column) : "";
+    if (rule) parts.push(rule);
+    if (own.effective?.[column] !== undefined) parts.push(say("tide_now", { n: write(own.effective[column]) }));
     if (columns[column].kind === "cards") parts.push(say("in_use", { n: write(own.use[column] || 0) }));
     at("sheet-where").textContent = parts.join(", ");
     const fault = cellFaults.get(place(row, column));
@@ -293,7 +276,7 @@
     for (const picked of grid.cells()) {
       n += 1;
       if (n > 20_000) break;
-      total += (value(view[picked.row], picked.column) || 0) / (UNIT[columns[picked.column].kind] || 1);
+      total += (value(view[picked.row], picked.column) || 0) / figures.unit(picked.column);
     }
     at("sheet-sum").textContent = n > 1 ? say("sum", { n: write(n), sum: write(total) }) : "";
   };
@@ -332,9 +315,12 @@
   };
 
   // --- filter --------------------------------------------------------------------------------------------------------
-  const filter = () => {
+  const also = new Set();
+  const filter = ({ again = false } = {}) => {
+    if (!again) also.clear();
     const text = at("filter-text").value.trim().toLowerCase(), service = at("filter-service").value, show = at("filter-show").value;
     const wanted = rows.map((row, index) => {
+      if (also.has(index)) return true;
       if (service && row.service !== service) return false;
       if (show === "changed" && !edits[index].size) return false;
       if (show === "errors" && !columns.some((_column, column) => cellFaults.has(place(index, column)))) return false;
@@ -353,30 +339,28 @@
   };
 
   // --- the draft of this browser -------------------------------------------------------------------------------------
-  const keyOfDraft = sheet.dataset.draft;
-  const stored = () => rows.flatMap((row, index) => [...edits[index]].map(([column, figure]) => [row.key, row.kind === "queue" ? "" : row.service, columns[column].key, figure]));
-  let keeping = 0;
-  const keepNow = () => {
-    clearTimeout(keeping);
-    try {
-      if (changedCells()) localStorage.setItem(keyOfDraft, JSON.stringify({ version: data.version, at: Date.now(), cells: stored() }));
-      else localStorage.removeItem(keyOfDraft);
-    } catch { /* a full or forbidden storage: the page still warns before it is left */ }
-  };
-  const keep = () => { clearTimeout(keeping); keeping = setTimeout(keepNow, 300); };
+  const stored = () => rows.flatMap((row, index) => [...edits[index]].map(([column, figure]) => [row.key, row.kind === "queue" ? "" : row.service, columns[column].key, figure, base(index, column)]));
+  const draft = new window.QuotaDraft(sheet.dataset.draft, stored);
+  draft.version = data.version;
+  const keep = () => draft.keep();
   const restore = () => {
-    let draft = null;
-    try { draft = JSON.parse(localStorage.getItem(keyOfDraft) || "null"); } catch { /* nothing that can be read */ }
-    if (!draft?.cells?.length) return null;
+    const kept = draft.read(data.arrived);
+    if (!kept) return null;
     const columnNamed = new Map(columns.map((column, index) => [column.key, index]));
+    const moved = [], lost = [];
     let n = 0;
-    for (const [key, service, name, figure] of draft.cells) {
+    for (const [key, service, name, figure, was] of kept.cells) {
       const row = rowNamed.get(`${key}|${service}`), column = columnNamed.get(name);
-      if (row === undefined || column === undefined || !mayEdit(row, column)) continue;
+      if (row === undefined || column === undefined || !mayEdit(row, column)) {
+        lost.push({ place: { line: key.replace(/^[a-z-]+\//, ""), column: name.replace(/^card:/, "") }, text: figure === null ? "" : String(figure), why: words.gone });
+        continue;
+      }
       put(row, column, figure);
-      n += isChanged(row, column) ? 1 : 0;
+      if (!isChanged(row, column)) continue;
+      n += 1;
+      if (was !== undefined && was !== base(row, column)) moved.push({ row, column, from: was, to: base(row, column), mine: figure });
     }
-    return n ? { n, moved: draft.version !== data.version, at: draft.at } : null;
+    return n || lost.length ? { n, moved, lost, at: kept.at } : null;
   };
 
   // --- what is sent: a merge patch over the documents ----------------------------------------------------------------
@@ -393,6 +377,12 @@
   };
   // The draft that is gone on with: what the grid shows goes into its cells, the rest is kept as it is.
   const rest = structuredClone(data.edits);
+  // What stood in the edited cells when they were edited: the server says where that has moved.
+  const known = () => {
+    const found = {};
+    rows.forEach((row, index) => { for (const column of edits[index].keys()) lay(found, [row.key, ...row.path, ...columns[column].path], figureOut(column, base(index, column))); });
+    return found;
+  };
   const takeOver = () => {
     rows.forEach((row, index) => {
       if (!rest[row.key]) return;
@@ -440,8 +430,46 @@
     }, 600);
   };
 
+  // --- what others change meanwhile: their figures come in, one's own edits stay --------------------------------------
+  const refresh = async () => {
+    if (document.hidden || grid.editor || draft.sent) return;
+    let fresh;
+    try {
+      const answer = await fetch(sheet.dataset.source, { credentials: "same-origin", headers: { Accept: "application/json", "If-None-Match": `"${data.version}"` } });
+      if (answer.status === 304 || !answer.ok) return;
+      fresh = await answer.json();
+    } catch { return; }  // no connection: the next round asks again
+    if (grid.editor || draft.sent || fresh.version === data.version) return;
+    const same = (ours, theirs, name) => ours.length === theirs.length && ours.every((one, index) => name(one) === name(theirs[index]));
+    if (!same(columns, fresh.columns, (column) => column.key) || !same(rows, fresh.rows, (row) => `${row.key}|${row.service}`)) { intake.moved([], { reload: true }); return; }
+    const list = [];
+    rows.forEach((row, index) => {
+      const next = fresh.rows[index];
+      columns.forEach((_column, column) => {
+        const from = row.values[column] ?? null, to = next.values[column] ?? null;
+        if (from === to) return;
+        const mine = edits[index].has(column) && edits[index].get(column) !== to ? edits[index].get(column) : undefined;
+        list.push({ row: index, column, from, to, mine });
+      });
+      Object.assign(row, next);
+      for (const [column, figure] of [...edits[index]]) put(index, column, figure);
+    });
+    data.version = fresh.version;
+    draft.version = fresh.version;
+    sums = new window.QuotaSums(rows, columns, value, base);
+    answered = [];
+    const faults = gather();
+    grid.repaint();
+    tell(faults);
+    status();
+    intake.moved(list);
+    draft.keepNow();
+    askServer();
+  };
+
   // --- the buttons ---------------------------------------------------------------------------------------------------
   takeOver();
+  const intake = new window.QuotaIntake({ rows, columns, say, figures, go: (row, column) => go(row, column), revert: (step) => { grid.revert(step); sheet.focus(); } });
   const back = restore();
   grid = new window.TideGrid(sheet, model);
   window.quotaGrid = grid;
@@ -452,8 +480,10 @@
   status();
   if (back) {
     const when = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "short", timeStyle: "short" }).format(back.at);
-    at("draft-text").textContent = say(back.moved ? "restored_moved" : "restored", { when, n: back.n });
-    at("draft-note").hidden = false;
+    at("draft-text").textContent = say(back.n === 1 ? "restored_one" : "restored", { when, n: back.n });
+    at("draft-note").hidden = !back.n;
+    intake.moved(back.moved);
+    if (back.lost.length) intake.report({ step: [], same: 0, left: back.lost, source: "edit" });
   }
   if (changedCells()) askServer();
   sheet.removeAttribute("aria-busy");
@@ -502,18 +532,19 @@
     if (!file) return;
     // Commas, semicolons or tabs: the delimiter is found in the file.
     const cells = window.Papa.parse((await file.text()).replace(/^\ufeff/, ""), { skipEmptyLines: true }).data;
-    if (cells.length) grid.pasteTable(cells);
+    if (cells.length) grid.pasteTable(cells, "file");
     event.target.value = "";
     sheet.focus();
   });
 
-  let sent = false;
-  addEventListener("beforeunload", (event) => { keepNow(); if (!sent && changedCells()) event.preventDefault(); });
+  addEventListener("beforeunload", (event) => { draft.keepNow(); if (!draft.sent && changedCells()) event.preventDefault(); });
+  at("moved-reload").addEventListener("click", () => { grid.commit(); draft.keepNow(); draft.sent = "reload"; location.reload(); });
+  setInterval(refresh, 10_000);
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
   at("review-form").addEventListener("submit", () => {
     grid.commit();
     at("review-edits").value = JSON.stringify(patch());
-    sent = true;
-    clearTimeout(keeping);
-    try { localStorage.setItem(`${keyOfDraft}:sent`, localStorage.getItem(keyOfDraft) || ""); localStorage.removeItem(keyOfDraft); } catch { /* see above */ }
+    at("review-known").value = JSON.stringify(known());
+    at("review-mark").value = draft.send();
   });
 })();

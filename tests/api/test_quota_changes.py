@@ -13,6 +13,12 @@ from tidesched_web.clusters.models import Cluster
 EDITS = {"queue/acme-online": {"card_quota": {H200: 7}}}
 
 
+def act(client, change, verb, body=None, **headers):
+    """An act on the change as it is now."""
+    etag = f'"{QuotaChange.objects.get(pk=change["id"]).version}"'
+    return client.send(f"quota-changes/{change['id']}/{verb}/", body or {}, **{"If_Match": etag, **headers})
+
+
 def drafted(client, edits=EDITS, **more):
     answer = client.send("quota-changes/", {"cluster": "east", "edits": edits, "reason": "more users", **more})
     assert answer.status_code == 201, answer.content
@@ -35,9 +41,7 @@ def test_a_change_from_draft_to_roll_back(world):
     )  # fmt: skip
     dry = owner.send(f"quota-changes/{change['id']}/apply/?dry_run=true", {})
     assert (dry.status_code, dry.json()["plan"]["fields"]) == (200, plan["fields"])
-    applied = owner.send(
-        f"quota-changes/{change['id']}/apply/", {"base_version": change["base_version"]}, X_REQUEST_ID="request-78"
-    )
+    applied = act(owner, change, "apply", {"base_version": change["base_version"]}, X_REQUEST_ID="request-78")
     assert (applied.status_code, applied.json()["state"]) == (202, "applied")
     assert [row["state"] for row in applied.json()["objects"]] == ["skipped"]
     assert owner.read(f"queues/{pk}/")["card_quota"] == {H200: 7, A100: 1}
@@ -45,10 +49,10 @@ def test_a_change_from_draft_to_roll_back(world):
     assert [(entry.action, entry.actor) for entry in entries] == [
         ("queue.update", "owner"), ("quota_change.apply", "owner")
     ]  # fmt: skip
-    assert owner.send(f"quota-changes/{change['id']}/apply/", {}).status_code == 202  # harmless
-    back = owner.send(f"quota-changes/{change['id']}/rollback/", {"reason": "too many"})
+    assert act(owner, change, "apply").status_code == 202  # harmless
+    back = act(owner, change, "rollback", {"reason": "too many"})
     assert (back.status_code, back.json()["state"], back.json()["rolls_back"]) == (202, "draft", change["id"])
-    done = owner.send(f"quota-changes/{back.json()['id']}/apply/", {})
+    done = act(owner, back.json(), "apply")
     assert done.json()["state"] == "applied"
     assert owner.read(f"queues/{pk}/")["card_quota"] == {H200: 6, A100: 1}
     listed = owner.read("quota-changes/", cluster="east", state="rolled_back")["results"]
@@ -59,8 +63,8 @@ def test_a_moved_base_is_409_with_what_changed(world):
     owner = world.client("owner")
     first = drafted(owner)
     second = drafted(owner, {"queue/acme-online": {"card_quota": {H200: 5}}})
-    assert owner.send(f"quota-changes/{second['id']}/apply/", {}).status_code == 202
-    refused = owner.send(f"quota-changes/{first['id']}/apply/", {})
+    assert act(owner, second, "apply").status_code == 202
+    refused = act(owner, first, "apply")
     assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
     assert refused.json()["changed_since"] == [
         {"object": "queue/acme-online", "field": f"/card_quota/{H200}", "before": 6, "after": 5}
@@ -68,13 +72,13 @@ def test_a_moved_base_is_409_with_what_changed(world):
     rebased = owner.change("PATCH", f"quota-changes/{first['id']}/", {"rebase": True}, If_Match='"1"')
     assert (rebased.status_code, rebased.headers["ETag"]) == (200, '"2"')
     assert owner.change("PATCH", f"quota-changes/{first['id']}/", {"reason": "x"}, If_Match='"1"').status_code == 412
-    assert owner.send(f"quota-changes/{first['id']}/apply/", {}).status_code == 202
+    assert act(owner, first, "apply").status_code == 202
 
 
 def test_a_breach_is_422_with_its_figures(world):
     owner = world.client("owner")
     change = drafted(owner, {"queue/acme-online": {"card_quota": {H200: 9}}})
-    refused = owner.send(f"quota-changes/{change['id']}/apply/", {})
+    refused = act(owner, change, "apply")
     assert (refused.status_code, refused.headers["Content-Type"]) == (422, "application/problem+json")
     error = refused.json()["errors"][0]
     assert error["pointer"] == f"/edits/queue~1acme-online/card_quota/{H200}"
@@ -98,13 +102,13 @@ def test_the_second_person_is_another_account_whatever_the_token(world):
     Cluster.objects.update(approval_required=True)
     owner = world.client("owner")
     change = drafted(ApiClient(token=world.token("owner", "quota:write")))
-    asked = owner.send(f"quota-changes/{change['id']}/apply/", {})
+    asked = act(owner, change, "apply")
     assert (asked.status_code, asked.json()["state"]) == (202, "waiting")
     token = ApiClient(token=world.token("owner", "quota:write", tenant="acme"))
     for caller in (owner, token):
-        assert caller.send(f"quota-changes/{change['id']}/approve/").status_code == 403
-    assert world.client("rival").send(f"quota-changes/{change['id']}/approve/").status_code == 404
-    agreed = world.client("admin").send(f"quota-changes/{change['id']}/approve/")
+        assert act(caller, change, "approve").status_code == 403
+    assert act(world.client("rival"), change, "approve").status_code == 404
+    agreed = act(world.client("admin"), change, "approve")
     assert (agreed.status_code, agreed.json()["state"], agreed.json()["approved_by"]) == (202, "applied", "admin")
 
 

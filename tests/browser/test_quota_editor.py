@@ -102,7 +102,7 @@ def test_a_block_is_copied_filled_and_pasted_from_a_spreadsheet(site: str, open_
     # A single value goes into all that is selected; what cannot be edited is left out and said.
     sheet.cell("research-training", H200).click()
     sheet.cell("search-training", H200).click(modifiers=["Shift"])
-    paste(page, "1,6")
+    paste(page, "16")
     expect(sheet.cell("research-training", H200)).to_contain_text("16")
     expect(sheet.cell("search-training", H200)).to_contain_text("16")
     page.keyboard.press("Control+z")
@@ -116,6 +116,7 @@ def test_a_block_is_copied_filled_and_pasted_from_a_spreadsheet(site: str, open_
     paste(page, f"name\t{H200}\nvision-training\t7\nnobody\t9\n")
     expect(sheet.cell("vision-training", H200)).to_contain_text("7")
     expect(page.locator("#count-changed")).to_have_text("1 changed")
+    expect(page.locator("#intake-left")).to_contain_text("Line 3 “nobody”: There is no row of this name here.")
     sheet.cell("vision-training", H200).click()
     paste(page, "many")
     expect(sheet.message).to_contain_text("“many” is no number.")
@@ -150,7 +151,7 @@ def test_an_error_stands_at_its_cell_as_one_types_with_who_could_give_way(site: 
     cell.click()
     page.keyboard.type("18")
     expect(page.locator(".sheet-input")).to_have_attribute("aria-invalid", "true")
-    expect(sheet.message).to_have_text("Rank hands on 18 H200, but has 16: 2 too many.")
+    expect(sheet.message).to_have_text("Rank gives out 18 H200, but has 16: 2 too many.")
     page.keyboard.press("Enter")
     expect(cell).to_have_attribute("aria-invalid", "true")
     sheet.type("Rank", H200, "18")
@@ -158,7 +159,7 @@ def test_an_error_stands_at_its_cell_as_one_types_with_who_could_give_way(site: 
     expect(cell).not_to_have_attribute("aria-invalid", "true")
     # Search has 20: a second project asks for more than is left, and the first could give way.
     sheet.type("search-suggest-inference", H200, "4")
-    expect(sheet.faults).to_contain_text("Search hands on 22 H200, but has 20: 2 too many.")
+    expect(sheet.faults).to_contain_text("Search gives out 22 H200, but has 20: 2 too many.")
     expect(sheet.faults).to_contain_text("Go to the cell")
     expect(page.locator("#count-checked")).to_have_text("checked with the server", timeout=30_000)
     sheet.type("search-rank-inference", H200, "10")
@@ -194,7 +195,7 @@ def test_a_draft_survives_and_can_be_discarded(site: str, open_browser: Opener) 
     page.reload()
     assert asked == ["beforeunload"]
     sheet = Sheet(page)
-    expect(page.locator("#draft-text")).to_contain_text("1 cells")
+    expect(page.locator("#draft-text")).to_contain_text("is back: 1 cell.")
     expect(page.locator("#count-changed")).to_have_text("1 changed")
     page.locator("#filter-show").select_option("changed")
     expect(sheet.cell("search-training", H200)).to_contain_text("24 →")
@@ -261,3 +262,216 @@ def test_a_finger_sets_a_value(site: str, open_browser: Opener, width: int) -> N
     page.get_by_role("button", name="Set", exact=True).click()
     expect(page.locator("#count-changed")).to_have_text("1 changed")
     watched.check()
+
+
+SHEET = (
+    f"name\tservice_type\t{H200}\tNVIDIA-B999\t{A100}\n"
+    "research-training\ttraining\t-3\t1\t40\n"
+    "search-training\ttraining\tmany\t\t1,5\n"
+    "vision-training\ttraining\t7\t\t\n"
+    "search-rank-inference\tinference\t15\t\t\n"
+    "nobody\ttraining\t9\t\t2\n"
+    "search-training\ttraining\t5\t\t\n"
+)
+
+
+def check_the_panel(page: Page, sheet: Sheet) -> None:
+    """The panel after `SHEET` was put in under a filter that hides two of its rows."""
+    title, left = page.locator("#intake-title"), page.locator("#intake-left")
+    # The A100 of vision-training and of the inference queue are empty as before.
+    expect(title).to_contain_text("3 taken over, 6 not")
+    for line in (
+        f"research-training · {H200} “-3”: At least 0, at most 10,000,000.",
+        f"search-training · {H200} “many”: “many” is no number.",
+        f"search-training · {A100} “1,5”: “1,5” can be read in two ways",
+        "Line 6 “nobody”: There is no row of this name here. Figures left out: 2.",
+        "Line 1, column 4 “NVIDIA-B999”: There is no column of this name. Figures left out: 1.",
+        f"search-training · {H200} “5”: Line 7 says this cell again",
+    ):
+        expect(left).to_contain_text(line)
+    expect(page.locator("#count-changed")).to_have_text("3 changed")
+    # The filter shows research alone; what was put into other rows is in sight all the same.
+    expect(sheet.cell("vision-training", H200)).to_contain_text("7")
+    expect(sheet.cell("search-rank-inference", H200)).to_contain_text("15")
+
+
+def test_what_a_paste_did_not_take_over_stays_listed_with_the_reason(site: str, open_browser: Opener) -> None:
+    watched, page, sheet = opened(site, open_browser)
+    sheet.filter("research", "training")
+    sheet.cell("research-training", A100).click()
+    paste(page, SHEET)
+    check_the_panel(page, sheet)
+    expect(page.locator("#intake-taken-title")).to_have_text("What was taken over (3)")
+    # It stays while one goes on, and leads to the cell, hidden or not.
+    sheet.filter("vision", "training")
+    expect(page.locator("#intake")).to_be_visible()
+    page.locator("#intake-left li").filter(has_text="many").get_by_role("button").click()
+    expect(sheet.where).to_contain_text(f"search-training · {H200}")
+    watched.picture("quota-editor-paste-light-1440")
+    watched.check()
+    # What was edited again since is kept by "undo all".
+    sheet.filter("vision", "training")
+    sheet.type("vision-training", H200, "9")
+    page.get_by_role("button", name="Undo all of it").click()
+    expect(page.locator("#intake")).to_be_hidden()
+    expect(page.locator("#count-changed")).to_have_text("1 changed")
+    page.keyboard.press("Control+z")
+    expect(page.locator("#count-changed")).to_have_text("3 changed")
+
+
+def test_a_file_that_is_loaded_says_the_same(site: str, open_browser: Opener, tmp_path) -> None:
+    watched, page, sheet = opened(site, open_browser)
+    sheet.filter("research", "training")
+    target = tmp_path / "sheet.csv"
+    target.write_text(SHEET.replace("\t1,5", "\t1;5").replace("\t", ",").replace("1;5", '"1,5"'), "utf-8")
+    page.locator("#import-csv").set_input_files(target)
+    expect(page.locator("#intake-title")).to_contain_text("CSV loaded:")
+    check_the_panel(page, sheet)
+    page.get_by_role("button", name="Undo all of it").click()
+    expect(page.locator("#count-changed")).to_have_text("nothing changed yet")
+    watched.check()
+
+
+def test_a_block_that_goes_beyond_the_grid_says_what_stayed_outside(site: str, open_browser: Opener) -> None:
+    _watched, page, sheet = opened(site, open_browser)
+    sheet.filter("-training", "training")
+    page.locator("#sheet").focus()
+    page.keyboard.press("Control+End")
+    page.keyboard.press("Control+ArrowDown")
+    page.keyboard.press("Control+ArrowRight")
+    paste(page, "5\t6\n7\t8\n")
+    left = page.locator("#intake-left li")
+    expect(left).to_have_count(3)
+    expect(left.filter(has_text="Line 1, column 2 “6”")).to_contain_text("to the right of the last column")
+    expect(left.filter(has_text="Line 2, column 1 “7”")).to_contain_text("below the last row")
+
+
+def test_a_comma_that_could_be_a_fraction_is_asked_about(site: str, open_browser: Opener) -> None:
+    _watched, page, sheet = opened(site, open_browser)
+    sheet.filter("search-training", "training")
+    for text in ("1,5", "1.500"):
+        sheet.cell("search-training", H200).click()
+        page.keyboard.type(text)
+        page.keyboard.press("Enter")
+        expect(page.locator(".sheet-input")).to_have_attribute("aria-invalid", "true")
+        expect(sheet.message).to_contain_text("can be read in two ways")
+        page.keyboard.press("Escape")
+    expect(page.locator("#count-changed")).to_have_text("nothing changed yet")
+    sheet.type("search-training", "CPU cores", "1,500")
+    expect(sheet.cell("search-training", "CPU cores")).to_contain_text("1,500")
+    # What means nothing and is left by a click is listed: it was typed.
+    sheet.cell("search-training", H200).click()
+    page.keyboard.type("eight")
+    sheet.cell("search-training", A100).click()
+    expect(page.locator("#intake-left")).to_contain_text(f"search-training · {H200} “eight”: “eight” is no number.")
+
+
+def test_a_draft_that_was_sent_does_not_come_back(site: str, open_browser: Opener) -> None:
+    watched, page, sheet = opened(site, open_browser)
+    for outcome in ("given up", "applied and rolled back"):
+        sheet.filter("maps-route", "inference")
+        sheet.type("maps-route-inference", L40S, "11")
+        page.get_by_role("button", name="Review").click()
+        page.wait_for_url("**/changes/*/")
+        if outcome == "given up":
+            page.get_by_role("button", name="Cancel this change").click()
+            expect(page.get_by_text("is cancelled.")).to_be_visible()
+        else:
+            for _change in ("it", "its roll back"):
+                page.get_by_label("Reason", exact=True).fill("To see whether it comes back.")
+                page.get_by_role("button", name="Apply", exact=True).click()
+                expect(page.get_by_role("button", name="Roll back").first).to_be_visible()
+                if _change == "it":
+                    page.get_by_role("button", name="Roll back").first.click()
+                    expect(page.get_by_role("button", name="Apply", exact=True)).to_be_visible()
+        watched.open(EDIT)
+        sheet = Sheet(page)
+        expect(page.locator("#count-changed")).to_have_text("nothing changed yet")
+        expect(page.locator("#draft-note")).to_be_hidden()
+
+
+def test_a_request_that_never_arrived_loses_nothing(site: str, open_browser: Opener) -> None:
+    watched, page, sheet = opened(site, open_browser)
+    sheet.filter("maps-route", "inference")
+    sheet.type("maps-route-inference", L40S, "11")
+    page.route("**/quota/edit/review/", lambda route: route.abort())
+    page.get_by_role("button", name="Review").click()
+    page.wait_for_timeout(500)
+    page.unroute("**/quota/edit/review/")
+    watched.open(EDIT)
+    expect(page.locator("#draft-text")).to_contain_text("is back: 1 cell.")
+    expect(page.locator("#count-changed")).to_have_text("1 changed")
+    page.get_by_role("button", name="Discard").first.click()
+    page.locator("#discard-now").click()
+
+
+def test_undo_takes_the_servers_word_back_and_the_limit_says_its_rule(site: str, open_browser: Opener) -> None:
+    watched, page, sheet = opened(site, open_browser)
+    sheet.filter("search", "inference")
+    sheet.type("Search", H200, "60")
+    expect(sheet.faults).to_contain_text("but at most 48 may be (hardware 48 × ratio 1.0 = 48)")
+    expect(page.locator("#count-checked")).to_have_text("checked with the server", timeout=30_000)
+    expect(page.locator("#count-errors")).not_to_have_text("no errors")
+    page.keyboard.press("Control+z")
+    expect(page.locator("#count-errors")).to_have_text("no errors")
+    expect(page.locator("#count-changed")).to_have_text("nothing changed yet")
+    page.keyboard.press("Control+Home")
+    sheet.cell("Inference", H200).click()
+    expect(sheet.where).to_contain_text("hardware 48 × ratio 1.0 = 48")
+    watched.check()
+
+
+def test_two_people_edit_at_once_and_nothing_is_lost(site: str, open_browser: Opener) -> None:
+    _one, page, sheet = opened(site, open_browser)
+    _two, other, their_sheet = opened(site, open_browser)
+    # The first edits two figures of one queue and one of another.
+    sheet.filter("foundation", "training")
+    sheet.type("foundation-training", H200, "3")
+    sheet.type("foundation-training", "Weight", "4")
+    # The second applies another value of one of them, and a figure that the first does not touch.
+    their_sheet.filter("foundation", "training")
+    their_sheet.type("foundation-training", H200, "5")
+    their_sheet.type("foundation-training", A100, "2")
+    other.get_by_role("button", name="Review").click()
+    other.wait_for_url("**/changes/*/")
+    other.get_by_label("Reason", exact=True).fill("First come.")
+    other.get_by_role("button", name="Apply", exact=True).click()
+    expect(other.get_by_role("button", name="Roll back").first).to_be_visible()
+    # It comes into the first one's grid by itself: the untouched figure as it is now, the typed ones as typed.
+    expect(page.locator("#moved-title")).to_contain_text("1 of them you edited too", timeout=30_000)
+    expect(page.locator("#moved-list")).to_contain_text("Yours is 3, and stays.")
+    expect(sheet.cell("foundation-training", A100)).to_contain_text("2")
+    expect(sheet.cell("foundation-training", H200)).to_contain_text("5 →")
+    expect(page.locator("#count-changed")).to_have_text("2 changed")
+    page.get_by_role("button", name="Review").click()
+    page.wait_for_url("**/changes/*/")
+    page.get_by_label("Reason", exact=True).fill("Second, with open eyes.")
+    page.get_by_role("button", name="Apply", exact=True).click()
+    expect(page.get_by_role("button", name="Roll back").first).to_be_visible()
+    _one.open(EDIT)
+    sheet = Sheet(page)
+    sheet.filter("foundation", "training")
+    for column, figure in ((H200, "3"), (A100, "2"), ("Weight", "4")):
+        expect(sheet.cell("foundation-training", column)).to_contain_text(figure)
+
+
+def test_who_had_not_seen_what_moved_is_shown_it_at_the_review(site: str, open_browser: Opener) -> None:
+    _one, page, sheet = opened(site, open_browser)
+    _two, other, their_sheet = opened(site, open_browser)
+    page.route("**/quota/edit/data/**", lambda route: route.abort())
+    page.evaluate("window.stop()")
+    for one, figure in ((their_sheet, "21"), (sheet, "22")):
+        one.filter("search-training", "training")
+        one.type("search-training", H200, figure)
+    other.get_by_role("button", name="Review").click()
+    other.wait_for_url("**/changes/*/")
+    other.get_by_label("Reason", exact=True).fill("First come.")
+    other.get_by_role("button", name="Apply", exact=True).click()
+    expect(other.get_by_role("button", name="Roll back").first).to_be_visible()
+    page.get_by_role("button", name="Review").click()
+    page.wait_for_url("**/changes/*/")
+    moved = page.locator("[aria-labelledby=stale-title]")
+    expect(moved).to_contain_text("21")
+    expect(page.get_by_role("button", name="Apply", exact=True)).to_be_disabled()
+    page.get_by_role("button", name="I have seen it").click()
+    expect(page.get_by_role("button", name="Apply", exact=True)).to_be_enabled()

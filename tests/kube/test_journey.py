@@ -140,7 +140,8 @@ def set_up(watched: Watched, place: Place) -> None:
 
     eventually(seen, SECONDS)
     change = send(watched, "POST", "quota-changes/", {"cluster": SLUG, "edits": EDITS, "reason": WHY})
-    send(watched, "POST", f"quota-changes/{change['id']}/apply/", {})
+    tag = {"If-Match": f'"{change["version"]}"'}
+    send(watched, "POST", f"quota-changes/{change['id']}/apply/", {}, **tag)
     eventually(lambda: _pushed(place), SECONDS)
 
 

@@ -29,6 +29,10 @@ class User(AbstractUser):
     time_zone = models.CharField(_("time zone"), max_length=64, blank=True, default="")
     language = models.CharField(_("language"), max_length=16, blank=True, default="")
     must_change_password = models.BooleanField(default=False)
+    # Who made the account, and who gave its platform role when: they do not make a second person for each other.
+    invited_by = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    role_given_by = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    role_given_at = models.DateTimeField(null=True, blank=True)
 
     @property
     def is_platform_admin(self) -> bool:
@@ -49,7 +53,7 @@ class Tenant(Versioned):
         default=False, help_text=_("A second person has to approve changes of this tenant's quota.")
     )
     members: models.ManyToManyField[User, Membership] = models.ManyToManyField(
-        User, through="Membership", related_name="tenants"
+        User, through="Membership", through_fields=("tenant", "user"), related_name="tenants"
     )
 
     class Meta:
@@ -107,6 +111,10 @@ class Membership(models.Model):
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=16, choices=TenantRole, default=TenantRole.MEMBER)
     created_at = models.DateTimeField(auto_now_add=True)
+    # Of the role that it is now; empty = since the membership began.
+    given_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    given_at = models.DateTimeField(null=True, blank=True)
+    version = models.PositiveBigIntegerField(default=1, editable=False)
 
     class Meta:
         ordering = ["tenant", "user"]
@@ -172,6 +180,7 @@ class AccessLink(models.Model):
     link_hash = models.CharField(max_length=64, unique=True)
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.CharField(max_length=200)
+    made_by = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)

@@ -58,6 +58,19 @@ def require_authority(
         raise DomainError("permission_denied", faults[0].detail, {"errors": errors})
 
 
+def beyond_tenants(reading: TreeReading, after: Mapping[str, Document], edits: Mapping[str, Any]) -> bool:
+    """Whether edits are a platform admin's alone, even for an admin of all tenants that they touch."""
+    slugs, _wide = touched_tenants(reading, after, edits)
+    admin = frozenset(reading.tenant_ids[slug] for slug in slugs if slug in reading.tenant_ids)
+    if not admin:
+        return True
+    try:
+        require_authority(Access(actor="", tenant_ids=admin, admin_of=admin), reading, after, edits)
+    except DomainError:
+        return True
+    return False
+
+
 def _beyond(before: Mapping[str, Document], after: Mapping[str, Document], edits: Mapping[str, Any]) -> Iterator[Fault]:
     """Fields of a tenant admin's own objects that only a platform admin may move."""
     for found in differences(restricted(before, edits), restricted(after, edits)):

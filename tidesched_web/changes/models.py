@@ -53,6 +53,14 @@ class QuotaChange(Versioned):
     created_by = models.CharField(max_length=200)
     author = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     # Whose objects it touches; who sees no other tenant sees it only where all of it is theirs.
+    # Under which mark the author's browser sent it: sent twice it is one draft, and the browser forgets its copy.
+    mark = models.CharField(max_length=64, blank=True)
+    # Counts the edits of what is reviewed (figures, base), not the steps of its life: what an approval is bound to.
+    revision = models.PositiveIntegerField(default=1, editable=False)
+    # Whether only a platform admin may make these edits, and so approve them.
+    platform_only = models.BooleanField(default=False)
+    # When its author asked for an approval.
+    submitted_at = models.DateTimeField(null=True, blank=True)
     tenant_ids: ArrayField[list[int], list[int]] = ArrayField(models.BigIntegerField(), default=list)
     platform_wide = models.BooleanField(default=False)
     approved_by = models.CharField(max_length=200, blank=True)
@@ -81,6 +89,10 @@ class QuotaChange(Versioned):
                 fields=["state", "apply_at"], name="change_to_do", condition=Q(state__in=("approved", "applying"))
             ),
             models.Index(fields=["cluster", "-id"], name="change_of_cluster"),
+            models.Index(fields=["submitted_at"], name="change_waiting", condition=Q(state="waiting")),
+        ]
+        constraints = [
+            models.UniqueConstraint(fields=["author", "mark"], condition=~Q(mark=""), name="one_change_of_a_mark")
         ]
 
     def __str__(self) -> str:
@@ -122,6 +134,24 @@ class ChangeForecast(models.Model):
 
     def __str__(self) -> str:
         return f"Forecast of change {self.change_id}: {self.state}"
+
+
+class ChangeRevision(models.Model):
+    """What an open change was before it was edited: ``version`` is the last one of the change that had it."""
+
+    change = models.ForeignKey(QuotaChange, on_delete=models.CASCADE, related_name="revisions")
+    number = models.PositiveIntegerField()
+    version = models.PositiveBigIntegerField()
+    edits = models.JSONField()
+    base = models.JSONField()
+    replaced_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [models.UniqueConstraint(fields=["change", "number"], name="one_row_per_revision")]
+
+    def __str__(self) -> str:
+        return f"{self.change}, revision {self.number}"
 
 
 class CarryState(models.TextChoices):

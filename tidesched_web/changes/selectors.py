@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 
 from tidesched_web.accounts.models import BusinessLine, Project, Tenant
 from tidesched_web.changes.documents import RULES
-from tidesched_web.changes.models import ChangeObject, ChangeState, QuotaChange
+from tidesched_web.changes.models import ChangeObject, ChangeRevision, ChangeState, QuotaChange
 from tidesched_web.changes.tree_document import Document, Documents, key_of, kind_of, parts_of
 from tidesched_web.clusters.models import CardType, Cluster
 from tidesched_web.clusters.selectors import aliases_of, visible_clusters
@@ -339,4 +339,36 @@ def row_versions(cluster: Cluster, keys: Iterable[str]) -> dict[str, int]:
             key_of("business-line", tenant, slug): version
             for tenant, slug, version in lines.values_list("tenant__slug", "slug", "version")
         }
+    # A grant has nothing that could be edited: as long as it is there it is its first version.
+    for namespace, queue in among("grant"):
+        if NamespaceGrant.objects.filter(cluster=cluster, namespace=namespace, queue__name=queue).exists():
+            found[key_of("grant", namespace, queue)] = 1
+    if names := [parts[0] for parts in among("card-type")]:
+        cards = CardType.objects.filter(cluster=cluster, name__in=names).values_list("name", "version")
+        found |= {key_of("card-type", name): version for name, version in cards}
     return {key: found[key] for key in wanted if key in found}
+
+
+def sent_under(access: Access, mark: str) -> QuotaChange | None:
+    """The change that the caller's browser sent under this mark."""
+    if access.user_id is None:
+        return None
+    return QuotaChange.objects.select_related("cluster").filter(author_id=access.user_id, mark=mark).first()
+
+
+def marks_of(access: Access, cluster: Cluster) -> list[str]:
+    """Under which marks the caller's newest changes of a cluster were sent."""
+    changes = QuotaChange.objects.filter(author_id=access.user_id, cluster=cluster).exclude(mark="")
+    return list(changes.order_by("-id").values_list("mark", flat=True)[:50]) if access.user_id is not None else []
+
+
+def revision_at_version(change: QuotaChange, version: int) -> int:
+    """The revision that a version of the change's row had."""
+    rows = ChangeRevision.objects.filter(change=change, version__gte=version).order_by("number")
+    found = rows.values_list("number", flat=True).first()
+    return change.revision if found is None else found
+
+
+def content_at_revision(change: QuotaChange, revision: int) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """Base and edits of an earlier revision; None where there is none of that number."""
+    return ChangeRevision.objects.filter(change=change, number=revision).values_list("base", "edits").first()

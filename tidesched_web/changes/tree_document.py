@@ -155,6 +155,46 @@ def base_of(documents: Mapping[str, Document], edits: Mapping[str, Any]) -> dict
     return {key: documents.get(key) for key in sorted(edits)}
 
 
+def as_known(base: Mapping[str, Document | None], known: Mapping[str, Any]) -> dict[str, Document | None]:
+    """``base`` with the figures that an editor saw instead of those of now; ``known`` is a patch of these alone."""
+    found: dict[str, Document | None] = dict(base)
+    for key, patch in known.items():
+        document = base.get(key)
+        if document is not None and isinstance(patch, Mapping):
+            found[key] = _with_known(document, patch)
+    return found
+
+
+def _with_known(document: Any, patch: Mapping[str, Any]) -> Document:
+    result = dict(document) if isinstance(document, Mapping) else {}
+    for name, value in patch.items():
+        if isinstance(value, Mapping):
+            below = _with_known(result.get(name), value)
+            # A map that is not there and would hold nothing is still not there.
+            if below or name in result:
+                result[name] = below
+        elif value is None:
+            result.pop(name, None)
+        else:
+            result[name] = value
+    return result
+
+
+def touches(edits: Mapping[str, Any], found: Difference) -> bool:
+    """Whether edits set, unset or replace the figure of a difference."""
+    if found.object not in edits:
+        return False
+    patch = edits[found.object]
+    for step in found.field.split("/")[1:]:
+        if not isinstance(patch, Mapping):
+            return True
+        name = step.replace("~1", "/").replace("~0", "~")
+        if name not in patch:
+            return False
+        patch = patch[name]
+    return True
+
+
 def inverse(before: Mapping[str, Document], after: Mapping[str, Document], keys: Iterable[str]) -> Edits:
     """The edits that lead from ``after`` back to ``before``, for ``keys`` alone."""
     chosen = list(keys)

@@ -210,6 +210,8 @@ class CardType(models.Model):
     discovered = models.BooleanField(default=True)
     # Other names that people may use for it wherever they write quota; what is stored is always the canonical one.
     aliases: ArrayField[list[str], list[str]] = ArrayField(models.CharField(max_length=120), default=list, blank=True)
+    # Counts the edits by people, not what nodes show.
+    version = models.PositiveBigIntegerField(default=1, editable=False)
     first_seen_at = models.DateTimeField(auto_now_add=True)
     last_seen_at = models.DateTimeField(null=True)
 

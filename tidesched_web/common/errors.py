@@ -33,6 +33,7 @@ STATUS_OF: Final[Mapping[str, HTTPStatus]] = {
     "not_authenticated": HTTPStatus.UNAUTHORIZED,
     "invalid_token": HTTPStatus.UNAUTHORIZED,
     "permission_denied": HTTPStatus.FORBIDDEN,
+    "approver_not_independent": HTTPStatus.FORBIDDEN,
     "missing_scope": HTTPStatus.FORBIDDEN,
     "csrf_failed": HTTPStatus.FORBIDDEN,
     "not_found": HTTPStatus.NOT_FOUND,

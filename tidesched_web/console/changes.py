@@ -15,12 +15,15 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from tidesched_web.changes import services
+from tidesched_web.changes.acts import Act, allowed_actions, is_author, refusal
 from tidesched_web.changes.forecast_selectors import forecast_of, record_of
 from tidesched_web.changes.impact import answer_of, start_day_impact, within_sight
+from tidesched_web.changes.inbox_selectors import approvers_of
 from tidesched_web.changes.models import ChangeState, QuotaChange
 from tidesched_web.changes.selectors import objects_of, visible_changes
 from tidesched_web.changes.server_check import server_check
 from tidesched_web.common.errors import DomainError
+from tidesched_web.common.permissions import Access
 from tidesched_web.console import amounts, change_words, forecast_view, impact_view
 from tidesched_web.console.export import csv_list, csv_response
 from tidesched_web.console.forms.change import ApplyForm, ChangeFilter, ReasonForm
@@ -98,23 +101,28 @@ def change(this: Page, pk: int) -> HttpResponse:
 
 
 def _page(
-    this: Page, found: QuotaChange, *, apply_form: ApplyForm | None = None, reasons: dict[str, ReasonForm] | None = None
+    this: Page,
+    found: QuotaChange,
+    *,
+    apply_form: ApplyForm | None = None,
+    reject_form: ReasonForm | None = None,
+    stale: DomainError | None = None,
 ) -> HttpResponse:
     plan = _plan(this, found)
-    forms = {verb: ReasonForm(prefix=verb) for verb in ("reject", "rollback")} | (reasons or {})
+    reject_form = reject_form or ReasonForm(prefix="reject")
     if apply_form is None:
         apply_form = ApplyForm(
             initial={"reason": found.reason, "when": "at" if found.apply_at else "now", "at": found.apply_at}
         )
-    author = found.author_id == this.user.pk
-    writer = may_edit(this.access)
-    errors = [_error(error) for error in plan.get("errors", ())] if found.state in OPEN else []
-    stale = [_stale(entry) for entry in plan.get("stale", ())] if found.state in OPEN else []
+    author = is_author(found, this.access)
+    acts = allowed_actions(found, this.access)
+    is_open = found.committed_at is None and found.state in (*OPEN, ChangeState.FAILED)
+    errors = [_error(error) for error in plan.get("errors", ())] if is_open else []
+    moved = [_difference(entry) for entry in plan.get("stale", ())] if is_open else []
     due = bool(plan.get("approval", {}).get("due"))
+    waits = found.state == ChangeState.WAITING
     carried = list(objects_of(found)) if found.committed_at else []
-    bad = bool(
-        (apply_form.is_bound and apply_form.errors) or any(form.is_bound and form.errors for form in forms.values())
-    )
+    bad = any(form.is_bound and form.errors for form in (apply_form, reject_form))
     return this.render(
         "changes/change.html",
         {
@@ -123,9 +131,13 @@ def _page(
             "fields": change_words.fields_of_plan(plan, base=found.base, edits=found.edits),
             "objects": change_words.objects_of_plan(plan),
             "errors": errors,
-            "warnings": [_error(warning) for warning in plan.get("warnings", ())] if found.state in OPEN else [],
-            "stale": stale,
-            "due": due and found.state == ChangeState.DRAFT,
+            "warnings": [_error(warning) for warning in plan.get("warnings", ())] if is_open else [],
+            "stale": moved,
+            "merged": [_difference(entry) for entry in plan.get("merged", ())] if is_open else [],
+            "refused": stale,
+            "edited": [_difference(entry) for entry in stale.extra.get("edited_since", ())] if stale else [],
+            "last_edit": _last_edit(found) if is_open and not author else [],
+            "due": due and found.state != ChangeState.APPROVED,
             "why_due": [
                 " ".join(filter(None, (str(change_words.WHOSE.get(why["kind"], why["kind"])), why["name"])))
                 for why in plan.get("approval", {}).get("why", ())
@@ -133,23 +145,33 @@ def _page(
             "carried": carried,
             "arrived": sum(row.state in ("applied", "skipped") for row in carried),
             "apply_form": apply_form,
-            "reject_form": forms["reject"],
-            "rollback_form": forms["rollback"],
+            "reject_form": reject_form,
+            "waits_for": approvers_of(found, this.access) if waits else None,
+            "zone": timezone.get_current_timezone_name(),
             "author": author,
-            "may_apply": writer and found.state == ChangeState.DRAFT,
-            "may_edit": writer and author and found.state == ChangeState.DRAFT,
-            "may_approve": writer and not author and found.state == ChangeState.WAITING,
-            "may_cancel": found.state in OPEN and writer and (author or this.access.administers),
-            "may_retry": writer and found.state == ChangeState.FAILED,
-            "may_roll_back": writer and found.committed_at is not None and found.state != ChangeState.ROLLED_BACK,
-            "asks_impact": found.state in OPEN and bool(plan.get("objects")) and not errors,
+            "acts": [act.value for act in acts],
+            "approval_refused": _approval_refused(found, this.access) if waits and Act.APPROVE not in acts else "",
+            "asks_impact": is_open and bool(plan.get("objects")) and not errors,
             "expected": _expected(found, plan),
             "came": _came(this, found),
             "later": found.apply_at is not None and found.apply_at > timezone.now(),
             "undone_by": found.rolled_back_by.order_by("-id").first(),
         },
-        status=400 if bad else 200,
+        status=400 if bad else stale.status if stale else 200,
     )
+
+
+def _approval_refused(found: QuotaChange, access: Access) -> str:
+    """Why the reader, who may change quota, is no second person for it; nothing where it is not theirs to decide."""
+    refused = refusal(found, access, Act.APPROVE)
+    return refused.message if refused is not None and refused.code == "approver_not_independent" else ""
+
+
+def _last_edit(found: QuotaChange) -> list[dict[str, str]]:
+    """What its author edited last, for who looked at it before that."""
+    if found.revision == 1:
+        return []
+    return [_difference(entry.as_json()) for entry in services.edited_since(found, found.revision - 1)]
 
 
 def _expected(found: QuotaChange, plan: dict[str, Any]) -> impact_view.ImpactView | None:
@@ -175,7 +197,7 @@ def _error(error: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _stale(entry: dict[str, Any]) -> dict[str, str]:
+def _difference(entry: dict[str, Any]) -> dict[str, str]:
     kind, name = change_words.object_name(entry["object"])
     return {
         "kind": kind,
@@ -201,37 +223,49 @@ def change_act(this: Page, pk: int, verb: str) -> HttpResponse:
     except DomainError as error:
         if error.code == "not_found":
             raise Http404 from None
+        if error.code == "stale":
+            return _page(this, _change(this, pk), stale=error)
         messages.error(this.request, error.message)
         return redirect("console:change", this.cluster.slug, found.pk)
 
 
+def _reviewed(this: Page) -> services.Reviewed:
+    """Which revision of the change stood on the page whose button was pressed."""
+    text = this.request.POST.get("revision", "")
+    if not text.isascii() or not text.isdigit() or len(text) > 9:
+        raise DomainError(
+            "precondition_required", _("This page is out of date: look at the change again, then decide.")
+        )
+    return services.Reviewed(revision=int(text))
+
+
 def _act(this: Page, found: QuotaChange, verb: str) -> HttpResponse:
     access, back = this.access, redirect("console:change", this.cluster.slug, found.pk)
+    seen = _reviewed(this)
     match verb:
         case "apply":
             form = ApplyForm(this.request.POST)
             if not form.is_valid():
                 return _page(this, found, apply_form=form)
             at = form.cleaned_data["at"] if form.cleaned_data["when"] == "at" else None
-            services.apply(change=found, access=access, at=at, reason=form.cleaned_data["reason"])
+            services.apply(change=found, access=access, at=at, reason=form.cleaned_data["reason"], seen=seen)
         case "approve":
-            services.approve(change=found, access=access)
+            services.approve(change=found, access=access, seen=seen)
         case "cancel":
-            services.cancel(change=found, access=access)
-            messages.success(this.request, _("Change %(n)s was given up.") % {"n": found.pk})
+            services.cancel(change=found, access=access, seen=seen)
+            messages.success(this.request, _("Change %(n)s is cancelled.") % {"n": found.pk})
         case "retry":
-            services.retry(change=found, access=access)
+            services.retry(change=found, access=access, seen=seen)
         case "rebase":
-            services.edit_draft(change=found, access=access, rebase=True)
-        case "reject" | "rollback":
+            services.edit_draft(change=found, access=access, rebase=True, seen=seen)
+        case "reject":
             reason = ReasonForm(this.request.POST, prefix=verb)
             if not reason.is_valid():
-                return _page(this, found, reasons={verb: reason})
-            if verb == "reject":
-                services.reject(change=found, access=access, reason=reason.cleaned_data["reason"])
-            else:
-                made = services.roll_back(change=found, access=access, reason=reason.cleaned_data["reason"])
-                return redirect("console:change", this.cluster.slug, made.pk)
+                return _page(this, found, reject_form=reason)
+            services.reject(change=found, access=access, reason=reason.cleaned_data["reason"], seen=seen)
+        case "rollback":
+            made = services.roll_back(change=found, access=access, seen=seen)
+            return redirect("console:change", this.cluster.slug, made.pk)
         case _:
             raise Http404
     return back

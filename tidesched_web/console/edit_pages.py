@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 
 from django.http import HttpResponse
 
+from tidesched_web.clusters.models import Cluster
 from tidesched_web.console.forms.edit import EditForm
 from tidesched_web.console.page import Page
 from tidesched_web.quota.dependent_selectors import Dependents
@@ -53,3 +55,8 @@ def delete_page(
         **more,
     }
     return this.render(template, context, status=400 if form.errors else 200)
+
+
+def quota_ways(clusters: Sequence[Cluster], edits: Mapping[str, object]) -> list[dict[str, object]]:
+    """The changes that take quotas back before their holder can be deleted: one for each cluster, to be reviewed."""
+    return [{"cluster": cluster, "edits": json.dumps(edits)} for cluster in clusters]

@@ -60,7 +60,7 @@ def member_invite(this: Page, tenant: str) -> HttpResponse:
         role = values.pop("role")
         try:
             person, link, secret = services.invite_user(
-                **values, memberships={found: role}, of_tenant=found, actor=this.access.actor
+                **values, memberships={found: role}, of_tenant=found, actor=this.access.actor, by=this.user.pk
             )
         except DomainError as error:
             form.refuse(error)
@@ -77,7 +77,7 @@ def member_link(this: Page, tenant: str, pk: int) -> HttpResponse:
     """Another invitation for somebody who has not used the first one."""
     found = _member(this, tenant, pk)
     try:
-        link, secret = services.invite_again(membership=found, actor=this.access.actor)
+        link, secret = services.invite_again(membership=found, actor=this.access.actor, by=this.user.pk)
     except DomainError as error:
         messages.error(this.request, error.message)
         return redirect("console:members", found.tenant.slug)
@@ -110,7 +110,7 @@ def _take_in(this: Page, tenant: Tenant, form: MemberForm) -> bool:
     if visible_memberships(this.access).filter(user=user, tenant=tenant).exists():
         form.add_error("user", _("This person belongs to the tenant already; change the role below."))
         return False
-    services.set_membership(user=user, tenant=tenant, role=values["role"], actor=this.access.actor)
+    services.set_membership(user=user, tenant=tenant, role=values["role"], actor=this.access.actor, by=this.user.pk)
     messages.success(this.request, _("%(user)s belongs to %(tenant)s now.") % {"user": user, "tenant": tenant})
     return True
 
@@ -131,7 +131,9 @@ def member_role(this: Page, tenant: str, pk: int) -> HttpResponse:
     form = RoleForm(this.request.POST, prefix=f"m{found.pk}")
     if form.is_valid():
         role = form.cleaned_data["role"]
-        services.set_membership(user=found.user, tenant=found.tenant, role=role, actor=this.access.actor)
+        services.set_membership(
+            user=found.user, tenant=found.tenant, role=role, actor=this.access.actor, by=this.user.pk
+        )
         messages.success(this.request, _("The role of %(user)s is changed.") % {"user": found.user})
     return redirect("console:members", found.tenant.slug)
 

@@ -16,7 +16,8 @@ COOKIE = "nav_closed"
 class Entry:
     """A page; ``also`` names sections that stand under it, ``count`` says of what the figure at its end is.
 
-    ``whole_sight``: only for those who see everything; ``of_tenants``: only for the others, who belong to tenants.
+    ``whole_sight``: only for those who see everything; ``of_tenants``: only for the others, who belong to tenants;
+    ``writers``: only for those who may change quota.
     """
 
     section: str
@@ -28,6 +29,7 @@ class Entry:
     of_tenants: bool = False
     also: tuple[str, ...] = ()
     count: str = ""
+    writers: bool = False
 
     def holds(self, section: str) -> bool:
         """Whether a page of this section stands under it."""
@@ -58,6 +60,7 @@ GROUPS = (
         (
             Entry("quota", "quota_tree", "list-tree", _("Quota tree")),
             Entry("changes", "changes", "git-compare", _("Changes")),
+            Entry("inbox", "inbox", "user-check", _("Waiting for you"), of_cluster=False, writers=True, count="inbox"),
             Entry("queues", "queues", "stack-2", _("Queues")),
             Entry("tide_plans", "tide_plans", "calendar-time", _("Tide plans")),
             Entry("grants", "grants", "key", _("Namespace grants")),
@@ -110,7 +113,7 @@ GROUPS = (
 )
 
 
-def groups(*, section: str, cluster: str, everything: bool, closed: str) -> list[dict[str, Any]]:
+def groups(*, section: str, cluster: str, everything: bool, writes: bool, closed: str) -> list[dict[str, Any]]:
     """The groups that a reader has; the one of the present page is open whatever the reader has closed before."""
     shut = set(closed.split("."))
     found = []
@@ -125,7 +128,9 @@ def groups(*, section: str, cluster: str, everything: bool, closed: str) -> list
                 "exact": section == entry.section,
             }
             for entry in group.entries
-            if (cluster or not entry.of_cluster) and not (entry.of_tenants if everything else entry.whole_sight)
+            if (cluster or not entry.of_cluster)
+            and not (entry.of_tenants if everything else entry.whole_sight)
+            and (writes or not entry.writers)
         ]
         if entries:
             is_open = group.name not in shut or any(one["current"] for one in entries)

@@ -1,14 +1,14 @@
 """What the views share: who may come in, which cluster a page is about, and how a page is rendered.
 
 A page costs at most six queries: the account, its memberships and its clusters (with their newest session and open
-alerts) are three of them, so a view has three of its own.
+alerts) are three of them, so a view has three of its own. Who may approve changes has one more: what waits for them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Any
 
 from django.conf import settings
@@ -19,6 +19,7 @@ from django.utils.cache import patch_cache_control, patch_vary_headers
 
 from tidesched_web.accounts.models import User
 from tidesched_web.accounts.selectors import access_of
+from tidesched_web.changes.inbox_selectors import waiting_for
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common import live
 from tidesched_web.common.permissions import Access
@@ -47,6 +48,12 @@ class Page:
             raise Http404
         return self.current
 
+    @cached_property
+    def inbox(self) -> int | None:
+        """How many changes wait for the reader's approval; None for who decides about none."""
+        writes = self.access.administers or bool(self.access.admin_of)
+        return len(waiting_for(self.access)) if writes else None
+
     def render(self, template: str, context: dict[str, Any] | None = None, *, status: int = 200) -> HttpResponse:
         """The whole page, or only its changing part when the page's script asks for that."""
         htmx = getattr(self.request, "htmx", None)
@@ -59,10 +66,11 @@ class Page:
                 "access": self.access,
                 "clusters": self.clusters,
                 "bell": waiting_alerts(self.clusters),
+                "inbox": self.inbox,
                 "cluster": self.current,
                 "now": self.current.clock() if self.current else None,
                 "section": self.section,
-                "topics": _with_frame(self.topics),
+                "topics": _with_frame(self.topics, inbox=self.inbox is not None),
                 "live_after": self.live_after,
             }
             | (context or {}),
@@ -73,9 +81,10 @@ class Page:
         return response
 
 
-def _with_frame(topics: str) -> str:
+def _with_frame(topics: str, *, inbox: bool) -> str:
     """What the frame of a live page shows beside its own: how the cluster is reached, and what waits for a person."""
-    return " ".join(dict.fromkeys((*topics.split(), "alerts", "clusters", "drift"))) if topics else ""
+    frame = ("alerts", "clusters", "drift", *(("changes",) if inbox else ()))
+    return " ".join(dict.fromkeys((*topics.split(), *frame))) if topics else ""
 
 
 def waiting_alerts(clusters: list[Cluster]) -> int:

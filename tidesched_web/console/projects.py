@@ -10,14 +10,16 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.accounts.models import Project
 from tidesched_web.accounts.selectors import visible_tenants
-from tidesched_web.console.edit_pages import delete_page, edit_page
+from tidesched_web.changes.services import remove_project
+from tidesched_web.common.errors import DomainError
+from tidesched_web.console.edit_pages import delete_page, edit_page, quota_ways
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.forms.owners import NameForm, OfTenantFilter, ProjectForm
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.rights import manages, need_admin_of
 from tidesched_web.quota import services
-from tidesched_web.quota.dependent_selectors import dependents_of
+from tidesched_web.quota.dependent_selectors import clusters_with_quota_of, dependents_of, edits_without_quota
 from tidesched_web.quota.owner_selectors import projects_listed, tenants_managed
 from tidesched_web.quota.selectors import limits_of, visible_queues, with_limits
 
@@ -116,13 +118,18 @@ def project_delete(this: Page, tenant: str, project: str) -> HttpResponse:
     found = project_of(this, tenant, project)
     need_admin_of(this, found.tenant_id)
     form = ReasonForm(this.request.POST or None, initial={"version": found.version})
-    if (
-        this.request.method == "POST"
-        and form.is_valid()
-        and form.saved(services.delete_project, project=found, **form.values(), actor=this.access.actor)
-    ):
-        messages.success(this.request, _("Project %(name)s is deleted.") % {"name": found.name})
-        return redirect("console:tenant", found.tenant.slug)
+    clusters = clusters_with_quota_of(found)
+    if this.request.method == "POST" and form.is_valid():
+        try:
+            change = remove_project(project=found, access=this.access, **form.values())
+        except DomainError as error:
+            form.refuse(error)
+        else:
+            if change is not None:
+                return redirect("console:change", change.cluster.slug, change.pk)
+            messages.success(this.request, _("Project %(name)s is deleted.") % {"name": found.name})
+            return redirect("console:tenant", found.tenant.slug)
+    several = len(clusters) > 1
     return delete_page(
         this,
         form,
@@ -130,4 +137,7 @@ def project_delete(this: Page, tenant: str, project: str) -> HttpResponse:
         submit=_("Delete the project"),
         trail=_trail(found, itself=True),
         dependents=dependents_of(found),
+        protected=[services.has_quotas(found, clusters).message] if several else [],
+        ways=quota_ways(clusters, edits_without_quota(found)) if several else [],
+        by_change=clusters[0] if len(clusters) == 1 else None,
     )

@@ -20,7 +20,7 @@ from tidesched_web.console.forms.filters import QueueFilter
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.queue_edit import acts_on
 from tidesched_web.quota.models import Queue
-from tidesched_web.quota.selectors import card_quota_of, queue_grants
+from tidesched_web.quota.selectors import card_quota_of, effective_quota_of, queue_grants
 from tidesched_web.scheduling.gang_selectors import unused_promises
 from tidesched_web.scheduling.selectors import queues_with_usage, usage_points, waiting_cards_of
 from tidesched_web.workloads.selectors import gangs_of_queue
@@ -38,6 +38,8 @@ class CardUse:
     inqueue: int
     waiting: int
     bar: bars.UsageBar
+    # The base, where tide plans make another quota of it.
+    base: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ def queue_row(queue: Queue) -> QueueRow:
     """Put usage, quota and what waits together; a card with a quota but no use yet is shown with zero."""
     usage = {row["card"]: row for row in queue.usage_rows}  # type: ignore[attr-defined]
     own = card_quota_of(queue)
-    quota = own | queue.tide
+    quota = effective_quota_of(queue)
     waits = waiting_cards_of(queue)
     uses = []
     starved = False
@@ -69,7 +71,17 @@ def queue_row(queue: Queue) -> QueueRow:
         waiting = round(1000 * waits.get(card, 0))
         starved = starved or (waiting > 0 and row["allocated"] < limit)
         bar = bars.queue_bar(queue.service_type, limit, row["allocated"], row["inqueue"], waiting=waiting)
-        uses.append(CardUse(card, limit, row["allocated"], row["inqueue"], waiting, bar))
+        uses.append(
+            CardUse(
+                card,
+                limit,
+                row["allocated"],
+                row["inqueue"],
+                waiting,
+                bar,
+                own.get(card, 0) if card in queue.tide else None,
+            )
+        )
     turned = [(card, own.get(card, 0), cards) for card, cards in sorted(queue.tide.items())]
     return QueueRow(queue, uses, queue.waiting_gangs, queue.running_gangs, starved, turned)  # type: ignore[attr-defined]
 

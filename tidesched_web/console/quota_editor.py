@@ -16,6 +16,7 @@ from tidesched_web.changes import services
 from tidesched_web.changes.impact import warm
 from tidesched_web.changes.models import ChangeState, QuotaChange
 from tidesched_web.changes.selectors import (
+    marks_of,
     reading_of,
     surroundings_of,
     tree_version,
@@ -28,6 +29,7 @@ from tidesched_web.common.plain_json import check_plain
 from tidesched_web.console import quota_grid
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.quota_editor_words import words
+from tidesched_web.quota.selectors import turned_by_plans
 
 MAX_EDITS = 4 * 2**20
 
@@ -69,6 +71,10 @@ def editor_data(this: Page) -> HttpResponse:
     _writer(this)
     draft = draft_of(this, this.request.GET.get("change"))
     cluster, access = this.cluster, this.access
+    version = tree_version(cluster)  # before the rest, which then is at least as new
+    etag = f'"{version}"'
+    if this.request.headers.get("If-None-Match") == etag:
+        return HttpResponse(status=304, headers={"ETag": etag})
     reading = reading_of(cluster)
     documents = within_sight(reading, access)
     around = surroundings_of(cluster, reading)
@@ -76,14 +82,23 @@ def editor_data(this: Page) -> HttpResponse:
     own = None if access.administers else {slug for slug, pk in reading.tenant_ids.items() if pk in access.admin_of}
     response = JsonResponse(
         {
-            "version": tree_version(cluster),
+            "version": version,
             "columns": [column.as_json() for column in found],
-            "rows": quota_grid.rows(documents, around, found, own=own, whole=access.everything),
+            "rows": quota_grid.rows(
+                documents,
+                around,
+                found,
+                own=own,
+                whole=access.everything,
+                effective=turned_by_plans(cluster),
+            ),
+            "arrived": marks_of(access, cluster),
             "words": words(),
             "edits": draft.edits if draft else {},
         }
     )
     response.headers["Cache-Control"] = "private, no-store"
+    response.headers["ETag"] = etag
     return response
 
 
@@ -98,6 +113,11 @@ def _edits(text: str | bytes) -> dict[str, Any]:
         raise DomainError("invalid", _("Nothing has been edited."))
     check_plain(edits)
     return edits
+
+
+def _known(text: str) -> dict[str, Any]:
+    """What stood in the edited cells on the page; without it the page is believed to have seen what is there."""
+    return _edits(text) if text else {}
 
 
 @require_POST
@@ -123,12 +143,20 @@ def review(this: Page) -> HttpResponse:
     _writer(this)
     draft = draft_of(this, this.request.POST.get("change"))
     try:
-        edits = _edits(this.request.POST.get("edits", ""))
+        sent = {
+            "edits": _edits(this.request.POST.get("edits", "")),
+            "known": _known(this.request.POST.get("known", "")),
+            "mark": this.request.POST.get("mark", "")[:64],
+            "access": this.access,
+        }
         if draft is None:
-            draft = services.draft(cluster=this.cluster, edits=edits, access=this.access, source="console")
+            draft = services.draft(cluster=this.cluster, source="console", **sent)
         else:
-            draft = services.edit_draft(change=draft, edits=edits, access=this.access, rebase=True)
+            draft = services.edit_draft(change=draft, rebase=True, **sent)
     except DomainError as error:
         messages.error(this.request, error.message)
-        return redirect("console:quota_editor", this.cluster.slug)
+        back = redirect("console:quota_editor", this.cluster.slug)
+        if draft is not None:
+            back["Location"] += f"?change={draft.pk}"
+        return back
     return redirect("console:change", this.cluster.slug, draft.pk)

@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.changes.selectors import Surroundings, tenant_of
 from tidesched_web.changes.tree_document import Documents, key_of, kind_of, parts_of
+from tidesched_web.common.ceiling import ceiling
 from tidesched_web.common.models import ServiceType
 from tidesched_web.console.card_names import card_label
 from tidesched_web.quota.tree_rules import CPU, MEMORY
@@ -75,11 +76,14 @@ def rows(
     *,
     own: Collection[str] | None,
     whole: bool,
+    effective: Mapping[str, Mapping[str, int]] | None = None,
 ) -> list[Row]:
     """All rows, a parent before its children. ``own``: the tenants that the reader administers (None = everything);
-    ``whole``: the sums over all tenants may be seen, so they stand above."""
+    ``whole``: the sums over all tenants may be seen, so they stand above; ``effective``: what tide plans make of the
+    card quota of some queues now."""
     place = {column.key: index for index, column in enumerate(found)}
     tree = _Tree(documents, around, place, own)
+    tree.effective = effective or {}
     result: list[Row] = []
     for service in ServiceType:
         result += tree.service(service, len(result), whole=whole)
@@ -94,6 +98,7 @@ class _Tree:
         self, documents: Documents, around: Surroundings, place: Mapping[str, int], own: Collection[str] | None
     ) -> None:
         self.documents, self.around, self.place, self.own = documents, around, place, own
+        self.effective: Mapping[str, Mapping[str, int]] = {}
         self.queues: dict[tuple[str, str | None, str | None], list[str]] = defaultdict(list)
         self.projects: dict[str, list[str]] = defaultdict(list)
         for key, document in documents.items():
@@ -108,13 +113,14 @@ class _Tree:
         parent = -1
         if whole:
             ratio = self.around.ratios.get(service.value, 1.0)
-            limits = {
-                str(self.place[key]): int(number * ratio + 1e-9)
+            root = self._row("", "service", service.value, str(service.label), service, -1, 1, NOTHING)
+            hardware = {
+                str(self.place[key]): number
                 for name, number in self.around.hardware.items()
                 if (key := name if name in (CPU, MEMORY) else f"card:{name}") in self.place
             }
-            root = self._row("", "service", service.value, str(service.label), service, -1, 1, NOTHING)
-            result.append(root | {"limits": limits})
+            limits = {column: ceiling(number, ratio) for column, number in hardware.items()}
+            result.append(root | {"limits": limits, "hardware": hardware, "ratio": ratio})
             parent = start
         tenants = [parts_of(key)[0] for key in self.documents if kind_of(key) == "tenant"]
         for slug in sorted(tenants):
@@ -154,6 +160,12 @@ class _Tree:
         if self._administers(tenant_of(key, self.documents)):
             may = RANKING if self.own is None else FIGURES
         row = self._row(key, "queue", name, name, service, parent, level, may)
+        base = document.get("card_quota", {})
+        row["effective"] = {
+            str(self.place[f"card:{card}"]): cards
+            for card, cards in self.effective.get(name, {}).items()
+            if f"card:{card}" in self.place and cards != base.get(card, 0)
+        }
         row["line"] = document.get("business_line", "")
         row["use"] = {
             str(self.place[f"card:{card}"]): number

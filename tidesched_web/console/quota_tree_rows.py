@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from django.utils.translation import gettext as _
 
+from tidesched_web.common.ceiling import ceiling
 from tidesched_web.common.models import ServiceType
 from tidesched_web.console import bars
 from tidesched_web.quota.models import Queue
-from tidesched_web.quota.selectors import card_quota_of
+from tidesched_web.quota.selectors import card_quota_of, effective_quota_of
 from tidesched_web.scheduling.borrowing import CardTotals, borrowed
 from tidesched_web.scheduling.selectors import waiting_cards_of
 from tidesched_web.scheduling.tree_selectors import Place, TreeSums
@@ -35,6 +36,8 @@ class CardLine:
     waiting: int
     borrowed: int
     service_type: str
+    # The base, where tide plans make another quota of it.
+    base: int | None = None
 
     @property
     def bar(self) -> bars.UsageBar:
@@ -121,7 +124,7 @@ def key_of(place: Place) -> str:
 
 def is_starved(queue: Queue) -> bool:
     """It waits although it is below its own quota."""
-    quota = card_quota_of(queue)
+    quota = effective_quota_of(queue)
     used = {row["card"]: row["allocated"] for row in queue.usage_rows}  # type: ignore[attr-defined]
     return any(used.get(card, 0) < quota.get(card, 0) * 1000 for card in waiting_cards_of(queue))
 
@@ -130,7 +133,7 @@ def queue_row(queue: Queue, totals: Mapping[str, CardTotals], card: str = "") ->
     """The row of one queue."""
     place = place_of(queue)
     usage = {row["card"]: row for row in queue.usage_rows}  # type: ignore[attr-defined]
-    quota, waits = card_quota_of(queue), waiting_cards_of(queue)
+    base, quota, waits = card_quota_of(queue), effective_quota_of(queue), waiting_cards_of(queue)
     row = Row(
         key=f"{place.service_type}-q{queue.pk}",
         parent=key_of(place),
@@ -147,7 +150,8 @@ def queue_row(queue: Queue, totals: Mapping[str, CardTotals], card: str = "") ->
         used = usage.get(name, {"allocated": 0, "inqueue": 0})
         figures = (quota.get(name, 0), used["allocated"], used["inqueue"], round(1000 * waits.get(name, 0)))
         if any(figures) and card in ("", name):
-            row.lines.append(_line(queue.service_type, name, figures[0], None, *figures[1:], totals=totals))
+            line = _line(queue.service_type, name, figures[0], None, *figures[1:], totals=totals)
+            row.lines.append(replace(line, base=base.get(name, 0)) if name in queue.tide else line)
     return row
 
 
@@ -239,8 +243,7 @@ def _service_rows(
         for card, figure in claims.items():
             root_claims[card] += figure
     ratio = shown.ratios.get(service, 1.0)
-    # A hair above, so that 1.1 × 10 is 11 in binary too.
-    limits = {card: int(number * ratio + 1e-9) for card, number in sums.hardware.items()} if shown.whole else None
+    limits = {card: ceiling(number, ratio) for card, number in sums.hardware.items()} if shown.whole else None
     root = Row(service, "", 1, "service", service, service, str(ServiceType(service).label), opened=True)
     _fill(root, root_sums, limits, root_claims, sums, shown)
     return [root, *children] if children or root.lines else []

@@ -30,3 +30,9 @@ def need_whole_sight(this: Page) -> None:
     """Only for who sees everything; to others the page is not there."""
     if not this.access.everything:
         raise Http404
+
+
+def need_writer(this: Page) -> None:
+    """Only for who may change any quota: platform admins and tenant admins."""
+    if not this.access.administers and not this.access.admin_of:
+        raise PermissionDenied

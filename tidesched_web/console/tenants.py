@@ -11,14 +11,14 @@ from django.utils.translation import ngettext
 
 from tidesched_web.accounts.models import Tenant
 from tidesched_web.console import amounts
-from tidesched_web.console.edit_pages import delete_page, edit_page
+from tidesched_web.console.edit_pages import delete_page, edit_page, quota_ways
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.forms.owners import SearchFilter, TenantEditForm, TenantForm
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.rights import manages, need_admin_of, need_administrator
 from tidesched_web.quota import services
-from tidesched_web.quota.dependent_selectors import dependents_of
+from tidesched_web.quota.dependent_selectors import clusters_with_quota_of, dependents_of, edits_without_quota
 from tidesched_web.quota.owner_selectors import business_lines_listed, projects_listed, tenants_listed
 from tidesched_web.quota.selectors import limits_of, with_limits
 
@@ -116,6 +116,7 @@ def tenant_delete(this: Page, tenant: str) -> HttpResponse:
         messages.success(this.request, _("Tenant %(name)s is deleted.") % {"name": found.name})
         return redirect("console:tenants")
     back = (found.name, reverse("console:tenant", args=[found.slug]))
+    clusters = clusters_with_quota_of(found)
     return delete_page(
         this,
         form,
@@ -123,4 +124,6 @@ def tenant_delete(this: Page, tenant: str) -> HttpResponse:
         submit=_("Delete the tenant"),
         trail=_trail(back),
         dependents=dependents_of(found),
+        protected=[services.has_quotas(found, clusters).message] if clusters else [],
+        ways=quota_ways(clusters, edits_without_quota(found)),
     )

@@ -154,8 +154,19 @@ def plan(this: Page, name: str) -> HttpResponse:
             "days": DAYS,
             "exceptions": local_days(row.exceptions),
             "line": _plan_line(own, row.enabled, this.cluster.clock()),
+            "refused": _switch_refused(this, row) if not row.enabled and this.access.administers else "",
         },
     )
+
+
+def _switch_refused(this: Page, row: TidePlan) -> str:
+    """Why a plan that is off could not be switched on as it stands; nothing where it could."""
+    edits = {key_of("tide-plan", row.name): {"enabled": True}}
+    try:
+        errors = changes.check(cluster=this.cluster, edits=edits, access=this.access)["errors"]
+    except DomainError as error:
+        return error.message
+    return str(errors[0]["detail"]) if errors else ""
 
 
 def _plan_line(own: tide.Plan, enabled: bool, now: Any) -> str:
@@ -352,6 +363,10 @@ def _would_turn(week: Week) -> list[dict[str, Any]]:
     ]
 
 
+def _is_on(this: Page, name: str) -> bool:
+    return any(row.enabled for row in _plans(this) if row.name == name)
+
+
 def _after(this: Page, change: QuotaChange, back: str, name: str) -> HttpResponse:
     """Say what became of the change, and lead on."""
     if change.state == "waiting":
@@ -359,7 +374,11 @@ def _after(this: Page, change: QuotaChange, back: str, name: str) -> HttpRespons
         return redirect("console:tide_plans", this.cluster.slug)
     if change.pk is None:
         messages.info(this.request, _("Nothing was changed: it says so already."))
+    elif (change.plan or {}).get("objects"):
+        messages.success(this.request, _("Saved. The cluster has it within seconds."))
+    elif _is_on(this, name):
+        messages.success(this.request, _("Saved. No quota changes at this moment, so nothing is sent to the cluster."))
     else:
-        messages.success(this.request, _("Done. The cluster is told within seconds."))
+        messages.success(this.request, _("Saved. The plan is off: nothing is sent to the cluster."))
     arguments = [this.cluster.slug] if back == "console:tide_plans" else [this.cluster.slug, name]
     return redirect(back, *arguments)

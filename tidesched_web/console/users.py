@@ -79,7 +79,7 @@ def user(this: Page, pk: int) -> HttpResponse:
     need_administrator(this)
     kind = LinkKind.RESET if found.has_usable_password() else LinkKind.INVITE
     try:
-        link, secret = services.make_link(user=found, kind=kind, actor=this.access.actor)
+        link, secret = services.make_link(user=found, kind=kind, actor=this.access.actor, by=this.user.pk)
     except DomainError as error:
         messages.error(this.request, error.message)
         return redirect("console:user", found.pk)
@@ -93,7 +93,7 @@ def user_new(this: Page) -> HttpResponse:
     form = InviteForm(this.request.POST or None, tenants=visible_tenants(this.access).order_by("slug"))
     if this.request.method == "POST" and form.is_valid():
         try:
-            found, link, secret = services.invite_user(**form.values(), actor=this.access.actor)
+            found, link, secret = services.invite_user(**form.values(), actor=this.access.actor, by=this.user.pk)
         except DomainError as error:
             form.refuse(error)
         else:
@@ -112,7 +112,7 @@ def user_edit(this: Page, pk: int) -> HttpResponse:
     if (
         this.request.method == "POST"
         and form.is_valid()
-        and form.saved(services.update_user, user=found, **form.values(), actor=this.access.actor)
+        and form.saved(services.update_user, user=found, **form.values(), actor=this.access.actor, by=this.user.pk)
     ):
         messages.success(this.request, _("The changes are saved."))
         return redirect("console:user", found.pk)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from tidesched_web.common.ceiling import ceiling
 from tidesched_web.engine.cards import card_of, hardware
 from tidesched_web.engine.model import Pod, PodGroup, Result, ServiceType, Snapshot
 
@@ -82,7 +83,7 @@ def quota_beyond_hardware(snapshot: Snapshot, ratios: Mapping[str, float]) -> di
         service_type: over
         for service_type, cards in sums.items()
         if (over := {card: (milli, have.get(card, 0) * 1000) for card, milli in sorted(cards.items())
-                     if milli > have.get(card, 0) * 1000 * ratios.get(service_type, 1.0)})
+                     if milli > ceiling(have.get(card, 0) * 1000, ratios.get(service_type, 1.0))})
     }  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 
 from tidesched_web.accounts.models import ApiToken, BusinessLine, Membership, Project, Tenant
 from tidesched_web.clusters.models import CardType, Cluster
@@ -78,8 +78,18 @@ def dependents_of(row: Model) -> list[Dependents]:
 
 
 def clusters_with_quota_of(owner: Tenant | Project) -> list[Cluster]:
-    """Clusters whose tree holds a figure of ``owner``, in the order in which trees are locked."""
-    column = "tenant" if isinstance(owner, Tenant) else "project"
-    cards = CardQuota.objects.filter(**{column: owner}).values("cluster")
-    compute = ComputeQuota.objects.filter(**{column: owner}).values("cluster")
+    """Clusters whose tree holds a figure of ``owner`` (or of a tenant's projects), by their keys."""
+    theirs = Q(tenant=owner) | Q(project__tenant=owner) if isinstance(owner, Tenant) else Q(project=owner)
+    cards = CardQuota.objects.filter(theirs, queue=None).values("cluster")
+    compute = ComputeQuota.objects.filter(theirs).values("cluster")
     return list(Cluster.objects.filter(pk__in=cards.union(compute)).order_by("pk"))
+
+
+def edits_without_quota(owner: Tenant | Project) -> dict[str, dict[str, None]]:
+    """The edits of a cluster's tree that take back what ``owner`` (and a tenant's projects) may hand out there."""
+    if isinstance(owner, Project):
+        return {f"project/{owner.tenant.slug}/{owner.slug}": {"quota": None}}
+    projects = Project.objects.filter(tenant=owner).order_by("slug").values_list("slug", flat=True)
+    return {f"tenant/{owner.slug}": {"quota": None}} | {
+        f"project/{owner.slug}/{slug}": {"quota": None} for slug in projects
+    }

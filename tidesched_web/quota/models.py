@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
@@ -182,6 +184,9 @@ class NamespaceGrant(models.Model):
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="namespace_grants")
     namespace = models.CharField(max_length=63)
     queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="namespace_grants")
+
+    # It is made and taken back, never edited.
+    version: ClassVar[int] = 1
 
     class Meta:
         ordering = ["namespace", "queue"]

@@ -57,6 +57,16 @@ def card_quota_of(queue: Queue) -> dict[str, int]:
     return {row["card"]: row["cards"] for row in queue.card_quota_rows}  # type: ignore[attr-defined]
 
 
+def effective_quota_of(queue: Queue) -> dict[str, int]:
+    """Card name → count as the cluster was given it: the base, and what tide plans make of it."""
+    return card_quota_of(queue) | queue.tide
+
+
+def turned_by_plans(cluster: Cluster) -> dict[str, dict[str, int]]:
+    """Queue → card → count of the queues whose quota tide plans turn now."""
+    return dict(Queue.objects.filter(cluster=cluster).exclude(tide={}).values_list("name", "tide"))
+
+
 def with_limits(holders: QuerySet[Any], owner: str) -> QuerySet[Any]:
     """Tenants or projects (``owner`` says which) with their quota rows, read in the same query (`limits_of`)."""
     cards = CardQuota.objects.filter(**{owner: OuterRef("pk")}).order_by("cluster", "service_type", "card_type__name")

@@ -21,6 +21,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from tidesched_web.common import ceiling as rounding
+
 CPU: Final = "cpu"
 MEMORY: Final = "memory"
 _COMPUTE: Final = frozenset({CPU, MEMORY})
@@ -130,8 +132,7 @@ def ceiling(tree: Tree, parent: str, service_type: str, resource: str) -> int | 
     if parent != ROOT:
         return tree.holders[parent].limit(service_type, resource)
     hardware = tree.hardware.get(resource)
-    # A hair above, so that 1.1 × 10 is 11 in binary too.
-    return None if hardware is None else int(hardware * tree.ratios[service_type] + 1e-9)
+    return None if hardware is None else rounding.ceiling(hardware, tree.ratios[service_type])
 
 
 def worsened(before: Tree, after: Tree) -> list[Breach]:

@@ -161,14 +161,44 @@ def test_a_moved_base_is_refused_with_what_changed_and_only_for_what_is_touched(
     change = ground.draft({"queue/acme-online": {"card_quota": {H200: 4}}})
     ground.carry_out({"queue/acme-train": {"weight": 2}})
     assert changes.plan(change=change, access=ground.access("root"))["stale"] == []
-    ground.carry_out({"queue/acme-online": {"weight": 2}})
+    ground.carry_out({"queue/acme-online": {"card_quota": {H200: 5}, "weight": 2}})
     error = refused(lambda: changes.apply(change=change, access=ground.access("root")), "conflict")
     assert error.extra["changed_since"] == [
-        {"object": "queue/acme-online", "field": "/weight", "before": 1, "after": 2}
+        {"object": "queue/acme-online", "field": f"/card_quota/{H200}", "before": 6, "after": 5}
     ]
     change = changes.edit_draft(change=change, access=ground.access("root"), rebase=True)
     assert changes.apply(change=change, access=ground.access("root")).state == "applied"
-    assert ground.tree()["queue/acme-online"]["weight"] == 2
+    assert (ground.tree()["queue/acme-online"]["weight"], ground.quota("acme-online")) == (2, 4)
+
+
+def test_what_others_changed_in_other_figures_of_the_same_object_is_kept(ground):
+    change = ground.draft({"queue/acme-train": {"card_quota": {H200: 4}}})
+    ground.carry_out({"queue/acme-train": {"weight": 2, "card_quota": {A100: 3}}})
+    plan = changes.plan(change=change, access=ground.access("root"))
+    assert plan["stale"] == []
+    assert [(found["field"], found["before"], found["after"]) for found in plan["merged"]] == [
+        (f"/card_quota/{A100}", None, 3), ("/weight", 1, 2)
+    ]  # fmt: skip
+    assert changes.apply(change=change, access=ground.access("root")).state == "applied"
+    queue = ground.tree()["queue/acme-train"]
+    assert (queue["weight"], queue["card_quota"]) == (2, {A100: 3, H200: 4})
+    back = changes.roll_back(change=change, access=ground.access("root"))
+    changes.apply(change=back, access=ground.access("root"))
+    assert ground.tree()["queue/acme-train"]["card_quota"] == {A100: 3, H200: 8}
+
+
+def test_a_draft_knows_what_its_editor_saw_in_each_figure(ground):
+    ground.carry_out({"queue/acme-online": {"card_quota": {H200: 5}}})
+    seen = {"queue/acme-online": {"card_quota": {H200: 6, A100: None}}}
+    edits = {"queue/acme-online": {"card_quota": {H200: 4, A100: 1}}}
+    change = ground.draft(edits, known=seen, mark="m1")
+    stale = changes.plan(change=change, access=ground.access("root"))["stale"]
+    assert [(found["field"], found["before"], found["after"]) for found in stale] == [(f"/card_quota/{H200}", 6, 5)]
+    assert ground.draft(edits, known=seen, mark="m1").pk == change.pk, "sent twice it is one draft"
+    tenant = {"tenant/rival": {"quota": {"training": {"card_quota": {A100: 1}}}}}
+    unset = {"tenant/rival": {"quota": {"training": {"card_quota": {A100: None}}}}}
+    other = ground.draft(tenant, known=unset)
+    assert changes.plan(change=other, access=ground.access("root"))["stale"] == []
 
 
 def test_a_stale_version_is_refused(ground):

@@ -13,8 +13,11 @@ from django.test.utils import CaptureQueriesContext
 from tests.web.console import world as story
 from tests.web.console.cast import H200
 from tests.web.console.test_pages import client_of
+from tidesched_web.accounts import services as accounts
 from tidesched_web.accounts.models import Membership, PlatformRole, Tenant, TenantRole, User
+from tidesched_web.accounts.selectors import access_of
 from tidesched_web.audit.models import AuditEntry
+from tidesched_web.changes import services
 from tidesched_web.changes.models import ChangeState, QuotaChange
 from tidesched_web.console import change_words, impact_view, quota_urls
 from tidesched_web.quota.models import CardQuota
@@ -22,6 +25,7 @@ from tidesched_web.quota.models import CardQuota
 pytestmark = pytest.mark.django_db
 BASE = "/clusters/demo/"
 EDIT = f"{BASE}quota/edit/"
+NOW = {"reason": "x", "when": "now", "revision": 1}
 LOWER = {"queue/search-training": {"card_quota": {H200: 16}}}
 TOO_MUCH = {"queue/search-rank-inference": {"card_quota": {H200: 24}}}
 # Every address of these pages, and what it answers to a GET of each: by its name, so that a new one fails.
@@ -64,7 +68,8 @@ def drafted(client: Client, edits: dict, **more: str) -> QuotaChange:
 
 
 def act(client: Client, change: QuotaChange, verb: str, **body: str) -> QuotaChange:
-    answer = client.post(f"{BASE}changes/{change.pk}/{verb}/", body)
+    change.refresh_from_db()
+    answer = client.post(f"{BASE}changes/{change.pk}/{verb}/", {"revision": change.revision, **body})
     assert answer.status_code == 302, answer.content.decode()
     change.refresh_from_db()
     return change
@@ -94,12 +99,12 @@ def test_what_is_not_ones_own_cannot_be_edited_seen_or_decided(world, lead) -> N
     for who in (lead, world.member):
         client = client_of(who)
         assert client.get(f"{BASE}changes/{theirs.pk}/").status_code == 404
-        assert client.post(f"{BASE}changes/{theirs.pk}/apply/", {"reason": "x", "when": "now"}).status_code == 404
+        assert client.post(f"{BASE}changes/{theirs.pk}/apply/", NOW).status_code == 404
         assert str(theirs.pk) not in re.findall(r"Change (\d+)", client.get(f"{BASE}changes/").content.decode())
     mine = drafted(client_of(lead), LOWER)
     for who in (world.auditor, world.member):
         client = client_of(who)
-        assert client.post(f"{BASE}changes/{mine.pk}/apply/", {"reason": "x", "when": "now"}).status_code == 403
+        assert client.post(f"{BASE}changes/{mine.pk}/apply/", NOW).status_code == 403
         assert client.post(f"{BASE}changes/{mine.pk}/day/").status_code == 403
         assert client.post(f"{EDIT}review/", {"edits": json.dumps(LOWER)}).status_code == 403
         assert client.post(f"{EDIT}check/", json.dumps(LOWER), content_type="application/json").status_code == 403
@@ -158,10 +163,13 @@ def test_a_change_is_reviewed_applied_and_rolled_back(world) -> None:
     assert "NVIDIA-H200: 24" in page
     assert "NVIDIA-H200: 16" in page
     assert quota("search-training") == 24, "nothing is sent before it is applied"
-    silent = client.post(f"{BASE}changes/{change.pk}/apply/", {"reason": " ", "when": "now"})
+    silent = client.post(f"{BASE}changes/{change.pk}/apply/", {"reason": " ", "when": "now", "revision": 1})
     assert silent.status_code == 400
     assert "Say why" in silent.content.decode()
-    past = client.post(f"{BASE}changes/{change.pk}/apply/", {"reason": "x", "when": "at", "at": "2020-01-01T10:00"})
+    past = client.post(
+        f"{BASE}changes/{change.pk}/apply/",
+        {**NOW, "when": "at", "at_0": "2020-01-01", "at_1": "10:00"},
+    )
     assert "Choose a time that lies ahead" in past.content.decode()
     change = act(client, change, "apply", reason="Less is used.", when="now")
     assert change.state == ChangeState.APPLYING
@@ -170,7 +178,7 @@ def test_a_change_is_reviewed_applied_and_rolled_back(world) -> None:
     page = client.get(f"{BASE}changes/{change.pk}/").content.decode()
     assert "Queue search-training" in page
     assert "Queued" in page
-    answer = client.post(f"{BASE}changes/{change.pk}/rollback/", {"rollback-reason": "It was too little."})
+    answer = client.post(f"{BASE}changes/{change.pk}/rollback/", {"revision": 1})
     back = QuotaChange.objects.get(rolls_back=change)
     assert answer["Location"].endswith(f"/changes/{back.pk}/")
     assert "+8" in client.get(answer["Location"]).content.decode()
@@ -184,7 +192,7 @@ def test_errors_stop_a_change_at_its_review(world) -> None:
     page = client.get(f"{BASE}changes/{change.pk}/").content.decode()
     assert "What does not fit" in page
     assert "Mend what does not fit first." in page
-    refused = client.post(f"{BASE}changes/{change.pk}/apply/", {"reason": "x", "when": "now"}, follow=True)
+    refused = client.post(f"{BASE}changes/{change.pk}/apply/", NOW, follow=True)
     assert 'class="banner tone-failed" role="status"' in refused.content.decode()
     assert quota("search-rank-inference") == 16
     # The same draft is gone on with in the grid.
@@ -202,7 +210,7 @@ def test_a_second_person_approves_where_the_tenant_demands_it(world) -> None:
     assert "Request approval" in client.get(f"{BASE}changes/{change.pk}/").content.decode()
     change = act(client, change, "apply", reason="Less is used.", when="now")
     assert change.state == ChangeState.WAITING
-    assert "It waits for another person" in client.get(f"{BASE}changes/{change.pk}/").content.decode()
+    assert "It waits for the approval of one of: second." in client.get(f"{BASE}changes/{change.pk}/").content.decode()
     act(client, change, "approve")
     assert change.state == ChangeState.WAITING, "nobody approves their own"
     assert "asks you for approval" in other.get(f"{BASE}changes/{change.pk}/").content.decode()
@@ -210,7 +218,7 @@ def test_a_second_person_approves_where_the_tenant_demands_it(world) -> None:
     assert quota("search-training") == 16
     refused = drafted(client, {"queue/search-training": {"card_quota": {H200: 8}}})
     act(client, refused, "apply", reason="Even less.", when="now")
-    assert other.post(f"{BASE}changes/{refused.pk}/reject/", {"reject-reason": ""}).status_code == 400
+    assert other.post(f"{BASE}changes/{refused.pk}/reject/", {"reject-reason": "", "revision": 1}).status_code == 400
     assert act(other, refused, "reject", **{"reject-reason": "Too little."}).state == ChangeState.REJECTED
     assert "Too little." in client.get(f"{BASE}changes/{refused.pk}/").content.decode()
 
@@ -332,3 +340,55 @@ def test_an_impact_is_told_by_what_becomes_of_gangs() -> None:
     assert by_key["reclaimed_next"].hidden == 2
     assert [row.queue for row in view.hours] == ["q"]
     assert impact_view.view_of({"counts": {}}).line == "The next session would decide the same as today."
+
+
+def test_what_was_edited_after_the_page_was_opened_is_shown_instead_of_approved(world) -> None:
+    Tenant.objects.filter(slug="search").update(approval_required=True)
+    second = User.objects.create(username="second", password="!", platform_role=PlatformRole.ADMIN)
+    client, other = client_of(world.admin), client_of(second)
+    change = drafted(client, LOWER)
+    change = act(client, change, "apply", reason="Less is used.", when="now")
+    opened = other.get(f"{BASE}changes/{change.pk}/").content.decode()
+    assert 'name="revision" value="1"' in opened
+    services.edit_draft(
+        change=change, access=access_of(world.admin), edits={"queue/search-training": {"card_quota": {H200: 3}}}
+    )
+    act(client, change, "apply", reason="Less is used.", when="now")
+    for verb in ("approve", "reject"):
+        refused = other.post(f"{BASE}changes/{change.pk}/{verb}/", {"revision": 1, "reject-reason": "x"})
+        text = refused.content.decode()
+        assert refused.status_code == 412
+        assert "was edited after you opened it" in text
+        assert re.search(r'data-label="You saw">16</td>\s*<td class="num" data-label="It is now"><strong>3<', text)
+    assert quota("search-training") == 24
+    change.refresh_from_db()
+    assert change.state == ChangeState.WAITING
+    without = other.post(f"{BASE}changes/{change.pk}/approve/", follow=True).content.decode()
+    assert "This page is out of date" in without
+    assert act(other, change, "approve").state == ChangeState.APPLYING
+    assert quota("search-training") == 3
+
+
+def test_who_was_made_by_the_author_is_told_why_their_approval_does_not_count(world) -> None:
+    Tenant.objects.filter(slug="search").update(approval_required=True)
+    puppet = accounts.create_user(
+        username="puppet", password=None, platform_role=PlatformRole.ADMIN, actor="admin", by=world.admin.pk
+    )
+    change = act(client_of(world.admin), drafted(client_of(world.admin), LOWER), "apply", reason="x", when="now")
+    page = client_of(puppet).get(f"{BASE}changes/{change.pk}/").content.decode()
+    assert "Your approval does not count here" in page
+    assert f"changes/{change.pk}/approve/" not in page
+    act(client_of(puppet), change, "approve")
+    change.refresh_from_db()
+    assert (change.state, quota("search-training")) == (ChangeState.WAITING, 24)
+
+
+def test_a_change_that_failed_before_it_was_written_can_be_applied_again_and_cancelled(world) -> None:
+    client = client_of(world.admin)
+    for verb, state in (("apply", ChangeState.APPLYING), ("cancel", ChangeState.CANCELLED)):
+        change = drafted(client, {"queue/search-training": {"card_quota": {H200: 16 if verb == "apply" else 8}}})
+        QuotaChange.objects.filter(pk=change.pk).update(state=ChangeState.FAILED, error="It moved.")
+        page = client.get(f"{BASE}changes/{change.pk}/").content.decode()
+        for address, shown in (("apply", True), ("cancel", True), ("retry", False), ("rollback", False)):
+            assert (f"changes/{change.pk}/{address}/" in page) is shown, address
+        assert act(client, change, verb, reason="Again.", when="now").state == state

@@ -34,20 +34,21 @@ def invite_user(
     platform_role: str = PlatformRole.NONE,
     memberships: Mapping[Tenant, str] | None = None,
     of_tenant: Tenant | None = None,
+    by: int | None = None,
 ) -> tuple[User, AccessLink, str]:
     """Make an account without a password, its memberships, and the link by which its person sets one.
 
     ``of_tenant``: an admin of that tenant invites, into the tenant.
     """
-    user = create_user(username=username, password=None, email=email, platform_role=platform_role, actor=actor)
+    user = create_user(username=username, password=None, email=email, platform_role=platform_role, actor=actor, by=by)
     for tenant, role in (memberships or {}).items():
-        set_membership(user=user, tenant=tenant, role=role, actor=actor)
-    link, secret = make_link(user=user, kind=LinkKind.INVITE, actor=actor, of_tenant=of_tenant)
+        set_membership(user=user, tenant=tenant, role=role, actor=actor, by=by)
+    link, secret = make_link(user=user, kind=LinkKind.INVITE, actor=actor, of_tenant=of_tenant, by=by)
     return user, link, secret
 
 
 @transaction.atomic
-def invite_again(*, membership: Membership, actor: str) -> tuple[AccessLink, str]:
+def invite_again(*, membership: Membership, actor: str, by: int | None = None) -> tuple[AccessLink, str]:
     """Another invitation by an admin of the tenant, while the account is nothing but invited to it.
 
     Whoever holds a link becomes its person; so an account that was used, or has rights elsewhere, is for platform
@@ -57,11 +58,13 @@ def invite_again(*, membership: Membership, actor: str) -> tuple[AccessLink, str
     if not only_invited_to(user, membership.tenant_id):
         text = _("The account of %(user)s is in use or has rights elsewhere; a platform admin makes its links.")
         raise DomainError("conflict", text % {"user": user.username})
-    return make_link(user=user, kind=LinkKind.INVITE, actor=actor, of_tenant=membership.tenant)
+    return make_link(user=user, kind=LinkKind.INVITE, actor=actor, of_tenant=membership.tenant, by=by)
 
 
 @transaction.atomic
-def make_link(*, user: User, kind: str, actor: str, of_tenant: Tenant | None = None) -> tuple[AccessLink, str]:
+def make_link(
+    *, user: User, kind: str, actor: str, of_tenant: Tenant | None = None, by: int | None = None
+) -> tuple[AccessLink, str]:
     """A new link and its secret, which nobody can read again; earlier links of the account end. The password stays."""
     user = lock_row(User, user.pk)
     if not user.is_active:
@@ -76,6 +79,7 @@ def make_link(*, user: User, kind: str, actor: str, of_tenant: Tenant | None = N
         tenant=of_tenant,
         link_hash=token_hash(secret),
         created_by=actor[:200],
+        made_by_id=by,
         expires_at=now + LIFETIME[LinkKind(kind)],
     )
     audit.append(

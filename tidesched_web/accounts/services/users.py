@@ -38,8 +38,12 @@ def create_user(
     email: str = "",
     platform_role: str = PlatformRole.NONE,
     must_change_password: bool = False,
+    by: int | None = None,
 ) -> User:
-    """Make an account; without a password it can only act through tokens (a service account)."""
+    """Make an account; without a password it can only act through tokens (a service account).
+
+    ``by``: the account of the actor, who then is no independent approver with the new one.
+    """
     if platform_role not in PlatformRole.values:
         known = ", ".join(role for role in PlatformRole.values if role)
         raise DomainError.for_field("/platform_role", f"Unknown role {platform_role!r}. Known: {known}.")
@@ -48,6 +52,9 @@ def create_user(
         email=email,
         platform_role=platform_role,
         must_change_password=must_change_password,
+        invited_by_id=by,
+        role_given_by_id=by if platform_role else None,
+        role_given_at=timezone.now() if platform_role else None,
     )
     try:
         user.clean_fields(exclude=["password"])
@@ -160,6 +167,7 @@ def update_user(
     email: str | None = None,
     platform_role: str | None = None,
     reason: str = "",
+    by: int | None = None,
 ) -> bool:
     """Change name, address or platform role; None leaves a field as it is. False where nothing changes."""
     if platform_role is not None and platform_role != PlatformRole.ADMIN:
@@ -181,10 +189,12 @@ def update_user(
     for name, value in wanted.items():
         if name == "platform_role":
             _set_role(user, value)
+            user.role_given_by_id, user.role_given_at = by, timezone.now()
         else:
             setattr(user, name, value)
     check_fields(user)
-    user.save(update_fields=list(wanted))
+    given = ("role_given_by", "role_given_at") if "platform_role" in wanted else ()
+    user.save(update_fields=[*wanted, *given])
     _audit(user, actor=actor, action="user.update", reason=reason, before=before, after=wanted)
     return True
 

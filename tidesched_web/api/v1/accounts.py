@@ -33,7 +33,7 @@ from tidesched_web.api.v1.serializers.accounts import (
 )
 from tidesched_web.api.v1.serializers.owners import DeleteInput, MemberInput, MemberPatch
 from tidesched_web.api.views import ReadView
-from tidesched_web.api.writes import DRY_RUN_PARAMETER, IDEMPOTENCY, write
+from tidesched_web.api.writes import DRY_RUN_PARAMETER, IDEMPOTENCY, IF_MATCH, expected_version, write
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import require_admin_of
 
@@ -54,6 +54,7 @@ class Members(ReadView):
     model = Membership
     serializer_class = MemberDocument
     filterset_class = MemberFilters
+    etag = True
 
     def visible(self) -> QuerySet[Membership]:
         return visible_memberships(self.access)
@@ -69,25 +70,39 @@ class Members(ReadView):
         if visible_memberships(self.access).filter(user=user, tenant=tenant).exists():
             text = f"{user.username} belongs to {tenant.slug} already."
             raise DomainError.for_field("/user", text, code="already_exists")
-        return self.made(services.set_membership(user=user, tenant=tenant, **wanted, actor=self.access.actor))
+        return self.made(
+            services.set_membership(user=user, tenant=tenant, **wanted, actor=self.access.actor, by=self.access.user_id)
+        )
 
-    @extend_schema(request=MemberPatch, responses=MemberDocument, parameters=[DRY_RUN_PARAMETER])
+    @extend_schema(request=MemberPatch, responses=MemberDocument, parameters=[IF_MATCH, DRY_RUN_PARAMETER])
     @write
     def partial_update(self, request: Request, pk: int) -> Response:
         """Give another role."""
         member = self.get_object()
         require_admin_of(self.access, member.tenant_id)
         wanted = checked_body(MemberPatch, request)
-        services.set_membership(user=member.user, tenant=member.tenant, **wanted, actor=self.access.actor)
+        services.set_membership(
+            user=member.user,
+            tenant=member.tenant,
+            **wanted,
+            actor=self.access.actor,
+            by=self.access.user_id,
+            version=expected_version(request),
+        )
         return self.changed(member)
 
-    @extend_schema(request=DeleteInput, responses={204: None}, parameters=[DRY_RUN_PARAMETER])
+    @extend_schema(request=DeleteInput, responses={204: None}, parameters=[IF_MATCH, DRY_RUN_PARAMETER])
     @write
     def destroy(self, request: Request, pk: int) -> Response:
         """Take somebody out of a tenant."""
         member = self.get_object()
         require_admin_of(self.access, member.tenant_id)
-        services.remove_membership(membership=member, **checked_body(DeleteInput, request), actor=self.access.actor)
+        services.remove_membership(
+            membership=member,
+            **checked_body(DeleteInput, request),
+            actor=self.access.actor,
+            version=expected_version(request),
+        )
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 

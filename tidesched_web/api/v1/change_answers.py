@@ -85,6 +85,7 @@ def quota_patch(
     edits = {key: {**fields, "quota": limits}}
     seen = expected_version(request, needed=not is_dry_run(request))
     if is_dry_run(request):
+        services.require_versions(cluster, {} if seen is None else {key: seen})
         return preview(view, cluster, edits)
     return carried_out(
         view,

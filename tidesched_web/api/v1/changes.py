@@ -30,7 +30,14 @@ from tidesched_web.api.v1.serializers.changes import (
 )
 from tidesched_web.api.v1.serializers.forecasts import ForecastDocument
 from tidesched_web.api.views import ReadView
-from tidesched_web.api.writes import DRY_RUN_PARAMETER, IDEMPOTENCY, IF_MATCH, expected_version, is_dry_run
+from tidesched_web.api.writes import (
+    DRY_RUN_PARAMETER,
+    IDEMPOTENCY,
+    IF_MATCH,
+    IF_MATCH_NEEDED,
+    expected_version,
+    is_dry_run,
+)
 from tidesched_web.changes import services
 from tidesched_web.changes.forecast_selectors import forecast_of, record_of
 from tidesched_web.changes.models import ChangeState, ForecastState, QuotaChange
@@ -40,6 +47,7 @@ from tidesched_web.common.errors import DomainError
 
 IMPACT = OpenApiParameter("impact", bool, description="Also say what the next session would do otherwise (default).")
 _ACCEPTED = {202: ChangeDocument}
+ACTS = [IF_MATCH_NEEDED, IDEMPOTENCY]
 
 
 class ChangeFilters(django_filters.FilterSet):
@@ -101,6 +109,11 @@ class QuotaChanges(ReadView):
         )
         return self.made(change)
 
+    def _seen(self, *, needed: bool = True) -> services.Reviewed | None:
+        """What the caller looked at, from If-Match; ``*`` is whatever is there."""
+        version = expected_version(self.request, needed=needed)
+        return None if version is None else services.Reviewed(version=version)
+
     def _cluster(self, wanted: dict[str, Any]) -> Any:
         return referred(visible_clusters(self.access), wanted["cluster"], "/cluster", by="slug")
 
@@ -109,7 +122,7 @@ class QuotaChanges(ReadView):
         """Edit a draft of one's own; new edits take back an approval."""
         change = self.get_object()
         wanted = checked_body(ChangePatch, request)
-        change = services.edit_draft(change=change, access=self.access, version=expected_version(request), **wanted)
+        change = services.edit_draft(change=change, access=self.access, seen=self._seen(needed=False), **wanted)
         return self.changed(change)
 
     @extend_schema(responses={200: PLAN_SCHEMA}, parameters=[IMPACT])
@@ -142,35 +155,47 @@ class QuotaChanges(ReadView):
         }
         return Response(ForecastDocument(document).data)
 
-    @extend_schema(request=None, responses=_ACCEPTED, parameters=[IDEMPOTENCY])
+    @extend_schema(request=None, responses=_ACCEPTED, parameters=ACTS)
     @action(detail=True, methods=["post"])
     @idempotent
     def approve(self, request: Request, pk: int) -> Response:
-        """Agree as a second person; one that was to be applied is applied."""
-        return accepted(self, services.approve(change=self.get_object(), access=self.access))
+        """Agree as a second person; one that was to be applied is applied.
 
-    @extend_schema(request=SayWhy, responses=_ACCEPTED, parameters=[IDEMPOTENCY])
+        403 `approver_not_independent` where the author made the caller's account or role, or these are younger than
+        the change.
+        """
+        return accepted(self, services.approve(change=self.get_object(), access=self.access, seen=self._seen()))
+
+    @extend_schema(request=SayWhy, responses=_ACCEPTED, parameters=ACTS)
     @action(detail=True, methods=["post"])
     @idempotent
     def reject(self, request: Request, pk: int) -> Response:
         """Refuse it for good."""
         change, wanted = self.get_object(), checked_body(SayWhy, request)
-        return accepted(self, services.reject(change=change, access=self.access, reason=wanted["reason"]))
+        return accepted(
+            self,
+            services.reject(change=change, access=self.access, reason=wanted["reason"], seen=self._seen()),
+        )
 
-    @extend_schema(request=SayWhy, responses=_ACCEPTED, parameters=[IDEMPOTENCY])
+    @extend_schema(request=SayWhy, responses=_ACCEPTED, parameters=ACTS)
     @action(detail=True, methods=["post"])
     @idempotent
     def cancel(self, request: Request, pk: int) -> Response:
         """Give it up before it is written."""
         change, wanted = self.get_object(), checked_body(SayWhy, request)
-        return accepted(self, services.cancel(change=change, access=self.access, reason=wanted["reason"]))
+        return accepted(
+            self,
+            services.cancel(change=change, access=self.access, reason=wanted["reason"], seen=self._seen()),
+        )
 
-    @extend_schema(request=ApplyInput, responses=_ACCEPTED, parameters=[IDEMPOTENCY, DRY_RUN_PARAMETER])
+    @extend_schema(request=ApplyInput, responses=_ACCEPTED, parameters=[*ACTS, DRY_RUN_PARAMETER])
     @action(detail=True, methods=["post"])
     def apply(self, request: Request, pk: int) -> Response:
         """Apply it now or at a set time; 409 with what changed since where its base moved. Dry run: 200, its plan."""
         if is_dry_run(request):
-            plan = services.shown_plan(change=self.get_object(), access=self.access)
+            change = self.get_object()
+            services.require_reviewed(change, self._seen(needed=False))
+            plan = services.shown_plan(change=change, access=self.access)
             return Response({"dry_run": True, "plan": plan})
         return self._apply(request)
 
@@ -183,23 +208,24 @@ class QuotaChanges(ReadView):
             at=wanted["apply_at"],
             reason=wanted.get("reason"),
             base_version=wanted["base_version"],
+            seen=self._seen(),
         )
         return accepted(self, done)
 
-    @extend_schema(request=None, responses=_ACCEPTED, parameters=[IDEMPOTENCY])
+    @extend_schema(request=None, responses=_ACCEPTED, parameters=ACTS)
     @action(detail=True, methods=["post"])
     @idempotent
     def retry(self, request: Request, pk: int) -> Response:
         """Send again what the cluster refused."""
-        return accepted(self, services.retry(change=self.get_object(), access=self.access))
+        return accepted(self, services.retry(change=self.get_object(), access=self.access, seen=self._seen()))
 
-    @extend_schema(request=RollBackInput, responses=_ACCEPTED, parameters=[IDEMPOTENCY])
+    @extend_schema(request=RollBackInput, responses=_ACCEPTED, parameters=ACTS)
     @action(detail=True, methods=["post"])
     @idempotent
     def rollback(self, request: Request, pk: int) -> Response:
         """A new draft that undoes it, to be reviewed and applied like any other (at once with `apply`)."""
         change, wanted = self.get_object(), checked_body(RollBackInput, request)
-        back = services.roll_back(change=change, access=self.access, reason=wanted["reason"])
+        back = services.roll_back(change=change, access=self.access, reason=wanted["reason"], seen=self._seen())
         if wanted["apply"]:
             back = services.apply(change=back, access=self.access)
         return accepted(self, back)

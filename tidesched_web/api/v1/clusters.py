@@ -32,6 +32,7 @@ from tidesched_web.api.writes import (
     DRY_RUN,
     DRY_RUN_PARAMETER,
     IDEMPOTENCY,
+    IF_MATCH,
     IF_MATCH_NEEDED,
     expected_version,
     is_dry_run,
@@ -181,6 +182,7 @@ class CardTypes(TreeWrites):
     scopes = (Scope.CLUSTER_READ, Scope.QUOTA_READ)
     kind = "card-type"
     versioned = False
+    etag = True
     model = CardType
     serializer_class = CardTypeDocument
     filterset_class = CardTypeFilters
@@ -199,7 +201,7 @@ class CardTypes(TreeWrites):
         cluster, name, reason = self.cluster_of(wanted), wanted.pop("name"), wanted.pop("reason", "")
         return self.make(cluster, key_of("card-type", name), wanted, reason, name=name)
 
-    @extend_schema(request=CardTypePatch, responses=CardTypeDocument, parameters=[DRY_RUN_PARAMETER])
+    @extend_schema(request=CardTypePatch, responses=CardTypeDocument, parameters=[IF_MATCH, DRY_RUN_PARAMETER])
     def partial_update(self, request: Request, pk: int) -> Response:
         """Change a declared card type. Of one that nodes have shown only its aliases are for editing (else 409)."""
         row: CardType = self.writable()
@@ -212,7 +214,7 @@ class CardTypes(TreeWrites):
             return self.changed(row)  # it has no other name to lose
         return self.edit(row, edit, reason)
 
-    @extend_schema(request=DeleteInput, responses={204: None}, parameters=[DRY_RUN_PARAMETER])
+    @extend_schema(request=DeleteInput, responses={204: None}, parameters=[IF_MATCH, DRY_RUN_PARAMETER])
     def destroy(self, request: Request, pk: int) -> Response:
         """Take a declared card type back."""
         row: CardType = self.writable()

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import django_filters
 from django.db.models import Prefetch, QuerySet
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,9 +16,10 @@ from tidesched_web.accounts.models import BusinessLine, Project, Scope, Tenant
 from tidesched_web.accounts.selectors import visible_business_lines, visible_projects, visible_tenants
 from tidesched_web.api.body import checked_body
 from tidesched_web.api.filters import ReferenceFilter, TextFilter
-from tidesched_web.api.v1.change_answers import quota_patch
+from tidesched_web.api.v1.change_answers import accepted, preview, quota_patch
 from tidesched_web.api.v1.references import referred
 from tidesched_web.api.v1.serializers.accounts import ProjectDocument, TenantDocument
+from tidesched_web.api.v1.serializers.changes import ChangeDocument
 from tidesched_web.api.v1.serializers.owners import (
     BusinessLineDocument,
     BusinessLineInput,
@@ -30,14 +31,17 @@ from tidesched_web.api.v1.serializers.owners import (
     TenantPatch,
 )
 from tidesched_web.api.views import ReadView
-from tidesched_web.api.writes import DRY_RUN_PARAMETER, IDEMPOTENCY, IF_MATCH, expected_version, write
+from tidesched_web.api.writes import DRY_RUN_PARAMETER, IDEMPOTENCY, IF_MATCH, expected_version, is_dry_run, write
+from tidesched_web.changes import services as changes
+from tidesched_web.changes.tree_document import key_of
 from tidesched_web.common.permissions import require_admin_of, require_administrator
 from tidesched_web.quota import services
-from tidesched_web.quota.dependent_selectors import dependents_of
+from tidesched_web.quota.dependent_selectors import clusters_with_quota_of, dependents_of
 from tidesched_web.quota.selectors import with_limits
 
 MAKES = [IDEMPOTENCY, DRY_RUN_PARAMETER]
 CHANGES = [IF_MATCH, DRY_RUN_PARAMETER]
+REASON_PARAMETER = OpenApiParameter("reason", str, description="Why, where no body is sent.")
 
 
 def deleted(row: Any) -> Response:
@@ -123,7 +127,10 @@ class Tenants(Owners):
 
     @extend_schema(request=DeleteInput, responses={204: None}, parameters=CHANGES)
     def destroy(self, request: Request, pk: int) -> Response:
-        """Delete it; refused (409 `in_use`) while it has queues. Platform admins only."""
+        """Delete it; refused (409 `in_use`) while it has queues or quotas. Platform admins only.
+
+        Quotas are taken back by a change first: the refusal names the `clusters` and the `edits` that do it.
+        """
         tenant = self.get_object()
         require_administrator(self.access)
         return self.remove(request, tenant)
@@ -164,12 +171,27 @@ class Projects(Owners):
         require_admin_of(self.access, project.tenant_id)
         return self.edit(request, project, checked_body(ProjectPatch, request))
 
-    @extend_schema(request=DeleteInput, responses={204: None}, parameters=CHANGES)
+    @extend_schema(
+        request=DeleteInput, responses={204: None, 202: ChangeDocument}, parameters=[*CHANGES, REASON_PARAMETER]
+    )
     def destroy(self, request: Request, pk: int) -> Response:
-        """Delete it; refused (409 `in_use`) while it has queues."""
+        """Delete it; refused (409 `in_use`) while it has queues.
+
+        One that has quotas goes by a change (202 with the change, which waits where approval is due and can be rolled
+        back); quotas in several clusters are taken back first (409 with `clusters` and the `edits` that do it).
+        """
         project = self.get_object()
         require_admin_of(self.access, project.tenant_id)
-        return self.remove(request, project)
+        clusters = clusters_with_quota_of(project)
+        if not clusters:
+            return self.remove(request, project)
+        if is_dry_run(request) and len(clusters) == 1:
+            return preview(self, clusters[0], {key_of("project", project.tenant.slug, project.slug): None})
+        reason = {"reason": request.query_params.get("reason", ""), **checked_body(DeleteInput, request)}["reason"]
+        change = changes.remove_project(
+            project=project, access=self.access, reason=reason, version=expected_version(request), source="api"
+        )
+        return Response(status=status.HTTP_204_NO_CONTENT) if change is None else accepted(self, change)
 
 
 class BusinessLineFilters(django_filters.FilterSet):

@@ -28,7 +28,7 @@ from tidesched_web.api.v1.serializers.tree_writes import (
 )
 from tidesched_web.api.v1.tree_writes import TreeWrites, kept, queue_owner
 from tidesched_web.api.views import Rows
-from tidesched_web.api.writes import DRY_RUN_PARAMETER, IDEMPOTENCY, IF_MATCH_NEEDED
+from tidesched_web.api.writes import DRY_RUN_PARAMETER, IDEMPOTENCY, IF_MATCH, IF_MATCH_NEEDED
 from tidesched_web.changes.tree_document import key_of
 from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.common.models import ServiceType
@@ -166,6 +166,7 @@ class Grants(TreeWrites):
     scopes = (Scope.QUOTA_READ,)
     kind = "grant"
     versioned = False
+    etag = True
     model = NamespaceGrant
     serializer_class = GrantDocument
     filterset_class = GrantFilters
@@ -190,7 +191,7 @@ class Grants(TreeWrites):
         key = key_of("grant", wanted["namespace"], queue.name)
         return self.make(cluster, key, {}, reason, namespace=wanted["namespace"], queue=queue)
 
-    @extend_schema(request=DeleteInput, responses={204: None, 202: ChangeDocument}, parameters=DELETES)
+    @extend_schema(request=DeleteInput, responses={204: None, 202: ChangeDocument}, parameters=[IF_MATCH, *DELETES[1:]])
     def destroy(self, request: Request, pk: int) -> Response:
         """Take a grant back."""
         return self.remove(self.writable())

@@ -19,6 +19,7 @@ from tidesched_web.api.v1.references import referred
 from tidesched_web.api.v1.serializers.owners import DeleteInput
 from tidesched_web.api.views import ReadView
 from tidesched_web.api.writes import expected_version, is_dry_run
+from tidesched_web.changes import services
 from tidesched_web.changes.tree_document import key_of, parts_of
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.clusters.selectors import visible_clusters
@@ -77,6 +78,7 @@ class TreeWrites(ReadView):
         key = self.key_of_row(row)
         seen = self._seen(key)
         if is_dry_run(self.request):
+            services.require_versions(row.cluster, seen)
             return preview(self, row.cluster, {key: patch})
         return carried_out(
             self, row.cluster, {key: patch}, reason=reason, done=lambda: self.changed(row), versions=seen
@@ -87,6 +89,7 @@ class TreeWrites(ReadView):
         key = self.key_of_row(row)
         seen = self._seen(key)
         if is_dry_run(self.request):
+            services.require_versions(row.cluster, seen)
             return preview(self, row.cluster, {key: None})
         body = checked_body(DeleteInput, self.request) if self.request.data else {}
         reason = body.get("reason") or self.request.query_params.get("reason", "")
@@ -100,9 +103,7 @@ class TreeWrites(ReadView):
         )
 
     def _seen(self, key: str) -> dict[str, int]:
-        if not self.versioned:
-            return {}
-        seen = expected_version(self.request, needed=not is_dry_run(self.request))
+        seen = expected_version(self.request, needed=self.versioned and not is_dry_run(self.request))
         return {} if seen is None else {key: seen}
 
     def writable(self) -> Any:

@@ -70,6 +70,7 @@ class Users(ReadView):
             memberships=memberships,
             of_tenant=self._inviting(wanted["platform_role"], list(memberships)),
             actor=self.access.actor,
+            by=self.access.user_id,
         )
         response = self.made(user)
         response.data["link"] = self._link(link, secret)
@@ -80,7 +81,9 @@ class Users(ReadView):
     def partial_update(self, request: Request, pk: int) -> Response:
         """Change name, address or the role on the platform; the last platform admin who can sign in stays one."""
         user = self._administered()
-        services.update_user(user=user, **checked_body(UserPatch, request), actor=self.access.actor)
+        services.update_user(
+            user=user, **checked_body(UserPatch, request), actor=self.access.actor, by=self.access.user_id
+        )
         return self.changed(user)
 
     @extend_schema(request=NoInput, responses={201: LinkDocument}, parameters=_WRITE)
@@ -95,12 +98,12 @@ class Users(ReadView):
         checked_body(NoInput, request)
         if self.access.administers:
             kind = LinkKind.RESET if user.has_usable_password() else LinkKind.INVITE
-            link, secret = services.make_link(user=user, kind=kind, actor=self.access.actor)
+            link, secret = services.make_link(user=user, kind=kind, actor=self.access.actor, by=self.access.user_id)
         else:
             member = visible_memberships(self.access).filter(user=user, tenant__in=self.access.admin_of).first()
             if member is None:
                 raise DomainError("permission_denied", "Only a platform admin may do this.")
-            link, secret = services.invite_again(membership=member, actor=self.access.actor)
+            link, secret = services.invite_again(membership=member, actor=self.access.actor, by=self.access.user_id)
         return Response(self._link(link, secret), status=status.HTTP_201_CREATED)
 
     @extend_schema(request=SayWhy, responses=UserDocument, parameters=_WRITE)

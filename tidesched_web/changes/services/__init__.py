@@ -1,14 +1,17 @@
 """Make and carry out changes of intent. A change is the only way to write the tree of a cluster."""
 
-from tidesched_web.changes.services.applying import apply, apply_due, carry_out
+from tidesched_web.changes.services.applying import apply, apply_due, carry_out, require_versions
 from tidesched_web.changes.services.carrying import carry
 from tidesched_web.changes.services.deciding import approve, cancel, reject, retry, roll_back, undoing
 from tidesched_web.changes.services.drafting import draft, edit_draft, plan
+from tidesched_web.changes.services.owner_removal import remove_project
 from tidesched_web.changes.services.planning import check
+from tidesched_web.changes.services.reviewed import Reviewed, edited_since, require_reviewed
 from tidesched_web.changes.services.reviewing import shown_plan
 from tidesched_web.changes.services.sweeping import prune, sweep
 
 __all__ = [
+    "Reviewed",
     "apply",
     "apply_due",
     "approve",
@@ -18,9 +21,13 @@ __all__ = [
     "check",
     "draft",
     "edit_draft",
+    "edited_since",
     "plan",
     "prune",
     "reject",
+    "remove_project",
+    "require_reviewed",
+    "require_versions",
     "retry",
     "roll_back",
     "shown_plan",

@@ -15,13 +15,15 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from tidesched_web.accounts.selectors import access_of, user_actor
+from tidesched_web.changes.acts import Act, require_act
 from tidesched_web.changes.authority import require_writer
 from tidesched_web.changes.models import CarryAct, CarryState, ChangeObject, ChangeState, QuotaChange
 from tidesched_web.changes.object_differences import ObjectDifference
 from tidesched_web.changes.selectors import row_versions
 from tidesched_web.changes.services.drafting import new_change
 from tidesched_web.changes.services.planning import Plan, require_fresh, require_sound, work_out
-from tidesched_web.changes.services.recording import locked, move, require_state, tell
+from tidesched_web.changes.services.recording import locked, move, tell
+from tidesched_web.changes.services.reviewed import Reviewed, require_reviewed
 from tidesched_web.changes.services.writing import write_documents
 from tidesched_web.changes.waking import wake
 from tidesched_web.clusters.models import Cluster, ClusterMode
@@ -33,8 +35,6 @@ from tidesched_web.common.permissions import Access
 from tidesched_web.quota.models import PriorityClass, Queue, QuotaTree
 
 _TOLD_SINGLY = 20
-# Asked to be applied, refused then: it may be asked for again.
-_RETRIED = (ChangeState.DRAFT, ChangeState.APPROVED, ChangeState.FAILED)
 
 
 def apply(
@@ -44,19 +44,23 @@ def apply(
     at: dt.datetime | None = None,
     reason: str | None = None,
     base_version: int | None = None,
+    seen: Reviewed | None = None,
 ) -> QuotaChange:
     """Apply a change now or at a set time; where approval is due it waits for that first. Once applied: no effect.
 
     Raises:
-        DomainError: ``conflict`` (409) where what it touches has moved, ``quota_breach`` (422), ``reason_required``.
+        DomainError: ``stale`` (412) where it is not what was ``seen``, ``conflict`` (409) where what it touches has
+            moved, ``quota_breach`` (422), ``reason_required``.
     """
     require_writer(access)
     with transaction.atomic():
         version = lock_tree(change.cluster_id)
         change = locked(change)
-        if change.committed_at is not None or change.state == ChangeState.WAITING:
+        done = change.committed_at is not None or change.state == ChangeState.WAITING
+        require_reviewed(change, seen, done=done)
+        if done:
             return change
-        require_state(change, *_RETRIED)
+        require_act(change, access, Act.APPLY)
         if base_version is not None and base_version != change.base_version:
             text = _("You looked at a plan on version %(seen)d of the tree; this one stands on %(base)d.")
             figures = {"seen": base_version, "base": change.base_version}
@@ -87,7 +91,7 @@ def carry_out(
     require_writer(access)
     with transaction.atomic():
         version = lock_tree(cluster.pk)
-        _require_versions(cluster, versions or {})
+        require_versions(cluster, versions or {})
         plan = work_out(cluster, edits, access=access, version=version)
         require_sound(plan, access=access)
         if not plan.fields:
@@ -97,7 +101,12 @@ def carry_out(
     return change
 
 
-def _require_versions(cluster: Cluster, versions: Mapping[str, int]) -> None:
+def require_versions(cluster: Cluster, versions: Mapping[str, int]) -> None:
+    """Refuse to go on where a row is another than the caller looked at.
+
+    Raises:
+        DomainError: ``stale`` (412) with the present ETag.
+    """
     now = row_versions(cluster, versions)
     for key, seen in versions.items():
         if now.get(key) != seen:
@@ -121,8 +130,9 @@ def _go(
     common: dict[str, Any] = {"reason": said, "apply_at": when, "error": "", "failure": None}
     if not kept:
         common["plan"] = _kept(change, plan, access)
+    common["platform_only"] = plan.platform_only
     if plan.approval and change.state != ChangeState.APPROVED:
-        move(change, ChangeState.WAITING, **common)
+        move(change, ChangeState.WAITING, submitted_at=now, **common)
         tell(change, "submit", actor=access.actor)
     elif when > now:
         move(change, ChangeState.APPROVED, **common)

@@ -6,6 +6,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from tidesched_web.changes.acts import Act, require_act
 from tidesched_web.changes.authority import require_writer
 from tidesched_web.changes.documents import REPLACE
 from tidesched_web.changes.models import CarryState, ChangeObject, ChangeState, QuotaChange
@@ -13,7 +14,8 @@ from tidesched_web.changes.selectors import read_tree
 from tidesched_web.changes.services.applying import apply_due
 from tidesched_web.changes.services.drafting import draft
 from tidesched_web.changes.services.planning import after_of, require_fresh, require_sound, work_out
-from tidesched_web.changes.services.recording import locked, move, require_state, tell
+from tidesched_web.changes.services.recording import locked, move, tell
+from tidesched_web.changes.services.reviewed import Reviewed, require_reviewed
 from tidesched_web.changes.tree_document import Documents, Edits, inverse, kind_of
 from tidesched_web.changes.waking import wake
 from tidesched_web.common.errors import DomainError
@@ -21,23 +23,24 @@ from tidesched_web.common.locking import lock_tree
 from tidesched_web.common.permissions import Access
 
 
-def approve(*, change: QuotaChange, access: Access) -> QuotaChange:
-    """Approve as the second person, who has to be allowed to make the change too.
+def approve(*, change: QuotaChange, access: Access, seen: Reviewed | None = None) -> QuotaChange:
+    """Approve as the second person, who has to be allowed to make the change too and be independent of its author.
 
     One that its author asked to apply is applied now, or at its hour. Approved again: no effect.
 
     Raises:
-        DomainError: ``permission_denied`` for its own author; ``conflict`` (409) where what it touches has moved.
+        DomainError: ``permission_denied`` for its own author, ``approver_not_independent`` (403), ``stale`` (412) where
+            it is not what was ``seen``, ``conflict`` (409) where what it touches has moved.
     """
     require_writer(access)
     with transaction.atomic():
         version = lock_tree(change.cluster_id)
         change = locked(change)
-        if change.committed_at is not None or change.state == ChangeState.APPROVED:
+        done = change.committed_at is not None or change.state == ChangeState.APPROVED
+        require_reviewed(change, seen, done=done)
+        if done:
             return change
-        require_state(change, ChangeState.DRAFT, ChangeState.WAITING)
-        if access.user_id is None or access.user_id == change.author_id:
-            raise DomainError("permission_denied", _("A change is approved by another person than its author."))
+        require_act(change, access, Act.APPROVE)
         plan = work_out(change.cluster, change.edits, access=access, base=change.base, version=version)
         require_fresh(plan)
         require_sound(plan, access=access)
@@ -63,34 +66,32 @@ def locked_now(change: QuotaChange) -> QuotaChange:
     return QuotaChange.objects.select_related("cluster").get(pk=change.pk)
 
 
-def reject(*, change: QuotaChange, access: Access, reason: str) -> QuotaChange:
+def reject(*, change: QuotaChange, access: Access, reason: str, seen: Reviewed | None = None) -> QuotaChange:
     """Refuse a change for good, with a reason. Rejected again: no effect."""
-    return _close(change, access, ChangeState.REJECTED, reason)
+    return _close(change, access, ChangeState.REJECTED, reason, seen)
 
 
-def cancel(*, change: QuotaChange, access: Access, reason: str = "") -> QuotaChange:
+def cancel(*, change: QuotaChange, access: Access, reason: str = "", seen: Reviewed | None = None) -> QuotaChange:
     """Give up a change that is not written yet: its author, or a platform admin. Cancelled again: no effect."""
-    return _close(change, access, ChangeState.CANCELLED, reason)
+    return _close(change, access, ChangeState.CANCELLED, reason, seen)
 
 
-def _close(change: QuotaChange, access: Access, state: ChangeState, reason: str) -> QuotaChange:
+def _close(change: QuotaChange, access: Access, state: ChangeState, reason: str, seen: Reviewed | None) -> QuotaChange:
     require_writer(access)
     reason = reason.strip()
     with transaction.atomic():
         # The tree first, although nothing in it is written: the rights depend on whose objects these are now.
         version = lock_tree(change.cluster_id)
         change = locked(change)
+        require_reviewed(change, seen, done=change.state == state)
         if change.state == state:
             return change
-        require_state(change, *QuotaChange.OPEN, *((ChangeState.FAILED,) if change.committed_at is None else ()))
-        own = access.user_id is not None and access.user_id == change.author_id
+        require_act(change, access, Act.REJECT if state == ChangeState.REJECTED else Act.CANCEL)
         if state == ChangeState.REJECTED:
             if not reason:
                 text = _("Say why: its author has to know.")
                 raise DomainError.for_field("/reason", text, code="reason_required")
             work_out(change.cluster, change.edits, access=access, version=version)
-        elif not own and not access.administers:
-            raise DomainError("permission_denied", _("Only its author or a platform admin may cancel a change."))
         was_asked = change.state != ChangeState.DRAFT
         move(change, state, closed_by=access.actor[:200], closed_reason=reason)
         if was_asked or state == ChangeState.REJECTED:
@@ -99,17 +100,17 @@ def _close(change: QuotaChange, access: Access, state: ChangeState, reason: str)
     return change
 
 
-def retry(*, change: QuotaChange, access: Access) -> QuotaChange:
+def retry(*, change: QuotaChange, access: Access, seen: Reviewed | None = None) -> QuotaChange:
     """Send again what the cluster refused."""
     require_writer(access)
     with transaction.atomic():
         version = lock_tree(change.cluster_id)
         change = locked(change)
-        if change.state == ChangeState.APPLYING:
+        done = change.state == ChangeState.APPLYING
+        require_reviewed(change, seen, done=done)
+        if done:
             return change
-        require_state(change, ChangeState.FAILED)
-        if change.committed_at is None:
-            raise DomainError("conflict", _("Nothing of it was written: apply it again."), {"state": change.state})
+        require_act(change, access, Act.RETRY)
         # Rights only: whether the edits could be made anew does not matter, they are made.
         work_out(change.cluster, change.edits, access=access, version=version)
         rows = ChangeObject.objects.filter(change=change, state=CarryState.FAILED)
@@ -120,12 +121,12 @@ def retry(*, change: QuotaChange, access: Access) -> QuotaChange:
     return change
 
 
-def roll_back(*, change: QuotaChange, access: Access, reason: str = "") -> QuotaChange:
+def roll_back(*, change: QuotaChange, access: Access, reason: str = "", seen: Reviewed | None = None) -> QuotaChange:
     """A new draft that leads back to what was there before ``change``, with a review of its own."""
     require_writer(access)
-    if change.committed_at is None:
-        raise DomainError("conflict", _("Nothing of it was written: cancel it."), {"state": change.state})
-    require_state(change, ChangeState.APPLYING, ChangeState.APPLIED, ChangeState.FAILED)
+    change = locked_now(change)
+    require_reviewed(change, seen)
+    require_act(change, access, Act.ROLL_BACK)
     now = read_tree(change.cluster)
     # What it made and somebody deleted since is gone already.
     edits = {key: patch for key, patch in undoing(change).items() if patch is not None or key in now}

@@ -7,15 +7,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
-from django.utils.translation import gettext as _
 
+from tidesched_web.changes.acts import Act, require_act
 from tidesched_web.changes.authority import require_writer
-from tidesched_web.changes.models import ChangeState, QuotaChange
+from tidesched_web.changes.models import ChangeRevision, ChangeState, QuotaChange
+from tidesched_web.changes.selectors import sent_under
 from tidesched_web.changes.services.planning import Plan, plan_of, work_out
-from tidesched_web.changes.services.recording import announce, locked, move, require_state
-from tidesched_web.changes.tree_document import base_of
+from tidesched_web.changes.services.recording import announce, locked, move
+from tidesched_web.changes.services.reviewed import Reviewed, require_reviewed
+from tidesched_web.changes.tree_document import as_known, base_of
 from tidesched_web.clusters.models import Cluster
-from tidesched_web.common.errors import DomainError
 from tidesched_web.common.locking import lock_tree
 from tidesched_web.common.permissions import Access
 
@@ -32,14 +33,30 @@ def draft(
     source: str = "console",
     apply_at: dt.datetime | None = None,
     rolls_back: QuotaChange | None = None,
+    known: Mapping[str, Any] | None = None,
+    mark: str = "",
 ) -> QuotaChange:
-    """Keep edits as a draft. They may still be wrong (the plan says so), but not somebody else's to make."""
+    """Keep edits as a draft. They may still be wrong (the plan says so), but not another's to make.
+
+    ``known``: a patch with what the author saw in the edited figures; where that has moved the plan says so.
+    ``mark``: a draft that came under it already is the answer.
+    """
     require_writer(access)
     with transaction.atomic():
         version = lock_tree(cluster.pk)
+        if mark and (sent := sent_under(access, mark)) is not None:
+            return sent
         plan = work_out(cluster, edits, access=access, version=version)
         change = new_change(
-            cluster, plan, access=access, reason=reason, source=source, apply_at=apply_at, rolls_back=rolls_back
+            cluster,
+            plan,
+            access=access,
+            reason=reason,
+            source=source,
+            apply_at=apply_at,
+            rolls_back=rolls_back,
+            known=known,
+            mark=mark,
         )
         announce(change)
     return change
@@ -54,15 +71,20 @@ def new_change(
     source: str,
     apply_at: dt.datetime | None = None,
     rolls_back: QuotaChange | None = None,
+    known: Mapping[str, Any] | None = None,
+    mark: str = "",
 ) -> QuotaChange:
     """The row of a draft, under the lock of the tree that ``plan`` was worked out on."""
     if source not in SOURCES:
         raise ValueError(f"unknown source {source!r}")
+    if mark and access.user_id is None:
+        mark = ""
     return QuotaChange.objects.create(
         cluster=cluster,
         base_version=plan.tree_version,
         edits=plan.edits,
-        base=base_of(plan.before, plan.edits),
+        base=as_known(base_of(plan.before, plan.edits), known or {}),
+        mark=mark,
         plan=plan.document(base_version=plan.tree_version, access=access),
         reason=reason.strip(),
         source=source,
@@ -70,6 +92,7 @@ def new_change(
         author_id=access.user_id,
         tenant_ids=plan.tenant_ids,
         platform_wide=plan.platform_wide,
+        platform_only=plan.platform_only,
         apply_at=apply_at,
         rolls_back=rolls_back,
     )
@@ -83,44 +106,59 @@ def edit_draft(
     reason: str | None = None,
     apply_at: dt.datetime | None = KEEP,
     rebase: bool = False,
-    version: int | None = None,
+    known: Mapping[str, Any] | None = None,
+    mark: str = "",
+    seen: Reviewed | None = None,
 ) -> QuotaChange:
     """Change a draft of one's own; new edits take back an approval. ``rebase`` accepts what was changed meanwhile."""
     require_writer(access)
     with transaction.atomic():
         tree = lock_tree(change.cluster_id)
         change = locked(change)
-        require_author(change, access)
-        require_state(change, ChangeState.DRAFT, ChangeState.WAITING, ChangeState.APPROVED, ChangeState.FAILED)
-        if change.committed_at is not None:
-            raise DomainError("conflict", _("What is written can only be rolled back."), {"state": change.state})
-        if version is not None and version != change.version:
-            text = _("Somebody else edited this draft meanwhile.")
-            raise DomainError("stale", text, {"etag": f'"{change.version}"'})
+        require_act(change, access, Act.EDIT)
+        require_reviewed(change, seen)
         fields: dict[str, Any] = {}
         if edits is not None or rebase:
             chosen = change.edits if edits is None else edits
             base = None if rebase else change.base
             plan = work_out(change.cluster, chosen, access=access, base=base, version=tree)
-            known = {} if rebase else change.base
+            old = {} if rebase else change.base
             fields |= {
                 "edits": plan.edits,
                 # A key that was touched before keeps the base that its editor knew.
-                "base": {key: known.get(key, document) for key, document in base_of(plan.before, plan.edits).items()},
+                "base": as_known(
+                    {key: old.get(key, document) for key, document in base_of(plan.before, plan.edits).items()},
+                    known or {},
+                ),
                 "base_version": tree if rebase else change.base_version,
                 "plan": plan.document(base_version=tree if rebase else change.base_version, access=access),
                 "tenant_ids": plan.tenant_ids,
                 "platform_wide": plan.platform_wide,
+                "platform_only": plan.platform_only,
+                "submitted_at": None,
                 "approved_by": "",
                 "approver": None,
                 "approved_at": None,
             }
+            fields |= _next_revision(change, fields)
+        if mark:
+            fields["mark"] = mark
         if reason is not None:
             fields["reason"] = reason.strip()
         if apply_at is not KEEP:
             fields["apply_at"] = apply_at
         move(change, ChangeState.DRAFT, error="", failure=None, **fields)
     return change
+
+
+def _next_revision(change: QuotaChange, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep what is about to be replaced, so that who looked at it can be shown what differs."""
+    if fields["edits"] == change.edits and fields["base"] == change.base:
+        return {}
+    ChangeRevision.objects.create(
+        change=change, number=change.revision, version=change.version, edits=change.edits, base=change.base
+    )
+    return {"revision": change.revision + 1}
 
 
 def plan(*, change: QuotaChange, access: Access) -> dict[str, Any]:
@@ -145,10 +183,3 @@ def _store(change: QuotaChange, document: dict[str, Any]) -> None:
 def _same(old: dict[str, Any] | None, new: dict[str, Any]) -> bool:
     """Whether an impact that was worked out for one plan holds for another."""
     return old is not None and old.get("objects") == new["objects"]
-
-
-def require_author(change: QuotaChange, access: Access) -> None:
-    """Refuse everybody but the author (and, for changes without one, platform admins)."""
-    own = access.user_id is not None and change.author_id == access.user_id
-    if not own and not (access.administers and change.author_id is None):
-        raise DomainError("permission_denied", _("Only its author may edit a draft; make one of your own."))

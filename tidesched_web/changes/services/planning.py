@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from tidesched_web.changes.authority import require_authority, touched_tenants
+from tidesched_web.changes.authority import beyond_tenants, require_authority, touched_tenants
 from tidesched_web.changes.card_aliases import canonical_cards
 from tidesched_web.changes.documents import REPLACE, RULES, Fault, canonical
 from tidesched_web.changes.models import QuotaChange
@@ -33,6 +33,7 @@ from tidesched_web.changes.tree_document import (
     parts_of,
     pointer,
     restricted,
+    touches,
 )
 from tidesched_web.clusters.models import Cluster, ClusterMode
 from tidesched_web.common.errors import DomainError
@@ -57,7 +58,10 @@ class Plan:
     approval: list[dict[str, str]]
     tenant_ids: list[int]
     platform_wide: bool
+    platform_only: bool
+    # What others changed since the base was read: figures that these edits touch too, and others of the same objects.
     stale: list[Difference] = field(default_factory=list)
+    merged: list[Difference] = field(default_factory=list)
     warnings: list[dict[str, Any]] = field(default_factory=list)
 
     @property
@@ -74,6 +78,7 @@ class Plan:
             "errors": self.errors(access),
             "warnings": self.warnings,
             "stale": [found.as_json() for found in self.stale],
+            "merged": [found.as_json() for found in self.merged],
             "approval": {"due": bool(self.approval), "why": self.approval},
             "impact": None,
         }
@@ -150,6 +155,8 @@ def work_out(
 ) -> Plan:
     """Plan ``edits``. ``base`` holds the documents that a draft was made on; what moved since becomes ``stale``.
 
+    Others' figures of the same objects are no conflict: the edits are laid over the tree of now, figure by figure.
+
     Raises:
         DomainError: the edits are malformed, or the caller may not make them.
     """
@@ -172,6 +179,7 @@ def work_out(
             in_use=around.in_use,
             now=cluster.clock(),
         )
+    moved = changed_since(base, reading.documents) if base is not None else []
     slugs, wide = touched_tenants(reading, after, edits)
     objects = (
         object_differences(reading.documents, after, edits, cluster.clock(), limited_cards(cluster))
@@ -190,7 +198,9 @@ def work_out(
         approval=_approval(cluster, reading.documents, slugs),
         tenant_ids=sorted(reading.tenant_ids[slug] for slug in slugs if slug in reading.tenant_ids),
         platform_wide=wide or any(slug not in reading.tenant_ids for slug in slugs),
-        stale=changed_since(base, reading.documents) if base is not None else [],
+        platform_only=beyond_tenants(reading, after, edits),
+        stale=[found for found in moved if touches(edits, found)],
+        merged=[found for found in moved if not touches(edits, found)],
     )
     plan.warnings.extend(_warnings(cluster, plan))
     return plan

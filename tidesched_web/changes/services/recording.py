@@ -7,13 +7,11 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from tidesched_web.audit import services as audit
 from tidesched_web.audit.services import Fact
 from tidesched_web.changes.models import ChangeState, QuotaChange
 from tidesched_web.common import live
-from tidesched_web.common.errors import DomainError
 from tidesched_web.common.locking import require_transaction
 
 
@@ -22,18 +20,6 @@ def locked(change: QuotaChange) -> QuotaChange:
     require_transaction()
     rows = QuotaChange.objects.select_for_update(no_key=True, of=("self",)).select_related("cluster")
     return rows.get(pk=change.pk)
-
-
-def require_state(change: QuotaChange, *allowed: ChangeState) -> None:
-    """Refuse an act that the state does not allow.
-
-    Raises:
-        DomainError: ``conflict`` (409) with the state.
-    """
-    if change.state not in allowed:
-        text = _("Change %(number)d is in state “%(state)s”.")
-        figures = {"number": change.pk, "state": ChangeState(change.state).label}
-        raise DomainError("conflict", text % figures, {"state": change.state})
 
 
 def move(change: QuotaChange, state: ChangeState | None = None, **fields: Any) -> None:

@@ -30,11 +30,27 @@ class ApplyForm(forms.Form):
         initial="now",
         widget=forms.RadioSelect(attrs={"class": "form-check-input"}),
     )
-    at = forms.DateTimeField(
+    at = forms.SplitDateTimeField(
         label=_("Date and time"),
         required=False,
-        input_formats=["%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"],
-        widget=forms.DateTimeInput(attrs={"type": "datetime-local", "class": "form-control"}, format="%Y-%m-%dT%H:%M"),
+        input_date_formats=["%Y-%m-%d"],
+        input_time_formats=["%H:%M"],
+        # A browser shows its own fields for times by its language, some with am and pm: the time is plain text.
+        widget=forms.SplitDateTimeWidget(
+            date_format="%Y-%m-%d",
+            time_format="%H:%M",
+            date_attrs={"type": "date", "class": "form-control", "aria-label": _("Date")},
+            time_attrs={
+                "type": "text",
+                "class": "form-control num time-24",
+                "inputmode": "numeric",
+                "maxlength": "5",
+                "placeholder": "22:00",
+                "pattern": "([01][0-9]|2[0-3]):[0-5][0-9]",
+                "autocomplete": "off",
+                "aria-label": _("Time, 00:00 to 23:59"),
+            },
+        ),
     )
 
     def clean(self) -> dict[str, Any]:

@@ -57,6 +57,7 @@ def navigation(context: dict[str, Any]) -> list[dict[str, Any]]:
         section=context.get("section") or "",
         cluster=cluster.slug if cluster else "",
         everything=bool(access and access.everything),
+        writes=bool(access and (access.administers or access.admin_of)),
         closed=request.COOKIES.get(COOKIE, "") if request else "",
     )
 

@@ -7,6 +7,7 @@ from html import escape  # Django's own also takes lazy texts, at several times 
 from typing import NamedTuple
 
 from django import template
+from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language, ngettext
@@ -106,6 +107,8 @@ def _line(row: Row, line: CardLine, warn: str, words: _Words) -> str:
     if not bar.empty:
         extra = f'<span class="text-secondary">, {escape(bar.extra)}</span>' if bar.extra else ""
         figures = f"{escape(bar.text)}{extra}"
+    if line.base is not None:
+        figures += " " + render_to_string("components/base_quota.html", {"base": line.base}).strip()
     handed = ""
     if line.given is not None and row.kind != "line":
         given = amounts.number(line.given)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from typing import Any, TypeVar
 
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from tidesched_web.accounts.models import BusinessLine, Project, Tenant
+from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.locking import lock_row
 from tidesched_web.common.validation import check_fields, check_version
-from tidesched_web.quota.dependent_selectors import clusters_with_quota_of, dependents_of
+from tidesched_web.quota.dependent_selectors import clusters_with_quota_of, dependents_of, edits_without_quota
 from tidesched_web.quota.services.recording import record
-from tidesched_web.quota.services.tree import quota_write
 
 Owner = Tenant | Project | BusinessLine
 _O = TypeVar("_O", Tenant, Project, BusinessLine)
@@ -147,12 +146,12 @@ def update_business_line(
 
 
 def delete_tenant(*, tenant: Tenant, actor: str, version: int | None = None, reason: str = "") -> None:
-    """Delete a tenant that has no queue, with its projects, business lines, members, tokens and quotas."""
+    """Delete a tenant that has no queue and no quota, with its projects, business lines, members and tokens."""
     _delete(tenant, actor=actor, version=version, reason=reason)
 
 
 def delete_project(*, project: Project, actor: str, version: int | None = None, reason: str = "") -> None:
-    """Delete a project that has no queue, with its quotas."""
+    """Delete a project that has no queue and no quota."""
     _delete(project, actor=actor, version=version, reason=reason)
 
 
@@ -208,22 +207,31 @@ def _update(row: Owner, wanted: dict[str, str | None], *, actor: str, version: i
 
 @transaction.atomic
 def _delete(row: Owner, *, actor: str, version: int | None, reason: str) -> None:
-    clusters = [] if isinstance(row, BusinessLine) else clusters_with_quota_of(row)
-    with ExitStack() as trees:
-        for cluster in clusters:  # in the order of their keys, as everybody who needs more than one
-            trees.enter_context(quota_write(cluster))
-        locked = lock_row(type(row), row.pk)
-        check_version(locked, version)
-        found = dependents_of(locked)
-        refuse_dependents(found)
-        about, pk = _about(locked), locked.pk
-        before = {"slug": locked.slug, "name": locked.name, "with": {group.kind: group.count for group in found}}
-        if isinstance(locked, Tenant):
-            Project.objects.filter(tenant=locked).delete()
-            BusinessLine.objects.filter(tenant=locked).delete()
-        locked.delete()
-        locked.pk = pk
+    locked = lock_row(type(row), row.pk)
+    check_version(locked, version)
+    found = dependents_of(locked)
+    refuse_dependents(found)
+    if not isinstance(locked, BusinessLine) and (clusters := clusters_with_quota_of(locked)):
+        raise has_quotas(locked, clusters)
+    about, pk = _about(locked), locked.pk
+    before = {"slug": locked.slug, "name": locked.name, "with": {group.kind: group.count for group in found}}
+    if isinstance(locked, Tenant):
+        Project.objects.filter(tenant=locked).delete()
+        BusinessLine.objects.filter(tenant=locked).delete()
+    locked.delete()
+    locked.pk = pk
     record(locked, verb="delete", actor=actor, reason=reason, before=before, **about)
+
+
+def has_quotas(row: Tenant | Project, clusters: list[Cluster]) -> DomainError:
+    """What promises cards is taken back by a change, with its plan and approval, before its holder can go."""
+    names = ", ".join(cluster.slug for cluster in clusters)
+    text = _(
+        "%(name)s has quotas in %(clusters)s. Take them back by a change first: it is reviewed, approved where that is "
+        "due, and can be rolled back. Then delete it."
+    )
+    extra = {"clusters": [cluster.slug for cluster in clusters], "edits": edits_without_quota(row)}
+    return DomainError("in_use", text % {"name": row.name, "clusters": names}, extra)
 
 
 def refuse_dependents(found: list[Any]) -> None:

@@ -73,6 +73,7 @@ class MemberDocument(serializers.Serializer[Any]):
     tenant = BriefTenant()
     role = serializers.ChoiceField(choices=TenantRole.choices)
     created_at = serializers.DateTimeField()
+    version = serializers.IntegerField()
 
 
 class TokenDocument(serializers.Serializer[Any]):

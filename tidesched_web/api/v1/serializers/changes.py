@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from tidesched_web.api.v1.serializers.briefs import AddressField, BriefCluster
 from tidesched_web.api.v1.serializers.owners import ReferenceField
+from tidesched_web.changes.acts import Act, allowed_actions
 from tidesched_web.changes.models import CarryAct, CarryState, ChangeState
 
 _EDITS = {
@@ -74,6 +75,8 @@ class ChangeSummary(serializers.Serializer[Any]):
     base_version = serializers.IntegerField()
     tree_version = serializers.IntegerField(allow_null=True, help_text="Of the tree after it.")
     error = serializers.CharField()
+    submitted_at = serializers.DateTimeField(allow_null=True, help_text="When approval was asked for.")
+    revision = serializers.IntegerField(help_text="How often its figures were edited, and one.")
     rolls_back = serializers.IntegerField(source="rolls_back_id", allow_null=True)
     request_id = serializers.CharField()
     version = serializers.IntegerField()
@@ -85,12 +88,18 @@ class ChangeDocument(ChangeSummary):
     edits = EditsField()
     failure = FailureField(allow_null=True)
     objects = CarriedDocument(many=True, source="objects_carried.all")
+    actions = serializers.SerializerMethodField(help_text="What the caller may do with it now.")
+
+    @extend_schema_field({"type": "array", "items": {"type": "string", "enum": [act.value for act in Act]}})
+    def get_actions(self, change: Any) -> list[str]:
+        return [act.value for act in allowed_actions(change, self.context["access"])]
 
 
-_LISTS = ("fields", "objects", "errors", "warnings", "stale")
+_LISTS = ("fields", "objects", "errors", "warnings", "stale", "merged")
 PLAN_SCHEMA = {
     "type": "object",
-    "description": "What a change does: figures, objects of the cluster, errors, warnings, what moved since its base, "
+    "description": "What a change does: figures, objects of the cluster, errors, warnings, what moved since its base "
+    "(`stale` stops it, `merged` are others' figures of the same objects, which stay), "
     "who has to approve it, and its impact.",
     "required": ["base_version", "tree_version", *_LISTS, "approval", "impact"],
     "properties": {

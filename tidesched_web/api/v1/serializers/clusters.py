@@ -145,6 +145,7 @@ class CardTypeDocument(serializers.Serializer[Any]):
     discovered = serializers.BooleanField()
     aliases = serializers.ListField(child=serializers.CharField())
     last_seen_at = serializers.DateTimeField(allow_null=True)
+    version = serializers.IntegerField(help_text="Counts the edits by people.")
 
 
 @extend_schema_field({"type": "object", "additionalProperties": {"type": "string"}})

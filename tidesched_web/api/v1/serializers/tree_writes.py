@@ -120,6 +120,7 @@ class GrantDocument(serializers.Serializer[Any]):
     cluster = BriefCluster()
     namespace = serializers.CharField()
     queue = serializers.CharField(source="queue.name")
+    version = serializers.IntegerField()
 
     def get_display(self, grant: Any) -> str:
         return str(grant)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+from django.db.models import F
+
 from tidesched_web.changes.services.writing.rows import Rows, counted
 from tidesched_web.changes.tree_document import parts_of
 from tidesched_web.clusters.models import CardType, Cluster
@@ -28,8 +30,12 @@ def write_card_types(rows: Rows) -> None:
     """Declare card types ahead of the nodes that carry them, whole cards before their slices."""
     made = sorted(rows.made("card-type"), key=lambda pair: (pair[1].get("parent") is not None, pair[0]))
     for key, document in [*made, *rows.changed("card-type")]:
+        fields = _card_fields(rows, document)
         card, _new = CardType.objects.update_or_create(
-            cluster=rows.cluster, name=parts_of(key)[0], defaults=_card_fields(rows, document)
+            cluster=rows.cluster,
+            name=parts_of(key)[0],
+            defaults=fields | {"version": F("version") + 1},
+            create_defaults=fields,
         )
         rows.forget_card_types()
         rows.tell(key, card)
@@ -52,8 +58,8 @@ def delete_card_types(rows: Rows) -> None:
         card = rows.card_types()[parts_of(key)[0]]
         rows.tell(key, card, card.pk)
         if card.last_seen_at is not None:
-            card.discovered, card.aliases = True, []
-            card.save(update_fields=["discovered", "aliases"])
+            card.discovered, card.aliases, card.version = True, [], card.version + 1
+            card.save(update_fields=["discovered", "aliases", "version"])
         else:
             card.delete()
 

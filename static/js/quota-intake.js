@@ -1,0 +1,149 @@
+// What came of a paste, a file or a fill: window.QuotaIntake. It finds the cells that a table with names means, and keeps
+// a panel that says what was taken over, what was not and why, with a way to each cell and one way back for all.
+(() => {
+  "use strict";
+  // Heads of our own files that say whose row it is, and hold no figure.
+  const ABOUT = new Set(["name", "service_type", "kind", "key", "tenant", "project", "queue", "business_line"]);
+  const MOST_SHOWN = 500;
+  const at = (id) => document.getElementById(id);
+
+  class QuotaIntake {
+    // rows, columns, words as the page got them; figures writes them; go(row, column) shows a cell; revert(step) undoes.
+    constructor({ rows, columns, say, figures, go, revert }) {
+      Object.assign(this, { rows, columns, say, figures, go, revert });
+      at("intake-close").addEventListener("click", () => { at("intake").hidden = true; });
+      at("intake-undo").addEventListener("click", () => {
+        const { step } = this;
+        this.step = null;
+        if (step) this.revert(step);
+        at("intake").hidden = true;
+      });
+      at("moved-close").addEventListener("click", () => { at("moved").hidden = true; });
+    }
+
+    // A table with names of columns above and of rows in front is put where the names say; null = it has none.
+    named(table) {
+      if (table.length < 2 || table[0].length < 2) return null;
+      const labels = new Map();
+      this.columns.forEach((column, index) => { for (const name of [column.key.replace(/^card:/, ""), column.title, column.label]) labels.set(name.toLowerCase(), index); });
+      const heads = table[0].map((text) => labels.get(text.trim().toLowerCase()));
+      if (!heads.some((found) => found !== undefined) || heads[0] !== undefined) return null;
+      const wanted = [], left = [], seen = new Map();
+      this.unknownColumns(table, heads, left);
+      const [serviceAt, keyAt] = ["service_type", "key"].map((head) => table[0].findIndex((text) => text.trim() === head));
+      table.slice(1).forEach((cells, index) => {
+        const line = index + 2, name = cells[0].trim();
+        const filled = heads.filter((column, place) => column !== undefined && (cells[place] || "").trim() !== "").length;
+        const { row, why } = this.rowOf(name, cells[serviceAt]?.trim(), cells[keyAt]?.trim());
+        if (row === undefined) {
+          if (filled || name) left.push({ place: { line }, text: name, why: this.say("cells_of", { why, n: filled }) });
+          return;
+        }
+        if (cells.length > table[0].length && cells.slice(table[0].length).some((text) => text.trim())) left.push({ place: { line }, text: name, why: this.say("too_wide") });
+        heads.forEach((column, place) => {
+          if (column === undefined || cells[place] === undefined) return;
+          const text = cells[place].trim(), key = `${row}|${column}`;
+          if (seen.has(key)) { if (seen.get(key) !== text) left.push({ key: row, column, text, why: this.say("twice", { line }) }); return; }
+          seen.set(key, text);
+          wanted.push({ key: row, column, text });
+        });
+      });
+      return { wanted, left };
+    }
+
+    unknownColumns(table, heads, left) {
+      table[0].forEach((text, place) => {
+        const head = text.trim();
+        if (place === 0 || heads[place] !== undefined || ABOUT.has(head)) return;
+        const n = table.slice(1).filter((cells) => (cells[place] || "").trim() !== "").length;
+        if (n) left.push({ place: { line: 1, column: place + 1 }, text: head, why: this.say("cells_of", { why: this.say("no_column"), n }) });
+      });
+    }
+
+    // A key says all; a name may be a queue's, a project's or a tenant's, in this order, and has to mean one row.
+    rowOf(name, service, key) {
+      if (!this.places) {
+        this.places = new Map();
+        this.rows.forEach((row, index) => {
+          if (row.kind === "service") return;
+          for (const word of new Set([`${row.service} ${row.key}`, row.key, row.name.toLowerCase(), row.title.toLowerCase()])) {
+            if (!this.places.has(word)) this.places.set(word, []);
+            this.places.get(word).push(index);
+          }
+        });
+      }
+      let found = key ? this.places.get(`${service} ${key}`) || this.places.get(key) || [] : this.places.get(name.toLowerCase()) || [];
+      if (service) found = found.filter((index) => this.rows[index].service === service);
+      for (const kind of ["queue", "project", "tenant"]) {
+        const own = found.filter((index) => this.rows[index].kind === kind);
+        if (own.length) { found = own; break; }
+      }
+      if (found.length === 1) return { row: found[0] };
+      return { why: found.length ? this.say("several_rows", { n: found.length }) : this.say("no_row") };
+    }
+
+    // --- the panel -----------------------------------------------------------------------------------------------------
+
+    place({ row, column }) { return `${this.rows[row].title} · ${this.columns[column].title}`; }
+
+    report({ step, same, left, source }) {
+      this.step = step;
+      const title = this.say(source === "file" ? "intake_file" : source === "paste" ? "intake_paste" : "intake_edit");
+      at("intake-title").textContent = `${title} ${this.say("intake_counts", { taken: step.length, left: left.length, same })}`;
+      at("intake-undo").hidden = !step.length;
+      this.fill("intake-left", left.map((one) => this.item(one)));
+      this.fill("intake-taken-list", step.map(({ row, column, before, after }) => this.line(`${this.place({ row, column })}: ${this.figure(column, before)} → ${this.figure(column, after)}`, { row, column })));
+      at("intake-taken").hidden = !step.length;
+      at("intake-taken-title").textContent = this.say("intake_taken", { n: step.length });
+      at("intake").hidden = false;
+    }
+
+    figure(column, figure) { return this.figures.shown(column, figure) || "–"; }
+
+    item({ key, column, text, why, place }) {
+      const quoted = text === "" ? "" : ` “${text}”`;
+      if (key !== undefined) return this.line(`${this.place({ row: key, column })}${quoted}: ${why}`, { row: key, column });
+      const where = place.column ? this.say("line_column", place) : this.say("line", place);
+      return this.line(`${where}${quoted}: ${why}`);
+    }
+
+    line(text, cell = null) {
+      const item = document.createElement("li"), words = document.createElement("span");
+      words.textContent = text;
+      item.append(words);
+      if (cell) {
+        const button = document.createElement("button");
+        button.type = "button";
+        button.className = "btn btn-sm";
+        button.textContent = this.say("go");
+        button.setAttribute("aria-label", `${this.say("go")}: ${this.place(cell)}`);
+        button.addEventListener("click", () => this.go(cell.row, cell.column));
+        item.append(button);
+      }
+      return item;
+    }
+
+    fill(id, items) {
+      const shown = items.slice(0, MOST_SHOWN);
+      if (items.length > MOST_SHOWN) shown.push(this.line(this.say("and_more", { n: items.length - MOST_SHOWN })));
+      at(id).replaceChildren(...shown);
+      at(id).hidden = !items.length;
+    }
+
+    // What another person changed under one's hands: [{ row, column, from, to, mine }], mine = what stands here instead.
+    moved(list, { reload = false } = {}) {
+      if (!list.length && !reload) return;
+      const both = list.filter((one) => one.mine !== undefined).length;
+      at("moved-title").textContent = reload ? this.say("moved_rows") : this.say(both ? "moved_both" : "moved", { n: list.length, both });
+      const told = [...list].sort((a, b) => (b.mine !== undefined) - (a.mine !== undefined));
+      this.fill("moved-list", told.map(({ row, column, from, to, mine }) => {
+        const text = `${this.place({ row, column })}: ${this.figure(column, from)} → ${this.figure(column, to)}`;
+        return this.line(mine === undefined ? text : `${text}. ${this.say("yours_stays", { n: this.figure(column, mine) })}`, { row, column });
+      }));
+      at("moved-reload").hidden = !reload;
+      at("moved").hidden = false;
+    }
+  }
+
+  window.QuotaIntake = QuotaIntake;
+})();

@@ -1,0 +1,64 @@
+"""What promises cards goes by a change: DELETE of a project or tenant that has quotas."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.api.cast import H200
+from tests.api.test_quota_changes import act
+from tidesched_web.accounts.models import Project
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.quota import services as quota
+from tidesched_web.quota.models import CardQuota
+
+
+@pytest.fixture
+def project(world) -> Project:
+    made = quota.create_project(tenant=world.tenants["acme"], slug="lab", actor="tests")
+    quota.set_card_quota(
+        cluster=world.clusters["east"], owner=made, service_type="inference", cards={H200: 2}, actor="tests"
+    )
+    return made
+
+
+def quotas(row: Project) -> int:
+    return CardQuota.objects.filter(project__slug=row.slug, queue=None).count()
+
+
+def test_a_project_with_quotas_goes_by_a_change_and_comes_back(world, project):
+    owner = world.client("owner")
+    url = f"projects/{project.pk}/"
+    dry = owner.change("DELETE", f"{url}?dry_run=true")
+    assert (dry.status_code, dry.json()["plan"]["errors"]) == (200, []), dry.content
+    assert owner.change("DELETE", url).json()["code"] == "reason_required"
+    assert owner.change("DELETE", url, {"reason": "over"}, If_Match='"99"').status_code == 412
+    done = owner.change("DELETE", url, {"reason": "over"}, If_Match=f'"{project.version}"')
+    assert (done.status_code, done.json()["edits"]) == (202, {"project/acme/lab": None})
+    assert not Project.objects.filter(slug="lab").exists()
+    back = act(owner, done.json(), "rollback", {"apply": True})
+    assert (back.status_code, back.json()["state"]) == (202, "applied"), back.content
+    assert quotas(project) == 1
+    assert world.client("stranger").change("DELETE", url, {"reason": "x"}).status_code == 404
+
+
+def test_where_approval_is_due_the_deletion_waits_for_it(world, project):
+    Cluster.objects.update(approval_required=True)
+    asked = world.client("owner").change("DELETE", f"projects/{project.pk}/", {"reason": "over"})
+    assert (asked.status_code, asked.json()["state"]) == (202, "waiting")
+    assert quotas(project) == 1
+    assert act(world.client("admin"), asked.json(), "approve").json()["state"] == "applied"
+    assert not Project.objects.filter(slug="lab").exists()
+
+
+def test_a_tenant_with_quotas_names_the_way(world, project):
+    admin, tenant = world.client("admin"), world.tenants["acme"]
+    for queue in ("acme-online", "acme-train"):
+        world.queues[queue].gangs.all().delete()
+        world.queues[queue].delete()
+    refused = admin.change("DELETE", f"tenants/{tenant.pk}/", {"reason": "left"})
+    assert (refused.status_code, refused.json()["code"], refused.json()["clusters"]) == (409, "in_use", ["east"])
+    edits = refused.json()["edits"]
+    assert edits["project/acme/lab"] == {"quota": None}
+    made = admin.send("quota-changes/", {"cluster": "east", "edits": edits, "reason": "left"}).json()
+    assert act(admin, made, "apply").json()["state"] == "applied"
+    assert admin.change("DELETE", f"tenants/{tenant.pk}/", {"reason": "left"}).status_code == 204

@@ -1,0 +1,173 @@
+"""A decision is bound to what was looked at: If-Match on every act, and on the writes of members, grants and cards."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.api.cast import A100, H200
+from tests.api.test_quota_changes import EDITS, act, drafted
+from tidesched_web.accounts import services as accounts
+from tidesched_web.accounts.models import Membership, PlatformRole
+from tidesched_web.changes.models import QuotaChange
+from tidesched_web.clusters.models import CardType, Cluster
+from tidesched_web.quota.models import CardQuota, NamespaceGrant, Queue
+
+OTHER = {"queue/acme-online": {"card_quota": {H200: 2}}}
+
+
+def quota() -> int:
+    return CardQuota.objects.get(queue__name="acme-online", card_type__name=H200).cards
+
+
+def waiting(world):
+    Cluster.objects.update(approval_required=True)
+    change = drafted(world.client("owner"))
+    asked = act(world.client("owner"), change, "apply")
+    assert (asked.status_code, asked.json()["state"]) == (202, "waiting"), asked.content
+    return asked.json()
+
+
+@pytest.mark.parametrize("verb", ["approve", "reject", "cancel", "apply", "retry", "rollback"])
+def test_every_act_needs_the_version_that_was_looked_at(world, verb):
+    change = drafted(world.client("owner"))
+    admin, url = world.client("admin"), f"quota-changes/{change['id']}/{verb}/"
+    missing, stale = admin.send(url, {"reason": "x"}), admin.send(url, {"reason": "x"}, If_Match='"77"')
+    assert (missing.status_code, missing.json()["code"]) == (428, "precondition_required")
+    assert (stale.status_code, stale.json()["code"], stale.json()["etag"]) == (412, "stale", '"1"')
+    assert QuotaChange.objects.get(pk=change["id"]).state == "draft"
+
+
+def test_edits_swapped_after_the_review_are_not_approved(world):
+    change, owner, admin = waiting(world), world.client("owner"), world.client("admin")
+    reviewed = admin.get(f"/api/v1/quota-changes/{change['id']}/").headers["ETag"]
+    swapped = owner.change("PATCH", f"quota-changes/{change['id']}/", {"edits": OTHER}, If_Match=reviewed)
+    assert (swapped.status_code, swapped.json()["revision"]) == (200, 2), swapped.content
+    assert act(owner, change, "apply").json()["state"] == "waiting"
+    for verb in ("approve", "reject"):
+        refused = admin.send(f"quota-changes/{change['id']}/{verb}/", {"reason": "x"}, If_Match=reviewed)
+        assert (refused.status_code, refused.json()["code"]) == (412, "stale")
+        assert refused.json()["edited_since"] == [
+            {"object": "queue/acme-online", "field": f"/card_quota/{H200}", "before": 7, "after": 2}
+        ]
+    assert quota() == 6
+    agreed = admin.send(f"quota-changes/{change['id']}/approve/", If_Match=refused.json()["etag"])
+    assert (agreed.status_code, quota()) == (202, 2)
+
+
+def test_sent_again_with_the_tag_of_the_review_an_act_is_harmless(world):
+    owner, change = world.client("owner"), drafted(world.client("owner"))
+    sent = [owner.send(f"quota-changes/{change['id']}/apply/", If_Match='"1"') for _ in range(2)]
+    assert [(answer.status_code, answer.json()["state"]) for answer in sent] == [(202, "applied")] * 2
+    assert QuotaChange.objects.get(pk=change["id"]).version == 2
+
+
+def test_a_dry_run_of_an_old_version_is_refused(world):
+    owner, change = world.client("owner"), drafted(world.client("owner"))
+    owner.change("PATCH", f"quota-changes/{change['id']}/", {"edits": OTHER}, If_Match='"1"')
+    path = f"quota-changes/{change['id']}/apply/?dry_run=true"
+    assert owner.send(path, If_Match='"1"').status_code == 412
+    assert owner.send(path, If_Match='"2"').status_code == 200
+    queue = Queue.objects.get(pk=world.queues["acme-online"].pk)
+    dry = f"queues/{queue.pk}/?dry_run=true"
+    admin = world.client("admin")
+    assert admin.change("PATCH", dry, {"weight": 2}, If_Match='"99"').status_code == 412
+    assert admin.change("PATCH", dry, {"weight": 2}, If_Match=f'"{queue.version}"').status_code == 200
+    assert admin.change("DELETE", dry, {}, If_Match='"99"').status_code == 412
+
+
+def test_a_stale_tag_is_refused_for_members_grants_and_card_types(world):
+    admin = world.client("admin")
+    member = Membership.objects.get(user=world.users["teammate"])
+    url = f"members/{member.pk}/"
+    assert admin.get(f"/api/v1/{url}").headers["ETag"] == '"1"'
+    assert admin.change("PATCH", url, {"role": "admin"}, If_Match='"9"').status_code == 412
+    changed = admin.change("PATCH", url, {"role": "admin"}, If_Match='"1"')
+    assert (changed.status_code, changed.headers["ETag"]) == (200, '"2"')
+    assert admin.change("DELETE", url, {"reason": "x"}, If_Match='"1"').status_code == 412
+    assert admin.change("DELETE", url, {"reason": "x"}, If_Match='"2"').status_code == 204
+    grant = f"grants/{world.grant.pk}/"
+    assert admin.get(f"/api/v1/{grant}").headers["ETag"] == '"1"'
+    assert admin.change("DELETE", grant, {"reason": "x"}, If_Match='"9"').status_code == 412
+    assert NamespaceGrant.objects.filter(pk=world.grant.pk).exists()
+    assert admin.change("DELETE", grant, {"reason": "x"}, If_Match='"1"').status_code == 204
+    card = CardType.objects.get(cluster=world.clusters["east"], name=A100)
+    url, body = f"card-types/{card.pk}/", {"aliases": ["a100"], "reason": "short"}
+    assert admin.change("PATCH", url, body, If_Match='"9"').status_code == 412
+    done = admin.change("PATCH", url, body, If_Match='"1"')
+    assert (done.status_code, done.headers["ETag"]) == (200, '"2"'), done.content
+    assert admin.change("PATCH", url, {"aliases": [], "reason": "x"}, If_Match='"1"').status_code == 412
+
+
+# -- who is a second person --------------------------------------------------------------------------------------------
+
+
+def invited(world, username, by, *, role="admin"):
+    """An account that somebody of the cast (or an account made before) invited into acme; its link was used."""
+    maker = world.users[by]
+    _user, _link, secret = accounts.invite_user(
+        username=username, memberships={world.tenants["acme"]: role}, of_tenant=world.tenants["acme"],
+        actor=maker.username, by=maker.pk,
+    )  # fmt: skip
+    world.users[username] = accounts.use_link(secret=secret, new_password="a long enough password 17")
+
+
+def refusal(world, who, change):
+    answer = world.client(who).send(f"quota-changes/{change['id']}/approve/", If_Match="*")
+    return answer.status_code, answer.json().get("code"), answer.json().get("cause")
+
+
+@pytest.mark.parametrize("path", ["owner", "chain"])
+def test_who_was_made_by_the_author_is_no_second_person(world, path):
+    invited(world, "puppet", "owner")
+    if path == "chain":
+        invited(world, "puppets-puppet", "puppet")
+    who = {"owner": "puppet", "chain": "puppets-puppet"}[path]
+    change = waiting(world)
+    assert refusal(world, who, change) == (403, "approver_not_independent", "made_by_author")
+    shown = world.client(who).read(f"quota-changes/{change['id']}/")
+    assert "approve" not in shown["actions"]
+    assert "reject" in shown["actions"]
+    assert quota() == 6
+
+
+def test_a_role_given_by_the_author_to_an_older_account_does_not_count(world):
+    accounts.set_membership(
+        user=world.users["teammate"], tenant=world.tenants["acme"], role="admin", actor="owner",
+        by=world.users["owner"].pk,
+    )  # fmt: skip
+    assert refusal(world, "teammate", waiting(world)) == (403, "approver_not_independent", "made_by_author")
+
+
+def test_a_password_set_through_the_authors_link_does_not_count(world):
+    _link, secret = accounts.make_link(
+        user=world.users["admin"], kind="reset", actor="owner", by=world.users["owner"].pk
+    )
+    world.users["admin"] = accounts.use_link(secret=secret, new_password="a long enough password 17")
+    assert refusal(world, "admin", waiting(world)) == (403, "approver_not_independent", "made_by_author")
+
+
+def test_a_role_that_is_younger_than_the_change_does_not_count(world):
+    change = waiting(world)
+    accounts.set_membership(user=world.users["teammate"], tenant=world.tenants["acme"], role="admin", actor="operator")
+    world.users["late"] = accounts.create_user(
+        username="late", password=None, platform_role=PlatformRole.ADMIN, actor="operator"
+    )
+    for who in ("teammate", "late"):
+        assert refusal(world, who, change) == (403, "approver_not_independent", "younger_than_change")
+    assert world.client("admin").send(f"quota-changes/{change['id']}/approve/", If_Match="*").status_code == 202
+
+
+def test_a_tenant_admin_of_older_standing_is_a_second_person(world):
+    accounts.set_membership(user=world.users["teammate"], tenant=world.tenants["acme"], role="admin", actor="operator")
+    change = waiting(world)
+    assert "approve" in world.client("teammate").read(f"quota-changes/{change['id']}/")["actions"]
+    assert world.client("teammate").send(f"quota-changes/{change['id']}/approve/", If_Match="*").status_code == 202
+
+
+def test_actions_say_what_can_be_done_now(world):
+    owner, change = world.client("owner"), drafted(world.client("owner"))
+    assert change["actions"] == ["apply", "edit", "reject", "cancel"]
+    assert world.client("admin").read(f"quota-changes/{change['id']}/")["actions"] == ["apply", "reject", "cancel"]
+    assert world.client("auditor").read(f"quota-changes/{change['id']}/")["actions"] == []
+    assert act(owner, change, "apply").json()["actions"] == ["rollback"]
+    assert EDITS

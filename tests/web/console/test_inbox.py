@@ -1,0 +1,96 @@
+"""What waits for an approver: the page, the count in the menu and the bell, and whom the author waits for."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.test import Client
+
+from tests.web.console import world as story
+from tests.web.console.cast import H200
+from tests.web.console.test_changes import LOWER, act, drafted
+from tests.web.console.test_pages import client_of
+from tidesched_web.accounts import services as accounts
+from tidesched_web.accounts.models import PlatformRole, Tenant, User
+from tidesched_web.changes.models import QuotaChange
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def world() -> story.World:
+    found = story.full()
+    Tenant.objects.filter(slug="search").update(approval_required=True)
+    return found
+
+
+def account(name: str, *, tenant: str = "", platform: str = "", by: User | None = None) -> Client:
+    user = accounts.create_user(
+        username=name, password=None, platform_role=platform, actor="tests", by=by.pk if by else None
+    )
+    if tenant:
+        accounts.set_membership(user=user, tenant=Tenant.objects.get(slug=tenant), role="admin", actor="tests")
+    return client_of(user)
+
+
+def counts(client: Client) -> list[str]:
+    """The figures of the bell and of the menu."""
+    page = client.get("/clusters/demo/queues/").content.decode()
+    found = [re.search(rf'id="inbox-{place}"[^>]*>(.*?)</span>\s*</?', page, re.DOTALL) for place in ("bell", "nav")]
+    return [re.sub(r"<[^>]+>|\s", "", one[1]) if one else "" for one in found]
+
+
+def test_a_change_waits_in_the_inbox_of_those_who_may_approve_it_and_of_no_other(world) -> None:
+    second = account("second", platform=PlatformRole.ADMIN)
+    of_tenant, of_other = account("lead", tenant="search"), account("rival", tenant="maps")
+    puppet = account("puppet", platform=PlatformRole.ADMIN, by=world.admin)
+    author = client_of(world.admin)
+    change = act(author, drafted(author, LOWER), "apply", reason="Less is used.", when="now")
+    for client in (second, of_tenant):
+        page = client.get("/waiting/").content.decode()
+        assert f"/clusters/demo/changes/{change.pk}/" in page
+        assert "Less is used." in page
+        assert re.search(r"24 → <strong>16<", page)
+        assert counts(client) == ["1", "1"]
+    late = account("late", platform=PlatformRole.ADMIN)
+    for client in (author, of_other, puppet, late):
+        page = client.get("/waiting/").content.decode()
+        assert "Nothing waits for you" in page
+        assert "Less is used." not in page
+        assert counts(client) == ["0", ""]
+    for user in (world.auditor, world.member):
+        assert client_of(user).get("/waiting/").status_code == 403
+        assert "inbox-bell" not in client_of(user).get("/clusters/demo/queues/").content.decode()
+    assert Client().get("/waiting/").status_code == 302
+    act(second, change, "approve")
+    assert "Nothing waits for you" in second.get("/waiting/").content.decode()
+    assert counts(of_tenant) == ["0", ""]
+
+
+def test_the_tenants_own_ceiling_waits_for_a_platform_admin_alone(world) -> None:
+    of_tenant = account("lead", tenant="search")
+    second = account("second", platform=PlatformRole.ADMIN)
+    author = client_of(world.admin)
+    edits = {"tenant/search": {"quota": {"inference": {"card_quota": {H200: 21}}}}}
+    act(author, drafted(author, edits), "apply", reason="More.", when="now")
+    assert counts(of_tenant) == ["0", ""]
+    assert counts(second) == ["1", "1"]
+
+
+def test_the_author_sees_for_whom_it_waits(world) -> None:
+    second = account("zhou-second", platform=PlatformRole.ADMIN)
+    lead = User.objects.get(pk=int(account("lead", tenant="search").session["_auth_user_id"]))
+    author = client_of(lead)
+    change = act(author, drafted(author, LOWER), "apply", reason="Less.", when="now")
+    page = author.get(f"/clusters/demo/changes/{change.pk}/").content.decode()
+    assert "It waits for the approval of a platform admin." in page
+    assert "zhou-second" not in page
+    User.objects.filter(platform_role=PlatformRole.ADMIN).update(invited_by=lead)
+    page = author.get(f"/clusters/demo/changes/{change.pk}/").content.decode()
+    assert "No account can approve this now" in page
+    User.objects.update(invited_by=None)
+    QuotaChange.objects.filter(pk=change.pk).update(author=world.admin)
+    page = client_of(world.admin).get(f"/clusters/demo/changes/{change.pk}/").content.decode()
+    assert "It waits for the approval of one of: lead, zhou-second." in page
+    assert second.get("/waiting/").status_code == 200

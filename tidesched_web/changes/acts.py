@@ -1,0 +1,166 @@
+"""What may be done with a change, and by whom: one answer for services, pages and REST.
+
+An act is allowed by the state of the change and by who asks. Whether the edits themselves are the caller's to make is
+asked when it is done (`authority.require_authority`), since that needs the tree.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from enum import StrEnum
+from typing import Final
+
+from django.utils.translation import gettext as _
+
+from tidesched_web.accounts.independence_selectors import Standing, standing_of
+from tidesched_web.accounts.models import Scope
+from tidesched_web.changes.models import ChangeState, QuotaChange
+from tidesched_web.common.errors import DomainError
+from tidesched_web.common.permissions import Access
+
+
+class Act(StrEnum):
+    """What people do with a change."""
+
+    APPLY = "apply"
+    EDIT = "edit"
+    APPROVE = "approve"
+    REJECT = "reject"
+    CANCEL = "cancel"
+    RETRY = "retry"
+    ROLL_BACK = "rollback"
+
+
+DRAFT, WAITING, APPROVED, FAILED = ChangeState.DRAFT, ChangeState.WAITING, ChangeState.APPROVED, ChangeState.FAILED
+_OPEN: Final = (DRAFT, WAITING, APPROVED, FAILED)
+# In which states, and whether its intent has to be written for that (or must not be).
+_WHEN: Final = {
+    Act.APPLY: ((DRAFT, APPROVED, FAILED), False),
+    Act.EDIT: (_OPEN, False),
+    Act.APPROVE: ((DRAFT, WAITING), False),
+    Act.REJECT: (_OPEN, False),
+    Act.CANCEL: (_OPEN, False),
+    Act.RETRY: ((FAILED,), True),
+    Act.ROLL_BACK: ((ChangeState.APPLYING, ChangeState.APPLIED, FAILED), True),
+}
+
+
+def allowed_actions(change: QuotaChange, access: Access) -> list[Act]:
+    """The acts that the caller may do now, in the order in which they are offered."""
+    return [act for act in Act if refusal(change, access, act) is None]
+
+
+def require_act(change: QuotaChange, access: Access, act: Act) -> None:
+    """Refuse an act that the state or the caller does not allow.
+
+    Raises:
+        DomainError: ``permission_denied`` or ``approver_not_independent`` (403), ``conflict`` (409) with the state.
+    """
+    refused = refusal(change, access, act)
+    if refused is not None:
+        raise refused
+
+
+def refusal(change: QuotaChange, access: Access, act: Act) -> DomainError | None:
+    """Why an act is refused; None = it is allowed."""
+    return _not_a_writer(access) or _not_now(change, act) or _not_by(change, access, act)
+
+
+def _not_a_writer(access: Access) -> DomainError | None:
+    if not access.administers and not access.admin_of:
+        return DomainError("permission_denied", _("Only platform admins and tenant admins may change quota."))
+    if not access.has_scope((Scope.QUOTA_WRITE,)):
+        return DomainError("missing_scope", _("This token lacks the scope %(scope)s.") % {"scope": Scope.QUOTA_WRITE})
+    return None
+
+
+def _not_now(change: QuotaChange, act: Act) -> DomainError | None:
+    states, written = _WHEN[act]
+    extra = {"state": change.state}
+    if written and change.committed_at is None and change.state in states:
+        text = _("Nothing of it was written: apply it again, or cancel it.")
+        return DomainError("conflict", text, extra)
+    if not written and change.committed_at is not None:
+        text = _("Change %(number)d is written already: it can only be rolled back.")
+        return DomainError("conflict", text % {"number": change.pk}, extra)
+    if change.state not in states:
+        text = _("Change %(number)d is in state “%(state)s”.")
+        figures = {"number": change.pk, "state": ChangeState(change.state).label}
+        return DomainError("conflict", text % figures, extra)
+    if act == Act.APPROVE and change.state == DRAFT and not _approval_due(change):
+        return DomainError("conflict", _("No approval is due for this draft: it can be applied."), extra)
+    return None
+
+
+def _not_by(change: QuotaChange, access: Access, act: Act) -> DomainError | None:
+    own = is_author(change, access)
+    match act:
+        case Act.EDIT if not own and not (access.administers and change.author_id is None):
+            return DomainError("permission_denied", _("Only its author may edit a draft; make one of your own."))
+        case Act.CANCEL if not own and not access.administers:
+            return DomainError("permission_denied", _("Only its author or a platform admin may cancel a change."))
+        case Act.APPROVE | Act.REJECT if not _decides_for(change, access):
+            return DomainError("not_found", _("You see no change %(number)d.") % {"number": change.pk})
+        case Act.APPROVE | Act.REJECT if change.platform_only and not access.administers:
+            return DomainError("permission_denied", _("Only a platform admin may decide about this change."))
+        case Act.APPROVE:
+            return approval_refusal(change, access)
+    return None
+
+
+def _decides_for(change: QuotaChange, access: Access) -> bool:
+    return access.administers or access.admin_of.issuperset(change.tenant_ids)
+
+
+def decides_about(change: QuotaChange, access: Access) -> bool:
+    """Whether it is the caller's to approve or reject, independence apart."""
+    return access.administers or (_decides_for(change, access) and not change.platform_only)
+
+
+def is_author(change: QuotaChange, access: Access) -> bool:
+    """Whether the caller made the change, by whatever token."""
+    return access.user_id is not None and access.user_id == change.author_id
+
+
+def approval_refusal(change: QuotaChange, access: Access, standing: Standing | None = None) -> DomainError | None:
+    """Why the caller is no second person for this change; None = an approval of theirs counts.
+
+    ``standing``: the caller's, where it was read for several changes at once.
+    """
+    if access.user_id is None or is_author(change, access):
+        return DomainError("permission_denied", _("A change is approved by another person than its author."))
+    standing = standing or standing_of(access.user_id)
+    if standing is None:
+        return DomainError("permission_denied", _("This account is switched off."))
+    if change.author_id is not None and change.author_id in standing.behind:
+        text = _(
+            "Your approval does not count here: %(author)s made your account or gave you your role, directly or "
+            "through an invitation. It takes a person who has nothing from the author."
+        )
+        return _dependent("made_by_author", text % {"author": change.created_by})
+    since = _since(change, access, standing)
+    if since is None or since > change.created_at:
+        text = _(
+            "Your approval does not count here: your account or your role is younger than this change. It takes a "
+            "person who had the role before the change was made."
+        )
+        return _dependent("younger_than_change", text)
+    return None
+
+
+def _since(change: QuotaChange, access: Access, standing: Standing) -> dt.datetime | None:
+    """Since when the caller has the rights by which they would approve; None = they have none."""
+    if standing.platform_since is not None and (access.administers or access.limited_to is not None):
+        return max(standing.platform_since, standing.account_since)
+    given = [standing.admin_since.get(tenant) for tenant in change.tenant_ids]
+    if not given or None in given:
+        return None
+    return max(standing.account_since, *(at for at in given if at is not None))
+
+
+def _dependent(cause: str, text: str) -> DomainError:
+    return DomainError("approver_not_independent", text, {"cause": cause})
+
+
+def _approval_due(change: QuotaChange) -> bool:
+    return bool((change.plan or {}).get("approval", {}).get("due"))

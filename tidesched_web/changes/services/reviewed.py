@@ -1,0 +1,77 @@
+"""What somebody looked at before they decide, and what was edited since. A decision is bound to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from tidesched_web.changes.models import QuotaChange
+from tidesched_web.changes.selectors import content_at_revision, revision_at_version
+from tidesched_web.changes.services.planning import after_of
+from tidesched_web.changes.tree_document import Difference, Documents, differences
+from tidesched_web.common.errors import DomainError
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """``version``: the row as it was read (an ETag: any step of its life counts); ``revision``: its figures alone."""
+
+    version: int | None = None
+    revision: int | None = None
+
+
+def require_reviewed(change: QuotaChange, seen: Reviewed | None, *, done: bool = False) -> None:
+    """Refuse a decision on something else than what was looked at. ``change`` is locked.
+
+    ``done``: what is asked for has happened already; then only edits since the review refuse it (RFC 9110, 13.1.1).
+
+    Raises:
+        DomainError: ``stale`` (412) with the present ETag, and each figure that was edited since.
+    """
+    if seen is None:
+        return
+    if seen.revision is not None and seen.revision != change.revision:
+        raise _stale(change, seen.revision)
+    if seen.version is not None and seen.version != change.version:
+        revision = revision_at_version(change, seen.version)
+        if revision != change.revision or not done:
+            raise _stale(change, revision)
+
+
+def _stale(change: QuotaChange, revision: int) -> DomainError:
+    edited = edited_since(change, revision)
+    if revision != change.revision:
+        text = _("Change %(number)d was edited after you opened it: look at what differs, then decide.")
+    else:
+        text = _("Change %(number)d has moved on since you opened it: look at it again.")
+    extra = {
+        "etag": f'"{change.version}"',
+        "state": change.state,
+        "edited_since": [found.as_json() for found in edited],
+    }
+    return DomainError("stale", text % {"number": change.pk}, extra)
+
+
+def edited_since(change: QuotaChange, revision: int) -> list[Difference]:
+    """What the change makes now beside what it made at an earlier revision, figure by figure."""
+    content = content_at_revision(change, revision)
+    if content is None:
+        return []
+    then, now = _made(*content), _made(change.base, change.edits)
+    # An object that only one of them touches stands as its base in the other.
+    keys = {*content[1], *change.edits}
+    known = {key: document for key, document in {**content[0], **change.base}.items() if document is not None}
+    return differences(_filled(then, known, content[1], keys), _filled(now, known, change.edits, keys))
+
+
+def _made(base: dict[str, dict[str, object] | None], edits: dict[str, object]) -> Documents:
+    return after_of({key: document for key, document in base.items() if document is not None}, edits)
+
+
+def _filled(made: Documents, known: Documents, edits: dict[str, object], keys: set[str]) -> Documents:
+    return {
+        key: made[key] if key in edits else known[key]
+        for key in sorted(keys)
+        if (key in made if key in edits else key in known)
+    }
