@@ -43,7 +43,7 @@
         heads.forEach((column, place) => {
           if (column === undefined || cells[place] === undefined) return;
           const text = cells[place].trim(), key = `${row}|${column}`;
-          if (seen.has(key)) { if (seen.get(key) !== text) left.push({ key: row, column, text, why: this.say("twice", { line }) }); return; }
+          if (seen.has(key)) { if (text !== "" && seen.get(key) !== text) left.push({ key: row, column, text, why: this.say("twice", { line }) }); return; }
           seen.set(key, text);
           wanted.push({ key: row, column, text });
         });

@@ -143,7 +143,7 @@ def review(this: Page) -> HttpResponse:
     _writer(this)
     draft = draft_of(this, this.request.POST.get("change"))
     try:
-        sent = {
+        sent: dict[str, Any] = {
             "edits": _edits(this.request.POST.get("edits", "")),
             "known": _known(this.request.POST.get("known", "")),
             "mark": this.request.POST.get("mark", "")[:64],

@@ -59,7 +59,8 @@ def card_quota_of(queue: Queue) -> dict[str, int]:
 
 def effective_quota_of(queue: Queue) -> dict[str, int]:
     """Card name → count as the cluster was given it: the base, and what tide plans make of it."""
-    return card_quota_of(queue) | queue.tide
+    turned: dict[str, int] = queue.tide
+    return card_quota_of(queue) | turned
 
 
 def turned_by_plans(cluster: Cluster) -> dict[str, dict[str, int]]:

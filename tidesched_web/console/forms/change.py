@@ -39,7 +39,7 @@ class ApplyForm(forms.Form):
         widget=forms.SplitDateTimeWidget(
             date_format="%Y-%m-%d",
             time_format="%H:%M",
-            date_attrs={"type": "date", "class": "form-control", "aria-label": _("Date")},
+            date_attrs={"type": "date", "class": "form-control", "aria-label": _("Date")},  # type: ignore[dict-item]
             time_attrs={
                 "type": "text",
                 "class": "form-control num time-24",
@@ -48,7 +48,7 @@ class ApplyForm(forms.Form):
                 "placeholder": "22:00",
                 "pattern": "([01][0-9]|2[0-3]):[0-5][0-9]",
                 "autocomplete": "off",
-                "aria-label": _("Time, 00:00 to 23:59"),
+                "aria-label": _("Time, 00:00 to 23:59"),  # type: ignore[dict-item]
             },
         ),
     )
