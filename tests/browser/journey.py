@@ -133,12 +133,12 @@ def raise_the_quota(place: Place, watched: Watched, *, pictures: str) -> str:
     sheet = Sheet(page)
     sheet.filter("speech", "training")
     sheet.type(QUEUE, H200, str(GIVEN))
-    expect(sheet.message).to_contain_text(f"{TENANT} hands on {GIVEN} H200, but has 0")
+    expect(sheet.message).to_contain_text(f"{TENANT} gives out {GIVEN} H200, but has 0")
     # Raise the tenant: the hardware has none left.
     sheet.type(TENANT, H200, str(GIVEN))
     expect(sheet.faults).to_contain_text(
-        f"Training H200: {place.promised + GIVEN} are handed on, "
-        f"but the hardware allows {place.promised}: {GIVEN} too many."
+        f"Training H200: {place.promised + GIVEN} are given out, but at most {place.promised} may be "
+        f"(hardware {place.promised} × ratio 1.0 = {place.promised}): {GIVEN} too many."
     )
     expect(sheet.faults).to_contain_text("could give way")
     expect(page.locator("#count-errors")).to_have_text("1 error")

@@ -95,7 +95,7 @@ def test_a_plan_is_made_by_the_form(world):
     client = client_of(world.admin)
     assert 'name="l0-start"' in client.get("/clusters/demo/new/tide-plan/").content.decode()
     done = client.post("/clusters/demo/new/tide-plan/", sent(), follow=True)
-    assert "Done. The cluster is told within seconds." in done.content.decode()
+    assert "Saved. The plan is off: nothing is sent to the cluster." in done.content.decode()
     plan = TidePlan.objects.get(name="days")
     assert plan.exceptions == {"2026-10-01": "sun", "2026-10-02": "none"}
     assert plan.layers == [
@@ -109,6 +109,17 @@ def test_a_plan_is_made_by_the_form(world):
     assert entry.reason == "less by day"
     again = client.post("/clusters/demo/new/tide-plan/", sent())
     assert "There is a plan of this name already." in again.content.decode()
+
+
+def test_a_plan_that_cannot_be_switched_on_says_why_as_long_as_it_is_so(world):
+    client = client_of(world.admin)
+    client.post("/clusters/demo/new/tide-plan/", sent(**{"l7-x0-act": "add", "l7-x0-cards": "500"}))
+    for _look in range(2):
+        page = client.get(f"{LIST}days/").content.decode()
+        assert "This plan cannot be switched on as it stands." in page
+        assert "voice" in page.partition("This plan cannot be switched on as it stands.")[2][:400]
+    client.post(f"{LIST}days/edit/", sent(version="1"))
+    assert "cannot be switched on" not in client.get(f"{LIST}days/").content.decode()
 
 
 def test_an_edit_may_drop_exceptions_and_is_refused_when_somebody_was_faster(world):
