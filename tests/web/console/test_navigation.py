@@ -6,7 +6,7 @@ from tidesched_web.console.navigation import GROUPS, groups
 
 
 def shown(**more: object) -> list[dict[str, object]]:
-    return groups(**{"section": "", "cluster": "demo", "everything": True, "closed": ""} | more)  # type: ignore[arg-type]
+    return groups(**{"section": "", "cluster": "demo", "everything": True, "writes": True, "closed": ""} | more)  # type: ignore[arg-type]
 
 
 def test_each_page_stands_in_one_group_and_names_itself() -> None:
@@ -40,3 +40,5 @@ def test_a_reader_sees_the_pages_that_are_open_to_them() -> None:
     assert {"/users/", "/clusters/demo/connection/"}.isdisjoint(words(everything=False))
     assert words(cluster="").isdisjoint({"/clusters/demo/"})
     assert "/tenants/" in words(cluster="", everything=False)
+    assert "/waiting/" in words(everything=False)
+    assert "/waiting/" not in words(writes=False)
