@@ -7,6 +7,10 @@ _AS_CHANGE = (
     "It is carried out as a quota change and answered when it is done; where approval is due the answer is 202 with "
     "the change. `dry_run=true` answers with the plan of the change."
 )
+_REVIEWED = (
+    "`If-Match` names the version that was reviewed (428 without); where the change is another now the answer is 412 "
+    "with the present `etag` and, figure by figure, what was `edited_since`."
+)
 _IN_USE = "Refused (409 `in_use`, with `dependents`) while queues depend on it."
 
 _OWNERS = {
@@ -24,7 +28,12 @@ _OWNERS = {
         "Members that are left out stay. With `quota` it is a quota change: `If-Match` and `reason` are needed then.",
         role=TENANT_ADMIN,
     ),
-    "tenants_destroy": Operation("Delete a tenant", _IN_USE, role=PLATFORM_ADMIN),
+    "tenants_destroy": Operation(
+        "Delete a tenant",
+        _IN_USE + " A tenant that has quotas is refused too: the answer names the `clusters` and the `edits` of the "
+        "quota change that takes them back first.",
+        role=PLATFORM_ADMIN,
+    ),
     "projects_list": Operation("List projects", "Projects (what inference is for) of the caller's tenants."),
     "projects_create": Operation(
         "Make a project", "A project of a tenant; `slug` is unique in the tenant.", role=TENANT_ADMIN
@@ -35,7 +44,13 @@ _OWNERS = {
         "Members that are left out stay. With `quota` it is a quota change: `If-Match` and `reason` are needed then.",
         role=TENANT_ADMIN,
     ),
-    "projects_destroy": Operation("Delete a project", _IN_USE, role=TENANT_ADMIN),
+    "projects_destroy": Operation(
+        "Delete a project",
+        _IN_USE + " A project that has quotas goes by a quota change (202 with the change, which waits where approval "
+        "is due and can be rolled back); quotas in several clusters are taken back first (409 with `clusters` and "
+        "`edits`).",
+        role=TENANT_ADMIN,
+    ),
     "business_lines_list": Operation(
         "List business lines",
         "Business lines (what training is for) of the caller's tenants, and those of the platform for who sees "
@@ -160,28 +175,34 @@ _CHANGES = {
     ),
     "quota_changes_approve_create": Operation(
         "Approve a quota change",
-        "As a second person: the author cannot approve (403). A change that was to be applied is applied.",
+        "As a second person: the author cannot approve (403), nor can an account that the author made or gave its role, "
+        "nor one whose role is younger than the change (403 `approver_not_independent` with `cause`). A change that was "
+        "to be applied is applied. " + _REVIEWED,
         role=TENANT_ADMIN,
     ),
     "quota_changes_reject_create": Operation(
-        "Reject a quota change", "It ends for good, with the reason.", role=TENANT_ADMIN
+        "Reject a quota change", "It ends for good, with the reason. " + _REVIEWED, role=TENANT_ADMIN
     ),
     "quota_changes_cancel_create": Operation(
-        "Cancel a quota change", "Before it is written to the tree.", role="the author, and platform admins"
+        "Cancel a quota change",
+        "Before it is written to the tree. " + _REVIEWED,
+        role="the author, and platform admins",
     ),
     "quota_changes_apply_create": Operation(
         "Apply a quota change",
         "Now, or at `apply_at`. 409 with what changed meanwhile where the tree has moved since its base. With "
-        "`dry_run=true` the answer is 200 `{dry_run, plan}`.",
+        "`dry_run=true` the answer is 200 `{dry_run, plan}`. " + _REVIEWED,
         role=TENANT_ADMIN,
     ),
     "quota_changes_retry_create": Operation(
-        "Send a change's failed objects again", "What the cluster refused is sent once more.", role=TENANT_ADMIN
+        "Send a change's failed objects again",
+        "What the cluster refused is sent once more. " + _REVIEWED,
+        role=TENANT_ADMIN,
     ),
     "quota_changes_rollback_create": Operation(
         "Roll back a quota change",
         "Makes a new draft that undoes it, to be reviewed and applied like any other; with `apply: true` it is applied "
-        "at once.",
+        "at once. " + _REVIEWED,
         role=TENANT_ADMIN,
     ),
     "drift_list": Operation(
