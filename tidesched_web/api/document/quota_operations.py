@@ -175,9 +175,9 @@ _CHANGES = {
     ),
     "quota_changes_approve_create": Operation(
         "Approve a quota change",
-        "As a second person: the author cannot approve (403), nor can an account that the author made or gave its role, "
-        "nor one whose role is younger than the change (403 `approver_not_independent` with `cause`). A change that was "
-        "to be applied is applied. " + _REVIEWED,
+        "As a second person: the author cannot approve (403), nor can an account that the author made or gave its "
+        "role, nor one whose role is younger than the change (403 `approver_not_independent` with `cause`). A change "
+        "that was to be applied is applied. " + _REVIEWED,
         role=TENANT_ADMIN,
     ),
     "quota_changes_reject_create": Operation(
