@@ -10,7 +10,8 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db import connections
 
-from tidesched_web.audit.models import AuditEntry
+from tidesched_web.audit import key_services
+from tidesched_web.audit.models import AuditEntry, SigningKey
 from tidesched_web.clusters import credentials, selectors
 from tidesched_web.clusters import services as clusters
 from tidesched_web.clusters.addresses import checked_address
@@ -67,7 +68,14 @@ def test_the_commands_rotate_and_refuse_foreign_keys(settings):
     out = io.StringIO()
     call_command("credentials", "rotate", stdout=out)
     call_command("credentials", "check", stdout=out)
-    assert out.getvalue() == "1 credentials were encrypted anew\nevery stored credential can be read\n"
+    rotated = "1 credentials and 1 signing keys were encrypted anew"
+    assert out.getvalue() == f"{rotated}\nevery stored credential can be read\n"
+
+    settings.TIDESCHED_KEYS = [new]
+    call_command("credentials", "check")
+    key_services._ready.clear()  # as a new process: what signs the audit log is decrypted again
+    assert key_services.signer().key_id == SigningKey.objects.get().key_id
+
     settings.TIDESCHED_KEYS = [old]
     with pytest.raises(CommandError, match=key_id(new)) as refused:
         call_command("credentials", "check")

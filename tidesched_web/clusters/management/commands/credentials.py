@@ -29,7 +29,7 @@ class Command(BaseCommand):
         """Do one act."""
         services.refuse_foreign_keys()
         if options["act"] == "rotate":
-            rotated = services.rotate_credentials() + encrypt_signing_keys_anew()
-            self.stdout.write(f"{rotated} credentials were encrypted anew")
+            clusters, signing_keys = services.rotate_credentials(), encrypt_signing_keys_anew()
+            self.stdout.write(f"{clusters} credentials and {signing_keys} signing keys were encrypted anew")
         else:
             self.stdout.write("every stored credential can be read")
