@@ -178,6 +178,7 @@ def test_the_second_start_does_nothing_again(installation: Installation) -> None
         "static files: up to date",
         "schema: up to date",
         "encryption keys: up to date",
+        "audit log: up to date",
         "first account: up to date",
         "compiled code: up to date",
     ]
