@@ -69,8 +69,8 @@ def test_a_queue_is_as_in_the_contract(world):
     queue = world.client("owner").read("queues/", name="acme-train")["results"][0]
     assert set(queue) == {
         "id", "url", "display", "name", "cluster", "service_type", "tenant", "project", "business_line", "weight",
-        "priority", "reclaimable", "cpu_milli", "memory_bytes", "state", "card_quota", "effective_quota",
-        "usage", "version",
+        "priority", "reclaimable", "cpu_milli", "memory_bytes", "state", "sync_state", "sync_error", "card_quota",
+        "effective_quota", "usage", "version",
     }  # fmt: skip
     assert queue["card_quota"] == {H200: 8}
     assert (queue["cluster"]["slug"], queue["tenant"]["slug"], queue["project"]) == ("east", "acme", None)

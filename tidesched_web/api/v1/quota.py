@@ -58,6 +58,7 @@ class QueueFilters(django_filters.FilterSet):
 # What a document of a queue says, and what the clock and the tree of its cluster need to know of it.
 _SHOWN = (
     "name", "service_type", "weight", "priority", "reclaimable", "cpu_milli", "memory_mib", "state", "version",
+    "sync_state", "sync_error",
     "cluster__name", "cluster__slug", "cluster__clock_rate", "cluster__clock_anchor", "cluster__clock_wall_anchor",
     "cluster__overcommit_inference", "cluster__overcommit_training",
     *(f"{owner}__{field}" for owner in ("tenant", "project", "business_line") for field in ("name", "slug")),
