@@ -7,10 +7,8 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def guarded(text: str) -> str:
-    """The text as a cell that every spreadsheet takes for text; a plain negative number stays one."""
-    if not text.startswith(_FORMULA) or text[1:].isdecimal():
-        return text
-    return f"'{text}"
+    """The text as a cell that every spreadsheet takes for text. Numbers are written as numbers and do not come here."""
+    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def unguarded(cell: str) -> str:
