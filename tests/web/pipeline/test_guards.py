@@ -7,6 +7,7 @@ import time
 import pytest
 from django.utils import timezone
 
+from scheduler_core.model.errors import BadInput
 from tests.cluster.objects import deployment
 from tests.cluster.servers import eventually
 from tests.web.pipeline.stage import NAMESPACE_NAME, Stage
@@ -21,7 +22,6 @@ from tidesched_web.common.errors import DomainError
 from tidesched_web.scheduling import services
 from tidesched_web.scheduling.models import Alert, Decision, DecisionState, Reclaim, Session, SessionState
 from tidesched_web.scheduling.pipeline import guards
-from tidesched_web.scheduling.pipeline.context import NoPolicy
 from tidesched_web.scheduling.pipeline.guards import GUARD_KEY, Breach
 from tidesched_web.scheduling.pipeline.shard import ClusterShard
 from tidesched_web.workloads.models import Gang
@@ -119,8 +119,8 @@ def test_a_cluster_whose_sessions_keep_failing_raises_an_alert_until_one_succeed
     shard = ClusterShard(context.lease)
     for _ in range(3):
         assert not Alert.objects.filter(code="session_failed").exists()
-        shard._fail(NoPolicy("there is none"), 0.001)
-    assert "NoPolicy: there is none" in Alert.objects.get(code="session_failed", resolved_at=None).message
+        shard._fail(BadInput("bad", "it cannot be read"), 0.001)
+    assert "it cannot be read" in Alert.objects.get(code="session_failed", resolved_at=None).message
 
 
 def test_a_single_gang_is_never_too_large_a_share(stage: Stage) -> None:

@@ -69,7 +69,7 @@ def push_cluster(
 ) -> PushReport:
     """Push what is not in step, or look at all of it; an object that is as it should be is not written.
 
-    With names, nothing but those is looked at.
+    With names, nothing but those is looked at, also what rests after a refusal: the change that names it is new.
     """
     report = PushReport()
     if cluster.mode == ClusterMode.OBSERVE or cluster.disconnected_at is not None:
@@ -86,13 +86,15 @@ def push_cluster(
         settled = Q(sync_state=SyncState.IN_STEP) | (
             Q(sync_state=SyncState.DRIFTED) & Q(pushed_version__gte=F("version"))
         )
-        asked = [name for _kind, name in asked_again(cluster)]
-        rests = REFUSED & Q(retry_at__gt=timezone.now()) & ~Q(name__in=asked)
-        classes = classes.exclude(settled | rests)
-        queues = queues.filter(~settled | Q(pk__in=tide_due(cluster)) | DRAINS).exclude(rests)
+        classes = classes.exclude(settled)
+        queues = queues.filter(~settled | Q(pk__in=tide_due(cluster)) | DRAINS)
     if queues_named is not None or classes_named is not None:
         classes = classes.filter(name__in=classes_named or ())
         queues = queues.filter(name__in=queues_named or ())
+    elif not everything:
+        asked = [name for _kind, name in asked_again(cluster)]
+        rests = REFUSED & Q(retry_at__gt=timezone.now()) & ~Q(name__in=asked)
+        classes, queues = classes.exclude(rests), queues.exclude(rests)
     chosen_classes, chosen_queues = list(classes), list(queues)
     if chosen_classes or chosen_queues:
         used = client or KubernetesClient.for_cluster(cluster)
