@@ -55,6 +55,7 @@ SAMPLES = {
     "all_alerts": "alerts/",
     "resolve_platform_alert": "alerts/{alert}/resolve/",
     "acknowledge_platform_alert": "alerts/{alert}/acknowledge/",
+    "inbox": "waiting/",
     "status": "status/",
 }
 POSTS = {"gang_try", "resolve_alert", "acknowledge_alert", "resolve_platform_alert", "acknowledge_platform_alert"}
