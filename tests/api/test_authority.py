@@ -13,6 +13,7 @@ from django.utils import timezone
 from tidesched_web.accounts.selectors import access_of
 from tidesched_web.audit import segment_services
 from tidesched_web.changes import services as changes
+from tidesched_web.clusters.models import Cluster
 from tidesched_web.jobs.services import enqueue
 from tidesched_web.quota.models import Drift
 from tidesched_web.quota.services.tide_plans import write_tide_plan
@@ -331,6 +332,9 @@ def address(world, name):
         return next(row["url"] for row in found if row["object_label"] == "acme/acme-chat")
     if resource == "quota-changes":
         admin = access_of(world.users["admin"])
+        if act == "approve":  # a draft that needs none is not approved
+            Cluster.objects.filter(pk=east.pk).update(approval_required=True)
+            east.refresh_from_db()
         change = changes.draft(cluster=east, edits=LOWER, access=admin, reason="drill", source="api")
         return f"/api/v1/quota-changes/{change.pk}/" + ("" if act == "detail" else f"{act}/")
     if resource == "tide-plans":
