@@ -59,9 +59,9 @@ figures are members of their own. 429 and 503 have `Retry-After`.
 
 ## Streams
 
-`GET /api/v1/stream` is a stream of server-sent events: which objects have changed, by kind and id. Fetch the object for
-what is in it. An event never holds what its reader could not ask for. Reconnect with `Last-Event-ID`; a stream ends by
-itself after 15 minutes.
+`GET /api/v1/stream` is a stream of server-sent events: the topic that changed, with the id and version to look for.
+Fetch the objects for what is in them. An event never holds what its reader could not ask for. Reconnect with
+`Last-Event-ID`; a stream ends by itself after 15 minutes.
 """
 
 TAGS = {

@@ -40,7 +40,7 @@ def scheduler_conf(client: KubernetesClient, place: tuple[str, str] = VOLCANO_CO
 def plugins_of(conf: str) -> list[str]:
     """The plugins that a configuration switches on, in its order; none where it cannot be read."""
     try:
-        check_shape(conf)
+        check_shape(conf, twice=False)  # Volcano reads a key that stands twice
         document: Any = yaml.load(conf, Loader=yaml.CSafeLoader)
     except (yaml.YAMLError, *UNREADABLE):
         return []
