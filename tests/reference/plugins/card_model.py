@@ -21,13 +21,9 @@ class CardModel:
         wish = _wish(task)
         if wish and _mark(task, MODE, "required") == "required" and not has & set(wish):
             return False
-        card = task["pod"].card
-        named = {
-            *wish,
-            *_asked_by_label(task["pod"]),
-            *(card.names if card else ()),
-            *(n.split("/")[0] for n in (card.names if card else ())),
-        }
+        # A card that the pod's nodes imply is not one that the pod names.
+        names = task["pod"].card.names if task["named"] else ()
+        named = {*wish, *_asked_by_label(task["pod"]), *names, *(n.split("/")[0] for n in names)}
         rare = has & set(self.rare)
         return not rare or bool(rare & named)
 
