@@ -163,6 +163,7 @@ WHY: Mapping[str, str | Promise] = {
     "what owners say of their gangs": _("what owners say of their gangs"),
     "which pods may leave": _("which pods may leave"),
     "the order of pods": _("the order of pods"),
+    "on which nodes a pod finds its volumes": _("on which nodes a pod finds its volumes"),
     "quotas as they are in the cluster": _("quotas as they are in the cluster"),
     "gangs": _("gangs"),
     "what becomes of a gang that loses a pod": _("what becomes of a gang that loses a pod"),

@@ -175,7 +175,7 @@ def test_a_fragment_is_only_the_changing_part(world) -> None:
     client = client_of(world.admin)
     fragment = client.get(BASE, headers={"HX-Request": "true", "HX-Target": "live"}).content.decode()
     whole = client.get(BASE).content.decode()
-    assert fragment.lstrip().startswith('<div id="live" data-live="sessions alerts clusters drift"')
+    assert fragment.lstrip().startswith('<div id="live" data-live="sessions alerts clusters drift changes"')
     assert "<html" not in fragment
     assert len(fragment) < len(whole)
 

@@ -10,7 +10,7 @@ from tidesched_web.clusters.kubernetes.cache import ClusterCache
 from tidesched_web.clusters.kubernetes.client import MERGE_PATCH
 from tidesched_web.clusters.kubernetes.paths import EVENT, POD
 from tidesched_web.clusters.models import Cluster
-from tidesched_web.console.gangs import _step
+from tidesched_web.console.gang_timeline import timeline
 from tidesched_web.scheduling.models import ObservedEviction, Reclaim, ReclaimVictim
 from tidesched_web.scheduling.pipeline import observed, sightings
 from tidesched_web.scheduling.pipeline.context import ClusterContext
@@ -185,7 +185,7 @@ def test_pods_of_one_reclaim_are_one_row_and_own_evictions_are_not_seen_twice(wa
     (fall,) = GangEvent.objects.filter(gang__name="ring", kind="reclaimed")
     assert (fall.reclaim_id, fall.detail) == (row.pk, {"made_by": "volcano", "pods": 2})
     steps = with_steps(Gang.objects.filter(name="ring")).get().step_rows
-    shown = [_step(None, step) for step in steps if step["kind"] == "reclaimed"]
+    shown = timeline(None, [step for step in steps if step["kind"] == "reclaimed"])
     assert [step["sentence"] for step in shown] == ["2 pods of it were evicted. By: Volcano."]
 
 
