@@ -153,7 +153,7 @@ def raise_the_quota(place: Place, watched: Watched, *, pictures: str) -> str:
     page.wait_for_url("**/changes/*/")
 
     # What it would do names the gang.
-    starts = page.locator("#impact .impact-section").filter(has_text="Would start")
+    starts = page.locator("#impact .impact-section").filter(has_text="Would run at once")
     expect(starts).to_contain_text(f"{NAMESPACE}/{JOB}", timeout=SECONDS * 1000)
     expect(page.locator(".diff").first).to_be_visible()
     watched.picture(f"{pictures}-review-light-1440")
