@@ -4,12 +4,15 @@ A value comes from the variable itself, else from `$DATA_DIR/runtime.json` (writ
 run), else from the default. Secrets come from the variable, else from a file of the data folder.
 """
 
+import ipaddress
 import os
+import re
 from pathlib import Path
 
 import msgspec
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+_RATE = re.compile(r"[1-9][0-9]*/[0-9]*[smhd]/(ip|key|user)")
 
 
 class Process(msgspec.Struct, frozen=True):
@@ -69,6 +72,31 @@ def words(name: str, default: tuple[str, ...] = ()) -> list[str]:
     """Return a comma-separated variable as a list."""
     value = text(name)
     return [word.strip() for word in value.split(",") if word.strip()] if value else list(default)
+
+
+def networks(name: str) -> list[str]:
+    """Return a comma-separated variable of addresses and networks.
+
+    Raises
+    ------
+    ValueError
+        for a word that is neither, so that a mistyped proxy is noticed at the start.
+    """
+    try:
+        return [str(ipaddress.ip_network(word, strict=False)) for word in words(name)]
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def rates(name: str, default: str) -> str:
+    """Return limits such as ``10/m/ip,5/5m/key``; ``off`` is no limit."""
+    value = text(name, default)
+    if value == "off":
+        return ""
+    for rate in value.split(","):
+        if not _RATE.fullmatch(rate.strip()):
+            raise ValueError(f"{name}={value!r}: expected limits such as {default}, or off")
+    return value
 
 
 def data_dir() -> Path:

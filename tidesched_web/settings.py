@@ -34,7 +34,10 @@ ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", ("*",) if _HOST in {"0.0.0.0", "::"} 
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", (PUBLIC_URL,))
 _HTTPS = PUBLIC_URL.startswith("https://")
 SECURE_SSL_REDIRECT = _HTTPS and env.flag("SECURE_SSL_REDIRECT", default=True)
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.flag("BEHIND_PROXY", default=False) else None
+# Whose X-Forwarded-For is believed: of the proxies named here, else of whoever connects (common.client_address).
+TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES")
+BEHIND_PROXY = env.flag("BEHIND_PROXY", default=bool(TRUSTED_PROXIES))
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if BEHIND_PROXY else None
 SECURE_HSTS_SECONDS = env.number("SECURE_HSTS_SECONDS", 31_536_000 if _HTTPS else 0)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = _HTTPS
 SECURE_HSTS_PRELOAD = env.flag("SECURE_HSTS_PRELOAD", default=False)
@@ -64,7 +67,8 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "django_htmx",
     "csp",
-    "axes",
+    "allauth",
+    "allauth.account",
     "tidesched_web.common",
     "tidesched_web.audit",
     "tidesched_web.accounts",
@@ -96,7 +100,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "axes.middleware.AxesMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
 ]
 CSRF_FAILURE_VIEW = "tidesched_web.front.failures.csrf_failure"
 ROOT_URLCONF = "tidesched_web.urls"
@@ -164,21 +168,40 @@ STREAMS_OF_ONE = env.number("STREAMS_OF_ONE", 30)
 
 # --- who may come in --------------------------------------------------------------------------------------------------
 
-AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+# Names and passwords are those of accounts here. A provider (OIDC, SAML) is added by its app of allauth; limits and the
+# audit log hang on the adapter, which it uses too.
+AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
+PASSWORD_HASHERS = ["tidesched_web.common.hashing.Argon2", "tidesched_web.common.hashing.Pbkdf2"]
+PASSWORD_HASHES_AT_ONCE = env.number("PASSWORD_HASHES_AT_ONCE", 2)
+PASSWORD_LENGTH = 10
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
-    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 8}},
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": PASSWORD_LENGTH},
+    },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
 LOGIN_URL = "console:sign_in"
 LOGIN_REDIRECT_URL = "console:overview"
 LOGOUT_REDIRECT_URL = "console:sign_in"
-AXES_FAILURE_LIMIT = 10
-AXES_COOLOFF_TIME = 0.25  # hours
-AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_RESET_ON_SUCCESS = True
-AXES_VERBOSE = False
+
+ACCOUNT_ADAPTER = "tidesched_web.accounts.adapter.AccountAdapter"
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "email", "password1*"]
+ACCOUNT_UNIQUE_EMAIL = False
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_SESSION_REMEMBER = True
+# How many tries there may be (docs/security.md): allauth's own names first, those of accounts.sign_in_limits behind.
+ACCOUNT_RATE_LIMITS = {
+    "login": env.rates("SIGN_IN_LIMIT_ADDRESS", "120/m/ip"),
+    "login_failed": env.rates("SIGN_IN_LIMIT_FAILURES", "10/m/ip,100/h/ip,5/5m/key"),
+    "change_password": env.rates("PASSWORD_CHANGE_LIMIT", "5/m/user,20/h/user"),
+    "login_account": env.rates("SIGN_IN_LIMIT_ACCOUNT", "30/10m/key"),
+    "login_spacing": env.rates("SIGN_IN_SPACING", "1/30s/key"),
+    "login_all": env.rates("SIGN_IN_LIMIT_ALL", "300/m/key"),
+}
 
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
@@ -332,7 +355,6 @@ LOGGING = {
     "root": {"handlers": ["console"], "level": env.text("LOG_LEVEL", "INFO")},
     "loggers": {
         "django.server": {"handlers": ["console"], "level": "WARNING", "propagate": False},
-        "axes": {"level": "WARNING"},
         # One line for each task that comes and goes would be several a second.
         "celery.worker.strategy": {"level": "WARNING"},
         "celery.app.trace": {"level": "WARNING"},

@@ -3,10 +3,14 @@
 from django.urls import URLPattern, URLResolver, include, path
 
 from tidesched_web.api import problem_json
+from tidesched_web.console.accounts import SignIn, SignOut
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include("tidesched_web.api.urls")),
     path("", include("tidesched_web.console.urls")),
+    # The same pages under the names that allauth knows them by.
+    path("sign-in/", SignIn.as_view(), name="account_login"),
+    path("sign-out/", SignOut.as_view(), name="account_logout"),
     # Last: whatever no route below /api/ knows is answered in the API's own form.
     path("api/<path:rest>", problem_json.unknown_address),
 ]
@@ -14,4 +18,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
 handler400 = "tidesched_web.front.failures.bad_request"
 handler403 = "tidesched_web.front.failures.permission_denied"
 handler404 = "tidesched_web.front.failures.not_found"
+handler429 = "tidesched_web.console.accounts.too_many_tries"  # asked for by allauth
 handler500 = "tidesched_web.front.failures.server_error"

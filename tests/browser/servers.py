@@ -70,6 +70,7 @@ def web(environment: dict[str, str], folder: Path, *, story: str) -> Iterator[st
         "--port",
         str(port),
         "--no-access-log",
+        "--no-proxy-headers",
     ]
     with (folder / f"web-{port}.log").open("wb") as log:
         process = subprocess.Popen(

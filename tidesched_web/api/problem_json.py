@@ -17,12 +17,14 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
+from tidesched_web.api.throttling import anonymous_waits
 from tidesched_web.common import request_context
 from tidesched_web.common.errors import DomainError
 
 CONTENT_TYPE = "application/problem+json"
 _TYPE = "https://tidesched.io/problems/"
 AGAIN_SECONDS = 5
+THROTTLED = "Too many requests; wait as long as Retry-After says."
 _log = logging.getLogger(__name__)
 
 _FRAMEWORK_CODES: tuple[tuple[type[Exception], str], ...] = (
@@ -75,10 +77,13 @@ def handle(exception: Exception, context: dict[str, Any]) -> Response:
     if error is None:
         _log.error("%s %s failed", request.method, request.path, exc_info=exception)
         error = unforeseen(exception)
+    wait = AGAIN_SECONDS if error.status == HTTPStatus.SERVICE_UNAVAILABLE else getattr(exception, "wait", None)
+    if error.status == HTTPStatus.UNAUTHORIZED and (refused := anonymous_waits()):
+        # Tokens cannot be guessed without limit. A right one is never asked here, whatever its address has done.
+        error, wait = DomainError("throttled", THROTTLED), refused
     response = Response(document(error, request.path), status=int(error.status), content_type=CONTENT_TYPE)
     if error.status == HTTPStatus.UNAUTHORIZED:
         response["WWW-Authenticate"] = "Bearer"
-    wait = AGAIN_SECONDS if error.status == HTTPStatus.SERVICE_UNAVAILABLE else getattr(exception, "wait", None)
     if wait is not None:
         response["Retry-After"] = str(math.ceil(wait))
     return response
@@ -101,7 +106,7 @@ def as_domain_error(exception: Exception) -> DomainError | None:
         where = f"{first['pointer']}: " if first["pointer"] else ""
         return DomainError("invalid", f"{where}{first['detail']}", {"errors": errors})
     if isinstance(exception, exceptions.Throttled):
-        return DomainError("throttled", "Too many requests; wait as long as Retry-After says.")
+        return DomainError("throttled", THROTTLED)
     for kind, code in _FRAMEWORK_CODES:
         if isinstance(exception, kind):
             detail = getattr(exception, "detail", None)

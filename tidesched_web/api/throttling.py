@@ -12,6 +12,8 @@ from django.core.cache import cache
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
+from tidesched_web.common import request_context
+
 WINDOW_SECONDS = 60
 _log = logging.getLogger(__name__)
 
@@ -22,27 +24,37 @@ class CallerThrottle(BaseThrottle):
     waits = 0.0
 
     def allow_request(self, request: Request, view: Any) -> bool:
-        signed_in = bool(request.user and request.user.is_authenticated)
-        limit = settings.API_REQUESTS_PER_MINUTE if signed_in else settings.API_ANONYMOUS_REQUESTS_PER_MINUTE
-        if not limit:
-            return True
-        who = f"u{request.user.pk}" if signed_in else f"a{request.META.get('REMOTE_ADDR', '')}"
-        window, passed = divmod(time.time(), WINDOW_SECONDS)
-        self.waits = WINDOW_SECONDS - passed
-        try:
-            return self._count(f"api:{who}:{int(window)}") <= limit
-        except redis.RedisError as error:
-            # A platform must not lose its API with the broker; the limit is a courtesy, not a right.
-            _log.warning("requests are not counted: %s", error)
-            return True
-
-    def _count(self, key: str) -> int:
-        cache.add(key, 0, timeout=2 * WINDOW_SECONDS)
-        try:
-            return int(cache.incr(key))
-        except ValueError:
-            # Somebody emptied the cache in between: counting begins again.
-            return 1
+        if request.user and request.user.is_authenticated:
+            self.waits = _waits(f"u{request.user.pk}", settings.API_REQUESTS_PER_MINUTE)
+        else:
+            self.waits = anonymous_waits()
+        return not self.waits
 
     def wait(self) -> float:
         return self.waits
+
+
+def anonymous_waits() -> float:
+    """Count a request that nobody answers for, a refused token too; seconds until the next one, or 0 for go on."""
+    return _waits(f"a{request_context.current().address}", settings.API_ANONYMOUS_REQUESTS_PER_MINUTE)
+
+
+def _waits(who: str, limit: int) -> float:
+    if not limit:
+        return 0.0
+    window, passed = divmod(time.time(), WINDOW_SECONDS)
+    try:
+        return 0.0 if _count(f"api:{who}:{int(window)}") <= limit else WINDOW_SECONDS - passed
+    except redis.RedisError as error:
+        # A platform must not lose its API with the broker; the limit is a courtesy, not a right.
+        _log.warning("requests are not counted: %s", error)
+        return 0.0
+
+
+def _count(key: str) -> int:
+    cache.add(key, 0, timeout=2 * WINDOW_SECONDS)
+    try:
+        return int(cache.incr(key))
+    except ValueError:
+        # Somebody emptied the cache in between: counting begins again.
+        return 1

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction
-from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
 
+from tidesched_web.common.client_address import client_address, from_proxy
+
+_OF_PROXIES = frozenset({b"x-forwarded-for", b"x-forwarded-proto", b"x-forwarded-host", b"x-forwarded-port"})
 _GIVEN = re.compile(r"[A-Za-z0-9._:-]{8,80}")
 
 
@@ -46,15 +48,24 @@ def carried(context: RequestContext) -> Iterator[None]:
 
 
 def _context_of(request: HttpRequest) -> RequestContext:
-    address = _address(request.META.get("REMOTE_ADDR", ""), request.META.get("HTTP_X_FORWARDED_FOR", ""))
+    forwarded = request.META.get("HTTP_X_FORWARDED_FOR", "")
+    address = client_address(request.META.get("REMOTE_ADDR") or "", [forwarded] if forwarded else [])
     return RequestContext(request_id=_request_id(request.headers.get("X-Request-ID", "")), address=address)
 
 
 def address_of(scope: Mapping[str, Any]) -> str:
     """The client's address, before Django has seen the request."""
     client = scope["client"]
-    forwarded = dict(scope["headers"]).get(b"x-forwarded-for", b"").decode("latin-1")
-    return _address(client[0] if client else "", forwarded)
+    forwarded = [value.decode("latin-1") for name, value in scope["headers"] if name == b"x-forwarded-for"]
+    return client_address(client[0] if client else "", forwarded)
+
+
+def without_foreign_claims(scope: Mapping[str, Any]) -> dict[str, Any]:
+    """The request without what only a proxy of one's own may say, where it does not come from one."""
+    client = scope["client"]
+    if from_proxy(client[0] if client else ""):
+        return dict(scope)
+    return {**scope, "headers": [header for header in scope["headers"] if header[0] not in _OF_PROXIES]}
 
 
 def context_of_scope(scope: Mapping[str, Any]) -> RequestContext:
@@ -65,12 +76,6 @@ def context_of_scope(scope: Mapping[str, Any]) -> RequestContext:
 
 def _request_id(given: str) -> str:
     return given if _GIVEN.fullmatch(given) else secrets.token_hex(12)
-
-
-def _address(peer: str, forwarded: str) -> str:
-    if settings.SECURE_PROXY_SSL_HEADER:  # only behind a proxy of one's own is this header worth anything
-        peer = forwarded.rpartition(",")[2].strip() or peer
-    return peer[:64]
 
 
 @sync_and_async_middleware

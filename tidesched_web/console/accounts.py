@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
+from allauth.account.adapter import get_adapter
+from allauth.account.views import LoginView
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth.views import LogoutView
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.utils import translation
+from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext as _
 
 from tidesched_web.accounts import services
+from tidesched_web.accounts.services import sign_ins
+from tidesched_web.accounts.sign_in_limits import counted_change, seconds_to_wait
 from tidesched_web.common.errors import DomainError
 from tidesched_web.console.forms.account import PasswordForm, ProfileForm, SignInForm
 from tidesched_web.console.page import Page, page
@@ -23,8 +30,15 @@ class SignIn(LoginView):
     """The door; the language can be chosen here already."""
 
     template_name = "accounts/sign_in.html"
-    authentication_form = SignInForm
-    redirect_authenticated_user = True
+    form_class = SignInForm
+
+    def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+        """An address with too many tries is refused before its form is read; that is recorded."""
+        response: HttpResponse = super().dispatch(request, *args, **kwargs)
+        if response.status_code == HTTPStatus.TOO_MANY_REQUESTS:
+            name = request.POST.get("username", "")
+            sign_ins.record_limit(name=name, limit="login", wait=int(response.headers["Retry-After"]))
+        return response
 
     def get(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         """`?language=` sets the language of this browser."""
@@ -33,13 +47,29 @@ class SignIn(LoginView):
             response = redirect("console:sign_in")
             response.set_cookie(settings.LANGUAGE_COOKIE_NAME, language, max_age=YEAR, samesite="Lax")
             return response
-        return super().get(request, *args, **kwargs)
+        answer: HttpResponse = super().get(request, *args, **kwargs)
+        return answer
 
 
 class SignOut(LogoutView):
     """POST only."""
 
     http_method_names = ["post", "options"]
+
+    def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+        """End the session; allauth's adapter records it."""
+        get_adapter(request).logout(request)
+        return super().post(request, *args, **kwargs)
+
+
+def too_many_tries(request: HttpRequest) -> HttpResponse:
+    """The page of a limit, with the seconds until the next try counts; allauth asks for it too."""
+    seconds = getattr(request, "seconds_to_wait", None) or seconds_to_wait(request, "login")
+    context = {"seconds": seconds, "back": request.path}
+    response = render(request, "429.html", context, status=HTTPStatus.TOO_MANY_REQUESTS)
+    response.headers["Retry-After"] = str(seconds)
+    patch_cache_control(response, private=True, no_store=True)
+    return response
 
 
 @page(section="account")
@@ -48,7 +78,12 @@ def password(this: Page) -> HttpResponse:
     request, user = this.request, this.user
     form = PasswordForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        values = form.cleaned_data
+        values, tried = form.cleaned_data, counted_change(request)
+        if tried.refused:
+            act = "user.change_password_limited"
+            sign_ins.record_limit(name=user.get_username(), limit=tried.refused, wait=tried.wait, action=act)
+            request.seconds_to_wait = tried.wait  # type: ignore[attr-defined]  # for the page
+            return too_many_tries(request)
         try:
             services.change_password(
                 user=user,
@@ -58,11 +93,14 @@ def password(this: Page) -> HttpResponse:
             )
         except DomainError as error:
             if error.code == "wrong_password":
+                sign_ins.record_failure(name=user.get_username(), action="user.change_password_failed")
                 form.add_error("old_password", _("That is not the present password."))
             else:
+                tried.take_back()  # the present one was right
                 for text in [entry["detail"] for entry in error.extra.get("errors", ())] or [error.message]:
                     form.add_error("new_password", text)
         else:
+            tried.take_back()
             user.refresh_from_db(fields=["password"])
             update_session_auth_hash(request, user)
             messages.success(request, _("Your password is changed."))

@@ -36,6 +36,8 @@ ACTS: dict[str, Promise] = {
     "approve": _("approved"),
     "cancel": _("cancelled"),
     "change_password": _("password changed"),
+    "change_password_failed": _("present password wrong at a change"),
+    "change_password_limited": _("password change refused by a limit"),
     "close": _("closed"),
     "create": _("made"),
     "deactivate": _("deactivated"),
@@ -73,8 +75,15 @@ ACTS: dict[str, Promise] = {
     "disconnect": _("disconnected"),
     "set_settings": _("settings set"),
     "set_mode": _("mode set"),
+    "sign_in": _("signed in"),
+    "sign_in_failed": _("sign-in failed"),
+    "sign_in_limited": _("sign-in refused by a limit"),
+    "sign_ins_counted": _("further sign-ins failed or refused"),
+    "sign_out": _("signed out"),
     "submit": _("submitted"),
     "update": _("changed"),
+    "use_invite_link": _("first password set"),
+    "use_reset_link": _("new password set by a link"),
 }
 # Actions of the scheduler by which gangs lose their place.
 EVICTIONS: dict[str, Promise] = {

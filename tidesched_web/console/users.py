@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from allauth.account.adapter import get_adapter
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth import login
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -28,8 +28,6 @@ from tidesched_web.console.forms.people import InviteForm, NewPasswordForm, User
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.rights import need_administrator, need_whole_sight
-
-_BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
 @page(section="users")
@@ -165,7 +163,7 @@ def invite(request: HttpRequest, secret: str) -> HttpResponse:
                 link = None
             form.refuse(error)
         else:
-            login(request, person, backend=_BACKEND)
+            get_adapter(request).login(request, person)
             messages.success(request, _("Your password is set."))
             return redirect(settings.LOGIN_REDIRECT_URL)
     status = 410 if link is None else 400 if form.errors else 200

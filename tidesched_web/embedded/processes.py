@@ -55,7 +55,16 @@ def applications(options: Options, environment: Mapping[str, str]) -> list[Proce
     commands = {
         "web": [
             *(sys.executable, "-m", "uvicorn", "tidesched_web.asgi:application"),
-            *("--host", options.host, "--port", str(options.port), "--lifespan", "off", "--no-access-log"),
+            *(
+                "--host",
+                options.host,
+                "--port",
+                str(options.port),
+                "--lifespan",
+                "off",
+                "--no-access-log",
+                "--no-proxy-headers",
+            ),
             # A page that listens to live events never ends its request by itself.
             *("--timeout-graceful-shutdown", "3"),
         ],

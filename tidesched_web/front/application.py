@@ -15,6 +15,7 @@ from asgiref.sync import ThreadSensitiveContext
 from django.conf import settings
 from django.db import connections
 
+from tidesched_web.common import request_context
 from tidesched_web.common.errors import DomainError
 from tidesched_web.front import ACCOUNT, KIND, Receive, Scope, Send, answers, bodies, health
 from tidesched_web.front.persons import Persons
@@ -43,6 +44,7 @@ class Front:
                 await self._request(scope, receive, send)
 
     async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope = request_context.without_foreign_claims(scope)
         person, digest = self._persons.of(scope)
         turns = self._all_turns()
         try:

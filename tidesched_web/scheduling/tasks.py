@@ -10,6 +10,7 @@ from celery.signals import celeryd_after_setup, worker_ready, worker_shutdown, w
 from django.core.cache import cache
 from django.db import Error as DatabaseError
 
+from tidesched_web.accounts.tasks import record_rest as record_sign_ins
 from tidesched_web.audit.tasks import keep as keep_audit
 from tidesched_web.celery import app
 from tidesched_web.common import worker_progress
@@ -61,6 +62,7 @@ def tick() -> None:
         retain.apply_async(queue="work", expires=RETENTION_SECONDS, retry=False)
     if cache.add("audit", 1, AUDIT_SECONDS):
         keep_audit.apply_async(queue="work", expires=AUDIT_SECONDS, retry=False)
+        record_sign_ins.apply_async(queue="work", expires=AUDIT_SECONDS, retry=False)
     if cache.add("push_pending", 1, PUSH_SECONDS):
         push_pending.apply_async(queue=PUSH_QUEUE, expires=PUSH_SECONDS, retry=False)
     if cache.add("sweep_changes", 1, CHANGES_SECONDS):  # by name: the changes stand above this context

@@ -107,6 +107,19 @@ async def get(site: Site, path: str, person: dict[str, Any] | None = None, metho
     return int(head.split(b" ", 2)[1]), body
 
 
+async def sign_in(site: Site, name: str) -> int:
+    """The status of a try with a wrong password."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
+    secret = "a" * 32
+    form = f"username={name}&password=wrong&csrfmiddlewaretoken={secret}"
+    head = f"POST /sign-in/ HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nCookie: csrftoken={secret}\r\n"
+    kind = f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(form)}\r\n\r\n"
+    writer.write(f"{head}{kind}{form}".encode())
+    text = await asyncio.wait_for(reader.read(), 120)
+    writer.close()
+    return int(text.split(b" ", 2)[1])
+
+
 def session(person: dict[str, Any]) -> str:
     return f"Cookie: sessionid={person['session']}"
 
@@ -187,5 +200,17 @@ def test_a_sign_out_a_lost_role_and_a_revoked_token_end_the_streams(site: Site) 
         await mine["stays"].until(b": connected")
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(mine["stays"].until(b"event: end"), 1)
+
+    async_to_sync(story)()
+
+
+def test_thirty_wrong_sign_ins_at_once_stop_nobody(site: Site) -> None:
+    async def story() -> None:
+        guests = [asyncio.create_task(sign_in(site, f"crowd-{number}")) for number in range(30)]
+        answers: list[int] = []
+        while not all(guest.done() for guest in guests):
+            answers.append((await get(site, "/api/v1/clusters/", site.people[0]))[0])
+        assert set(answers) == {200}
+        assert Counter(await asyncio.gather(*guests)) == {200: 10, 429: 20}
 
     async_to_sync(story)()

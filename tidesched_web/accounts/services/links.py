@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 
+from django.contrib.auth.hashers import make_password
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -16,6 +17,7 @@ from django.utils.translation import gettext as _
 from tidesched_web.accounts.models import AccessLink, LinkKind, Membership, PlatformRole, Tenant, User
 from tidesched_web.accounts.selectors import live_link, only_invited_to, user_actor
 from tidesched_web.accounts.services.memberships import set_membership
+from tidesched_web.accounts.services.tokens import end_all_tokens
 from tidesched_web.accounts.services.users import check_password, create_user
 from tidesched_web.accounts.tokens import new_link_secret, token_hash
 from tidesched_web.audit import services as audit
@@ -95,28 +97,38 @@ def make_link(
     return link, secret
 
 
-@transaction.atomic
 def use_link(*, secret: str, new_password: str) -> User:
-    """Set the password of the link's account and end the link. Of two people with the same link one wins."""
+    """Set the password of the link's account and end the link. Of two people with the same link one wins.
+
+    A new password by a reset link ends the tokens of the account too: its person may have lost more than the password.
+    """
     link = live_link(secret)
     if link is None:
-        raise DomainError("link_is_dead", _("This link has been used, has expired or was replaced by a newer one."))
-    user = lock_row(User, link.user_id)
-    check_password(new_password, user, "/new_password")
-    now = timezone.now()
-    if link.tenant_id is not None and not only_invited_to(user, link.tenant_id):
-        raise DomainError("link_is_dead", _("This link has been used, has expired or was replaced by a newer one."))
-    if not user.is_active or not AccessLink.objects.filter(AccessLink.LIVE, pk=link.pk).update(used_at=now):
-        raise DomainError("link_is_dead", _("This link has been used, has expired or was replaced by a newer one."))
-    user.set_password(new_password)
-    user.must_change_password = False
-    user.save(update_fields=["password", "must_change_password"])
-    audit.append(
-        chain=audit.PLATFORM_CHAIN,
-        actor=user_actor(user),
-        action=f"user.use_{link.kind}_link",
-        object_type="user",
-        object_id=user.pk,
-        object_label=user.username,
-    )
+        raise _dead()
+    check_password(new_password, link.user, "/new_password")
+    hashed = make_password(new_password)  # before the transaction: no connection is held meanwhile
+    with transaction.atomic():
+        user = lock_row(User, link.user_id)
+        if link.tenant_id is not None and not only_invited_to(user, link.tenant_id):
+            raise _dead()
+        now = timezone.now()
+        live = AccessLink.objects.filter(AccessLink.LIVE, pk=link.pk, expires_at__gt=now)
+        if not user.is_active or not live.update(used_at=now):
+            raise _dead()
+        user.password, user.must_change_password = hashed, False
+        user.save(update_fields=["password", "must_change_password"])
+        ended = end_all_tokens(user) if link.kind == LinkKind.RESET else 0
+        audit.append(
+            chain=audit.PLATFORM_CHAIN,
+            actor=user_actor(user),
+            action=f"user.use_{link.kind}_link",
+            object_type="user",
+            object_id=user.pk,
+            object_label=user.username,
+            after={"tokens_revoked": ended} if ended else None,
+        )
     return user
+
+
+def _dead() -> DomainError:
+    return DomainError("link_is_dead", _("This link has been used, has expired or was replaced by a newer one."))

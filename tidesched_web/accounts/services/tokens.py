@@ -77,6 +77,11 @@ def revoke_token(*, token: ApiToken, actor: str, reason: str = "") -> bool:
     return True
 
 
+def end_all_tokens(user: User) -> int:
+    """End every live token of an account, in the caller's transaction, whose audit entry names their number."""
+    return ApiToken.objects.filter(ApiToken.LIVE, user=user).update(revoked_at=timezone.now())
+
+
 def note_token_use(token: ApiToken) -> None:
     """Remember that a token was used; a steady caller costs one write a minute, not one a request."""
     now = timezone.now()

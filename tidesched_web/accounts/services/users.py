@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib.auth import hashers
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
@@ -14,6 +15,7 @@ from django.utils.translation import gettext as _
 from tidesched_web.accounts.models import AccessLink, PlatformRole, User
 from tidesched_web.accounts.names import refuse_misleading
 from tidesched_web.accounts.selectors import usernames
+from tidesched_web.accounts.services.tokens import end_all_tokens
 from tidesched_web.audit import services as audit
 from tidesched_web.common.actors import SYSTEM
 from tidesched_web.common.errors import DomainError, need_reason
@@ -29,7 +31,6 @@ def check_password(password: str, user: User, pointer: str) -> None:
         raise DomainError.for_field(pointer, " ".join(error.messages), code="weak_password") from None
 
 
-@transaction.atomic
 def create_user(
     *,
     username: str,
@@ -69,19 +70,12 @@ def create_user(
     try:
         with transaction.atomic():
             user.save()
+            facts = {"username": user.username, "platform_role": user.platform_role, "email": user.email}
+            _audit(user, actor=actor, action="user.create", after=facts)
     except IntegrityError:
         raise DomainError.for_field(
             "/username", f"There is a user {username!r} already.", code="already_exists"
         ) from None
-    audit.append(
-        chain=audit.PLATFORM_CHAIN,
-        actor=actor,
-        action="user.create",
-        object_type="user",
-        object_id=user.pk,
-        object_label=user.username,
-        after={"username": user.username, "platform_role": user.platform_role, "email": user.email},
-    )
     return user
 
 
@@ -98,24 +92,26 @@ def ensure_admin(*, username: str, password: str, actor: str = SYSTEM) -> bool:
     return True
 
 
-@transaction.atomic
-def change_password(*, user: User, old_password: str | None, new_password: str, actor: str) -> None:
-    """Set a new password; ``old_password`` is None where an operator does it. Other sessions of the user end."""
-    user = lock_row(User, user.pk)
-    if old_password is not None and not user.check_password(old_password):
+def change_password(
+    *, user: User, old_password: str | None, new_password: str, actor: str, end_tokens: bool = False
+) -> None:
+    """Set a new password; ``old_password`` is None where an operator does it. Other sessions of the user end.
+
+    Passwords are hashed before the transaction: nothing is locked, and no connection is held, meanwhile.
+    """
+    seen = User.objects.get(pk=user.pk)
+    if old_password is not None and not hashers.check_password(old_password, seen.password):
         raise DomainError.for_field("/old_password", _("That is not the present password."), code="wrong_password")
-    check_password(new_password, user, "/new_password")
-    user.set_password(new_password)
-    user.must_change_password = False
-    user.save(update_fields=["password", "must_change_password"])
-    audit.append(
-        chain=audit.PLATFORM_CHAIN,
-        actor=actor,
-        action="user.change_password",
-        object_type="user",
-        object_id=user.pk,
-        object_label=user.username,
-    )
+    check_password(new_password, seen, "/new_password")
+    hashed = hashers.make_password(new_password)
+    with transaction.atomic():
+        user = lock_row(User, user.pk)
+        if old_password is not None and user.password != seen.password:  # changed elsewhere at the same moment
+            raise DomainError.for_field("/old_password", _("That is not the present password."), code="wrong_password")
+        user.password, user.must_change_password = hashed, False
+        user.save(update_fields=["password", "must_change_password"])
+        ended = end_all_tokens(user) if end_tokens else 0
+        _audit(user, actor=actor, action="user.change_password", after={"tokens_revoked": ended} if ended else None)
 
 
 def set_preferences(*, user: User, language: str, time_zone: str) -> None:

@@ -5,25 +5,28 @@ from __future__ import annotations
 import zoneinfo
 from typing import Any
 
+from allauth.account.forms import LoginForm
 from django import forms
-from django.contrib.auth.forms import AuthenticationForm
 from django.utils.translation import gettext_lazy as _
 
 
-class SignInForm(AuthenticationForm):
-    """User name and password."""
-
-    error_messages = {
-        "invalid_login": _("User name and password do not belong together. Both distinguish upper and lower case."),
-        "inactive": _("This account is switched off."),
-    }
+class SignInForm(LoginForm):
+    """User name and password; allauth looks at them within its limits."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for field in self.fields.values():
-            field.widget.attrs["class"] = "form-control"
-        self.fields["username"].label = _("User name")
-        self.fields["password"].label = _("Password")
+        for name, label in (("login", _("User name")), ("password", _("Password"))):
+            field = self.fields[name]
+            field.label, field.help_text = label, ""
+            field.widget.attrs = {
+                "class": "form-control",
+                "autocomplete": "username" if name == "login" else "current-password",
+            }
+        self.fields["login"].widget.attrs |= {"autofocus": True, "autocapitalize": "none", "maxlength": "150"}
+
+    def add_prefix(self, field_name: str) -> str:
+        """The field of the name is called as it always was."""
+        return super().add_prefix("username" if field_name == "login" else field_name)
 
 
 class PasswordForm(forms.Form):

@@ -1,0 +1,76 @@
+"""What allauth asks of an installation: the client's address, the limits of sign-in, and what is recorded.
+
+Every way to sign in goes through here: name and password today, a provider or a second factor once their apps of
+allauth are switched on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from allauth.account.adapter import DefaultAccountAdapter
+from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.core.ratelimit import respond_429
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from tidesched_web.accounts import sign_in_limits
+from tidesched_web.accounts.models import User
+from tidesched_web.accounts.services import sign_ins
+from tidesched_web.common import request_context
+
+
+class AccountAdapter(DefaultAccountAdapter):
+    """Local accounts, made by an admin or by an invitation only."""
+
+    error_messages = DefaultAccountAdapter.error_messages | {
+        "username_password_mismatch": _(
+            "User name and password do not belong together. Both distinguish upper and lower case."
+        ),
+    }
+
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        """Accounts are not made by who comes along."""
+        return False
+
+    def is_ajax(self, request: HttpRequest) -> bool:
+        """The console's pages answer with pages."""
+        return False
+
+    def get_client_ip(self, request: HttpRequest) -> str:
+        """The one address that the audit log and all limits use."""
+        return request_context.current().address or "unknown"
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        """Count the try before its password is looked at; one too many is answered with a 429."""
+        name = _name(credentials)
+        self._try = sign_in_limits.counted(request, name)
+        if self._try.refused:
+            sign_ins.record_limit(name=name, limit=self._try.refused, wait=self._try.wait)
+            request.seconds_to_wait = self._try.wait  # type: ignore[attr-defined]  # for the page
+            raise ImmediateHttpResponse(respond_429(request))
+
+    def _rollback_login_failed_rl_usage(self) -> None:
+        """The password was right."""
+        self._try.take_back()
+
+    def authentication_failed(self, request: HttpRequest, **credentials: Any) -> None:
+        """Record a wrong name or password."""
+        sign_ins.record_failure(name=_name(credentials))
+
+    def login(self, request: HttpRequest, user: User) -> None:
+        """Open the session and record it."""
+        super().login(request, user)
+        sign_in_limits.remember(request, user.get_username())
+        sign_ins.record_sign_in(user=user)
+
+    def logout(self, request: HttpRequest) -> None:
+        """End the session and record it."""
+        user = request.user
+        super().logout(request)
+        if isinstance(user, User):
+            sign_ins.record_sign_out(user=user)
+
+
+def _name(credentials: dict[str, Any]) -> str:
+    return str(credentials.get("username") or credentials.get("email") or "")

@@ -1,0 +1,126 @@
+"""Sign-ins, sign-outs and tries that failed, as entries of the audit log.
+
+What people with an account do is written one by one. What anybody can cause from outside is bounded: so many entries
+a minute, one for each address and limit that it ran into; the rest is counted in Redis, and written as one entry with
+the counts once a minute. So a million tries cost the log a handful of entries.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from functools import cache as once
+from typing import Any
+
+import redis
+from django.conf import settings
+from django.core.cache import cache
+
+from tidesched_web.accounts.models import User
+from tidesched_web.accounts.selectors import user_actor, user_by_name
+from tidesched_web.audit import services as audit
+from tidesched_web.common import request_context
+from tidesched_web.common.actors import ANONYMOUS, SYSTEM, Actor, ActorKind
+
+ENTRIES_PER_MINUTE = 30
+LONGEST_NAME = 64
+MOST_ADDRESSES = 50
+REST, TAKEN = "tidesched:sign-ins:rest", "tidesched:sign-ins:taken"
+LIMITS = {
+    "login": "tries of one address",
+    "login_failed": "failed tries of one address, or of one address at one account",
+    "login_account": "failed tries at one account",
+    "login_spacing": "pause between tries at an account with many failures",
+    "login_all": "failed tries in all",
+    "change_password": "tries at the present password",
+}
+
+
+def record_sign_in(*, user: User) -> None:
+    """A session was opened."""
+    _append(user_actor(user), "user.sign_in", user.pk, user.get_username())
+
+
+def record_sign_out(*, user: User) -> None:
+    """A session was ended by its person."""
+    _append(user_actor(user), "user.sign_out", user.pk, user.get_username())
+
+
+def record_failure(*, name: str, action: str = "user.sign_in_failed") -> None:
+    """A wrong password, or a name that no account has: recorded as it was tried, cut to `LONGEST_NAME` characters."""
+    if _within_budget("failures"):
+        _append(*_tried(name, action))
+    else:
+        _count(action)
+
+
+def record_limit(*, name: str, limit: str, wait: int, action: str = "user.sign_in_limited") -> None:
+    """A try was refused unread; one entry a minute for each address and limit."""
+    address = request_context.current().address
+    if cache.add(f"sign-ins:limit:{limit}:{address}", 1, timeout=60) and _within_budget("limits"):
+        _append(*_tried(name, action), after={"limit": LIMITS.get(limit, limit), "seconds_to_wait": wait})
+    else:
+        _count(action)
+
+
+def record_rest() -> bool:
+    """Write what was only counted since the last time as one entry; False where there is nothing."""
+    client = _client()
+    if not client.exists(TAKEN):
+        try:
+            client.rename(REST, TAKEN)  # from here on counting begins anew
+        except redis.ResponseError:
+            return False
+    counted = {str(key): int(value) for key, value in client.hgetall(TAKEN).items()}
+    acts = {key: count for key, count in counted.items() if not key.startswith("from ")}
+    addresses = {key.removeprefix("from "): count for key, count in counted.items() if key.startswith("from ")}
+    most = dict(sorted(addresses.items(), key=lambda row: (-row[1], row[0]))[:20])
+    after = {"counts": acts, "addresses": most, "addresses_seen": len(addresses)}
+    _append(SYSTEM, "user.sign_ins_counted", "", "", after=after)
+    client.delete(TAKEN)
+    return True
+
+
+def _append(
+    actor: Actor, action: str, object_id: object, label: str, *, after: Mapping[str, Any] | None = None
+) -> None:
+    audit.append(
+        chain=audit.PLATFORM_CHAIN,
+        actor=actor,
+        action=action,
+        object_type="user",
+        object_id=object_id,
+        object_label=label,
+        after=after,
+    )
+
+
+def _tried(name: str, action: str) -> tuple[Actor, str, object, str]:
+    shown = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in name)
+    if len(shown) > LONGEST_NAME:
+        shown = f"{shown[: LONGEST_NAME - 1]}…"
+    user = user_by_name(name)
+    if user is None:
+        return ANONYMOUS, action, "", shown
+    return Actor(user.get_username(), ActorKind.ACCOUNT, user.pk), action, user.pk, user.get_username()
+
+
+def _within_budget(kind: str) -> bool:
+    key = f"sign-ins:{kind}:{int(time.time() // 60)}"
+    cache.add(key, 0, timeout=120)
+    try:
+        return int(cache.incr(key)) <= ENTRIES_PER_MINUTE
+    except ValueError:  # the cache was emptied in between
+        return True
+
+
+def _count(action: str) -> None:
+    address, client = request_context.current().address, _client()
+    client.hincrby(REST, action, 1)
+    if client.hexists(REST, f"from {address}") or client.hlen(REST) < MOST_ADDRESSES:
+        client.hincrby(REST, f"from {address}", 1)
+
+
+@once
+def _client() -> redis.Redis:
+    return redis.Redis.from_url(settings.REDIS_URL, socket_timeout=5, socket_connect_timeout=2, decode_responses=True)

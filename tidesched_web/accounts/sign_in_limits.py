@@ -1,0 +1,96 @@
+"""How often a sign-in may be tried: by address, by address and account, by account, and in all.
+
+The counting is allauth's (`ACCOUNT_RATE_LIMITS`, in Redis, each try counted before its password is looked at, and taken
+back where it was right). What is added here is that no address can lock others out:
+
+* failures at one account count for the address that they come from; a limit over all addresses never closes the
+  account, it only asks each address for a pause between two of its own tries;
+* the limit in all lets through who has signed in to the account from the same address in the last 30 days.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import unicodedata
+from dataclasses import dataclass, field
+from typing import Any
+
+from allauth.core.internal import ratelimit
+from django.core.cache import cache
+from django.http import HttpRequest
+
+APP = "allauth.account"
+EVERYBODY = "everybody"
+KNOWN_SECONDS = 30 * 24 * 3600
+
+
+@dataclass
+class Try:
+    """One try, counted: what it used of which limit, and the limit that refused it."""
+
+    used: list[Any] = field(default_factory=list)
+    refused: str = ""
+    wait: int = 0
+
+    def take_back(self) -> None:
+        """It was right: it counts for no limit."""
+        for usage in self.used:
+            usage.rollback()
+
+
+def counted(request: HttpRequest, name: str) -> Try:
+    """Count a try to sign in as ``name``."""
+    made = Try()
+    pair, account = _pair(request, name), f"account {_folded(name)}"
+    if not _take(made, request, "login_failed", pair):
+        return made
+    known = cache.get(_known(pair)) is not None
+    slowed = not _take(made, request, "login_account", account, refuse=False) and not known
+    if not slowed or _take(made, request, "login_spacing", pair):
+        _take(made, request, "login_all", EVERYBODY, refuse=not known)
+    return made
+
+
+def remember(request: HttpRequest, name: str) -> None:
+    """This account has signed in from this address."""
+    cache.set(_known(_pair(request, name)), 1, timeout=KNOWN_SECONDS)
+
+
+def counted_change(request: HttpRequest) -> Try:
+    """Count a try at the present password of the reader's own account."""
+    made = Try()
+    _take(made, request, "change_password", None)
+    return made
+
+
+def seconds_to_wait(request: HttpRequest, action: str, key: str | None = None) -> int:
+    """How long until the limits of ``action`` let one more try through; at least one second."""
+    now, wait = time.time(), 1.0
+    for rate in ratelimit.get_rates(app=APP, action=action):
+        history = cache.get(ratelimit.get_cache_key(request, app=APP, action=action, rate=rate, key=key), [])
+        if len(history) >= rate.amount:  # newest first: this one has to be over
+            wait = max(wait, history[rate.amount - 1] + rate.duration - now)
+    return int(-(-wait // 1))
+
+
+def _take(made: Try, request: HttpRequest, action: str, key: str | None, *, refuse: bool = True) -> bool:
+    usage = ratelimit.consume(request, app=APP, action=action, key=key, limit_get=True)
+    if usage is None:
+        if refuse:
+            made.refused, made.wait = action, seconds_to_wait(request, action, key)
+        return False
+    made.used.append(usage)
+    return True
+
+
+def _pair(request: HttpRequest, name: str) -> str:
+    return f"{ratelimit.get_ip(request)} {_folded(name)}"
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFKC", name).casefold()
+
+
+def _known(pair: str) -> str:
+    return f"sign-in:known:{hashlib.sha256(pair.encode()).hexdigest()}"

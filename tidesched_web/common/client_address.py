@@ -1,0 +1,69 @@
+"""Whose address a request comes from: the one place that reads ``X-Forwarded-For``, and the only one that believes it.
+
+Limits, the audit log, the log lines and the order of turns all ask here. A header that any client can write is worth
+something only where a proxy of the installation's own wrote its last part:
+
+* nothing is set: the peer of the connection is the client, and the header is ignored;
+* ``TRUSTED_PROXIES`` (addresses and networks): where the peer is one of them, the header is read from the right, and
+  the first hop that is not one of them is the client;
+* ``BEHIND_PROXY`` alone: whoever connects is the proxy, so the client is the last hop.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable
+from functools import lru_cache
+
+from django.conf import settings
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+LONGEST = 64
+
+
+def client_address(peer: str, forwarded: Iterable[str]) -> str:
+    """The client of a request from ``peer`` with these ``X-Forwarded-For`` headers, in their order."""
+    if not from_proxy(peer):
+        return peer[:LONGEST]
+    proxies = _networks(tuple(settings.TRUSTED_PROXIES))
+    for hop in reversed([hop for header in forwarded for hop in header.split(",")]):
+        address = _address(hop)
+        if address is None:  # what is left of it was written by no proxy of ours
+            break
+        if not proxies or not _one_of(address, proxies):
+            return str(address)
+    return peer[:LONGEST]
+
+
+def from_proxy(peer: str) -> bool:
+    """Whether the peer of the connection is a proxy whose headers are believed."""
+    proxies = _networks(tuple(settings.TRUSTED_PROXIES))
+    if not proxies:
+        return bool(settings.BEHIND_PROXY)
+    address = _address(peer)
+    return address is not None and _one_of(address, proxies)
+
+
+def _one_of(address: Address, networks: tuple[Network, ...]) -> bool:
+    return any(address in network for network in networks)
+
+
+def _address(text: str) -> Address | None:
+    """The address of one hop; some proxies add the port, and IPv6 then stands in brackets."""
+    text = text.strip().strip('"')
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        address = ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    mapped = getattr(address, "ipv4_mapped", None)
+    return mapped or address
+
+
+@lru_cache(maxsize=8)
+def _networks(words: tuple[str, ...]) -> tuple[Network, ...]:
+    return tuple(ipaddress.ip_network(word, strict=False) for word in words)
