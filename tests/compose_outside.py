@@ -20,6 +20,7 @@ from typing import Any
 import yaml
 from cryptography.fernet import Fernet
 
+from tidesched_web.embedded import sockets
 from tidesched_web.embedded.disposable import DisposableServers
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -58,11 +59,13 @@ def _given(servers: DisposableServers) -> dict[str, str]:
     """The variables that a person exports, and the two that point at the servers."""
     return {
         "POSTGRES_PASSWORD": "unused",
+        "POSTGRES_APP_PASSWORD": "unused",
         "SECRET_KEY": secrets.token_urlsafe(50),
         "TIDESCHED_KEYS": Fernet.generate_key().decode(),
         "TIDESCHED_INSTALLATION_ID": "compose-outside",
         "ADMIN_PASSWORD": secrets.token_urlsafe(12),
-        "DATABASE_URL": servers.database_url,
+        "DATABASE_URL": sockets.database_url(servers.folder),
+        "DATABASE_OWNER_URL": servers.database_url,
         "REDIS_URL": servers.redis_url,
     }
 
@@ -84,7 +87,7 @@ def _environment(service: str, described: dict[str, Any], given: dict[str, str],
         "TIDESCHED_EMBEDDED": "0",
         "DEMO": "0",
     }
-    servers = {name: given[name] for name in ("DATABASE_URL", "REDIS_URL")}
+    servers = {name: given[name] for name in own.keys() & {"DATABASE_URL", "DATABASE_OWNER_URL", "REDIS_URL"}}
     switches = {name: os.environ[name] for name in ("NUMBA_DISABLE_JIT",) if name in os.environ}
     return own | paths | servers | switches
 

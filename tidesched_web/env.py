@@ -26,6 +26,7 @@ class Runtime(msgspec.Struct, omit_defaults=True):
     """`runtime.json`: where the servers of a running installation are, for every other process that asks."""
 
     database_url: str = ""
+    database_owner_url: str = ""
     redis_url: str = ""
     web_url: str = ""
     simcluster_url: str = ""

@@ -127,6 +127,10 @@ TEMPLATES = [
 # --- data -------------------------------------------------------------------------------------------------------------
 
 DATABASE_URL = env.text("DATABASE_URL") or RUNTIME.database_url or sockets.database_url(DATA_DIR)
+# The role that changes the schema, where it is not the application's own: `manage.py prepare` alone uses it.
+DATABASE_OWNER_URL = env.text("DATABASE_OWNER_URL")
+if not DATABASE_OWNER_URL and sockets.database_url(DATA_DIR) == DATABASE_URL:
+    DATABASE_OWNER_URL = sockets.database_owner_url(DATA_DIR)
 REDIS_URL = env.text("REDIS_URL") or RUNTIME.redis_url or sockets.redis_url(DATA_DIR)
 
 _POOL = env.number("DATABASE_POOL", 0)

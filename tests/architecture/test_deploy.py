@@ -39,7 +39,15 @@ def essence(argv: list[str]) -> list[str]:
 @pytest.fixture(scope="module")
 def started() -> dict[str, list[str]]:
     """What `make up` starts."""
-    options = Options(host="127.0.0.1", port=8000, data_dir=Path("/nowhere"), database_url="", redis_url="", demo=False)
+    options = Options(
+        host="127.0.0.1",
+        port=8000,
+        data_dir=Path("/nowhere"),
+        database_url="",
+        database_owner_url="",
+        redis_url="",
+        demo=False,
+    )
     return {process.name: essence(process.argv) for process in applications(options, {})}
 
 

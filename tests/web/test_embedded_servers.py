@@ -13,6 +13,7 @@ import pytest
 import redis
 
 from tidesched_web.embedded import sockets
+from tidesched_web.embedded.child import run as child_run
 from tidesched_web.embedded.child import spawn
 from tidesched_web.embedded.errors import StartError
 from tidesched_web.embedded.postgres import Postgres
@@ -65,14 +66,14 @@ def run() -> Iterator[Callable[[Postgres | Valkey], subprocess.Popen[bytes]]]:
 def test_postgres_keeps_what_was_committed_before_a_kill(tmp_path: Path, run: Callable) -> None:
     server = Postgres(tmp_path)
     first = run(server)
-    with psycopg.connect(server.url, autocommit=True) as connection:
+    with psycopg.connect(server.owner_url, autocommit=True) as connection:
         connection.execute("CREATE TABLE kept (n int)")
         connection.execute("INSERT INTO kept VALUES (7)")
     first.kill()
     first.wait()
 
     run(server)
-    with psycopg.connect(server.url) as connection:
+    with psycopg.connect(server.owner_url) as connection:
         assert connection.execute("SELECT n FROM kept").fetchall() == [(7,)]
         assert connection.execute("SHOW data_checksums").fetchone() == ("on",)
 
@@ -89,7 +90,7 @@ def test_postgres_listens_on_a_private_socket_alone(tmp_path: Path, run: Callabl
     server = Postgres(tmp_path)
     run(server)
     assert server.socket_dir.stat().st_mode & 0o777 == 0o700
-    with psycopg.connect(server.url) as connection:
+    with psycopg.connect(server.owner_url) as connection:
         assert connection.execute("SHOW listen_addresses").fetchone() == ("",)
         assert connection.execute("SELECT collname FROM pg_collation LIMIT 1").fetchone()
 
@@ -175,7 +176,7 @@ def test_root_runs_postgres_where_nobody_else_may_enter(tmp_path: Path, run: Cal
     server = Postgres(closed / "data")
     run(server)
     assert closed.stat().st_mode & 0o777 == 0o700
-    with psycopg.connect(server.url) as connection:
+    with psycopg.connect(server.owner_url) as connection:
         assert connection.execute("SELECT 1").fetchone() == (1,)
 
 
@@ -194,3 +195,23 @@ def test_a_socket_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
     link.symlink_to(target)
     with pytest.raises(PermissionError):
         sockets.make_private(link)
+
+
+def test_another_user_of_the_machine_is_refused(run, tmp_path) -> None:
+    server = Postgres(tmp_path)
+    run(server)
+    with psycopg.connect(server.owner_url) as ours:
+        assert ours.execute("SELECT current_user").fetchone() == ("tidesched",)
+    with pytest.raises(psycopg.OperationalError, match="Peer authentication failed"):
+        psycopg.connect(psycopg.conninfo.make_conninfo(server.owner_url, user="postgres"))
+    if server.account is None:
+        pytest.skip("only root can ask as the server's own user, and this is another user")
+    asked = run_as(server)
+    assert asked.returncode != 0
+    assert 'Peer authentication failed for user "tidesched"' in asked.stderr
+
+
+def run_as(server: Postgres) -> subprocess.CompletedProcess[str]:
+    """The answer to the user that the server runs as, who owns the socket."""
+    ask = ["-h", str(server.socket_dir), "-U", sockets.DATABASE_OWNER, "-c", "SELECT 1", "postgres"]
+    return child_run([str(server.bin / "psql"), *ask], env={"LC_ALL": "C"}, account=server.account)

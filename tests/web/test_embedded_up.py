@@ -244,7 +244,7 @@ def test_a_schema_of_a_newer_version_is_refused(installation: Installation) -> N
         server.command(), env=server.environment(), account=server.account, output=subprocess.DEVNULL, cwd=Path("/")
     )
     installation.until(server.ready)
-    with psycopg.connect(server.url) as connection:
+    with psycopg.connect(server.owner_url) as connection:
         connection.execute(
             "INSERT INTO django_migrations (app, name, applied) VALUES ('quota', '9999_from_the_future', now())"
         )

@@ -327,7 +327,9 @@ def test_pushes_and_jobs_wait_in_queues_of_their_own() -> None:
     from tidesched_web.quota.waking import PUSH_QUEUE
 
     assert {quota_tasks.push_pending.queue, change_tasks.sweep.queue, change_waking.PUSH_QUEUE} == {PUSH_QUEUE}
-    options = Options(host="", port=1, data_dir=Path("/nowhere"), database_url="", redis_url="", demo=False)
+    options = Options(
+        host="", port=1, data_dir=Path("/nowhere"), database_url="", database_owner_url="", redis_url="", demo=False
+    )
     taking = {
         one.name: one.argv[one.argv.index("--queues") + 1]
         for one in applications(options, {})

@@ -16,11 +16,9 @@ from tidesched_web.audit import key_services, signing
 from tidesched_web.audit.canonical import moment
 from tidesched_web.audit.models import AuditEntry, AuditHead, Segment
 from tidesched_web.audit.services import PLATFORM_CHAIN, append
-from tidesched_web.common import partitions
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.locking import lock_row
 
-_TABLE = AuditEntry._meta.db_table
 # An entry takes its time before it commits; nothing so young is sealed.
 YOUNGEST = dt.timedelta(minutes=1)
 
@@ -172,32 +170,11 @@ def _record(segment: Segment, verb: str, actor: str, reason: str) -> None:
     )
 
 
-_GONE = (
-    "EXISTS (SELECT 1 FROM audit_segment s WHERE s.dropped_at IS NOT NULL "
-    "AND s.chain = e.chain AND e.seq BETWEEN s.first_seq AND s.last_seq)"
-)
-
-
 def purge() -> int:
-    """Remove the rows of dropped segments, whole partitions where nothing else is in them. Safe to run at any time."""
-    waiting = list(Segment.objects.filter(dropped_at__isnull=False, purged_at__isnull=True))
-    if not waiting:
-        return 0
-    now = timezone.now()
-    removed = 0
+    """Remove the entries of dropped segments; returns how many rows, or whole partitions, went.
+
+    Safe to run at any time. A function of the schema's owner does it: the application's role deletes no entry.
+    """
     with connection.cursor() as cursor:
-        for name in partitions.names(_TABLE):
-            started = dt.datetime.strptime(name[-10:], "%Y%m%d%H").replace(tzinfo=dt.UTC)
-            if started > now - dt.timedelta(days=2):
-                break  # it may still be written to; its rows go one by one below
-            cursor.execute(f'SELECT EXISTS (SELECT 1 FROM "{name}" e WHERE NOT {_GONE})')  # noqa: S608 - own names
-            if cursor.fetchone() == (False,):
-                with transaction.atomic():
-                    cursor.execute("SET LOCAL lock_timeout = '2s'")
-                    cursor.execute(f'DROP TABLE "{name}"')
-                removed += 1
-    for segment in waiting:
-        rows = AuditEntry.objects.filter(chain=segment.chain, seq__gte=segment.first_seq, seq__lte=segment.last_seq)
-        removed += rows.delete()[0]
-        Segment.objects.filter(pk=segment.pk).update(purged_at=now)
-    return removed
+        cursor.execute("SELECT tidesched_purge_audit()")
+        return int(cursor.fetchone()[0])

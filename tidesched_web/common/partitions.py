@@ -1,6 +1,7 @@
 """Tables that grow without end are partitioned by time, so that old rows are dropped and never deleted one by one.
 
-A default partition catches rows for which no partition was made in time: a missed tick loses nothing.
+Functions of the schema's owner make and drop them (`common.migrations`). A default partition catches rows for which no
+partition was made in time: a missed tick loses nothing.
 """
 
 from __future__ import annotations
@@ -8,11 +9,10 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from django.db import connection, migrations, transaction
+from django.db import connection, migrations
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.state import ProjectState
 from django.utils import timezone
-from psycopg import sql
 
 
 class CreatePartitionedModel(migrations.CreateModel):
@@ -80,48 +80,10 @@ def ensure(table: str, *, hours: int, ahead: int = 2, now: dt.datetime | None = 
         name = f"{table}_p{lower:%Y%m%d%H}"
         if name in have:
             continue
-        _create(table, name, lower, upper)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT tidesched_make_partition(%s::regclass, %s, %s)", [table, lower, upper])
         made.append(name)
     return made
-
-
-def _create(table: str, name: str, lower: dt.datetime, upper: dt.datetime) -> None:
-    """Make one partition; rows of its span that the default partition caught meanwhile move into it."""
-    rest, key = f"{table}_rest", _key(table)
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SET LOCAL lock_timeout = '2s'")
-        # Two makers at once: the second waits here and then finds the partition there.
-        cursor.execute(f'LOCK TABLE "{rest}" IN ACCESS EXCLUSIVE MODE')
-        cursor.execute("SELECT to_regclass(%s) IS NOT NULL", [name])
-        if cursor.fetchone() == (True,):
-            return
-        parts = {"table": sql.Identifier(table), "rest": sql.Identifier(rest), "name": sql.Identifier(name)}
-        span = sql.SQL("{key} >= {lower} AND {key} < {upper}").format(
-            key=sql.Identifier(key), lower=sql.Literal(lower), upper=sql.Literal(upper)
-        )
-
-        def run(statement: str) -> None:
-            cursor.execute(sql.SQL(statement).format(**parts, span=span, lower=lower, upper=upper))
-
-        run("SELECT EXISTS (SELECT FROM {rest} WHERE {span})")
-        caught = cursor.fetchone() == (True,)
-        if caught:
-            run("ALTER TABLE {table} DETACH PARTITION {rest}")
-        run("CREATE TABLE {name} PARTITION OF {table} FOR VALUES FROM ({lower}) TO ({upper})")
-        if caught:
-            run("INSERT INTO {table} SELECT * FROM {rest} WHERE {span}")
-            run("DELETE FROM {rest} WHERE {span}")
-            run("ALTER TABLE {table} ATTACH PARTITION {rest} DEFAULT")
-
-
-def _key(table: str) -> str:
-    """The column by which ``table`` is partitioned."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_get_partkeydef(%s::regclass)", [table])
-        row = cursor.fetchone()
-    if not row or not row[0]:
-        raise ValueError(f"{table} is not partitioned")
-    return str(row[0]).removeprefix("RANGE (").removesuffix(")").strip('"')
 
 
 def size_bytes(name: str) -> int:
@@ -142,7 +104,7 @@ def drop_oldest(table: str, *, keep_bytes: int, keep_partitions: int = 2) -> lis
         if total <= keep_bytes:
             break
         with connection.cursor() as cursor:
-            cursor.execute(f'DROP TABLE "{name}"')
+            cursor.execute("SELECT tidesched_drop_partition(%s::regclass, %s)", [table, name])
         total -= sizes[name]
         dropped.append(name)
     return dropped

@@ -18,7 +18,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from tidesched_web.accounts.selectors import visible_tenants
-from tidesched_web.audit import check_services, segment_services, selectors
+from tidesched_web.audit import check_services, rights, segment_services, selectors
 from tidesched_web.audit.canonical import digest
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.audit.sight import content_hidden, hide
@@ -163,6 +163,7 @@ def _integrity(this: Page, form: SealForm, *, status: int = 200) -> HttpResponse
             "segments": list(selectors.segments()[:100]),
             "names": names,
             "form": form,
+            "role_may_change_entries": rights.role_may_change_entries(),
         },
         status=status,
     )

@@ -17,21 +17,19 @@ class DisposableServers:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.servers: list[Postgres | Valkey] = [
-            Postgres(folder, disposable=True),
-            Valkey(folder, disposable=True),
-        ]
+        self.postgres, self.valkey = Postgres(folder, disposable=True), Valkey(folder, disposable=True)
+        self.servers: list[Postgres | Valkey] = [self.postgres, self.valkey]
         self._children: list[subprocess.Popen[bytes]] = []
 
     @property
     def database_url(self) -> str:
-        """The address of PostgreSQL."""
-        return self.servers[0].url
+        """The address of PostgreSQL, as the owner of what is made there."""
+        return self.postgres.owner_url
 
     @property
     def redis_url(self) -> str:
         """The address of Valkey."""
-        return self.servers[1].url
+        return self.valkey.url
 
     def start(self) -> None:
         """Start both and wait until both answer."""

@@ -8,8 +8,11 @@ from pathlib import Path
 import msgspec
 
 from tidesched_web import env
+from tidesched_web.embedded import sockets
 from tidesched_web.embedded.errors import StartError
 
+# What only the release step may know, and what belongs to `make`.
+_NOT_FOR_CHILDREN = {"ADMIN_PASSWORD", "DATABASE_OWNER_URL", "MAKEFLAGS", "MAKELEVEL"}
 _WILDCARDS = {"0.0.0.0", "::", ""}  # noqa: S104 - compared, not bound
 
 
@@ -20,6 +23,7 @@ class Options(msgspec.Struct, frozen=True):
     port: int
     data_dir: Path
     database_url: str
+    database_owner_url: str
     redis_url: str
     demo: bool
 
@@ -44,15 +48,19 @@ def read_options() -> Options:
         raise StartError(str(error), "correct the variable or leave it out") from None
     if not 1 <= port <= 65535:
         raise StartError(f"PORT={port}: a port is a number from 1 to 65535", "for example: make up PORT=8001")
+    folder, database_url = env.data_dir(), env.text("DATABASE_URL")
     options = Options(
         host=env.text("HOST", "127.0.0.1"),
         port=port,
-        data_dir=env.data_dir(),
-        database_url=env.text("DATABASE_URL"),
+        data_dir=folder,
+        database_url=database_url,
+        database_owner_url=env.text("DATABASE_OWNER_URL")
+        or ("" if database_url else sockets.database_owner_url(folder)),
         redis_url=env.text("REDIS_URL"),
         demo=demo,
     )
     _check_scheme("DATABASE_URL", options.database_url, ("postgres", "postgresql"))
+    _check_scheme("DATABASE_OWNER_URL", options.database_owner_url, ("postgres", "postgresql"))
     _check_scheme("REDIS_URL", options.redis_url, ("redis", "rediss", "unix"))
     return options
 
@@ -98,7 +106,7 @@ def free_port(preferred: int) -> int:
 
 def child_environment(options: Options, additions: dict[str, str]) -> dict[str, str]:
     """Return the environment of our own processes: this one's, with what the supervisor has decided."""
-    kept = {key: value for key, value in os.environ.items() if key not in {"ADMIN_PASSWORD", "MAKEFLAGS", "MAKELEVEL"}}
+    kept = {key: value for key, value in os.environ.items() if key not in _NOT_FOR_CHILDREN}
     return kept | {
         "HOST": options.host,
         "PORT": str(options.port),

@@ -5,6 +5,7 @@ the mode of folders that it does not own.
 """
 
 import os
+import pwd
 import signal
 import subprocess
 from collections.abc import Mapping
@@ -18,7 +19,6 @@ from tidesched_web.embedded.account import Account, own, server_account
 from tidesched_web.embedded.child import run
 from tidesched_web.embedded.errors import StartError
 
-USER = "tidesched"
 DATABASE = "tidesched"
 
 # Of postmaster.pid, counted from 0; pg_ctl reads it too.
@@ -39,7 +39,7 @@ class Postgres:
         self.data_dir = data_dir
         self.folder = data_dir / "postgres"
         self.socket_dir = sockets.postgres_dir(data_dir)
-        self.url = sockets.database_url(data_dir, USER, DATABASE)
+        self.owner_url = sockets.database_owner_url(data_dir)
         self._settings = _DISPOSABLE if disposable else _DURABLE
         self.bin = _binaries()
         self.account: Account | None = server_account((self.bin, data_dir))
@@ -61,6 +61,7 @@ class Postgres:
         else:
             self._check_version()
             own(self.folder, self.account)
+        self._name_who_may_enter()
         self._drop_stale_locks()
         return made
 
@@ -113,7 +114,7 @@ class Postgres:
         return len(lines) > _STATUS_LINE and lines[_STATUS_LINE].strip() == "ready"
 
     def _address(self, database: str) -> str:
-        return psycopg.conninfo.make_conninfo(host=str(self.socket_dir), user=USER, dbname=database)
+        return psycopg.conninfo.make_conninfo(host=str(self.socket_dir), user=sockets.DATABASE_OWNER, dbname=database)
 
     def _run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         try:
@@ -132,7 +133,7 @@ class Postgres:
         own(fresh, self.account)
         done = self._run(
             "initdb",
-            *("-D", str(fresh), "-U", USER, "--auth=trust", "--encoding=UTF8"),
+            *("-D", str(fresh), "-U", sockets.DATABASE_OWNER, "--auth=trust", "--encoding=UTF8"),
             *("--locale-provider=builtin", "--locale=C.UTF-8", "--no-instructions", "--no-sync"),
         )
         if done.returncode:
@@ -142,6 +143,25 @@ class Postgres:
                 "make room or choose another DATA_DIR, then start again",
             )
         fresh.rename(self.folder)
+
+    def _name_who_may_enter(self) -> None:
+        """Let in this user of the machine alone: another process of the server's own user is refused."""
+        try:
+            name = pwd.getpwuid(os.geteuid()).pw_name
+        except KeyError:
+            # A number without a name (some containers): the kernel's answer cannot be compared with one.
+            rule, names = "local all all trust", ""
+        else:
+            rule = "local all all peer map=installation"
+            roles = (sockets.DATABASE_OWNER, sockets.DATABASE_ROLE)
+            names = "".join(f'installation "{name}" {role}\n' for role in roles)
+        for file, content in (("pg_hba.conf", f"{rule}\n"), ("pg_ident.conf", names)):
+            fresh = self.folder / f"{file}.new"
+            fresh.write_text(content, encoding="utf-8")
+            fresh.chmod(0o600)
+            if self.account is not None:
+                os.chown(fresh, self.account.uid, self.account.gid)
+            fresh.replace(self.folder / file)
 
     def _check_version(self) -> None:
         there = self.folder.joinpath("PG_VERSION").read_text(encoding="ascii").strip()

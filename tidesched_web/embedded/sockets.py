@@ -48,11 +48,21 @@ def valkey_socket(data_dir: Path) -> Path:
     return socket_dir(data_dir) / "valkey.sock"
 
 
-def database_url(data_dir: Path, user: str = "tidesched", name: str = "tidesched") -> str:
-    """Return the address of the embedded PostgreSQL."""
+# The owner of the schema, as whom `manage.py prepare` works, and the role of everything else.
+DATABASE_OWNER = "tidesched"
+DATABASE_ROLE = "tidesched_app"
+
+
+def database_url(data_dir: Path, role: str = DATABASE_ROLE) -> str:
+    """Return the address of the embedded PostgreSQL for the application's processes."""
     from urllib.parse import quote
 
-    return f"postgresql://{user}@{quote(str(postgres_dir(data_dir)), safe='')}/{name}"
+    return f"postgresql://{role}@{quote(str(postgres_dir(data_dir)), safe='')}/tidesched"
+
+
+def database_owner_url(data_dir: Path) -> str:
+    """Return the address of the embedded PostgreSQL for the release step, which changes the schema."""
+    return database_url(data_dir, DATABASE_OWNER)
 
 
 def redis_url(data_dir: Path) -> str:

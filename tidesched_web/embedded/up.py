@@ -57,6 +57,8 @@ class _Installation:
         self.output = Output(options.data_dir / "logs" / "tidesched.log")
         self.runtime = Runtime(
             database_url=options.database_url or sockets.database_url(options.data_dir),
+            # An external owner's password is for the release step alone, and stands in no file.
+            database_owner_url="" if options.database_url else options.database_owner_url,
             redis_url=options.redis_url or sockets.redis_url(options.data_dir),
             web_url=options.web_url,
             supervisor=Process(os.getpid(), identity.started(os.getpid())),
@@ -88,7 +90,7 @@ class _Installation:
         environment = self._environment()
         if self.options.demo:
             environment = self._start_simulated_cluster(environment)
-        early = is_prepared(self.runtime.database_url)
+        early = is_prepared(self.options.database_owner_url or self.runtime.database_url)
         if early:
             await self._until_simulated_cluster_answers()
             self._keep_applications(environment)
@@ -183,7 +185,9 @@ class _Installation:
         spec = ProcessSpec(
             name="prepare",
             argv=[sys.executable, "manage.py", "prepare"],
-            env=environment | ({"ADMIN_PASSWORD": password} if password else {}),
+            env=environment
+            | {"DATABASE_OWNER_URL": self.options.database_owner_url}
+            | ({"ADMIN_PASSWORD": password} if password else {}),
             stage=0,
         )
         with self.output.step("schema, first account, static files, demo"):

@@ -71,7 +71,7 @@ def _drop(table: str, column: str, keep_bytes: int) -> int:
     if dropped and present:
         oldest = dt.datetime.strptime(present[0][-10:], "%Y%m%d%H").replace(tzinfo=dt.UTC)
         with connection.cursor() as cursor:
-            cursor.execute(f'DELETE FROM "{table}_rest" WHERE "{column}" < %s', [oldest])  # noqa: S608 - own names
+            cursor.execute(f'DELETE FROM "{table}" WHERE "{column}" < %s', [oldest])  # noqa: S608 - own names
     return len(dropped)
 
 

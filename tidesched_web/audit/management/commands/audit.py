@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from tidesched_web.audit import bundle, head_file, key_services, segment_services, selectors, signing_services
 from tidesched_web.audit.models import Segment
+from tidesched_web.audit.rights import role_may_change_entries
 from tidesched_web.audit.verification import trust, verify_all, verify_chain
 from tidesched_web.common.actors import OPERATOR
 from tidesched_web.common.commands import answers_domain_errors
@@ -62,6 +63,11 @@ class Command(BaseCommand):
                 )
             for found in report.findings:
                 self.stdout.write(f"{report.chain}: broken at entry {found.seq} ({found.kind}): {found.text}")
+        if role_may_change_entries():
+            self.stderr.write(
+                "note: the database lets this application change and delete entries; DATABASE_OWNER_URL "
+                "(docs/audit.md, The roles of the database) prevents it"
+            )
         if not all(report.intact for report in reports):
             sys.exit(1)
 

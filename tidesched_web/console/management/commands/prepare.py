@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from django.apps import apps
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
@@ -20,8 +21,10 @@ from django.db.migrations.loader import MigrationLoader
 
 from tidesched_web.accounts import services as accounts
 from tidesched_web.accounts.selectors import user_by_name
+from tidesched_web.audit import rights
 from tidesched_web.audit.signing_services import vouch_for_early_entries
 from tidesched_web.clusters import services as clusters
+from tidesched_web.common import database_roles
 from tidesched_web.common.actors import SYSTEM
 from tidesched_web.common.errors import DomainError
 from tidesched_web.console import build
@@ -51,6 +54,7 @@ class Command(BaseCommand):
         if build_only:
             return
         self._step("schema", _migrate)
+        self._step("rights of the application's role", lambda: database_roles.grant(rights.RIGHTS, rights.FUNCTIONS))
         # Before the first rows of this hour come: what lies in the default partition cannot be moved.
         self._step("partitions", lambda: bool(ensure_partitions()))
         self._step("encryption keys", _known_keys)
@@ -63,7 +67,7 @@ class Command(BaseCommand):
         start = time.monotonic()
         try:
             changed = do()
-        except DomainError as error:
+        except (DomainError, ImproperlyConfigured) as error:
             raise CommandError(f"{title}: {error}") from None
         self.stdout.write(f"{title}: {'done' if changed else 'up to date'} ({time.monotonic() - start:.1f} s)")
         self.stdout.flush()
@@ -71,6 +75,11 @@ class Command(BaseCommand):
 
 def _migrate() -> bool:
     """Apply the missing migrations; refuse a schema that a newer TideSched made."""
+    with database_roles.as_owner():
+        return _migrate_as_owner()
+
+
+def _migrate_as_owner() -> bool:
     loader = MigrationLoader(connection)
     ours = {config.label for config in apps.get_app_configs()}
     unknown = sorted(
