@@ -53,7 +53,7 @@ def _address(url: str) -> dict[str, Any]:
     if not url:
         return {}
     found = dj_database_url.parse(url)
-    return {key: found[key] for key in ("HOST", "PORT", "USER", "PASSWORD", "NAME")}  # type: ignore[literal-required]
+    return {key: found[key] for key in ("HOST", "PORT", "USER", "PASSWORD", "NAME")}
 
 
 def grant(restricted: Mapping[str, Rights], functions: tuple[str, ...]) -> bool:
@@ -80,7 +80,7 @@ def grant(restricted: Mapping[str, Rights], functions: tuple[str, ...]) -> bool:
         _run("GRANT USAGE ON SCHEMA {schema} TO {role}", role)
         _run("GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA {schema} TO {role}", role)
         for function in functions:
-            _run("GRANT EXECUTE ON FUNCTION {function} TO {role}", role, function=sql.SQL(function))  # type: ignore[arg-type]
+            _run("GRANT EXECUTE ON FUNCTION {function} TO {role}", role, function=sql.SQL(function))
     return made or bool(changed)
 
 
@@ -144,7 +144,7 @@ def _set(role: str, table: str, rights: Rights) -> None:
     name = sql.Identifier(table)
     _run("REVOKE ALL ON {table} FROM {role}", role, table=name)
     if rights.table:
-        words = sql.SQL(", ".join(rights.table))  # type: ignore[arg-type]
+        words = sql.SQL(", ".join(rights.table))
         _run("GRANT {words} ON {table} TO {role}", role, table=name, words=words)
     if rights.columns:
         columns = sql.SQL(", ").join(map(sql.Identifier, rights.columns))
@@ -155,4 +155,4 @@ def _run(statement: str, role: str, **parts: sql.Composable) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT current_schema()")
         schema = sql.Identifier(cursor.fetchone()[0])
-        cursor.execute(sql.SQL(statement).format(role=sql.Identifier(role), schema=schema, **parts))  # type: ignore[arg-type]
+        cursor.execute(sql.SQL(statement).format(role=sql.Identifier(role), schema=schema, **parts))
