@@ -70,7 +70,7 @@ _KEPT_TABLES = {"django_content_type", "auth_permission"}
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None) -> None:
-    """After a test with transactions of its own only rows are deleted: to empty a hundred tables as files takes longer."""
+    """After a test with transactions of its own rows are deleted: to empty a hundred tables as files takes longer."""
     from django.contrib.contenttypes.management import create_contenttypes
     from django.db import connection
     from django.db.models.signals import post_migrate
