@@ -221,7 +221,7 @@ class Preempt(Action):
             if rule is None:
                 gangs.append(gang)
             else:
-                attempt.refused[names[gang]] = rule
+                attempt.refuse(gang, names[gang], rule)
         pool = in_order_of_taking(session, self._guards, gangs)
         if not pool:
             return []
@@ -232,7 +232,7 @@ class Preempt(Action):
             units += found
             if not found:
                 rules = [verdict.refused[t] for t in self._guards.holding(gang).members if t in verdict.refused]
-                attempt.refused[names[gang]] = rules[0] if rules else Rule.NOT_EVERY_MEMBER.text()
+                attempt.refuse(gang, names[gang], rules[0] if rules else Rule.NOT_EVERY_MEMBER.text())
         return units
 
     def _kind(self, session: Session, gang: int, tasks: list[int]) -> tuple[object, ...]:

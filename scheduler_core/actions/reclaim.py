@@ -182,7 +182,8 @@ class Reclaim(Action):
                     return
                 continue
             point = attempt.statement.checkpoint()
-            passed_over = state.passed_over(chosen)
+            passed_over, dearer = state.passed_over(chosen), state.next_dearer(chosen)
+            considered = state.considered(queue)
             self._evict(session, attempt, chosen)
             placed = []
             for task in wanted[:count]:
@@ -193,7 +194,9 @@ class Reclaim(Action):
                 attempt.placed += placed
                 attempt.backed += placed
                 attempt.units += chosen
-                attempt.refused.update({refusal.gang: refusal.rule for refusal in passed_over})
+                names = session.gangs.names
+                attempt.refused.update({names[one.gang]: one.rule for one in passed_over})
+                attempt.look((*state.spared(queue)[0], *passed_over), dearer, considered)
                 return
             attempt.statement.rollback(point)
             self._forget([int(session.tasks.gang[unit.members[0]]) for unit in chosen])

@@ -78,13 +78,18 @@ class QueueOutcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class ReclaimVictimGang(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A gang that falls; ``cards`` in milli-cards by type, work lost in card-seconds."""
+    """A gang that falls; ``cards`` in milli-cards by type, work lost in card-seconds.
+
+    ``queue_priority`` and ``priority`` come before the work lost in what it costs (not in the contract's document).
+    """
 
     gang: str
     queue: str
     pods: tuple[str, ...]
     cards: dict[str, int]
     work_lost_card_seconds: float
+    queue_priority: int = 0
+    priority: int = 0
 
 
 class Vote(msgspec.Struct, frozen=True, gc=False):
@@ -102,8 +107,41 @@ class Refusal(msgspec.Struct, frozen=True, gc=False):
     rule: str
 
 
+class Candidate(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A gang that came into question and was not taken: what it would have cost, and the rule that decided.
+
+    The cost is the one by which victims are chosen, as it was at that moment: queue priority, then gang priority, then
+    work lost. ``frees_milli``: milli-cards of all types (milli-cores where no cards were asked for).
+    """
+
+    gang: str
+    queue: str
+    queue_priority: int
+    priority: int
+    work_lost_card_seconds: float
+    frees_milli: int
+    rule: str
+
+
+class QueueMoment(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A queue that gains or loses in a reclaim: its quota at that moment, its use before and after.
+
+    Use is what is bound, running or promised; pods that leave do not count. Cards: those that moved. A card that
+    ``quota`` does not name has no limit; cpu and memory 0 in it mean no limit.
+    """
+
+    queue: str
+    quota: Amount
+    before: Amount
+    after: Amount
+
+
 class Reclaim(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """Who needed what, who fell, and why that was allowed."""
+    """Who needed what, who fell, and why that was allowed.
+
+    ``queues``, ``candidates`` (by what they cost, bounded) and ``more_candidates`` (how many more there were) are not
+    part of the contract's document; the host stores them.
+    """
 
     reclaimer: str
     queue: str
@@ -114,6 +152,9 @@ class Reclaim(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     rule: str
     votes: tuple[Vote, ...] = ()
     refused: tuple[Refusal, ...] = ()
+    queues: tuple[QueueMoment, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    more_candidates: int = 0
 
 
 class Event(msgspec.Struct, frozen=True, gc=False, kw_only=True):

@@ -27,6 +27,7 @@ from tidesched_web.console import amounts, differences
 from tidesched_web.console.forms.audit import AuditFilter, DropForm, SealForm
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
+from tidesched_web.console.receipt_view import ReceiptView, receipt_view
 
 # An entry shows at most so many others of its request.
 OF_REQUEST = 50
@@ -106,8 +107,18 @@ def entry(this: Page, pk: int) -> HttpResponse:
             "earlier": earlier,
             "later": later,
             "object_url": _object_url(this, row),
+            "entry_cluster": next((cluster for cluster in this.clusters if cluster.pk == row.cluster_id), None),
+            "receipt": _receipt(row),
+            "entry_redacted": not this.access.everything,
         },
     )
+
+
+def _receipt(row: AuditEntry) -> ReceiptView | None:
+    """What the bytes of a reclaim's entry say of quota, use and costs; none where the reader may not know them."""
+    if row.object_type != "reclaim" or not row.after or "queues" not in row.after:
+        return None
+    return receipt_view(row.after, row.after["victims"])
 
 
 def _object_url(this: Page, row: AuditEntry) -> str:

@@ -17,14 +17,16 @@ from tidesched_web.console.export import csv_list, plain_cards
 from tidesched_web.console.forms.reclaims import ReclaimFilter
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
+from tidesched_web.console.receipt_view import receipt_view
 from tidesched_web.scheduling.models import Reclaim, ReclaimSource
 from tidesched_web.scheduling.reclaim_selectors import filter_choices
 from tidesched_web.scheduling.selectors import (
     decisions_of_reclaim,
     others_and_own,
+    own_queue_ids,
     reclaims_with_victims,
 )
-from tidesched_web.scheduling.sight import hide_other_side
+from tidesched_web.scheduling.sight import hide_other_side, receipt_within_sight
 
 
 def cards_of(amount: dict[str, Any]) -> dict[str, float]:
@@ -176,10 +178,17 @@ def _said(row: Reclaim, fell: int) -> str:
 @page(section="reclaims", topics="sessions reclaims")
 def reclaim(this: Page, pk: int) -> HttpResponse:
     """The receipt of one reclaim."""
-    row = reclaims_with_victims(this.access).filter(cluster=this.cluster, pk=pk).first()
+    row = reclaims_with_victims(this.access).defer(None).filter(cluster=this.cluster, pk=pk).first()
     if row is None:
         raise Http404
     _redact(this, row)
+    receipt = receipt_within_sight(row.receipt, None if this.access.everything else own_queue_ids(this.access))
+    costs = row.receipt.get("victims", {})
+    seen = [
+        {**victim, **costs.get(victim["gang"], {})}
+        for victim in row.victim_rows  # type: ignore[attr-defined]
+        if victim["own"]
+    ]
     decisions = decisions_of_reclaim(row) if this.access.everything else []
     fell = len(row.victim_rows)  # type: ignore[attr-defined]
     line = _said(row, fell) % {
@@ -194,6 +203,7 @@ def reclaim(this: Page, pk: int) -> HttpResponse:
             "reclaim": row,
             "line": line,
             "balance": balance(row),
+            "receipt": receipt_view(receipt, seen),
             "decisions": decisions,
             "redacted": not this.access.everything,
             # Gone where its segment was exported and dropped.

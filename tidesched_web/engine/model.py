@@ -6,9 +6,11 @@ from scheduler_core.algorithms.allowance import may_go
 from scheduler_core.model.cards import CardKind, CardRequest, CardType, NodeCards
 from scheduler_core.model.decision import (
     Bind,
+    Candidate,
     Event,
     Eviction,
     GangOutcome,
+    QueueMoment,
     QueueOutcome,
     Reclaim,
     ReclaimVictimGang,
@@ -38,6 +40,7 @@ __all__ = [
     "BadInput",
     "Bind",
     "BrokenInvariant",
+    "Candidate",
     "CardKind",
     "CardRequest",
     "CardType",
@@ -59,6 +62,7 @@ __all__ = [
     "Policy",
     "PriorityClass",
     "Queue",
+    "QueueMoment",
     "QueueOutcome",
     "Reason",
     "Reclaim",

@@ -165,6 +165,25 @@ def effective_of(queues: Iterable[Queue]) -> dict[int, dict[str, int]]:
     return {queue.pk: dict(quota[pk][queue.name]) for pk, rows in by_cluster.items() for queue in rows}
 
 
+@dataclass(frozen=True)
+class BaseQuota:
+    """What a queue may use without tide plans, card → cards, and the plans with an open layer that is about it."""
+
+    cards: Mapping[str, int]
+    plans: tuple[str, ...]
+
+
+def base_quota(cluster: Cluster, names: Collection[str], now: dt.datetime) -> dict[str, BaseQuota]:
+    """The base of queues by name; one that is not here is left out. Two queries."""
+    plans = tide.enabled_plans(plan_documents(cluster))
+    turning: dict[str, list[str]] = {}
+    for place, layer in tide.open_layers(plans, now):
+        for queue in plans[place].layers[layer].quota:
+            turning.setdefault(queue, []).append(plans[place].name)
+    rows = with_card_quota(Queue.objects.filter(cluster=cluster, name__in=names))
+    return {row.name: BaseQuota(card_quota_of(row), tuple(sorted({*turning.get(row.name, ())}))) for row in rows}
+
+
 def beyond_base(base: Mapping[str, int], quota: Mapping[str, int]) -> dict[str, int]:
     """Where the quota that holds is another than the base: what `Queue.tide` remembers of a push."""
     return {card: quota.get(card, 0) for card in sorted({*base, *quota}) if quota.get(card, 0) != base.get(card, 0)}

@@ -207,6 +207,9 @@ class Reclaim(models.Model):
     rule = models.CharField(max_length=200)
     votes = models.JSONField(default=list)
     refused = models.JSONField(default=list)
+    # Quota and use of the queues at that moment, and what gangs that were not taken would have cost (see
+    # `pipeline.receipts`); empty of what others evicted.
+    receipt = models.JSONField(default=dict)
     # The reclaimer's pods that were promised what falls free; the reclaim is done when they run.
     promised_pods = models.JSONField(default=list)
     audit_entry_id = models.BigIntegerField(null=True)

@@ -186,6 +186,7 @@ def reclaims_with_victims(access: Access) -> QuerySet[Reclaim]:
     return (
         visible_reclaims(access)
         .prefetch_related(None)
+        .defer("receipt")
         .annotate(victim_rows=ArraySubquery(victims.values(row=row)), own=own)
     )
 

@@ -17,8 +17,9 @@ def reclaim_within_sight(
     candidates that were refused only the reader's own are named (``own_gangs``: cluster id, namespace/name).
     """
     made_it = own_queues is None or reclaim.queue_id in own_queues
-    victims = [_victim(victim, own_queues) for victim in reclaim.victims.all()]
+    victims = [_victim(victim, own_queues, reclaim.receipt) for victim in reclaim.victims.all()]
     all_own = own_queues is None or all(victim["queue"] is not None for victim in victims)
+    receipt = receipt_within_sight(reclaim.receipt, own_queues)
     refused = reclaim.refused if own_queues is None else [
         item for item in reclaim.refused if made_it and (reclaim.cluster_id, item.get("gang")) in own_gangs
     ]  # fmt: skip
@@ -37,12 +38,16 @@ def reclaim_within_sight(
         "reclaimer": reclaim.reclaimer,
         "queue": reclaim.queue_name if made_it else None,
         "needed": reclaim.needed if made_it else None,
-        "freed": reclaim.freed if made_it or all_own else None,
+        # With one victim it would say what that one had; with several, what the other tenant's had.
+        "freed": reclaim.freed if all_own else None,
         "victims": victims,
         "work_lost_card_seconds": reclaim.work_lost_card_seconds if all_own else None,
         "rule": reclaim.rule,
         "votes": reclaim.votes if made_it else [],
         "refused": refused,
+        "queues": receipt["queues"],
+        "candidates": receipt["candidates"],
+        "more_candidates": receipt["more_candidates"],
         "audit_entry": reclaim.audit_entry_id,
         "promised_at": reclaim.promised_at,
         "running_at": reclaim.running_at,
@@ -56,16 +61,33 @@ def _display(reclaim: Reclaim, fallen: str) -> str:
     return f"{reclaim.reclaimer} takes from {fallen}" if reclaim.reclaimer else f"{reclaim.action} sends {fallen} away"
 
 
-def _victim(victim: Any, own_queues: Collection[int] | None) -> dict[str, Any]:
+def receipt_within_sight(receipt: dict[str, Any], own_queues: Collection[int] | None) -> dict[str, Any]:
+    """Of a row's receipt what is about the reader's own queues; how many others came into question is not theirs."""
+    found: dict[str, Any] = {}
+    for part in ("queues", "candidates"):
+        rows = receipt.get(part, [])
+        found[part] = [
+            {name: value for name, value in row.items() if name != "queue_id"}
+            for row in rows
+            if own_queues is None or row["queue_id"] in own_queues
+        ]
+    return found | {"more_candidates": receipt.get("more_candidates") if own_queues is None else None}
+
+
+def _victim(victim: Any, own_queues: Collection[int] | None, receipt: dict[str, Any]) -> dict[str, Any]:
     if own_queues is None or victim.queue_id in own_queues:
+        cost = receipt.get("victims", {}).get(victim.gang, {})
         return {
             "gang": victim.gang,
             "queue": victim.queue_name,
             "pods": victim.pods,
             "cards": victim.cards,
             "work_lost_card_seconds": victim.work_lost_card_seconds,
+            "queue_priority": cost.get("queue_priority"),
+            "priority": cost.get("priority"),
         }
-    return {"gang": victim.gang, "queue": None, "pods": None, "cards": None, "work_lost_card_seconds": None}
+    hidden = ("queue", "pods", "cards", "work_lost_card_seconds", "queue_priority", "priority")
+    return {"gang": victim.gang, **dict.fromkeys(hidden)}
 
 
 def hide_other_side(reclaim: Reclaim) -> Reclaim:
@@ -77,8 +99,8 @@ def hide_other_side(reclaim: Reclaim) -> Reclaim:
             row["queue"], row["cards"] = "", None
     if not made_it:
         reclaim.queue_name, reclaim.needed, reclaim.votes = "", {"cards": None}, []
-    if not made_it and not all_own:
-        reclaim.freed = {"cards": None}
     if not all_own:
+        # With one victim it would say what that one had; with several, what the other tenant's had.
+        reclaim.freed = {"cards": None}
         reclaim.work_lost_card_seconds = None  # type: ignore[assignment]  # hidden, never saved
     return reclaim

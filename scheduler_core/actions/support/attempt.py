@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from scheduler_core.actions.support.falls import Fall, leavers, rule_of, tell
+from scheduler_core.actions.support.receipts import Looked, Option
+from scheduler_core.actions.support.victims import work_lost
 from scheduler_core.algorithms.victims import Unit
 from scheduler_core.framework.combine import Verdict
 from scheduler_core.framework.gang_votes import GangVerdict
@@ -14,6 +16,7 @@ from scheduler_core.framework.session import Session
 from scheduler_core.framework.statement import Statement
 from scheduler_core.model.decision import Refusal
 from scheduler_core.model.resources import Amount
+from scheduler_core.state.status import CHARGED, Bools
 
 # A record names at most so many candidates that were refused; in a large cluster nearly everybody is one.
 MAX_REFUSED = 100
@@ -24,8 +27,9 @@ class Attempt:
 
     Attributes:
         units: who leaves. placed: tasks that have a place; backed: those of them that needed somebody to leave.
-        verdict: the plugins' votes. refused: rule by candidate gang.
+        verdict: the plugins' votes. refused: rule by candidate gang; numbers: gangs that ``refuse`` was called for.
         touched: gangs that were taken at some point of the attempt, also those that were let go again.
+        options, further: what other gangs would have cost (see :class:`Looked`); considered: bool (G,), all of them.
     """
 
     def __init__(self, gang: int, statement: Statement) -> None:
@@ -36,6 +40,20 @@ class Attempt:
         self.verdict: Verdict | GangVerdict | None = None
         self.refused: dict[str, str] = {}
         self.touched: dict[int, None] = {}
+        self.numbers: dict[str, int] = {}
+        self.options: dict[int, Option] = {}
+        self.further: list[Option] = []
+        self.considered: Bools | None = None
+
+    def refuse(self, gang: int, name: str, rule: str) -> None:
+        """A candidate stays, and why."""
+        self.refused[name], self.numbers[name] = rule, gang
+
+    def look(self, options: Sequence[Option], further: Sequence[Option], considered: Bools) -> None:
+        """Add who came into question for one class of tasks; the answer of the class before holds for its gangs."""
+        self.options = {one.gang: one for one in options} | self.options
+        self.further += further
+        self.considered = considered if self.considered is None else self.considered | considered
 
 
 def record(
@@ -60,8 +78,27 @@ def record(
         verb,
         attempt.verdict.votes if attempt.verdict is not None else (),
         tuple(Refusal(gang, why) for gang, why in sorted(attempt.refused.items())[:MAX_REFUSED]),
+        [(int(tasks.card[task]), int(tasks.cls[task])) for task in attempt.placed or attempt.backed],
+        _looked(session, attempt),
     )
     tell(session, action, [fall])
+
+
+def _looked(session: Session, attempt: Attempt) -> Looked:
+    """Who came into question; where the action keeps no costs, those that were refused, at what they cost now."""
+    if attempt.considered is not None:
+        fallen = {int(session.tasks.gang[unit.members[0]]) for unit in attempt.units}
+        count = int(np.count_nonzero(attempt.considered)) - sum(bool(attempt.considered[gang]) for gang in fallen)
+        return Looked(tuple(attempt.options.values()), count, tuple(attempt.further))
+    by_cards = any(session.cluster.class_of(task).milli for task in attempt.backed)
+    options = []
+    for name, gang in sorted(attempt.numbers.items())[:MAX_REFUSED]:
+        why = attempt.refused[name]
+        members = [task for task in session.gangs.members(gang) if CHARGED[session.tasks.status[task]]]
+        held = [session.cluster.class_of(task) for task in members]
+        frees = sum(cls.milli if by_cards else cls.cpu_milli for cls in held)
+        options.append(Option(gang, sum(work_lost(session, task) for task in members), frees, why))
+    return Looked(options, len(attempt.refused))
 
 
 def _cards_held(session: Session, task: int) -> list[tuple[int, int, int]]:

@@ -9,11 +9,13 @@ import numpy as np
 
 from scheduler_core.actions.support.attempt import MAX_REFUSED
 from scheduler_core.actions.support.falls import Fall, leavers, rule_of, tell
+from scheduler_core.actions.support.receipts import Further, Looked, Move, Option, Standing
 from scheduler_core.actions.support.reservations import cool_down, keep
 from scheduler_core.actions.support.search_state import State
 from scheduler_core.actions.support.victim_search import VictimSearch
 from scheduler_core.actions.support.victims import Victims
 from scheduler_core.algorithms.victims_beside import RULES
+from scheduler_core.algorithms.victims_room import FREES_CPU, FREES_MILLI
 from scheduler_core.framework.kernels.claim_columns import (
     C_FREE,
     C_GANG,
@@ -28,13 +30,15 @@ from scheduler_core.framework.kernels.claim_columns import (
     U_GANG,
     U_TASK,
     U_TASKS,
+    U_UNIT,
+    U_WORK,
     Story,
 )
 from scheduler_core.framework.kernels.turns import Turns
 from scheduler_core.framework.session import Session
 from scheduler_core.model.decision import Refusal
 from scheduler_core.state.card_sets import cards_of_words
-from scheduler_core.state.status import PIPELINED
+from scheduler_core.state.status import PIPELINED, Ints
 
 # Pod, whether its task waits for the place, node, card type, class, cards.
 Placed = tuple[str, bool, int, int, int, tuple[int, ...]]
@@ -53,6 +57,7 @@ def new_story(search: VictimSearch, claims: int) -> Story:
         np.zeros(there, dtype=np.int32),
         np.zeros(there, dtype=np.bool_),
         np.zeros(10 * claims + 10, dtype=np.int32),
+        np.zeros((10 * claims + 10, 2), dtype=np.int64),
     )
 
 
@@ -72,6 +77,8 @@ class StoryTeller:
         """Write down what came since; O(tasks that moved)."""
         end = int(story.size[S_CLAIM])
         took: list[list[int]] = []
+        # Those who took nobody's place: their gang, tasks placed, and how many had taken before.
+        others: list[tuple[int, int, int]] = []
         for row in story.claim[self._told : end].tolist():
             self._victims.forget(row[C_GANG])
             if not row[C_KEPT]:
@@ -81,11 +88,16 @@ class StoryTeller:
                     self._session.trace.reclaim_refusals[row[C_GANG]] = rules
             elif row[C_UNITS] > row[C_UNIT]:
                 took.append(row)
+            else:
+                others.append((row[C_GANG], row[C_PLACED], len(took)))
         self._told = end
         if took:
-            self._tell(story, turns, took, states)
+            self._tell(story, turns, took, others, states)
 
-    def _tell(self, story: Story, turns: Turns, took: list[list[int]], states: Sequence[State | None]) -> None:
+    def _tell(
+        self, story: Story, turns: Turns, took: list[list[int]], others: list[tuple[int, int, int]],
+        states: Sequence[State | None],
+    ) -> None:  # fmt: skip
         """Write down what claimants have taken; columns are read once for all of them."""
         session, first = self._session, took[0][C_UNIT]
         units = story.unit[first : took[-1][C_UNITS]]
@@ -93,22 +105,79 @@ class StoryTeller:
         low, high = begin[0], end[-1]
         gone = leavers(session, story.left[low:high], story.taken[low:high].tolist(), story.lost[low:high].tolist())
         places = self._places(turns, took)
+        since_each = self._moves(turns, others, len(took))
+        standing, eligible = self._standing(story, took, states)
         falls, fallen = [], []
-        for row, placed in zip(took, places, strict=True):
+        for number, (row, placed) in enumerate(zip(took, places, strict=True)):
             gang, kind, since, until = row[C_GANG], row[C_KIND], row[C_UNIT] - first, row[C_UNITS] - first
             state = states[kind]
             assert state is not None
             leaving = gone[begin[since] - low : end[until - 1] - low]
             backed = [(node, card, cls) for _, _, node, card, cls, _ in placed[row[C_FREE] :]]
             refused = self._refused(story, row, state)
-            falls.append(Fall(gang, backed, leaving, rule_of(session, gang), "", state.verdict.votes, refused))
+            others_left = int(eligible[kind][since]) - len(set(gangs[since:until]))
+            looked = self._looked(story, row, state, Further(standing[kind], until), others_left)
+            everywhere = [(card, cls) for _, _, _, card, cls, _ in placed]
+            falls.append(
+                Fall(
+                    gang, backed, leaving, rule_of(session, gang), "", state.verdict.votes, refused, everywhere, looked,
+                    since_each[number],
+                )
+            )  # fmt: skip
             promised = sorted((pod, node, card, cards) for pod, waits, node, card, _, cards in placed if waits)
             keep(session, gang, promised, [(one.node, one.pod) for one in leaving], self._seconds)
             fallen += gangs[since:until]
         for other in fallen:
             self._victims.forget(other)
-        tell(session, self._action, falls)
+        tell(session, self._action, falls, since_each[-1])
         cool_down(session, fallen, self._cool)
+
+    def _moves(self, turns: Turns, others: list[tuple[int, int, int]], falls: int) -> list[list[Move]]:
+        """What those gained who took nobody's place: before each fall, and after the last one."""
+        found: list[list[Move]] = [[] for _ in range(falls + 1)]
+        tasks = self._session.tasks
+        for gang, count, place in others:
+            first, queue = int(turns.start[gang]), self._session.queue_of(gang)
+            for task in turns.task[first : first + count].tolist():
+                found[place].append(Move(queue, int(tasks.card[task]), int(tasks.cls[task]), 1))
+        return found
+
+    def _standing(
+        self, story: Story, took: list[list[int]], states: Sequence[State | None]
+    ) -> tuple[dict[int, Standing], dict[int, Ints]]:
+        """By kind: who might be taken at the moments of these claimants, and how many before each unit left."""
+        units = story.unit[took[0][C_UNIT] : took[-1][C_UNITS]]
+        left = story.left[units[0, U_TASK] : units[-1, U_TASKS]]
+        session, place = self._session, np.arange(len(units), dtype=np.int64)
+        classes, cls = session.cluster.classes.classes, session.tasks.cls[left]
+        frees = {
+            FREES_MILLI: np.array([one.milli for one in classes], dtype=np.int64)[cls],
+            FREES_CPU: np.array([one.cpu_milli for one in classes], dtype=np.int64)[cls],
+        }
+        standing: dict[int, Standing] = {}
+        eligible: dict[int, Ints] = {}
+        for kind in {row[C_KIND] for row in took}:
+            state = states[kind]
+            assert state is not None
+            was = state.was_standing(units[:, U_UNIT])
+            freed = np.add.reduceat(frees[state.ask.size], units[:, U_TASK] - units[0, U_TASK])
+            gone = np.stack([units[:, U_GANG], units[:, U_WORK], freed, place], axis=1)[was]
+            rows = state.standing()
+            standing[kind] = Standing(np.concatenate([rows, gone]))
+            eligible[kind] = len(rows) + np.cumsum(was[::-1])[::-1]
+        return standing, eligible
+
+    def _looked(self, story: Story, row: list[int], state: State, further: Further, eligible: int) -> Looked:
+        """Who came into question for a claimant, with what taking them would have cost."""
+        spared, kept = state.spared(self._session.queue_of(row[C_GANG]))
+        first, last = row[C_PASSED], row[C_PASSES]
+        passed = [
+            Option(noted // len(RULES), work, frees, RULES[noted % len(RULES)].text())
+            for noted, (work, frees) in zip(
+                story.passed[first:last].tolist(), story.cost[first:last].tolist(), strict=True
+            )
+        ]
+        return Looked((*spared, *passed), int(np.count_nonzero(kept)) + eligible, further)
 
     def _places(self, turns: Turns, took: list[list[int]]) -> list[list[Placed]]:
         """Of each claimant its tasks that have a place."""

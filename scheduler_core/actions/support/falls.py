@@ -5,18 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from operator import attrgetter
-from typing import NamedTuple
 
 import msgspec
 
+from scheduler_core.actions.support.receipts import (
+    CARD_SECOND,
+    Fallen,
+    Looked,
+    Move,
+    Use,
+    Words,
+    candidates,
+    moments,
+)
 from scheduler_core.framework.session import Session
 from scheduler_core.framework.trace import Account
-from scheduler_core.model.decision import Eviction, Reclaim, ReclaimVictimGang, Refusal, VictimRole, Vote
-from scheduler_core.model.podgroup import PodGroup
+from scheduler_core.model.decision import (
+    Eviction,
+    QueueMoment,
+    Reclaim,
+    ReclaimVictimGang,
+    Refusal,
+    VictimRole,
+    Vote,
+)
 from scheduler_core.model.resources import Amount
 from scheduler_core.model.rules import Rule
 from scheduler_core.state.status import Index
-from scheduler_core.state.task_class import TaskClass
 
 
 class Leaver(msgspec.Struct, frozen=True, gc=False):
@@ -40,6 +55,9 @@ class Fall(msgspec.Struct, frozen=True, gc=False):
         gang: the reclaimer. backed: node, card type and class of its tasks that needed somebody to leave.
         leaving: who leaves. rule, verb: what allowed it and what was done, in words.
         votes: of the plugins. refused: candidates that were not taken.
+        placed: card type and class of all tasks of the reclaimer that got a place with it.
+        looked: who came into question beside those that leave.
+        since: what others gained or lost between the fall before and this one.
     """
 
     gang: int
@@ -49,15 +67,9 @@ class Fall(msgspec.Struct, frozen=True, gc=False):
     verb: str
     votes: tuple[Vote, ...]
     refused: tuple[Refusal, ...]
-
-
-class Words(NamedTuple):
-    """What the numbers mean: names of gangs, PodGroups, card types, task classes."""
-
-    gangs: Sequence[str]
-    groups: Sequence[PodGroup]
-    cards: Sequence[str]
-    classes: Sequence[TaskClass]
+    placed: Sequence[tuple[int, int]]
+    looked: Looked
+    since: Sequence[Move] = ()
 
 
 def leavers(session: Session, at: Index, over: Sequence[bool], lost: Sequence[int]) -> list[Leaver]:
@@ -79,13 +91,27 @@ def leavers(session: Session, at: Index, over: Sequence[bool], lost: Sequence[in
     )
 
 
-def tell(session: Session, action: str, falls: Sequence[Fall]) -> None:
-    """Note evictions and reclaims; they are written when somebody reads them."""
-    trace, gangs = session.trace, session.gangs
-    words = Words(gangs.names, gangs.groups, session.axes.cards, session.cluster.classes.classes)
+def tell(session: Session, action: str, falls: Sequence[Fall], later: Sequence[Move] = ()) -> None:
+    """Note evictions and reclaims; they are written when somebody reads them.
+
+    Args:
+        later: what others have gained since the last fall.
+    """
+    trace, gangs, ledger = session.trace, session.gangs, session.ledger
+    words = Words(
+        gangs.names,
+        gangs.groups,
+        session.axes.cards,
+        session.cluster.classes.classes,
+        ledger.queues,
+        ledger.index,
+    )
+    fallen = {one.gang for fall in falls for one in fall.leaving}
+    moved = {session.queue_of(gang) for gang in fallen.union(fall.gang for fall in falls)}
+    use = Use(session, moved - {-1})
     count = sum(len(fall.leaving) for fall in falls)
-    trace.accounts.append(Account(count, len(falls), partial(_write, action, falls, words)))
-    trace.fallen.update(one.gang for fall in falls for one in fall.leaving)
+    trace.accounts.append(Account(count, len(falls), partial(_write, action, falls, words, use, later)))
+    trace.fallen.update(fallen)
 
 
 def rule_of(session: Session, gang: int) -> str:
@@ -93,13 +119,30 @@ def rule_of(session: Session, gang: int) -> str:
     return Rule.TIDE.text(kind=session.service_type(gang).value)
 
 
-def _write(action: str, falls: Sequence[Fall], words: Words) -> tuple[list[Eviction], list[Reclaim]]:
+def _write(
+    action: str, falls: Sequence[Fall], words: Words, use: Use, later: Sequence[Move]
+) -> tuple[list[Eviction], list[Reclaim]]:
     evictions: list[Eviction] = []
-    reclaims = [_written(action, fall, words, evictions) for fall in falls]
+    then: list[tuple[QueueMoment, ...]] = []
+    use.undo(later)
+    for fall in reversed(falls):
+        then.append(moments(use, _moves(fall, words), words))
+        use.undo(fall.since)
+    queues = reversed(then)
+    reclaims = [_written(action, fall, words, evictions, at) for fall, at in zip(falls, queues, strict=True)]
     return evictions, reclaims
 
 
-def _written(action: str, fall: Fall, words: Words, evictions: list[Eviction]) -> Reclaim:
+def _moves(fall: Fall, words: Words) -> list[Move]:
+    """What the queues gain and lose by a fall."""
+    own = words.queue_of(fall.gang)
+    gained = [Move(own, card, cls, 1) for card, cls in fall.placed]
+    return gained + [Move(words.queue_of(one.gang), one.card, one.cls, -1) for one in fall.leaving]
+
+
+def _written(
+    action: str, fall: Fall, words: Words, evictions: list[Eviction], queues: tuple[QueueMoment, ...]
+) -> Reclaim:
     """The record of a fall; its evictions come to the others."""
     reclaimer, queue = words.gangs[fall.gang], words.groups[fall.gang].queue
     needed = _total([(card, cls) for _, card, cls in fall.backed], words)
@@ -109,7 +152,7 @@ def _written(action: str, fall: Fall, words: Words, evictions: list[Eviction]) -
     by_gang: dict[int, list[Leaver]] = {}
     for one in fall.leaving:
         by_gang.setdefault(one.gang, []).append(one)
-    victims = []
+    victims, fallen = [], []
     for gang in sorted(by_gang, key=words.gangs.__getitem__) if len(by_gang) > 1 else by_gang:
         name, members = words.gangs[gang], sorted(by_gang[gang], key=attrgetter("pod"))
         chosen = _chosen(members, fall)
@@ -125,16 +168,22 @@ def _written(action: str, fall: Fall, words: Words, evictions: list[Eviction]) -
             )
             for one in members
         ]
-        cards = freed if len(by_gang) == 1 else _total([(one.card, one.cls) for one in members], words)
+        held = freed if len(by_gang) == 1 else _total([(one.card, one.cls) for one in members], words)
+        lost, level = sum([one.lost for one in members]), words.level(gang)
+        frees = sum(held.cards.values()) if needed.cards else held.cpu_milli
+        fallen.append(Fallen(gang, level, lost, frees))
         victims.append(
             ReclaimVictimGang(
                 gang=name,
                 queue=words.groups[gang].queue,
                 pods=tuple([one.pod for one in members]),
-                cards=cards.cards,
-                work_lost_card_seconds=round(sum([one.lost for one in members]) / 1_000_000, 3),
+                cards=held.cards,
+                work_lost_card_seconds=round(lost / CARD_SECOND, 3),
+                queue_priority=level[0],
+                priority=level[1],
             )
         )
+    shown, more = candidates(fall.looked, fallen, words)
     return Reclaim(
         reclaimer=reclaimer,
         queue=queue,
@@ -145,6 +194,9 @@ def _written(action: str, fall: Fall, words: Words, evictions: list[Eviction]) -
         rule=fall.rule,
         votes=fall.votes,
         refused=fall.refused,
+        queues=queues,
+        candidates=shown,
+        more_candidates=more,
     )
 
 

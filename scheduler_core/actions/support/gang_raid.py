@@ -139,7 +139,7 @@ class GangRaid:
             if rule is None:
                 gangs.append(gang)
             elif rule:
-                attempt.refused[names[gang]] = rule
+                attempt.refuse(gang, names[gang], rule)
         pool = [task for gang in gangs for task in guards.holding(gang).members if self._takes(task)]
         if not pool:
             return []
@@ -151,7 +151,7 @@ class GangRaid:
             found += own
             if not own:
                 rules = [verdict.refused[t] for t in guards.holding(gang).members if t in verdict.refused]
-                attempt.refused[names[gang]] = rules[0] if rules else Rule.NOT_EVERY_MEMBER.text()
+                attempt.refuse(gang, names[gang], rules[0] if rules else Rule.NOT_EVERY_MEMBER.text())
         return in_order(session, found, session.queue_of(attempt.gang), across=self._terms.across)
 
     def _rule(self, taker: int, gang: int) -> str | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
+from scheduler_core.actions.support.receipts import MOST_CANDIDATES, MOST_DEARER, Option, standing_rows
 from scheduler_core.algorithms.victims import Unit
 from scheduler_core.algorithms.victims_beside import rules_beside
 from scheduler_core.algorithms.victims_field import gangs_on
@@ -93,6 +94,7 @@ class State:
         self._solved: list[int] = []
         self._refused: dict[int, tuple[Refusal, ...]] = {}
         self._rules: dict[int, dict[str, str]] = {}
+        self._spared: dict[int, tuple[tuple[Option, ...], Bools]] = {}
 
     def _level(self, rank: int) -> Level:
         """What is known of a level, up to date. O(tasks) the first time, then O(changed nodes)."""
@@ -129,11 +131,18 @@ class State:
         """
         if queue not in self._refused:
             search, session, verdict = self._search, self._session, self.verdict
-            gangs = np.flatnonzero(self._kept & (session.gangs.queue != queue))
-            order = np.lexsort((gangs, search.work_of_gangs(gangs), search.rank_of(gangs)))
+            kept: Bools = self._kept & (session.gangs.queue != queue)
+            gangs = np.flatnonzero(kept)
+            gangs = gangs[np.lexsort((gangs, search.work_of_gangs(gangs), search.rank_of(gangs)))][:MOST_REFUSED]
             self._refused[queue] = tuple(
                 Refusal(session.gangs.names[gang], search.rule(gang, queue) or _voted(session, verdict, gang))
-                for gang in gangs[order[:MOST_REFUSED]].tolist()
+                for gang in gangs.tolist()
+            )
+            costs = search.field.units[search.whole[gangs[:MOST_CANDIDATES]]][:, [GANG, WORK, self.ask.size]].tolist()
+            options = zip(costs, self._refused[queue], strict=False)
+            self._spared[queue] = (
+                tuple([Option(gang, work, size, one.rule) for (gang, work, size), one in options]),
+                kept,
             )
         return self._refused[queue]
 
@@ -147,13 +156,34 @@ class State:
         """The same by name."""
         return tuple(sorted(self.refused(queue), key=lambda refusal: refusal.gang))
 
-    def passed_over(self, chosen: list[Unit]) -> tuple[Refusal, ...]:
+    def spared(self, queue: int) -> tuple[tuple[Option, ...], Bools]:
+        """The cheapest of the candidates that rules or votes keep, and bool (G,), all of them; not to be changed."""
+        self.refused(queue)
+        return self._spared[queue]
+
+    def standing(self) -> Ints:
+        """int64 (any, 4): who may be taken whole at the moment, see :class:`Standing`."""
+        return standing_rows(self._search.field.units, self.ask.ok, self.ask.size)
+
+    def was_standing(self, units: Ints) -> Bools:
+        """bool: which of these units are whole gangs that might be taken before they left."""
+        whole: Bools = self.ask.ok[units] & (self._search.field.units[units, UNIT_TASK] < 0)
+        return whole
+
+    def considered(self, queue: int) -> Bools:
+        """bool (G,): who comes into question at the moment, those that may not be taken included."""
+        units = self._search.field.units
+        found: Bools = self.spared(queue)[1].copy()
+        found[units[self.ask.ok & (units[:, LEVEL] < NEVER), GANG]] = True
+        return found
+
+    def passed_over(self, chosen: list[Unit]) -> tuple[Option, ...]:
         """The cheapest gangs that may be taken, cost less than the chosen ones together, and were not, each with why.
 
         Args:
             chosen: what :meth:`solve` found last.
         """
-        session, units = self._session, self._search.field.units
+        units = self._search.field.units
         # The chosen ones may be on their way out already: their units say no longer what they were.
         top = max(self._search.rank_of_level(unit.level) for unit in chosen)
         work = sum(unit.work for unit in chosen)
@@ -162,11 +192,37 @@ class State:
         taken = {unit.gang for unit in chosen}
         at = np.flatnonzero(found)
         order = at[np.lexsort((at, units[at, WORK], level[at]))][: MOST_PASSED_OVER + len(taken)]
-        names = [session.gangs.names[gang] for gang in units[order, GANG].tolist()]
+        return self._options(order, taken)[:MOST_PASSED_OVER]
+
+    def next_dearer(self, chosen: list[Unit]) -> tuple[Option, ...]:
+        """The cheapest gangs that may be taken and cost as much as the chosen ones together, or more, each with why."""
+        units = self._search.field.units
+        top = max(self._search.rank_of_level(unit.level) for unit in chosen)
+        work, taken = sum(unit.work for unit in chosen), {unit.gang for unit in chosen}
+        level = units[:, LEVEL]
+        found = self.ask.ok & (units[:, UNIT_TASK] < 0) & (level < NEVER)
+        found &= (level > top) | ((level == top) & (units[:, WORK] >= work))
+        at, most = np.flatnonzero(found), MOST_DEARER + len(taken)
+        order: list[int] = []
+        while at.size and len(order) < most:
+            lowest = level[at] == level[at].min()
+            equal, at = at[lowest], at[~lowest]
+            lost = units[equal, WORK]
+            if equal.size > most:
+                equal = equal[lost <= np.partition(lost, most - 1)[most - 1]]
+            order += equal[np.lexsort((equal, units[equal, WORK]))].tolist()
+        return self._options(np.array(order[:most], dtype=np.int64), taken)[:MOST_DEARER]
+
+    def _options(self, order: Ints, taken: set[str]) -> tuple[Option, ...]:
+        """Units as options, without the gangs that are taken."""
+        session, units = self._session, self._search.field.units
         rules = rules_beside(units, self.ask.size, order.tolist(), self._solved)
-        return tuple(Refusal(name, rule.text()) for name, rule in zip(names, rules, strict=True) if name not in taken)[
-            :MOST_PASSED_OVER
-        ]
+        rows = units[order][:, [GANG, WORK, self.ask.size]].tolist()
+        return tuple(
+            Option(gang, work, frees, rule.text())
+            for (gang, work, frees), rule in zip(rows, rules, strict=True)
+            if session.gangs.names[gang] not in taken
+        )
 
     def most(self, limits: list[int]) -> int:
         """How many tasks would fit if everybody left who may; an upper bound."""

@@ -91,9 +91,14 @@ class Victims:
         return known
 
     def work_lost(self, task: int) -> int:
-        """Work that eviction destroys: milli-cards x milliseconds since the pod started, as an exact integer."""
-        tasks = self._session.tasks
-        started = float(tasks.started[task])
-        if math.isnan(started):
-            started = tasks.pod(task).created
-        return max(0, round((self._session.now - started) * 1000)) * self._session.cluster.class_of(task).milli
+        """Work that eviction destroys."""
+        return work_lost(self._session, task)
+
+
+def work_lost(session: Session, task: int) -> int:
+    """Work that eviction destroys: milli-cards x milliseconds since the pod started, as an exact integer."""
+    tasks = session.tasks
+    started = float(tasks.started[task])
+    if math.isnan(started):
+        started = tasks.pod(task).created
+    return max(0, round((session.now - started) * 1000)) * session.cluster.class_of(task).milli

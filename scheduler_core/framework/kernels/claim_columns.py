@@ -77,7 +77,8 @@ class Story(NamedTuple):
     ``size`` int64 (4,), rows in use of ``claim`` int64 (any, 9), ``unit`` int64 (any, 7), of the four after it, and of
     ``passed`` int32 (any,), gangs with why they were passed over, see ``note_passed_over``. All (any,): ``left`` int32,
     tasks; ``lost`` int64, milli-cards x milliseconds;
-    ``was`` int32, status before; ``taken`` bool, one of its cards is taken over.
+    ``was`` int32, status before; ``taken`` bool, one of its cards is taken over. ``cost`` int64 (any, 2): of those that
+    were passed over the work that they would have lost, and what they would have freed.
     """
 
     size: Ints
@@ -88,3 +89,4 @@ class Story(NamedTuple):
     was: Index
     taken: Bools
     passed: Index
+    cost: Ints

@@ -200,6 +200,8 @@ def note_passed_over(field: Field, ask: Ask, claims: Claims, story: Story) -> No
         passed[place] = unit
     for i in range(found):
         why = beside(field.units, ask.size, passed[i], claims.chosen, control[CHOSEN])
+        story.cost[size[S_PASSED] + i, 0] = field.units[passed[i], WORK]
+        story.cost[size[S_PASSED] + i, 1] = field.units[passed[i], ask.size]
         passed[i] = field.units[passed[i], GANG] * WHYS + why
     story.claim[size[S_CLAIM], C_PASSES] = size[S_PASSED] + found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import random
+from typing import Any
 
 from tests.web.console.cast import A100, H200, L40S, MIG, MPS, RTX, World
 from tidesched_web.clusters.models import Cluster
@@ -20,6 +21,39 @@ from tidesched_web.scheduling.models import (
     UsageChange,
 )
 from tidesched_web.workloads.models import GangState
+
+DEARER = "dearer than a gang of the chosen set whose place it could take"
+
+
+def _receipt(world: World, queue: str, needed: int, victims: list[tuple[str, str, int]]) -> dict[str, Any]:
+    """Quota and use at that moment, what the victims cost, and two gangs that were spared."""
+    moved = [(queue, 12, 12 + needed), *((from_queue, 40, 40 - cards) for _gang, from_queue, cards in victims)]
+    spared = (
+        ("foundation/base-lap2-001", "foundation-training", 7200.0, "its leaving would not make enough room"),
+        ("search/embed-lap2-007", "search-training", 90000.0, DEARER),
+    )
+    return {
+        "queues": [
+            {
+                "queue": name, "queue_id": world.queues[name].pk, "base": {H200: 32}, "plans": [], "quota": {H200: 40},
+                "before": {"cpu_milli": 0, "memory_bytes": 0, "cards": {H200: before}},
+                "after": {"cpu_milli": 0, "memory_bytes": 0, "cards": {H200: after}},
+            }
+            for name, before, after in {row[0]: row for row in moved}.values()
+        ],
+        "victims": {
+            gang: {"queue_priority": 20000, "priority": 20000, "work_lost_card_seconds": cards * 1800.0}
+            for gang, _queue, cards in victims
+        },
+        "candidates": [
+            {
+                "gang": gang, "queue": name, "queue_id": world.queues[name].pk, "queue_priority": 20000,
+                "priority": 20000, "work_lost_card_seconds": work, "frees": 4, "rule": rule,
+            }
+            for gang, name, work, rule in spared
+        ],
+        "more_candidates": 37,
+    }  # fmt: skip
 
 
 def reclaims(world: World, draw: random.Random, now: dt.datetime, wall: dt.datetime) -> None:
@@ -81,6 +115,7 @@ def reclaims(world: World, draw: random.Random, now: dt.datetime, wall: dt.datet
                 {"gang": "foundation/base-lap2-001", "rule": "would free no card of this type"},
                 {"gang": "search/embed-lap2-007", "rule": "more work would be lost"},
             ],
+            receipt=_receipt(world, queue, needed, victims),
             promised_at=session.now + dt.timedelta(seconds=31),
             running_at=session.now + dt.timedelta(seconds=64) if done else None,
             audit_entry_id=4000 + number,

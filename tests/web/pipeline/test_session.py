@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from django.core.management import call_command
 
+from tests.web.pipeline.receipt_check import check_receipt
 from tests.web.pipeline.stage import Stage
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.scheduling.models import (
@@ -39,7 +42,7 @@ def test_a_gang_is_admitted_bound_and_recorded(stage: Stage) -> None:
     assert tide.borrowed == 4000  # all cards are promised to inference
 
 
-def test_inference_takes_back_a_whole_gang_and_the_reclaim_is_followed(stage: Stage) -> None:
+def test_inference_takes_back_a_whole_gang_and_the_reclaim_is_followed(stage: Stage, tmp_path: Path) -> None:
     stage.train("one", pods=8)
     stage.train("two", pods=8)
     stage.sessions_until(lambda: stage.running("one") + stage.running("two") == 16)
@@ -55,6 +58,14 @@ def test_inference_takes_back_a_whole_gang_and_the_reclaim_is_followed(stage: St
     entry = AuditEntry.objects.get(pk=reclaim.audit_entry_id)
     assert entry.object_id == str(reclaim.pk)
     assert entry.after["reclaimer"] == reclaim.reclaimer
+    said = check_receipt(reclaim, promised=3, folder=tmp_path)
+    (spared,) = said["candidates"]
+    assert {victim.gang, spared["gang"]} == {"work/one", "work/two"}
+    cost, paid = (
+        (one["queue_priority"], one["priority"], one["work_lost_card_seconds"]) for one in (spared, said["victims"][0])
+    )
+    assert cost >= paid, "the cheaper one fell"
+    assert (spared["frees"], said["more_candidates"]) == (8, 0)
     evictions = Decision.objects.filter(kind="evict")
     assert evictions.count() == 8
     assert set(evictions.values_list("state", "reclaim_id")) == {("done", reclaim.pk)}

@@ -21,6 +21,10 @@ _DIFFERENCE = {
 PATHS = {
     "AlertDocument": "alerts", "AuditEntryDocument": "audit", "BriefCluster": "clusters", "BriefProject": "projects",
     "BriefSession": "sessions", "BriefTenant": "tenants", "BusinessLineDocument": "business-lines",
+    "CandidateDocument": {
+        "gang": "research/llm-sft-004", "queue": "research-training", "queue_priority": 20000, "priority": 20000,
+        "work_lost_card_seconds": 5400.0, "frees": 8.0, "rule": "its leaving would not make enough room",
+    },
     "CardTypeDocument": "card-types", "ChangeDocument": "quota-changes", "ChangeSummary": "quota-changes",
     "ClusterDocument": "clusters", "DriftDocument": "drift", "GangDetailDocument": "gangs", "GangDocument": "gangs",
     "GangQueueDocument": "queues", "GrantDocument": "grants", "InvitedUserDocument": "users", "JobDocument": "jobs",
@@ -104,6 +108,14 @@ OF: dict[str, dict[str, Any]] = {
     "PolicyDocument": {"text": 'actions: "enqueue, allocate, reclaim"\n', "valid": True},
     "PriorityClassDocument": {"display": "inference-high", "name": "inference-high"},
     "ProjectDocument": {"display": "Chat", "slug": "chat", "name": "Chat"},
+    "QueueMomentDocument": {
+        "queue": "acme-online",
+        "base": {_CARD: 8.0},
+        "plans": ["nights"],
+        "quota": {_CARD: 16.0},
+        "before": {"cpu_milli": 0, "memory_bytes": 0, "cards": {_CARD: 4.0}},
+        "after": {"cpu_milli": 0, "memory_bytes": 0, "cards": {_CARD: 8.0}},
+    },
     "ReasonDocument": {"code": "WaitingForCards"},
     "ReclaimDocument": {"display": "acme/chat-7b", "queue": "acme-online", "action": "reclaim", "source": "own"},
     "SessionDocument": {"display": "Session 4711", "number": 4711, "mode": "schedule", "state": "done"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 from django.db import connection
@@ -14,7 +15,9 @@ from tidesched_web.common.actors import SCHEDULER
 from tidesched_web.engine.model import Reclaim as DecidedReclaim
 from tidesched_web.engine.model import Result, Snapshot, cards_to_json
 from tidesched_web.quota.models import Queue
+from tidesched_web.quota.tide_selectors import BaseQuota
 from tidesched_web.scheduling.models import Reclaim, ReclaimState, ReclaimVictim, Session
+from tidesched_web.scheduling.pipeline import receipts
 
 OPEN_STATES = (ReclaimState.DECIDED, ReclaimState.EVICTING, ReclaimState.PROMISED, ReclaimState.PARTIAL)
 
@@ -40,6 +43,7 @@ def write(
     """Write the reclaims of ``result`` with their victims, in the order of the result."""
     wall = timezone.now()
     promised = _promised_pods(result, snapshot)
+    bases = receipts.bases(result.reclaims, session.cluster, session.now)
     rows = [
         Reclaim(
             cluster_id=session.cluster_id, session=session, at=session.now, wall_at=wall, action=reclaim.action,
@@ -48,6 +52,7 @@ def write(
             work_lost_card_seconds=sum(victim.work_lost_card_seconds for victim in reclaim.victims),
             rule=reclaim.rule[:200], votes=msgspec.to_builtins(reclaim.votes),
             refused=msgspec.to_builtins(reclaim.refused),
+            receipt=_receipt(reclaim, bases, owners),
             promised_pods=promised.get(reclaim.reclaimer, []),
         )
         for reclaim in result.reclaims
@@ -63,6 +68,15 @@ def write(
         for victim in reclaim.victims
     )  # fmt: skip
     return rows
+
+
+def _receipt(reclaim: DecidedReclaim, bases: dict[str, BaseQuota], owners: dict[str, QueueOwner]) -> Any:
+    """With the ids of the queues, by which a reader's own are known."""
+    document = receipts.document(reclaim, bases)
+    for part in ("queues", "candidates"):
+        for row in document[part]:
+            row["queue_id"] = _id(owners, row["queue"])
+    return document | {"victims": {victim.gang: receipts.cost(victim) for victim in reclaim.victims}}
 
 
 def append_to_audit(rows: Sequence[Reclaim], decided: Sequence[DecidedReclaim], owners: dict[str, QueueOwner]) -> None:
@@ -90,14 +104,26 @@ def append_to_audit(rows: Sequence[Reclaim], decided: Sequence[DecidedReclaim], 
                         "queue": victim.queue,
                         "pods": list(victim.pods),
                         "cards": _counts(victim.cards),
+                        **receipts.cost(victim),
                     }
                     for victim in reclaim.victims
                 ],
+                "votes": row.votes,
+                **_without_ids(row.receipt),
                 "session": row.session_id,
             },
         )
         row.audit_entry_id = entry.pk
     Reclaim.objects.bulk_update(rows, ["audit_entry_id"])
+
+
+def _without_ids(receipt: dict[str, Any]) -> dict[str, Any]:
+    """The part of a receipt that the audit entry holds too; the cost of victims stands beside each of them."""
+    parts = {
+        part: [{name: value for name, value in row.items() if name != "queue_id"} for row in receipt[part]]
+        for part in ("queues", "candidates")
+    }
+    return {**parts, "more_candidates": receipt["more_candidates"]}
 
 
 def begin(ids: Iterable[int]) -> None:

@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from tidesched_web.api.v1.serializers.briefs import AddressField
-from tidesched_web.audit.sight import content_hidden, tenants_shown
+from tidesched_web.audit.sight import after_shown, content_hidden, tenants_shown
 
 
 @extend_schema_field({"type": ["object", "null"], "additionalProperties": True})
@@ -62,8 +62,9 @@ class AuditEntryDocument(serializers.Serializer[Any]):
         access = self.context["access"]
         if not access.everything:
             document |= {"address": "", "payload": None, "tenants": tenants_shown(instance, access)}
+        document["after"] = after_shown(instance, access)
         if content_hidden(instance, access):
-            document |= {"before": None, "after": None}
+            document["before"] = None
         return document
 
 

@@ -94,6 +94,39 @@ class VictimDocument(serializers.Serializer[Any]):
     pods = serializers.ListField(child=serializers.CharField(), allow_null=True)
     cards = serializers.DictField(child=serializers.FloatField(), allow_null=True)
     work_lost_card_seconds = serializers.FloatField(allow_null=True)
+    queue_priority = serializers.IntegerField(
+        allow_null=True, help_text="With the priority and the work lost: what it cost to take the gang."
+    )
+    priority = serializers.IntegerField(allow_null=True)
+
+
+class QueueMomentDocument(serializers.Serializer[Any]):
+    """A queue that gained or lost: its quota at that moment, and its use just before and just after the decision."""
+
+    queue = serializers.CharField()
+    base = serializers.DictField(
+        child=serializers.FloatField(), allow_null=True, help_text="Quota without tide plans; null if not known here."
+    )
+    plans = serializers.ListField(
+        child=serializers.CharField(), help_text="Tide plans with a layer that was open and is about this queue."
+    )
+    quota = serializers.DictField(
+        child=serializers.FloatField(), help_text="What held, plans included. A card that is missing has no limit."
+    )
+    before = AmountDocument()
+    after = AmountDocument()
+
+
+class CandidateDocument(serializers.Serializer[Any]):
+    """A gang that came into question and was not taken. Costs are compared in the order of these members."""
+
+    gang = serializers.CharField()
+    queue = serializers.CharField()
+    queue_priority = serializers.IntegerField()
+    priority = serializers.IntegerField()
+    work_lost_card_seconds = serializers.FloatField()
+    frees = serializers.FloatField(help_text="Cards of all types; cores where no cards were asked for.")
+    rule = serializers.CharField(help_text="What kept it, or why a gang of the chosen set was taken before it.")
 
 
 class VoteDocument(serializers.Serializer[Any]):
@@ -146,6 +179,11 @@ class ReclaimDocument(serializers.Serializer[Any]):
     rule = serializers.CharField()
     votes = VoteDocument(many=True)
     refused = RefusedDocument(many=True)
+    queues = QueueMomentDocument(many=True, help_text="Those in sight; empty of reclaims that others made.")
+    candidates = CandidateDocument(many=True, help_text="At most 10, the cheapest first; those in sight.")
+    more_candidates = serializers.IntegerField(
+        allow_null=True, help_text="How many more came into question. For who sees everything."
+    )
     audit_entry = serializers.IntegerField(allow_null=True)
     promised_at = serializers.DateTimeField(allow_null=True)
     running_at = serializers.DateTimeField(allow_null=True)

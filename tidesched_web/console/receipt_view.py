@@ -1,0 +1,99 @@
+"""The receipt of a reclaim as tables: quota and use at that moment, and what each gang would have cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class UseRow:
+    """One queue and card. ``limit`` None = no limit; ``base`` None = not known, or the same as the limit."""
+
+    queue: str
+    card: str
+    base: float | None
+    limit: float | None
+    plans: Sequence[str]
+    before: float
+    after: float
+
+    @property
+    def gained(self) -> bool:
+        return self.after > self.before
+
+    @property
+    def within(self) -> bool:
+        return self.limit is None or self.after <= self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class CostRow:
+    """One gang that fell or came into question; cost is compared from left to right. ``rule`` empty = it fell."""
+
+    gang: str
+    queue: str
+    queue_priority: int | None
+    priority: int | None
+    work: float | None
+    frees: float | None
+    rule: str
+
+    @property
+    def order(self) -> tuple[float, ...]:
+        return tuple(-1 if value is None else value for value in (self.queue_priority, self.priority, self.work))
+
+
+@dataclass(frozen=True, slots=True)
+class ReceiptView:
+    """What the page shows; empty of a reclaim that has no receipt."""
+
+    uses: Sequence[UseRow]
+    costs: Sequence[CostRow]
+    more: int | None
+
+    def __bool__(self) -> bool:
+        return bool(self.uses)
+
+
+def receipt_view(receipt: Mapping[str, Any], victims: Sequence[Mapping[str, Any]]) -> ReceiptView:
+    """The tables of a receipt within the reader's sight.
+
+    Args:
+        victims: those in sight as REST or the audit entry gives them.
+    """
+    uses = [row for moment in receipt.get("queues") or () for row in _uses(moment)]
+    fell = [_cost(victim, sum((victim.get("cards") or {}).values()), "") for victim in victims]
+    spared = [_cost(one, one["frees"], one["rule"]) for one in receipt.get("candidates") or ()]
+    costs = sorted([*fell, *spared], key=lambda row: (*row.order, row.gang))
+    return ReceiptView(uses, costs, receipt.get("more_candidates"))
+
+
+def _uses(moment: Mapping[str, Any]) -> list[UseRow]:
+    base, quota = moment["base"] or {}, moment["quota"]
+    cards = sorted({*moment["before"]["cards"], *moment["after"]["cards"]})
+    return [
+        UseRow(
+            moment["queue"],
+            card,
+            base.get(card) if base.get(card) != quota.get(card) else None,
+            quota.get(card),
+            moment["plans"],
+            moment["before"]["cards"].get(card, 0),
+            moment["after"]["cards"].get(card, 0),
+        )
+        for card in cards
+    ]
+
+
+def _cost(row: Mapping[str, Any], frees: float, rule: str) -> CostRow:
+    return CostRow(
+        row["gang"],
+        row.get("queue") or "",
+        row.get("queue_priority"),
+        row.get("priority"),
+        row.get("work_lost_card_seconds"),
+        frees,
+        rule,
+    )

@@ -1,0 +1,73 @@
+"""What a reclaim's row and its audit entry say beyond who fell, as the engine noted it when it decided.
+
+Quota and use of the queues that gain or lose, before and after; what the victims cost and what other gangs would have.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.engine.model import Amount, Candidate, QueueMoment, ReclaimVictimGang, cards_to_json
+from tidesched_web.engine.model import Reclaim as Decided
+from tidesched_web.quota.tide_selectors import BaseQuota, base_quota
+
+Document = dict[str, Any]
+
+
+def bases(decided: Sequence[Decided], cluster: Cluster, now: dt.datetime) -> dict[str, BaseQuota]:
+    """The base quota of the queues that gain or lose, and the plans that turn it. No query without reclaims."""
+    names = {moment.queue for reclaim in decided for moment in reclaim.queues}
+    return base_quota(cluster, names, now) if names else {}
+
+
+def document(decided: Decided, bases: Mapping[str, BaseQuota]) -> Document:
+    """The same in the row, in the bytes under the audit entry's hash, and in REST; a queue of another's has no base."""
+    return {
+        "queues": [_moment(moment, bases.get(moment.queue)) for moment in decided.queues],
+        "candidates": [_candidate(one) for one in decided.candidates],
+        "more_candidates": decided.more_candidates,
+    }
+
+
+def cost(victim: ReclaimVictimGang) -> Document:
+    """What it cost to take a gang, in the order in which costs are compared."""
+    return {
+        "queue_priority": victim.queue_priority,
+        "priority": victim.priority,
+        "work_lost_card_seconds": victim.work_lost_card_seconds,
+    }
+
+
+def _moment(moment: QueueMoment, base: BaseQuota | None) -> Document:
+    return {
+        "queue": moment.queue,
+        "base": None if base is None else {card: base.cards.get(card, 0) for card in sorted(moment.quota.cards)},
+        "plans": [] if base is None else list(base.plans),
+        "quota": _cards(moment.quota.cards),
+        "before": _amount(moment.before),
+        "after": _amount(moment.after),
+    }
+
+
+def _amount(amount: Amount) -> Document:
+    return amount.to_json() | {"cards": _cards(amount.cards)}
+
+
+def _cards(cards: Mapping[str, int]) -> dict[str, float]:
+    """Zeros included: they are the answer here."""
+    return {card: cards_to_json(milli) for card, milli in sorted(cards.items())}
+
+
+def _candidate(one: Candidate) -> Document:
+    return {
+        "gang": one.gang,
+        "queue": one.queue,
+        "queue_priority": one.queue_priority,
+        "priority": one.priority,
+        "work_lost_card_seconds": one.work_lost_card_seconds,
+        "frees": cards_to_json(one.frees_milli),
+        "rule": one.rule,
+    }
