@@ -9,7 +9,7 @@ BOOTSTRAP := $(PYTHON) tidesched_web/embedded/bootstrap.py
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help up down test test-cluster test-volcano kube-begin check bench proof-audit clean lock docs
+.PHONY: help up down test test-cluster test-volcano kube-begin check bench crew proof-audit clean lock docs
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -65,6 +65,13 @@ docs: ## write the generated files again: openapi.yaml and the reference pages
 bench: ## the benchmarks of bench/, with their targets
 	@$(BOOTSTRAP) dev
 	$(BIN)/python -m bench
+
+# RUN: calm or faults (both by default); MINUTES: instead of the run's own time.
+crew: export NUMBA_CACHE_DIR := $(CURDIR)/.cache/kernels
+crew: ## scripted people on a running installation, all at once: calm and with faults (docs/crew.md)
+	@$(BOOTSTRAP) dev
+	$(BIN)/python manage.py prepare --build-only
+	$(BIN)/python -m tests.crew $(RUN) $(if $(MINUTES),--minutes $(MINUTES))
 
 proof-audit: export NUMBA_CACHE_DIR := $(CURDIR)/.cache/kernels
 proof-audit: ## the tamperings with the audit log, and a thousand copies that nobody touched

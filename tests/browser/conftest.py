@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -13,21 +12,13 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from tests.browser import demo as product
 from tests.browser import servers
-from tests.web.console.cast import PASSWORD
+from tests.browser.watching import WATCH, chromium, note_errors
+from tests.passwords import PASSWORD
 from tidesched_web.console import assets
 
 ROOT = servers.ROOT
 SCREENS = ROOT / "test-results" / "screens"
 AXE = ROOT / "node_modules" / "axe-core" / "axe.min.js"
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-# Told to the page before its own scripts run.
-WATCH = """
-window.violations = [];
-document.addEventListener("securitypolicyviolation", (event) => {
-  const place = `${event.sourceFile}:${event.lineNumber}`;
-  window.violations.push(`${event.violatedDirective} ${event.blockedURI} ${place} ${event.sample}`);
-});
-"""
 
 
 # What axe looks at, and each violation as one line.
@@ -61,11 +52,6 @@ def left_out() -> list[str]:
     """The selectors that the dashboard kit's style sheet has and ours has not."""
     css = (ROOT / "node_modules" / assets.STYLE).read_text(encoding="utf-8")
     return sorted(set(assets.lean_style(css, assets.words_of(ROOT))[1]))
-
-
-def chromium() -> str | None:
-    """The browser that `CHROMIUM` names, else the system's."""
-    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -134,15 +120,7 @@ class Watched:
     def __init__(self, page: Page, address: str) -> None:
         self.page, self.address = page, address
         self.errors: list[str] = []
-        page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on("requestfailed", self._failed)
-
-    def _failed(self, request: object) -> None:
-        failure = getattr(request, "failure", "") or ""
-        # A page that is left breaks off what it was fetching; that is no error.
-        if "ERR_ABORTED" not in failure:
-            self.errors.append(f"{getattr(request, 'url', '')}: {failure}")
+        note_errors(page, self.errors.append)
 
     def open(self, path: str) -> None:
         """Go to a page and wait until its figures are drawn."""

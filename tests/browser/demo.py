@@ -17,7 +17,7 @@ from urllib.error import URLError
 from urllib.request import Request, urlopen
 
 from tests.browser import servers
-from tests.web.console.cast import PASSWORD
+from tests.passwords import PASSWORD
 
 READY_SECONDS = 300
 

@@ -7,6 +7,7 @@ from functools import cache
 
 from django.contrib.auth.hashers import make_password
 
+from tests.passwords import PASSWORD
 from tidesched_web.accounts.models import PlatformRole, User
 from tidesched_web.clusters.models import Cluster, ClusterMode
 from tidesched_web.quota.models import Queue, QuotaTree
@@ -16,7 +17,6 @@ from tidesched_web.scheduling.models import (
 )
 from tidesched_web.workloads.models import Gang
 
-PASSWORD = "a long enough password"
 H200, A100, L40S, RTX = "NVIDIA-H200", "NVIDIA-A100-SXM4-80GB", "NVIDIA-L40S", "NVIDIA-GeForce-RTX-4090"
 MIG, MPS = "NVIDIA-H200/mig-1g.18gb-mixed", "NVIDIA-L40S/mps-24g*1/2"
 HARDWARE = {H200: (6, 8), A100: (8, 8), L40S: (10, 4), RTX: (6, 4)}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
+from tests.passwords import PASSWORD
 from tests.web.console import world as story
-from tests.web.console.cast import PASSWORD
 from tests.web.console.test_pages import client_of
 from tidesched_web.accounts.models import User
 

@@ -9,8 +9,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from tests.passwords import PASSWORD
 from tests.web.console import world as story
-from tests.web.console.cast import PASSWORD
 from tests.web.console.test_authority_manage import POLICY, ROWS, samples
 from tests.web.console.test_authority_manage import world as _world
 from tests.web.console.test_pages import MAX_QUERIES, WRITER, client_of

@@ -1,0 +1,65 @@
+"""`python -m tests.crew [calm|faults …] [--minutes N]`: see docs/crew.md."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.browser import servers
+from tests.crew import report
+from tests.crew.run import Size, run
+from tests.crew.verdict import AT_LEAST, Rules
+
+RESULTS = servers.ROOT / "test-results" / "crew"
+CALM_MINUTES = 60
+
+
+def rules_for(size: Size) -> Rules:
+    """Thirty promises of each kind are asked for in the long run alone."""
+    return Rules(at_least=AT_LEAST if size.minutes >= CALM_MINUTES else 0)
+
+
+# The form that the test suite runs: two minutes, few people, one browser.
+SHORT = Size(
+    "short",
+    minutes=1.5,
+    pages=30,
+    readers=8,
+    accounts=6,
+    lanes=2,
+    remedies=1,
+    browsers=("quota admin one",),
+    neighbour=False,
+    rules=Rules(at_least=0, times=False, memory=False),
+)
+RUNS = {"calm": Size("calm", CALM_MINUTES), "faults": Size("faults", 30, faults=True)}
+
+
+def main() -> int:
+    """Each run in a process of its own: one that has become nice cannot start an installation that is not."""
+    parser = argparse.ArgumentParser(prog="python -m tests.crew", description=__doc__)
+    parser.add_argument("runs", nargs="*", help=f"{', '.join(RUNS)}; all of them by default")
+    parser.add_argument("--minutes", type=float, help="how long, instead of the run's own time")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where the reports go")
+    given = parser.parse_args()
+    wanted = given.runs or list(RUNS)
+    if unknown := set(wanted) - {*RUNS, SHORT.name}:
+        parser.error(f"there is no run {min(unknown)}; known: {', '.join(RUNS)}")
+    if len(wanted) > 1:
+        more = ["--minutes", str(given.minutes)] if given.minutes else []
+        command = [sys.executable, "-m", "tests.crew", "--results", str(given.results), *more]
+        return max([subprocess.run([*command, one], check=False).returncode for one in wanted])
+    size = {SHORT.name: SHORT, **RUNS}[wanted[0]]
+    size = dataclasses.replace(size, minutes=given.minutes or size.minutes)
+    if size.name != SHORT.name:
+        size = dataclasses.replace(size, rules=rules_for(size))
+    told = run(size, given.results)
+    print(report.text(told))
+    return 1 if told["failings"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

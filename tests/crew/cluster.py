@@ -1,0 +1,130 @@
+"""The cluster behind the product, past the product: the crew's operator works in it, and it is the outside witness."""
+
+from __future__ import annotations
+
+import copy
+import json
+import threading
+import time
+from contextlib import suppress
+from typing import Any
+from urllib.error import HTTPError, URLError
+
+from tests.browser.demo import Demo
+
+QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
+CARD = "NVIDIA-B300"
+NAMESPACE = "crew"
+CARDS_OF_NODE = 8
+
+
+class Cluster:
+    """Asks the simulated cluster itself. Asking goes on while the crew keeps the cluster stopped."""
+
+    def __init__(self, demo: Demo) -> None:
+        self._demo = demo
+        self._writes: list[dict[str, Any]] = []
+        self._lock = threading.Lock()
+
+    def ask(self, method: str, path: str, body: dict[str, object] | None = None) -> dict[str, Any]:
+        """One request, again where the cluster does not answer.
+
+        Raises:
+            HTTPError: the cluster refuses it.
+        """
+        until = time.monotonic() + 150
+        while True:
+            try:
+                return self._demo.ask(method, path, body)
+            except HTTPError as error:
+                if error.code < 500 or time.monotonic() > until:
+                    raise
+            except (URLError, OSError, json.JSONDecodeError):
+                if time.monotonic() > until:
+                    raise
+            time.sleep(1)
+
+    def quota(self, queue: str) -> dict[str, int] | None:
+        """The card quota of a Queue object; None where there is none."""
+        try:
+            annotations = self.ask("GET", f"{QUEUES}/{queue}")["metadata"].get("annotations", {})
+        except HTTPError:
+            return None
+        return {card: int(count) for card, count in json.loads(annotations.get("volcano.sh/card.quota", "{}")).items()}
+
+    def add_nodes(self, count: int) -> None:
+        """Nodes with a card type of the crew's own, made after one that is there."""
+        sample = next(
+            one for one in self.ask("GET", "/api/v1/nodes")["items"] if one["metadata"]["name"].startswith("h200-")
+        )
+        old = sample["metadata"]["labels"]["nvidia.com/gpu.product"]
+        for number in range(count):
+            node = copy.deepcopy(sample)
+            name = f"crew-{number:02d}"
+            node["metadata"] = {
+                "name": name,
+                "labels": {
+                    key: (name if key == "kubernetes.io/hostname" else value.replace(old, CARD))
+                    for key, value in node["metadata"]["labels"].items()
+                },
+                "annotations": {
+                    key: value.replace(old, CARD) for key, value in node["metadata"].get("annotations", {}).items()
+                },
+            }
+            with suppress(HTTPError):  # it is there already
+                self.ask("POST", "/api/v1/nodes", node)
+
+    def add_namespace(self, name: str) -> None:
+        """A namespace, where it is not there yet."""
+        with suppress(HTTPError):
+            self.ask(
+                "POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+            )
+
+    def submit(self, name: str, queue: str, *, pods: int, card: str = CARD) -> None:
+        """A Job whose gang needs one card for each of its pods."""
+        amounts = {"cpu": "2", "memory": "8Gi", "nvidia.com/gpu": "1"}
+        pod = {
+            "metadata": {"annotations": {"volcano.sh/card.name": card}},
+            "spec": {
+                "restartPolicy": "Never",
+                "containers": [{"name": "w", "image": "x", "resources": {"requests": amounts, "limits": amounts}}],
+            },
+        }
+        job: dict[str, object] = {
+            "apiVersion": "batch.volcano.sh/v1alpha1",
+            "kind": "Job",
+            "metadata": {
+                "name": name,
+                "namespace": NAMESPACE,
+                "annotations": {"tidesched.io/run-seconds": "9000000"},
+            },
+            "spec": {
+                "schedulerName": "tidesched",
+                "queue": queue,
+                "minAvailable": pods,
+                "priorityClassName": "pc-low",
+                "tasks": [{"name": "worker", "replicas": pods, "template": pod}],
+            },
+        }
+        self.ask("POST", f"/apis/batch.volcano.sh/v1alpha1/namespaces/{NAMESPACE}/jobs", job)
+
+    def end(self, name: str) -> None:
+        """Delete a Job of the crew; its pods go."""
+        with suppress(HTTPError):
+            self.ask("DELETE", f"/apis/batch.volcano.sh/v1alpha1/namespaces/{NAMESPACE}/jobs/{name}")
+
+    def pods_placed(self, name: str) -> int:
+        """How many pods of a Job of the crew have a node."""
+        pods = self.ask("GET", f"/api/v1/namespaces/{NAMESPACE}/pods")["items"]
+        return sum(one["metadata"]["name"].startswith(f"{name}-") and bool(one["spec"].get("nodeName")) for one in pods)
+
+    def writes(self) -> list[dict[str, Any]]:
+        """All that the cluster was told so far, from its own log."""
+        with self._lock:
+            while True:
+                after = self._writes[-1]["seq"] if self._writes else 0
+                part = self.ask("GET", f"/tidesched/writes?after={after}&limit=1000")["writes"]
+                self._writes += part
+                if len(part) < 1000:
+                    return list(self._writes)

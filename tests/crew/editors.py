@@ -1,0 +1,152 @@
+"""Two quota admins who edit the same tree in real browsers: one types, one pastes from a sheet and loads CSV."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from playwright.sync_api import Error, expect
+
+from tests.browser.sheet import Sheet
+from tests.crew.book import APPLIED, SAVED
+from tests.crew.browsers import PATIENCE_MS, Browser, browser_of
+from tests.crew.cluster import CARD
+from tests.crew.platform import cell, name_faults
+from tests.crew.scene import SHEET, SLUG, Scene, until
+from tests.crew.web_client import WebClient, needed
+
+MOST = 6
+PAGE = f"/clusters/{SLUG}/quota/edit/"
+PASTE = """text => {
+  const data = new DataTransfer();
+  data.setData("text/plain", text);
+  const event = new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true });
+  document.activeElement.dispatchEvent(event);
+}"""
+
+
+def wanted(scene: Scene, choice: random.Random, count: int) -> dict[str, int]:
+    """Some of the crew's queues and figures for them that differ from what stands there."""
+    found = {}
+    for queue in choice.sample(SHEET, count):
+        now = (scene.cluster.quota(queue) or {}).get(CARD, 0)
+        found[queue] = choice.choice([value for value in range(MOST + 1) if value != now])
+    return found
+
+
+def typed(browser: Browser, scene: Scene, figures: dict[str, int]) -> None:
+    """One cell after another."""
+    sheet = Sheet(browser.page)
+    sheet.filter("crew-sheet", "training")
+    for queue, value in figures.items():
+        sheet.type(queue, CARD, str(value))
+
+
+def typed_and_reloaded(browser: Browser, scene: Scene, figures: dict[str, int]) -> None:
+    """The page is loaded again before the review: what was typed comes back."""
+    typed(browser, scene, figures)
+    promise = scene.book.promise(SAVED, PAGE, f"typed {figures} comes back", time.time())
+    browser.page.reload()
+    sheet = Sheet(browser.page)
+    sheet.filter("crew-sheet", "training")
+    came = {queue: sheet.cell(queue, CARD).inner_text() for queue in figures}
+    kept = all(came[queue].split("→")[-1].strip().splitlines()[-1:] == [str(value)] for queue, value in figures.items())
+    scene.book.check(promise, kept=kept, came=str(came), at=time.time())
+    if not kept:
+        scene.book.lose(f"{browser.person}: typed {figures}, after the page was loaded again it shows {came}")
+
+
+def pasted(browser: Browser, scene: Scene, figures: dict[str, int]) -> None:
+    """A block with names of rows and columns, as it comes from a spreadsheet."""
+    sheet = Sheet(browser.page)
+    sheet.filter("crew-sheet", "training")
+    sheet.cell(next(iter(figures)), CARD).click()
+    rows = "".join(f"{queue}\t{value}\n" for queue, value in figures.items())
+    browser.page.evaluate(PASTE, f"name\t{CARD}\n{rows}")
+
+
+def loaded(browser: Browser, scene: Scene, figures: dict[str, int]) -> None:
+    """A CSV file with these columns alone."""
+    Sheet(browser.page)
+    path = Path(scene.demo.folder) / f"{browser.person.replace(' ', '-')}.csv"
+    rows = "".join(f"{queue},training,{value}\n" for queue, value in figures.items())
+    path.write_text(f"name,service_type,{CARD}\n{rows}", encoding="utf-8")
+    browser.page.locator("#import-csv").set_input_files(path)
+
+
+def one_edit(
+    browser: Browser,
+    client: WebClient,
+    scene: Scene,
+    figures: dict[str, int],
+    put: Callable[[Browser, Scene, dict[str, int]], None],
+) -> None:
+    """Put figures into the grid, review, apply, and compare what was said with what came."""
+    page = browser.page
+    browser.open(PAGE)
+    put(browser, scene, figures)
+    changed = page.locator("#count-changed")
+    expect(changed).to_have_text(f"{len(figures)} changed", timeout=PATIENCE_MS)
+    page.get_by_role("button", name="Review").click()
+    page.wait_for_url("**/changes/*/")
+    number = int(page.url.rstrip("/").rpartition("/")[2])
+    where = f"change {number} (browser)"
+    edits = {f"queue/{queue}": {"card_quota": {CARD: value}} for queue, value in figures.items()}
+    saved = scene.book.promise(SAVED, where, f"draft with {edits}", time.time())
+    path = f"/api/v1/quota-changes/{number}/"
+    change = needed(client.get(path, page="rest quota-change"), 200)
+    scene.book.check(saved, kept=change["edits"] == edits, came=str(change["edits"]), at=time.time())
+    button = page.get_by_role("button", name="Apply", exact=True)
+    if not button.is_enabled():
+        # Another person changed the same figures meanwhile: the page says so, and the draft is given up.
+        client.retried(
+            "POST",
+            f"{path}cancel/",
+            page="rest quota-changes cancel",
+            json={"reason": "Overtaken."},
+            headers={"If-Match": f'"{change["version"]}"'},
+            expected=(409, 412),
+        )
+        return
+    page.get_by_label("Reason", exact=True).fill(f"{browser.person} sets {len(figures)} figures.")
+    button.click()
+    state = page.locator("[aria-labelledby=where-title] .card-header .state")
+    until(lambda: state.inner_text().strip() not in ("Draft", "Applying", "Approved"), seconds=90, every=0.5)
+    shown = state.inner_text().strip()
+    change = needed(client.get(path, page="rest quota-change"), 200)
+    if change["committed_at"]:
+        for queue, value in figures.items():
+            scene.book.wrote(cell(queue), value, change["tree_version"], where)
+    if shown != "Applied":
+        scene.note(f"{where}: the page says {shown}; REST says {change['state']} {change['error']}")
+        return
+    for queue, value in figures.items():
+        promise = scene.book.promise(APPLIED, where, f"{queue}: {value} {CARD}", time.time())
+        name_faults(client, scene, change, promise)
+        found = (scene.cluster.quota(queue) or {}).get(CARD, 0)
+        last = scene.book.last_of(cell(queue))
+        if last is not None and last.version > change["tree_version"] and found != value:
+            scene.book.void(promise, f"{last.where} came after it", time.time())
+        else:
+            scene.book.check(promise, kept=found == value, came=f"the cluster has {found}", at=time.time())
+
+
+def work(scene: Scene, person: str, ways: list[Callable[[Browser, Scene, dict[str, int]], None]], pause: float) -> None:
+    """Edit after edit until the end."""
+    choice = random.Random(person)
+    client = scene.client(f"{person} (REST)")
+    with browser_of(scene, person) as browser:
+        browser.page.on("dialog", lambda dialog: dialog.accept())
+        number = 0
+        while not scene.over():
+            way = ways[number % len(ways)]
+            number += 1
+            try:
+                one_edit(browser, client, scene, wanted(scene, choice, 1 + number % 3), way)
+            except (AssertionError, Error) as error:
+                scene.note(f"{person}, {way.__name__} at {browser.page.url}: {str(error)[:300]}")
+                browser.page.evaluate("localStorage.clear()")
+            scene.rest(pause)
+    client.close()

@@ -1,0 +1,43 @@
+"""The crew's own log of the faults that it made: what, from when until when."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+
+# From a fault until so long after its end a read may answer 503 and a write may be refused.
+AFTERWARDS_SECONDS = 30.0
+
+
+@dataclass
+class Fault:
+    """One fault: ``what`` was done to ``part``. ``end`` is None while it lasts."""
+
+    part: str
+    what: str
+    begin: float
+    end: float | None = None
+
+    def covers(self, at: float, *, before: float = 0.0) -> bool:
+        """Whether a moment lies in it or in the time after it that the product has to recover."""
+        return self.begin - before <= at and (self.end is None or at <= self.end + AFTERWARDS_SECONDS)
+
+
+@dataclass
+class FaultLog:
+    """All faults, in the order in which they were made."""
+
+    faults: list[Fault] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def begin(self, part: str, what: str, at: float) -> Fault:
+        """Write down that a fault begins."""
+        fault = Fault(part, what, at)
+        with self._lock:
+            self.faults.append(fault)
+        return fault
+
+    def at(self, moment: float, *, before: float = 0.0) -> Fault | None:
+        """The fault at a moment, if there is one."""
+        with self._lock:
+            return next((fault for fault in reversed(self.faults) if fault.covers(moment, before=before)), None)

@@ -1,0 +1,198 @@
+"""A platform that works by REST with retries: a team submits a job, the platform gives quota, and what was said comes.
+
+Each lane is a queue of its own; the lanes run side by side in one tree.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from typing import Any
+
+from tests.crew.book import APPLIED, IMPACT, SAVED, Promise
+from tests.crew.cluster import CARD, NAMESPACE
+from tests.crew.scene import SLUG, Scene, carry, until
+from tests.crew.web_client import WebClient, needed
+
+PODS = 2
+# A gang that is called to run at once is bound by one of the next sessions; they come each second, slower under load.
+IMPACT_SECONDS = 60.0
+STARTED = ("running", "finished")
+
+
+def cell(queue: str) -> str:
+    """A cell of the tree, as the book calls it."""
+    return f"{queue} {CARD}"
+
+
+def draft(client: WebClient, scene: Scene, edits: dict[str, Any], reason: str) -> tuple[dict[str, Any], Promise]:
+    """A draft, asked for twice under one key as after a lost answer: there is one, and it holds what was sent."""
+    body = {"cluster": SLUG, "edits": edits, "reason": reason}
+    headers = {"Idempotency-Key": uuid.uuid4().hex}
+    change = None
+    for _attempt in range(2):
+        answer = client.retried(
+            "POST", "/api/v1/quota-changes/", page="rest quota-changes", json=body, headers=headers, expected=(409,)
+        )
+        found = needed(answer, 201)
+        if change is not None and found["id"] != change["id"]:
+            scene.book.lose(f"one key made two drafts: changes {change['id']} and {found['id']}")
+        change = found
+    assert change is not None
+    promise = scene.book.promise(SAVED, f"change {change['id']}", f"draft with {edits}", time.time())
+    return change, promise
+
+
+def check_saved(client: WebClient, scene: Scene, change: dict[str, Any], promise: Promise, edits: Any) -> None:
+    """The draft holds what was sent."""
+    found = needed(client.get(f"/api/v1/quota-changes/{change['id']}/", page="rest quota-change"), 200)
+    scene.book.check(promise, kept=found["edits"] == edits, came=str(found["edits"]), at=time.time())
+
+
+def impact_of(client: WebClient, change: dict[str, Any]) -> dict[str, Any] | None:
+    """What the change is said to do, as soon as that is known; None where it is not said."""
+
+    def found() -> dict[str, Any] | None:
+        plan = needed(client.get(f"/api/v1/quota-changes/{change['id']}/plan/", page="rest plan"), 200)
+        impact: dict[str, Any] | None = plan["impact"]
+        return impact if impact and not impact.get("unavailable") else None
+
+    answer: dict[str, Any] | None = until(found, seconds=60, every=2)
+    return answer
+
+
+def name_faults(client: WebClient, scene: Scene, change: dict[str, Any], promise: Promise) -> None:
+    """What the change's page says of a fault before its promise is checked."""
+    answer = client.get(f"/api/v1/quota-changes/{change['id']}/", page="rest quota-change")
+    if answer.status_code == 503:
+        scene.book.name_fault(promise, "503 with Retry-After", time.time())
+        return
+    found = answer.json()
+    said = [found["error"], *(one["reason"] for one in found["objects"] if one["state"] != "done")]
+    if text := "; ".join(filter(None, said)):
+        scene.book.name_fault(promise, text, time.time())
+
+
+def apply_one(
+    client: WebClient, scene: Scene, change: dict[str, Any], figures: dict[str, int]
+) -> dict[str, Any] | None:
+    """Apply a draft. ``figures``: quota of the crew's card by queue; called applied, the cluster has them."""
+    done = carry(client, change)
+    if done["state"] == "refused":
+        scene.note(f"change {change['id']} refused: {done['refusal'][:200]}")
+        return None
+    where = f"change {change['id']}"
+    if done["state"] != "applied":
+        scene.note(f"{where} is {done['state']}: {done['error']} {done['failure']}")
+        if done["committed_at"] is None:
+            return None
+    for queue, value in figures.items():
+        scene.book.wrote(cell(queue), value, done["tree_version"], where)
+    if done["state"] != "applied":
+        return None
+    for queue, value in figures.items():
+        promise = scene.book.promise(APPLIED, where, f"{queue}: {value} {CARD}", time.time())
+        name_faults(client, scene, change, promise)
+        found = (scene.cluster.quota(queue) or {}).get(CARD, 0)
+        last = scene.book.last_of(cell(queue))
+        if last is not None and last.version > done["tree_version"] and found != value:
+            scene.book.void(promise, f"{last.where} came after it", time.time())
+        else:
+            scene.book.check(promise, kept=found == value, came=f"the cluster has {found}", at=time.time())
+    return done
+
+
+def gang_of(client: WebClient, gang: str) -> dict[str, Any] | None:
+    """A gang as the product shows it, also where it has left the cluster."""
+    space, _slash, name = gang.partition("/")
+    path = f"/api/v1/gangs/?cluster={SLUG}&namespace={space}&name={name}"
+    for gone in ("", "&gone=true"):
+        rows: list[dict[str, Any]] = needed(client.get(f"{path}{gone}", page="rest gangs"), 200)["results"]
+        if rows:
+            return rows[0]
+    return None
+
+
+def expect_start(
+    client: WebClient, scene: Scene, promise: Promise, change: dict[str, Any], gang: str, pods: int
+) -> None:
+    """A gang that was called to start has all its pods on nodes before long, in the cluster itself."""
+    name = gang.partition("/")[2]
+
+    def placed() -> bool:
+        if gang.startswith(f"{NAMESPACE}/"):
+            return scene.cluster.pods_placed(name) >= pods
+        found = gang_of(client, gang)
+        return found is not None and found["state"] in STARTED
+
+    kept = until(placed, seconds=IMPACT_SECONDS)
+    if not kept:
+        name_faults(client, scene, change, promise)
+        row = needed(client.get(f"/api/v1/quota-changes/{change['id']}/forecast/", page="rest forecast"), 200)
+        outcome = next((one["outcome"] for one in row["rows"] if one["gang"] == gang), "")
+        if outcome in ("gone", "overtaken") and not gang.startswith(f"{NAMESPACE}/"):
+            scene.book.void(promise, f"the product says {outcome}", time.time())
+            return
+    found = gang_of(client, gang)
+    came = (
+        "all pods have nodes"
+        if kept
+        else f"after {IMPACT_SECONDS:.0f} s: {found and (found['state'], found['reason'])}"
+    )
+    scene.book.check(promise, kept=bool(kept), came=came, at=time.time())
+
+
+def give_quota(client: WebClient, scene: Scene, queue: str, number: int) -> None:
+    """One round: a job waits, quota is given, what the impact named starts; then all is taken back."""
+    name = f"{queue}-{number}"
+    scene.cluster.submit(name, queue, pods=PODS)
+    try:
+        gang = until(
+            lambda: (found := gang_of(client, f"{NAMESPACE}/{name}")) and found["reason"] and found, seconds=60
+        )
+        if not gang:
+            scene.note(f"{name}: the product does not show its reason within 60 s")
+            return
+        edits = {f"queue/{queue}": {"card_quota": {CARD: PODS}}}
+        change, saved = draft(client, scene, edits, f"Round {number} of {queue}.")
+        check_saved(client, scene, change, saved, edits)
+        impact = impact_of(client, change)
+        promises = []
+        if impact is None:
+            scene.note(f"change {change['id']}: no impact within 60 s")
+        else:
+            named = [row["gang"] for row in impact["gangs_run"] if row.get("becomes") != "larger"]
+            if f"{NAMESPACE}/{name}" not in named:
+                scene.note(f"change {change['id']}: its impact does not name {name}: {impact.get('counts')}")
+            promises = [
+                (gang, scene.book.promise(IMPACT, f"change {change['id']}", f"{gang} starts", time.time()))
+                for gang in named
+            ]
+        done = apply_one(client, scene, change, {queue: PODS})
+        for gang, promise in promises:
+            if done is None:
+                scene.book.void(promise, "the change was not applied", time.time())
+            else:
+                expect_start(client, scene, promise, change, gang, PODS)
+    finally:
+        scene.cluster.end(name)
+    take_back(client, scene, queue)
+
+
+def take_back(client: WebClient, scene: Scene, queue: str) -> None:
+    """The quota goes back to nothing, in one step with the ETag that was looked at."""
+    edits = {f"queue/{queue}": {"card_quota": {CARD: 0}}}
+    change, saved = draft(client, scene, edits, f"{queue} is done.")
+    check_saved(client, scene, change, saved, edits)
+    apply_one(client, scene, change, {queue: 0})
+
+
+def work(scene: Scene, queue: str) -> None:
+    """A lane, round after round until the end."""
+    client = scene.client(f"platform {queue}")
+    number = 0
+    while not scene.over():
+        number += 1
+        give_quota(client, scene, queue, number)
+        scene.rest(3)
+    client.close()

@@ -1,0 +1,230 @@
+"""One run: start the installation, let everybody in at the same time, and judge what came."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.browser import demo, servers
+from tests.crew import (
+    advice,
+    auditor,
+    editors,
+    hostile,
+    neighbour,
+    platform,
+    report,
+    saboteur,
+    tenant_admin,
+)
+from tests.crew.cluster import CARD
+from tests.crew.processes import Watch
+from tests.crew.scene import LANES, LATER, OWN, REMEDIES, SLUG, Person, Scene, names, set_up
+from tests.crew.verdict import Rules, failings
+
+ROOT = servers.ROOT
+TENANTS = ("atlas", "borealis", "cobalt", "delta", "ember", "fjord")
+COOL_DOWN_SECONDS = 240
+SAMPLE_SECONDS = 10
+
+
+@dataclass(frozen=True)
+class Size:
+    """How many people come, and for how long."""
+
+    name: str
+    minutes: float
+    pages: int = 300
+    readers: int = 50
+    accounts: int = 15
+    lanes: int = len(LANES)
+    remedies: int = len(REMEDIES)
+    browsers: tuple[str, ...] = ("quota admin one", "quota admin two", "tenant admin", "auditor")
+    hostile: bool = True
+    neighbour: bool = True
+    faults: bool = False
+    rules: Rules = field(default_factory=Rules)
+
+
+def cast_of(size: Size) -> list[Person]:
+    """The accounts of the crowd, then those of the browsers."""
+    crowd = [
+        Person(f"crowd-{number}", "auditor")
+        if number % 3 == 0
+        else Person(f"crowd-{number}", "member", TENANTS[number % len(TENANTS)])
+        for number in range(size.accounts)
+    ]
+    roles = {"tenant admin": ("tenant admin", "borealis"), "auditor": ("auditor", "")}
+    others = [Person(names(one), *roles.get(one, ("admin", ""))) for one in size.browsers]
+    return [*crowd, *others, Person(names("neighbour"), "admin"), Person(names("stranger"))]
+
+
+def browser_works(size: Size) -> dict[str, Callable[[Scene], None]]:
+    """What the people in browsers do, by who they are."""
+    known: dict[str, Callable[[Scene], None]] = {
+        "quota admin one": lambda scene: editors.work(
+            scene, names("quota admin one"), [editors.typed, editors.typed_and_reloaded], 5
+        ),
+        "quota admin two": lambda scene: editors.work(
+            scene, names("quota admin two"), [editors.pasted, editors.loaded], 5
+        ),
+        "tenant admin": lambda scene: tenant_admin.work(scene, names("tenant admin")),
+        "auditor": lambda scene: auditor.work(scene, names("auditor")),
+    }
+    return {name: known[name] for name in size.browsers}
+
+
+@contextmanager
+def crowd(scene: Scene, size: Size) -> Iterator[None]:
+    """The crowd's process, until the run is over."""
+    folder = scene.demo.folder
+    told = {
+        "address": scene.address,
+        "slug": SLUG,
+        "pages": size.pages,
+        "readers": size.readers,
+        "comes_within": min(60.0, 20 + 60 * size.minutes / 6),
+        "seconds": max(1.0, scene.ends_at - time.time()),
+        "people": [
+            {
+                "name": one.name,
+                "cookies": one.cookies,
+                "hidden": hostile.SECRETS.pattern if one.role == "member" else "",
+            }
+            for one in scene.people
+            if one.name.startswith("crowd-")
+        ],
+    }
+    (folder / "crowd.json").write_text(json.dumps(told), encoding="utf-8")
+    with (folder / "crowd.log").open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.crew.crowd", str(folder)], cwd=servers.ROOT, stdout=log, stderr=log
+        )
+    try:
+        yield
+    finally:
+        try:
+            process.wait(60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if process.returncode:
+            scene.note(f"the crowd ended with {process.returncode}: {(folder / 'crowd.log').read_text()[-2000:]}")
+            scene.book.lose("the crowd's record: its process failed")
+        if (folder / "crowd-ledger.json").exists():
+            scene.ledger.add(folder / "crowd-ledger.json")
+
+
+def guarded(scene: Scene, name: str, work: Callable[[Scene], None]) -> threading.Thread:
+    """A person in a thread. One who fails is noted and comes again, as a person does."""
+
+    def go() -> None:
+        fails = 0
+        while not scene.over() and fails < 20:
+            try:
+                work(scene)
+            except Exception as error:  # noqa: BLE001 - whatever stops a person of the crew is in the report
+                fails += 1
+                scene.note(f"{name} stopped: {error!r} {traceback.format_exc(limit=-3)[-600:]}")
+                scene.rest(5)
+
+    return threading.Thread(target=go, name=name, daemon=True)
+
+
+def final_comparison(scene: Scene) -> None:
+    """Every figure that was called applied last stands in the cluster and in the tree that REST shows."""
+    found = {f"{queue} {CARD}": (scene.cluster.quota(queue) or {}).get(CARD, 0) for queue in OWN}
+    scene.book.compare_cells(found, "the cluster")
+    client = scene.client("the book")
+    rows = client.rows(f"/api/v1/queues/?cluster={SLUG}&limit=1000", page="rest queues")
+    client.close()
+    scene.book.compare_cells(
+        {f"{row['name']} {CARD}": int(row["card_quota"].get(CARD, 0)) for row in rows}, "the tree in REST"
+    )
+
+
+def commit() -> str:
+    """What is tested."""
+    asked = ["git", "describe", "--always", "--dirty", "--abbrev=9"]
+    return subprocess.run(asked, cwd=servers.ROOT, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def play(scene: Scene, size: Size, watch: Watch) -> None:
+    """Everybody at the same time, until the end; whatever is under way is finished."""
+    people = [
+        guarded(scene, f"platform {queue}", lambda one, queue=queue: platform.work(one, queue))
+        for queue in LANES[: size.lanes]
+    ]
+    people += [
+        guarded(scene, f"follower {queue}", lambda one, queue=queue: advice.remedies(one, queue))
+        for queue in REMEDIES[: size.remedies]
+    ]
+    people += [guarded(scene, f"planner {queue}", lambda one, queue=queue: advice.later(one, queue)) for queue in LATER]
+    people.append(guarded(scene, "one who waits", advice.waits))
+    people += [guarded(scene, name, work) for name, work in browser_works(size).items()]
+    if size.hostile:
+        people.append(guarded(scene, "hostile visitor", hostile.work))
+    if size.neighbour:
+        account = next(one for one in scene.people if one.name == names("neighbour"))
+        people.append(guarded(scene, "neighbour", lambda one: neighbour.work(one, account)))
+    if size.faults:
+        people.append(guarded(scene, "saboteur", saboteur.work))
+    with crowd(scene, size):
+        for person in people:
+            person.start()
+        while not scene.over():
+            watch.sample()
+            scene.rest(SAMPLE_SECONDS)
+    deadline = time.monotonic() + COOL_DOWN_SECONDS
+    for person in people:
+        person.join(max(0.0, deadline - time.monotonic()))
+        if person.is_alive():
+            scene.note(f"{person.name} did not come to an end")
+    watch.sample()
+
+
+def run(size: Size, results: Path) -> dict[str, Any]:
+    """A whole run in a folder of its own; the report as it was written."""
+    folder = Path(tempfile.mkdtemp(prefix="tidesched-crew-")) / "data"
+    folder.mkdir()
+    try:
+        with demo.running(folder) as site:
+            os.nice(19 - os.nice(0))
+            scene = Scene(site, ends_at=time.time() + 600)
+            set_up(scene, cast_of(size))
+            began = time.time()
+            scene.ends_at = began + 60 * size.minutes
+            watch = Watch(folder)
+            play(scene, size, watch)
+            final_comparison(scene)
+            memories = list(watch.memories.values())
+            told = report.figures(
+                name=size.name,
+                seconds=time.time() - began,
+                commit=commit(),
+                book=scene.book,
+                ledger=scene.ledger,
+                memories=memories,
+                cpu=watch.seconds(),
+                loads=watch.loads,
+                restarts=watch.restarts,
+                notes=scene.notes,
+                failings=failings(scene.book, scene.ledger, scene.faults, memories, size.rules),
+            )
+            report.store(told, results)
+            shutil.copy(folder / "logs" / "tidesched.log", results / f"{size.name}.log")
+            return told
+    finally:
+        shutil.rmtree(folder.parent, ignore_errors=True)

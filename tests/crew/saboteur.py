@@ -1,0 +1,89 @@
+"""Kills and stops processes of the installation now and then, and writes each fault into the crew's own log."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+import signal
+import time
+from contextlib import suppress
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from tests.crew.faults import Fault
+from tests.crew.ledger import UNEXPECTED
+from tests.crew.scene import Scene, until
+
+WORKERS = ("sessions", "push", "work", "what-if")
+SERVERS = ("valkey", "postgres", "simcluster")
+# A worker that hangs has to be replaced within so long; asked for are 60 s, and the supervisor looks once a second.
+REPLACED_SECONDS = 65.0
+STOPPED_SECONDS = 8.0
+BACK_SECONDS = 120.0
+PAUSE_SECONDS = (45.0, 75.0)
+
+
+def pid_of(scene: Scene, name: str) -> int:
+    """The process that runs now; 0 where the installation names none."""
+    with suppress(OSError, ValueError, KeyError):
+        return int(json.loads((scene.demo.folder / "runtime.json").read_text())["processes"][name]["pid"])
+    return 0
+
+
+def ready(scene: Scene) -> bool:
+    """Whether the installation says that all of it answers."""
+    with suppress(URLError, OSError), urlopen(f"{scene.address}/readyz", timeout=5) as answer:
+        return bool(answer.status == 200)
+    return False
+
+
+def kill(scene: Scene, name: str) -> None:
+    """SIGKILL: it is there again before long."""
+    pid = pid_of(scene, name)
+    fault = scene.faults.begin(name, "SIGKILL", time.time())
+    os.kill(pid, signal.SIGKILL)
+    _back(scene, fault, pid)
+
+
+def hang(scene: Scene, name: str) -> None:
+    """SIGSTOP of a worker: it is replaced by another one, and nobody lets it go on."""
+    pid = pid_of(scene, name)
+    fault = scene.faults.begin(name, "SIGSTOP", time.time())
+    os.kill(pid, signal.SIGSTOP)
+    if not until(lambda: pid_of(scene, name) not in (0, pid), seconds=REPLACED_SECONDS, every=0.5):
+        scene.ledger.trouble(
+            UNEXPECTED, "saboteur", name, f"a stopped worker was not replaced within {REPLACED_SECONDS} s"
+        )
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+    _back(scene, fault, pid)
+
+
+def stop(scene: Scene, name: str) -> None:
+    """SIGSTOP of a server for a while."""
+    pid = pid_of(scene, name)
+    fault = scene.faults.begin(name, "SIGSTOP", time.time())
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(STOPPED_SECONDS)
+    os.kill(pid, signal.SIGCONT)
+    _back(scene, fault, 0)
+
+
+def _back(scene: Scene, fault: Fault, pid: int) -> None:
+    until(lambda: pid_of(scene, fault.part) not in (0, pid) and ready(scene), seconds=BACK_SECONDS, every=0.5)
+    fault.end = time.time()
+
+
+def work(scene: Scene) -> None:
+    """One fault after another, each kind in turn, with time to recover between."""
+    choice = random.Random(1)
+    for number in itertools.count():
+        scene.rest(choice.uniform(*PAUSE_SECONDS))
+        if scene.over():
+            return
+        act = (hang, stop, kill)[number % 3]
+        name = choice.choice(SERVERS if act is stop else WORKERS if act is hang else WORKERS + SERVERS)
+        if pid_of(scene, name):
+            act(scene, name)

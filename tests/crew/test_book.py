@@ -1,0 +1,183 @@
+"""The book and its gates: each kind of failure, planted once, is named; what a fault excuses, and what not."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crew.book import APPLIED, BROKEN, EXPLAINED, IMPACT, KEPT, Book
+from tests.crew.faults import FaultLog
+from tests.crew.ledger import CONSOLE, STRANGER, UNREACHABLE, Ledger
+from tests.crew.verdict import Memory, Rules, failings, percentile
+
+LOOSE = Rules(at_least=0)
+
+
+def nothing() -> tuple[Book, Ledger, FaultLog]:
+    faults = FaultLog()
+    return Book(faults), Ledger(), faults
+
+
+def answer(ledger: Ledger, status: int, *, at: float = 100.0, seconds: float = 0.1, **more: object) -> None:
+    given = {"method": "GET", "headers": {}, "behaved": True} | more
+    ledger.answered(
+        person="reader", page="page queues", where="/queues/", status=status, began=at, seconds=seconds, size=1, **given
+    )
+    if ledger.troubles:
+        ledger.troubles[-1].at = at
+
+
+def test_a_run_in_which_all_is_well_has_no_failing() -> None:
+    book, ledger, faults = nothing()
+    book.check(book.promise(APPLIED, "change 1", "4 H200", 1.0), kept=True, came="4 H200", at=2.0)
+    book.wrote("queue/a H200", 4, 7, "change 1")
+    book.compare_cells({"queue/a H200": 4}, "the cluster")
+    answer(ledger, 200)
+    assert failings(book, ledger, faults, [], LOOSE) == []
+
+
+def test_a_broken_promise_is_named_with_what_was_said_and_what_came() -> None:
+    book, ledger, faults = nothing()
+    book.check(book.promise(IMPACT, "change 1", "starts a/b", 1.0), kept=False, came="a/b waits", at=2.0)
+    assert failings(book, ledger, faults, [], LOOSE) == [
+        "promises broken: impact: 0 of 1 kept",
+        "promise broken: impact at change 1: said “starts a/b”, came “a/b waits”",
+    ]
+
+
+def test_of_a_hundred_one_may_be_broken_and_two_may_not() -> None:
+    book, ledger, faults = nothing()
+    for number in range(99):
+        book.check(book.promise(APPLIED, "c", str(number), 1.0), kept=True, came="", at=2.0)
+    book.check(book.promise(APPLIED, "c", "x", 1.0), kept=False, came="", at=2.0)
+    assert failings(book, ledger, faults, [], LOOSE) == []
+    book.check(book.promise(APPLIED, "c", "y", 1.0), kept=False, came="", at=2.0)
+    assert "promises broken: applied: 99 of 101 kept" in failings(book, ledger, faults, [], LOOSE)
+
+
+def test_an_open_promise_and_too_few_of_a_kind_are_failings() -> None:
+    book, ledger, faults = nothing()
+    book.promise(APPLIED, "c", "x", 1.0)
+    found = failings(book, ledger, faults, [], Rules(at_least=1))
+    assert "promises not checked: applied: 1" in found
+    assert "too few promises: applied: 0 of at least 1" in found
+
+
+@pytest.mark.parametrize(
+    ("named_at", "outcome"),
+    [(None, BROKEN), (5.0, BROKEN), (15.0, EXPLAINED), (45.0, EXPLAINED), (55.0, BROKEN)],
+)
+def test_a_broken_promise_is_explained_only_by_a_fault_that_a_page_named_and_the_crew_made(
+    named_at: float | None, outcome: str
+) -> None:
+    book, _ledger, faults = nothing()
+    faults.begin("valkey", "SIGSTOP", 10.0).end = 20.0
+    promise = book.promise(APPLIED, "c", "x", 1.0)
+    if named_at is not None:
+        book.name_fault(promise, "Redis does not answer", named_at)
+    assert book.check(promise, kept=False, came="not there", at=60.0) == outcome
+
+
+def test_what_a_page_names_after_the_check_explains_nothing() -> None:
+    book, _ledger, faults = nothing()
+    faults.begin("valkey", "SIGSTOP", 10.0).end = 20.0
+    promise = book.promise(APPLIED, "c", "x", 1.0)
+    assert book.check(promise, kept=False, came="not there", at=14.0) == BROKEN
+    book.name_fault(promise, "Redis does not answer", 15.0)
+    assert book.check(promise, kept=True, came="there", at=16.0) == BROKEN
+
+
+def test_a_lost_edit_is_the_newest_version_that_is_not_there() -> None:
+    book, ledger, faults = nothing()
+    book.wrote("queue/a H200", 4, 9, "change 2")
+    book.wrote("queue/a H200", 3, 8, "change 1")
+    book.compare_cells({"queue/a H200": 3}, "the cluster")
+    assert failings(book, ledger, faults, [], LOOSE) == [
+        "edit lost: queue/a H200: change 2 called 4 applied, the cluster has 3"
+    ]
+
+
+def test_a_server_error_a_429_and_a_503_to_a_well_behaved_client_are_failings() -> None:
+    book, ledger, faults = nothing()
+    for status in (500, 429, 503):
+        answer(ledger, status)
+    assert [one.split(": ")[0].split(" ")[1] for one in failings(book, ledger, faults, [], LOOSE)] == [
+        "5xx",
+        "429",
+        "503",
+    ]
+
+
+def test_a_hostile_client_may_be_refused_but_may_not_break_anything() -> None:
+    book, ledger, faults = nothing()
+    for status in (429, 503, 413, 500):
+        answer(ledger, status, behaved=False)
+    (line,) = failings(book, ledger, faults, [], LOOSE)
+    assert "→ 500" in line
+
+
+@pytest.mark.parametrize(
+    ("at", "status", "method", "headers", "fails"),
+    [
+        (15.0, 503, "GET", {"retry-after": "5"}, False),
+        (15.0, 503, "GET", {}, True),
+        (15.0, 503, "POST", {}, False),
+        (15.0, 500, "GET", {"retry-after": "5"}, True),
+        (15.0, 429, "GET", {"retry-after": "5"}, True),
+        (49.0, 503, "GET", {"retry-after": "5"}, False),
+        (51.0, 503, "GET", {"retry-after": "5"}, True),
+        (5.0, 503, "GET", {"retry-after": "5"}, True),
+    ],
+)
+def test_what_a_fault_excuses(at: float, status: int, method: str, headers: dict[str, str], *, fails: bool) -> None:
+    book, ledger, faults = nothing()
+    faults.begin("postgres", "SIGKILL", 10.0).end = 20.0
+    answer(ledger, status, at=at, method=method, headers=headers)
+    assert bool(failings(book, ledger, faults, [], LOOSE)) == fails
+
+
+def test_what_a_stranger_saw_is_excused_by_no_fault_and_a_console_error_only_by_one() -> None:
+    book, ledger, faults = nothing()
+    faults.begin("postgres", "SIGKILL", 10.0).end = 20.0
+    ledger.trouble(STRANGER, "stranger", "/gangs/7/", "200", at=15.0)
+    ledger.trouble(CONSOLE, "quota admin", "/", "TypeError", at=15.0)
+    ledger.trouble(CONSOLE, "quota admin", "/", "TypeError: x", at=99.0)
+    ledger.trouble(UNREACHABLE, "reader", "/", "reset", at=15.0)
+    found = failings(book, ledger, faults, [], LOOSE)
+    assert [line.split(" ", 1)[1].split(":")[0] for line in found] == ["stranger saw", "console error", "unreachable"]
+
+
+def test_a_slow_page_is_named_and_times_under_a_fault_do_not_count() -> None:
+    book, ledger, faults = nothing()
+    for number in range(100):
+        answer(ledger, 200, seconds=2.0 if number < 6 else 0.1)
+    assert failings(book, ledger, faults, [], LOOSE) == ["slow: page queues: p95 2.00 s of 100 answers"]
+    assert failings(book, ledger, faults, [], Rules(at_least=0, times=False)) == []
+    faults.begin("web", "SIGSTOP", 100.0).end = 101.0
+    assert failings(book, ledger, faults, [], LOOSE) == []
+
+
+def test_percentiles_are_values_that_were_measured() -> None:
+    values = [float(number) for number in range(1, 101)]
+    assert (percentile(values, 0.5), percentile(values, 0.95), percentile([3.0], 0.95)) == (50.0, 95.0, 3.0)
+
+
+def test_a_process_that_grew_after_its_first_ten_minutes_is_named() -> None:
+    book, ledger, faults = nothing()
+    flat = Memory("web", [(at, 100 + (at < 600) * at) for at in range(0, 3600, 10)])
+    grown = Memory("sessions", [(at, 100_000 + at * 4) for at in range(0, 3600, 10)])
+    short = Memory("push", [(at, 100 + at) for at in range(0, 700, 10)])
+    assert failings(book, ledger, faults, [flat, grown, short], LOOSE) == [
+        "grew: sessions: +11.2 % since its first ten minutes"
+    ]
+
+
+def test_what_two_processes_wrote_is_one_ledger(tmp_path) -> None:
+    _book, one, _faults = nothing()
+    other = Ledger()
+    answer(one, 200)
+    answer(other, 500)
+    other.store(tmp_path / "ledger.json")
+    one.add(tmp_path / "ledger.json")
+    assert len(one.times["page queues"]) == 2
+    assert [trouble.kind for trouble in one.troubles] == ["5xx"]
+    assert KEPT

@@ -1,0 +1,3 @@
+"""The password of every account of the tests."""
+
+PASSWORD = "a long enough password"
