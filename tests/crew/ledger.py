@@ -74,7 +74,8 @@ class Ledger:
             kind = TOO_MANY if behaved else ""
         if kind:
             retry_after = any(name.lower() == "retry-after" for name in headers)
-            named = f"{method} → {status} after {seconds:.2f} s {headers.get('x-request-id', '')} {' '.join(text[:300].split())}"
+            said = " ".join(text[:300].split())
+            named = f"{method} → {status} after {seconds:.2f} s {headers.get('x-request-id', '')} {said}"
             self.trouble(kind, person, where, named, write=method not in ("GET", "HEAD"), retry_after=retry_after)
 
     def trouble(
