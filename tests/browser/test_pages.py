@@ -86,3 +86,22 @@ def test_a_member_sees_the_same_pages_with_less(site: str, open_browser: Opener,
             visit(watched, name, PAGES[name], "member-light-1440")
     with subtests.test("newcomer"):
         visit(open_browser(site, user="newcomer"), "newcomer", "/", "light-1440")
+
+
+def test_eighteen_rows_of_gangs_and_reclaims_fit_on_a_screen(site: str, open_browser: Opener) -> None:
+    watched = open_browser(site)
+    for path in ("gangs/", "reclaims/"):
+        watched.open(f"/clusters/demo/{path}")
+        whole = watched.page.evaluate(
+            """() => [...document.querySelectorAll("main tbody tr")].filter((row) => {
+                 const box = row.getBoundingClientRect();
+                 return box.top >= 0 && box.bottom <= 900;
+               }).length"""
+        )
+        assert whole >= min(18, watched.page.locator("main tbody tr").count()), path
+        heights = watched.page.evaluate(
+            "[...document.querySelectorAll('main tbody tr')].map((row) => row.offsetHeight)"
+        )
+        top = watched.page.locator("main tbody").bounding_box()
+        assert top is not None
+        assert (900 - top["y"]) / max(heights) >= 18, path

@@ -22,12 +22,20 @@ class PlatformRole(models.TextChoices):
     AUDITOR = "auditor", _("Auditor")
 
 
+class Density(models.TextChoices):
+    """How much of a list fits on a screen."""
+
+    DENSE = "dense", _("One line for each row")
+    COMFORTABLE = "comfortable", _("As many lines as the texts need")
+
+
 class User(AbstractUser):
     """An account; its rights are its platform role plus its memberships."""
 
     platform_role = models.CharField(_("platform role"), max_length=16, choices=PlatformRole, blank=True, default="")
     time_zone = models.CharField(_("time zone"), max_length=64, blank=True, default="")
     language = models.CharField(_("language"), max_length=16, blank=True, default="")
+    density = models.CharField(_("density of lists"), max_length=16, choices=Density, default=Density.DENSE)
     must_change_password = models.BooleanField(default=False)
     # Who made the account, and who gave its platform role when: they do not make a second person for each other.
     invited_by = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")

@@ -25,6 +25,11 @@ def visible_clusters(access: Access) -> QuerySet[Cluster]:
     return clusters.filter(Exists(queues.filter(cluster=OuterRef("pk"), tenant_id__in=access.tenant_ids)))
 
 
+def only_simulated() -> bool:
+    """Whether no real cluster is connected: what runs is a demo. One query."""
+    return not Cluster.objects.filter(simulated=False).exists()
+
+
 def visible_card_types(access: Access) -> QuerySet[CardType]:
     """Card types of visible clusters."""
     return CardType.objects.filter(cluster__in=visible_clusters(access)).select_related("cluster", "parent")

@@ -14,7 +14,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import translation
 from django.utils.cache import patch_cache_control
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
 
 from tidesched_web.accounts import services
 from tidesched_web.accounts.services import sign_ins
@@ -122,3 +124,13 @@ def profile(this: Page) -> HttpResponse:
             messages.success(request, _("Your profile is saved."))
         return redirect("console:profile")
     return this.render("accounts/profile.html", {"form": form}, status=400 if form.errors else 200)
+
+
+@require_POST
+@page(section="account")
+def density(this: Page) -> HttpResponse:
+    """Keep how dense lists are, and go back to the list."""
+    services.set_density(user=this.user, density=this.request.POST.get("density", ""))
+    back = this.request.POST.get("next", "")
+    here = url_has_allowed_host_and_scheme(back, allowed_hosts=None)
+    return redirect(back if here else "console:profile")

@@ -38,6 +38,7 @@ _WORD = re.compile(r"[A-Za-z0-9_-]+")
 HAS_IN_USE = ("a:hover:has(.icon)",)
 _OF_RULES = ("media", "supports", "layer", "container")
 ICONS = (
+    "baseline-density-medium", "baseline-density-small",
     "activity", "adjustments", "alert-circle", "alert-triangle", "arrow-back-up", "arrow-bar-to-down",
     "arrow-bar-to-right", "arrow-forward-up", "arrow-right", "arrows-exchange", "arrows-split-2", "ban", "barbell",
     "bell", "bolt", "box", "briefcase", "calendar-event", "calendar-time", "chart-treemap", "check", "chevron-right",

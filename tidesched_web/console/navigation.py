@@ -10,6 +10,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 COOKIE = "nav_closed"
+SETTINGS = "settings"
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class Group:
     entries: tuple[Entry, ...]
 
 
+# What people come for stands above; what is set up once and looked at seldom stands below Settings.
 GROUPS = (
     Group(
         "",
@@ -52,6 +54,7 @@ GROUPS = (
         (
             Entry("home", "overview", "users", _("My tenants"), of_cluster=False, of_tenants=True),
             Entry("overview", "cluster_overview", "layout-dashboard", _("Overview")),
+            Entry("inbox", "inbox", "user-check", _("Waiting for you"), of_cluster=False, writers=True, count="inbox"),
         ),
     ),
     Group(
@@ -59,12 +62,9 @@ GROUPS = (
         _("Quota"),
         (
             Entry("quota", "quota_tree", "list-tree", _("Quota tree")),
-            Entry("changes", "changes", "git-compare", _("Changes")),
-            Entry("inbox", "inbox", "user-check", _("Waiting for you"), of_cluster=False, writers=True, count="inbox"),
             Entry("queues", "queues", "stack-2", _("Queues")),
+            Entry("changes", "changes", "git-compare", _("Changes")),
             Entry("tide_plans", "tide_plans", "calendar-time", _("Tide plans")),
-            Entry("grants", "grants", "key", _("Namespace grants")),
-            Entry("tree_file", "tree_file", "file-text", _("Import and export"), also=("adoption",)),
         ),
     ),
     Group(
@@ -73,20 +73,17 @@ GROUPS = (
         (
             Entry("gangs", "gangs", "packages", _("Gangs")),
             Entry("reclaims", "reclaims", "arrow-back-up", _("Reclaims")),
-            Entry("sessions", "sessions", "activity", _("Sessions")),
             Entry("nodes", "nodes", "server-2", _("Nodes")),
+            Entry("sessions", "sessions", "activity", _("Sessions")),
         ),
     ),
     Group(
-        "cluster",
-        _("Cluster"),
+        "watch",
+        _("To look at"),
         (
             Entry("alerts", "alerts", "bell", _("Alerts"), count="alert"),
             Entry("drift", "drift", "arrows-split-2", _("Drift"), count="drift"),
-            Entry("policy", "policy", "adjustments", _("Policy")),
-            Entry("card_types", "card_types", "cpu", _("Card types")),
-            Entry("priority_classes", "priority_classes", "tag", _("Priority classes")),
-            Entry("connection", "connection", "link", _("Connection"), whole_sight=True),
+            Entry("audit", "audit", "history", _("Audit log"), of_cluster=False),
         ),
     ),
     Group(
@@ -95,18 +92,23 @@ GROUPS = (
         (
             Entry("tenants", "tenants", "users", _("Tenants"), of_cluster=False),
             Entry("projects", "projects", "folder", _("Projects"), of_cluster=False),
-            Entry("business_lines", "business_lines", "briefcase", _("Business lines"), of_cluster=False),
             Entry("users", "users", "user-circle", _("Users"), of_cluster=False, whole_sight=True),
         ),
     ),
     Group(
-        "platform",
-        _("Platform"),
+        SETTINGS,
+        _("Settings"),
         (
+            Entry("policy", "policy", "adjustments", _("Policy")),
+            Entry("grants", "grants", "key", _("Namespace grants")),
+            Entry("tree_file", "tree_file", "file-text", _("Import and export"), also=("adoption",)),
+            Entry("card_types", "card_types", "cpu", _("Card types")),
+            Entry("priority_classes", "priority_classes", "tag", _("Priority classes")),
+            Entry("business_lines", "business_lines", "briefcase", _("Business lines"), of_cluster=False),
+            Entry("connection", "connection", "link", _("Connection"), whole_sight=True),
             Entry("clusters", "clusters", "sitemap", _("Clusters"), of_cluster=False),
             Entry("jobs", "jobs", "hourglass", _("Jobs"), of_cluster=False),
             Entry("status", "status", "device-desktop", _("Status"), of_cluster=False, whole_sight=True),
-            Entry("audit", "audit", "history", _("Audit log"), of_cluster=False),
             Entry("help", "help", "help-circle", _("Words and help"), of_cluster=False),
         ),
     ),

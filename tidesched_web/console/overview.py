@@ -5,16 +5,20 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass
 
+import plotly.graph_objects as go
 from django.http import HttpResponse
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from tidesched_web.clusters.models import Cluster
+from tidesched_web.common.physical import is_part
 from tidesched_web.console import bars, wording
 from tidesched_web.console.card_names import card_label
 from tidesched_web.console.chart import Chart, Twin, answer
 from tidesched_web.console.figures import base
 from tidesched_web.console.figures import tide as tide_figure
+from tidesched_web.console.figures.tide_rows import TideRow, rows
 from tidesched_web.console.first_steps import first_steps
 from tidesched_web.console.page import Page, page
 from tidesched_web.scheduling.models import TidePoint
@@ -42,7 +46,7 @@ class CardRow:
 def overview(this: Page) -> HttpResponse:
     """The page of one cluster."""
     cluster = this.cluster
-    rows = [
+    cards = [
         CardRow(
             point,
             bars.card_bar(
@@ -67,14 +71,14 @@ def overview(this: Page) -> HttpResponse:
     return this.render(
         "overview/overview.html",
         {
-            "rows": rows,
+            "rows": cards,
             "steps": first_steps(this),
             "ran": ran,
             "waiting": waiting.gangs,
-            "cards_wait": any(row.point.waiting for row in rows),
+            "cards_wait": any(row.point.waiting for row in cards),
             "line": line,
             "reclaims": newest_reclaims(this.access, cluster, ROWS),
-            "chart": tide_chart(cluster, [row.point.card for row in rows]),
+            "chart": tide_chart(cluster, [row.point.card for row in cards]),
         },
     )
 
@@ -99,34 +103,34 @@ def tide(this: Page) -> HttpResponse:
     end = cluster.clock()
     start = end - LAPS
 
-    def series() -> list[tide_figure.TideRow]:
-        return tide_figure.rows(tide_points(cluster, start, card), start, end)
+    whole_sight = this.access.everything
+    physical = not card
+    unit = _("physical cards") if physical else _("slices") if is_part(card) else _("cards")
+
+    def series() -> list[TideRow | None]:
+        return rows(tide_points(cluster, start, card), start, end, now=timezone.now(), physical=physical)
 
     def twin() -> Twin:
-        header = [
-            _("time"),
-            _("hardware"),
-            _("inference"),
-            _("training"),
-            _("borrowed"),
-            _("foreign"),
-            _("idle"),
-            _("waiting"),
-        ]
+        hardware = _("hardware (%(unit)s)") % {"unit": unit}
+        header = [_("time"), hardware, _("inference"), _("training"), _("borrowed, part of training")]
+        header += [_("foreign"), _("idle"), _("waiting"), *([_("inference quota")] if whole_sight else [])]
+        names = ["total", "inference", "training", "borrowed", "foreign", "idle", "waiting"]
+        names += ["quota"] if whole_sight else []
         data = [
-            (
-                base.local(row.at)[:16],
-                row.total,
-                row.inference,
-                row.training,
-                row.borrowed,
-                row.foreign,
-                row.idle,
-                row.waiting,
-            )
+            (base.local(row.at)[:16], *(_rounded(getattr(row, name)) for name in names))
             for row in series()
+            if row is not None
         ]
         return Twin(f"tide-{cluster.slug}", header, data)
 
-    key = f"tide:{cluster.pk}:{cluster.session_id}:{card}"  # type: ignore[attr-defined]
-    return answer(this.request, key=key, figure=lambda theme: tide_figure.figure(series(), theme), twin=twin)
+    key = f"tide:{cluster.pk}:{cluster.session_id}:{card}:{whole_sight}"  # type: ignore[attr-defined]
+
+    def drawn(theme: str) -> go.Figure:
+        return tide_figure.figure(series(), theme, unit=unit, quota=whole_sight)
+
+    return answer(this.request, key=key, figure=drawn, twin=twin)
+
+
+def _rounded(value: float | None) -> float | None:
+    """A figure of the table: to hundredths, since a slice is a part of a card."""
+    return None if value is None else round(value, 2)

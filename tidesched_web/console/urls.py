@@ -32,6 +32,7 @@ urlpatterns = [
     path("sign-out/", accounts.SignOut.as_view(), name="sign_out"),
     path("password/", accounts.password, name="password"),
     path("profile/", accounts.profile, name="profile"),
+    path("profile/density/", accounts.density, name="density"),
     path("help/", help_page.help_page, name="help"),
     path("api/v1/stream", stream.stream, name="stream"),
     path("clusters/", clusters.clusters, name="clusters"),

@@ -23,6 +23,7 @@ from tidesched_web.embedded.valkey import Valkey
 from tidesched_web.env import Process, Runtime
 
 ADMIN_FILE = "admin.json"
+PEOPLE_FILE = "demo-people.json"
 _SERVER_PATIENCE_SECONDS = 30.0
 _DEATHS_BEFORE_READY = 3
 _DEATHS_BEFORE_BROKEN = 5
@@ -230,6 +231,21 @@ class _Installation:
             self.output.plainly(f"Admin password: {account['password']}")
         else:
             self.output.say(f"Admin password: see {admin_file}")
+        self._announce_people(first=first)
+
+    def _announce_people(self, *, first: bool) -> None:
+        """The demo's accounts: each with its password at the first start, and where they stand later."""
+        file = self.options.data_dir / PEOPLE_FILE
+        if not self.options.demo or not file.exists():
+            return
+        people = msgspec.json.decode(file.read_bytes(), type=list[dict[str, str]])
+        if not first:
+            names = ", ".join(person["username"] for person in people)
+            self.output.say(f"Demo accounts: {names}; passwords: see {file}")
+            return
+        self.output.say("Demo accounts, offered on the sign-in page too:")
+        for person in people:
+            self.output.plainly(f"  {person['username']:<12} {person['password']}   ({person['part']})")
 
     def _go_on(self) -> None:
         if self.supervisor.stopping.is_set():

@@ -13,7 +13,10 @@ from tidesched_web.engine.model import Pod, PodGroup, Result, ServiceType, Snaps
 
 
 class Tide(msgspec.Struct, frozen=True):
-    """One card type at one moment, in milli-cards: ``total = inference + training + foreign + idle``."""
+    """One card type at one moment, in milli-cards: ``total = inference + training + foreign + idle``.
+
+    ``quota``: what the inference queues may use of it by the clock of that moment.
+    """
 
     card: str
     total: int
@@ -23,6 +26,7 @@ class Tide(msgspec.Struct, frozen=True):
     foreign: int
     idle: int
     waiting: int
+    quota: int
 
 
 def measure(snapshot: Snapshot, result: Result) -> list[Tide]:
@@ -54,6 +58,7 @@ def measure(snapshot: Snapshot, result: Result) -> list[Tide]:
                 foreign=foreign,
                 idle=max(0, total[card] - taken),
                 waiting=waiting[card],
+                quota=quota[card],
             )
         )
     return rows

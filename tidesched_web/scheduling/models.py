@@ -324,7 +324,8 @@ class TidePoint(models.Model):
     """Where a card type's cards were at one session, in milli-cards, written when it changed.
 
     ``total = inference + training + foreign + idle``; ``borrowed`` is the part of ``training`` that a full flood
-    would take back; ``waiting`` is what waiting gangs still ask for.
+    would take back; ``waiting`` is what waiting gangs still ask for; ``quota`` is what the inference queues might use
+    then, tide plans included. Without a change a point is written again now and then: a hole means that no session ran.
     """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="tide_points")
@@ -338,6 +339,7 @@ class TidePoint(models.Model):
     foreign = models.BigIntegerField()
     idle = models.BigIntegerField()
     waiting = models.BigIntegerField()
+    quota = models.BigIntegerField(null=True)
 
     class Meta:
         ordering = ["at", "id"]

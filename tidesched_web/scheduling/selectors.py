@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import (
@@ -152,7 +152,20 @@ def newest_tide(cluster: Cluster) -> list[TidePoint]:
     return sorted(points, key=lambda point: (-point.total, point.card))
 
 
-TidePointRow = tuple[dt.datetime, str, int, int, int, int, int, int, int]
+class TidePointRow(NamedTuple):
+    """A point of one card type's step functions, in milli-cards."""
+
+    at: dt.datetime
+    wall_at: dt.datetime
+    card: str
+    total: int
+    inference: int
+    training: int
+    borrowed: int
+    foreign: int
+    idle: int
+    waiting: int
+    quota: int | None
 
 
 def tide_points(cluster: Cluster, start: dt.datetime, card: str = "") -> list[TidePointRow]:
@@ -160,10 +173,10 @@ def tide_points(cluster: Cluster, start: dt.datetime, card: str = "") -> list[Ti
     points = TidePoint.objects.filter(cluster=cluster)
     if card:
         points = points.filter(card=card)
-    fields = ("at", "card", "total", "inference", "training", "borrowed", "foreign", "idle", "waiting")
-    before = points.filter(at__lt=start).order_by("card", "-at", "-id").distinct("card").values_list(*fields)
-    since = points.filter(at__gte=start).order_by("at", "id").values_list(*fields)
-    return [*before, *since]
+    before = points.filter(at__lt=start).order_by("card", "-at", "-id").distinct("card")
+    since = points.filter(at__gte=start).order_by("at", "id")
+    fields = TidePointRow._fields
+    return [TidePointRow(*row) for rows in (before, since) for row in rows.values_list(*fields)]
 
 
 def newest_reclaims(access: Access, cluster: Cluster, rows: int) -> list[Reclaim]:

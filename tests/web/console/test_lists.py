@@ -25,7 +25,7 @@ def world() -> story.World:
 
 
 def names(page: str) -> list[str]:
-    return re.findall(r'<a class="key" href="/clusters/demo/gangs/\d+/">([^<]+)</a></th>', page)
+    return re.findall(r'<a class="key" href="/clusters/demo/gangs/\d+/"><span class="cut" title="([^"]+)">', page)
 
 
 def test_pages_by_cursor_show_each_row_once(world) -> None:
@@ -145,18 +145,27 @@ def test_the_tide_adds_up_to_the_hardware(world) -> None:
     rows = list(csv.DictReader(io.StringIO(table.content.decode("utf-8-sig"))))
     assert len(rows) > 200
     for row in rows:
-        parts = sum(float(row[name]) for name in ("inference", "training", "borrowed", "foreign", "idle"))
-        assert parts == float(row["hardware"])
+        parts = sum(float(row[name]) for name in ("inference", "training", "foreign", "idle"))
+        assert parts == pytest.approx(float(row["hardware (physical cards)"]), abs=0.03)
+        assert float(row["borrowed, part of training"]) <= float(row["training"])
+    # 48 H200, 64 A100, 40 L40S, 24 RTX, 14 slices of a seventh and 8 halves.
+    assert float(rows[-1]["hardware (physical cards)"]) == pytest.approx(48 + 64 + 40 + 24 + 14 / 7 + 8 / 2, abs=0.01)
+    table = client.get(f"{BASE}tide/?format=csv&card={story.MIG}").content.decode("utf-8-sig")
+    assert float(list(csv.DictReader(io.StringIO(table)))[-1]["hardware (slices)"]) == 14
     drawn = figure(client, "tide/")
     assert [trace["name"] for trace in drawn["data"]] == [
         "Inference",
         "Training",
-        "Borrowed",
+        "Borrowed, part of training",
         "Foreign",
         "Hardware",
+        "Inference quota",
         "Waiting",
     ]
-    assert figure(client, "tide/?card=NVIDIA-H200")["data"][-2]["y"] != drawn["data"][-2]["y"]
+    one = figure(client, "tide/?card=NVIDIA-H200")
+    assert one["data"][-2]["y"] != drawn["data"][-2]["y"]
+    assert (one["data"][-1]["name"], one["data"][-1]["yaxis"]) == ("Waiting", "y2"), "in a panel of its own"
+    assert one["layout"]["yaxis2"]["range"][1] >= max(one["data"][-1]["y"]), "and never cut"
     assert figure(client, "tide/?theme=dark")["data"][0]["fillcolor"] == "#4aa3dc"
     assert figure(client, "tide/?card=unknown")["data"] == []
     assert "<table" in client.get(f"{BASE}tide/?format=table").content.decode()
@@ -246,3 +255,29 @@ def test_reclaims_are_found_by_moment_card_tenant_and_loser(world) -> None:
     assert row.pk not in found("loser_tenant=shop")
     assert found("card=A100-SXM4-80GB") == set()
     assert {reclaim.pk for reclaim in world.reclaims} == found("card=nowhere")
+
+
+def test_the_density_of_lists_is_kept_for_each_person(world) -> None:
+    client, other = client_of(world.admin), client_of(world.auditor)
+    assert 'data-density="dense"' in client.get(f"{BASE}gangs/").content.decode()
+    here = f"{BASE}gangs/?state=running"
+    answer = client.post("/profile/density/", {"density": "comfortable", "next": here})
+    assert (answer.status_code, answer.headers["Location"]) == (302, here)
+    assert 'data-density="comfortable"' in client.get(here).content.decode()
+    assert 'data-density="comfortable"' in client.get(f"{BASE}reclaims/").content.decode()
+    assert 'data-density="dense"' in other.get(here).content.decode()
+    for density, back in (("huge", "https://evil.example/"), ("comfortable", "//evil.example/")):
+        answer = client.post("/profile/density/", {"density": density, "next": back})
+        assert answer.headers["Location"] == "/profile/"
+    assert 'data-density="comfortable"' in client.get(here).content.decode(), "an unknown density changes nothing"
+    assert Client().post("/profile/density/", {"density": "dense"}).headers["Location"].startswith("/sign-in/")
+
+
+def test_a_name_is_cut_in_its_middle_and_stays_whole_for_copying(world) -> None:
+    page = client_of(world.admin).get(f"{BASE}gangs/").content.decode()
+    cut = re.search(
+        r'title="([^"]+)"><span class="ns">([^<]*)</span><span class="head">([^<]*)</span><span class="tail">([^<]*)',
+        page,
+    )
+    assert cut is not None
+    assert cut[1] == cut[2] + cut[3] + cut[4]

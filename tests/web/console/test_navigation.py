@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tidesched_web.console.navigation import GROUPS, groups
+from django.test import Client
+
+from tidesched_web.accounts.services import create_user
+from tidesched_web.console.navigation import COOKIE, GROUPS, groups
 
 
 def shown(**more: object) -> list[dict[str, object]]:
@@ -42,3 +45,15 @@ def test_a_reader_sees_the_pages_that_are_open_to_them() -> None:
     assert "/tenants/" in words(cluster="", everything=False)
     assert "/waiting/" in words(everything=False)
     assert "/waiting/" not in words(writes=False)
+
+
+def test_the_seldom_used_stands_below_settings_and_begins_closed(db) -> None:
+    client = Client()
+    client.force_login(create_user(username="root", password=None, platform_role="admin", actor="tests"))
+    page = client.get("/profile/").content.decode()
+    assert 'data-nav-group="settings">' in page, "closed"
+    assert 'data-nav-group="owners" open>' in page
+    client.cookies[COOKIE] = "owners"
+    page = client.get("/profile/").content.decode()
+    assert 'data-nav-group="settings" open>' in page, "what a reader opened stays open"
+    assert 'data-nav-group="owners">' in page

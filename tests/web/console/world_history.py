@@ -196,7 +196,7 @@ def tide(cluster: Cluster, now: dt.datetime, wall: dt.datetime, draw: random.Ran
                 TidePoint(
                     cluster=cluster,
                     at=at,
-                    wall_at=wall,
+                    wall_at=wall - (now - at),
                     card=card,
                     total=1000 * total,
                     inference=1000 * inference,
@@ -205,6 +205,7 @@ def tide(cluster: Cluster, now: dt.datetime, wall: dt.datetime, draw: random.Ran
                     foreign=1000 * foreign,
                     idle=1000 * (total - inference - training - foreign),
                     waiting=1000 * waiting,
+                    quota=1000 * quota,
                 )
             )
     TidePoint.objects.bulk_create(rows)

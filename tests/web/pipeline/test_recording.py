@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -10,7 +12,9 @@ from tests.cluster.objects import CARD, node
 from tests.web.pipeline.stage import NAMESPACE_NAME, Stage
 from tidesched_web.clusters.kubernetes.paths import DEPLOYMENT, JOB, NODE, POD
 from tidesched_web.clusters.models import CardType, Node
+from tidesched_web.quota.models import CardQuota
 from tidesched_web.scheduling.models import Alert, QueueUsage, TidePoint, UsageChange
+from tidesched_web.scheduling.pipeline import usage
 from tidesched_web.workloads.models import Gang, GangEvent, GangPod, GangState
 
 
@@ -27,6 +31,21 @@ def test_a_session_in_which_nothing_moves_writes_next_to_nothing(stage: Stage) -
     written = [query["sql"] for query in queries if query["sql"].startswith(("INSERT", "UPDATE", "DELETE"))]
     assert not [sql for sql in written if "workloads_" in sql]
     assert len(queries) < 45
+
+
+def test_the_tide_is_written_now_and_then_although_nothing_moves(stage: Stage, monkeypatch) -> None:
+    stage.session()
+    stage.session()
+    before = TidePoint.objects.count()
+    assert before
+    stage.session()
+    assert TidePoint.objects.count() == before
+    monkeypatch.setattr(usage, "TIDE_HEARTBEAT", dt.timedelta())
+    stage.session()
+    cards = TidePoint.objects.values("card").distinct().count()
+    assert TidePoint.objects.count() == before + cards, "else a quiet hour would look like one without sessions"
+    promised = CardQuota.objects.filter(queue__service_type="inference", card_type__name=CARD)
+    assert TidePoint.objects.filter(card=CARD).last().quota == 1000 * sum(row.cards for row in promised)
 
 
 def test_a_waiting_gang_has_a_reason_with_numbers_and_a_place(stage: Stage) -> None:

@@ -9,6 +9,7 @@ from tidesched_web.accounts.services.users import (
     create_user,
     deactivate_user,
     ensure_admin,
+    set_density,
     set_preferences,
     update_user,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "note_token_use",
     "remove_membership",
     "revoke_token",
+    "set_density",
     "set_membership",
     "set_preferences",
     "update_user",

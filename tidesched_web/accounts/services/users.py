@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from tidesched_web.accounts.models import AccessLink, PlatformRole, User
+from tidesched_web.accounts.models import AccessLink, Density, PlatformRole, User
 from tidesched_web.accounts.names import refuse_misleading
 from tidesched_web.accounts.selectors import usernames
 from tidesched_web.accounts.services.tokens import end_all_tokens
@@ -117,6 +117,12 @@ def change_password(
 def set_preferences(*, user: User, language: str, time_zone: str) -> None:
     """How a person wants pages to be; empty = as the browser says. Not an act for the audit log."""
     User.objects.filter(pk=user.pk).update(language=language, time_zone=time_zone)
+
+
+def set_density(*, user: User, density: str) -> None:
+    """How dense a person wants lists to be; what is no density changes nothing. Not an act for the audit log."""
+    if density in Density.values:
+        User.objects.filter(pk=user.pk).update(density=density)
 
 
 def _set_role(user: User, role: str) -> None:

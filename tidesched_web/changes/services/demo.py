@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
+from collections.abc import Sequence
 
+import msgspec
 from django.db import transaction
 from django.utils import timezone
 
 from tidesched_web import env
+from tidesched_web.accounts.demo_people import Offered
 from tidesched_web.accounts.models import BusinessLine, Project, Tenant
+from tidesched_web.changes.services import demo_life
 from tidesched_web.clusters import services as clusters
 from tidesched_web.clusters.models import Cluster, ClusterMode
 from tidesched_web.common.actors import SYSTEM
@@ -19,36 +23,48 @@ from tidesched_web.quota import services as quota
 from tidesched_web.quota.services.tide_plans import write_tide_plan
 
 SLUG = "demo"
-_REASON = "The demo that comes with a new installation."
 _SCHEDULER = "tidesched"
-# To look at and to switch on: what inference does not need at night is promised to nobody then.
-_NIGHTS = {
-    "enabled": False,
-    "time_zone": "Asia/Shanghai",
+# What inference does not need at noon and at night goes to training; the demo's tide runs by UTC.
+_EVERY_DAY = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+_TIDES = {
+    "enabled": True,
+    "time_zone": "UTC",
     "layers": [
         {
-            "name": "night",
-            "days": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"],
-            "start": "23:30",
-            "end": "06:30",
+            "name": "noon",
+            "days": _EVERY_DAY,
+            "start": "12:30",
+            "end": "15:30",
             "quota": {
-                "borealis-chat": {"NVIDIA-H200": {"add": -16}},
-                "atlas-web-search": {"NVIDIA-H200": {"add": -8}},
+                "borealis-chat": {"NVIDIA-H200": {"add": -8}},
+                "atlas-web-search": {"NVIDIA-H200": {"add": -4}},
             },
         },
         {
-            "name": "weekend",
-            "days": ["sat", "sun"],
-            "start": "06:30",
-            "end": "23:30",
-            "quota": {"atlas-ads": {"NVIDIA-H800": {"set": 24}}},
+            "name": "night",
+            "days": _EVERY_DAY,
+            "start": "23:30",
+            "end": "06:30",
+            "quota": {
+                "borealis-chat": {"NVIDIA-H200": {"add": -24}},
+                "atlas-web-search": {"NVIDIA-H200": {"add": -12}},
+                "atlas-ads": {"NVIDIA-H800": {"add": -8}},
+            },
         },
     ],
 }
+# With it the queues are promised more slices than the nodes have: the tree marks it and an alert says so.
+_OVER_PROMISED = {"fjord-evaluation": {"NVIDIA-A100/mig-1g.10gb-mixed": 40}}
+_QUEUES = tuple(
+    msgspec.structs.replace(queue, card_quota=_OVER_PROMISED.get(queue.name, queue.card_quota)) for queue in demo.QUEUES
+)
 
 
-def ensure_demo(*, url: str, token: str) -> tuple[Cluster, bool]:
-    """The demo's cluster, and whether it is new. An old one gets the address and the token of now."""
+def ensure_demo(*, url: str, token: str, people: Sequence[Offered] = ()) -> tuple[Cluster, bool]:
+    """The demo's cluster, and whether it is new. An old one gets the address and the token of now.
+
+    ``people``: with which passwords the accounts of a new demo are made.
+    """
     with transaction.atomic():
         cluster = Cluster.objects.filter(slug=SLUG).first()
         if cluster is not None:
@@ -56,6 +72,8 @@ def ensure_demo(*, url: str, token: str) -> tuple[Cluster, bool]:
         cluster = _make_cluster(url, token)
         tenants = {t.slug: quota.ensure_tenant(slug=t.slug, name=t.name, actor=SYSTEM) for t in demo.TENANTS}
         _make_owners(cluster, tenants)
+        demo_life.make_people(people, tenants)
+        demo_life.ask_for_cards(cluster)
         return cluster, True
 
 
@@ -72,7 +90,7 @@ def _make_cluster(url: str, token: str) -> Cluster:
         clock_wall_anchor=timezone.now(),
         scheduler_names=[_SCHEDULER],
         actor=SYSTEM,
-        reason=_REASON,
+        reason=demo_life.REASON,
     )
     clusters.set_policy(
         cluster=cluster, text=demo.FOUNDING_POLICY, actor=SYSTEM, reason="The founding policy.", released=True
@@ -103,16 +121,16 @@ def _make_owners(cluster: Cluster, tenants: dict[str, Tenant]) -> None:
         for line in demo.BUSINESS_LINES
     }
     _give_quota(cluster, tenants, projects)
-    for described in demo.QUEUES:
+    for described in _QUEUES:
         _make_queue(cluster, described, projects, lines)
-    write_tide_plan(cluster=cluster, name="nights", document=_NIGHTS, actor=SYSTEM, reason=_REASON)
+    write_tide_plan(cluster=cluster, name="tides", document=_TIDES, actor=SYSTEM, reason=demo_life.REASON)
 
 
 def _give_quota(cluster: Cluster, tenants: dict[str, Tenant], projects: dict[tuple[str, str], Project]) -> None:
     """Each tenant and project gets exactly what its queues have together."""
     of_tenant: dict[tuple[str, str], Counter[str]] = {}
     of_project: dict[tuple[str, str], Counter[str]] = {}
-    for queue in demo.QUEUES:
+    for queue in _QUEUES:
         if queue.tenant:
             of_tenant.setdefault((queue.tenant, queue.service_type), Counter()).update(queue.card_quota)
         if queue.project:
@@ -124,7 +142,7 @@ def _give_quota(cluster: Cluster, tenants: dict[str, Tenant], projects: dict[tup
             cards=cards,
             service_type=service_type,
             actor=SYSTEM,
-            reason=_REASON,
+            reason=demo_life.REASON,
         )
     for key, cards in sorted(of_project.items()):
         quota.set_card_quota(
@@ -133,7 +151,7 @@ def _give_quota(cluster: Cluster, tenants: dict[str, Tenant], projects: dict[tup
             cards=cards,
             service_type=ServiceType.INFERENCE,
             actor=SYSTEM,
-            reason=_REASON,
+            reason=demo_life.REASON,
         )
 
 
@@ -156,7 +174,7 @@ def _make_queue(
         memory_mib=described.memory_gib * 1024,
         card_quota=described.card_quota,
         actor=SYSTEM,
-        reason=_REASON,
+        reason=demo_life.REASON,
     )
     for namespace in described.namespaces:
-        quota.ensure_grant(queue=queue, namespace=namespace, actor=SYSTEM, reason=_REASON)
+        quota.ensure_grant(queue=queue, namespace=namespace, actor=SYSTEM, reason=demo_life.REASON)

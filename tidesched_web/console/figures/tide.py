@@ -1,146 +1,107 @@
-"""Where in the tide are we? Stacked areas of inference, training and borrowed cards under the hardware line."""
+"""Where in the tide are we? Inference and training under the hardware line, and below them what waits."""
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import plotly.graph_objects as go
 from django.utils.translation import gettext as _
 
 from tidesched_web.console.figures import base
-from tidesched_web.console.figures.palette import palette
+from tidesched_web.console.figures.palette import Palette, palette
+from tidesched_web.console.figures.tide_rows import TideRow, runs
 
-FIGURES = ("total", "inference", "training", "borrowed", "foreign", "idle", "waiting")
-MAX_POINTS = 320
-# How far above the hardware the picture reaches.
-HEADROOM = 1.75
-
-
-@dataclass(frozen=True, slots=True)
-class TideRow:
-    """All cards that were asked for at one moment, in cards; training without what is borrowed."""
-
-    at: dt.datetime
-    total: float
-    inference: float
-    training: float
-    borrowed: float
-    foreign: float
-    idle: float
-    waiting: float
+# The panel of what waits takes this share of the height; between the panels there is some air.
+WAITING_SHARE, AIR = 0.22, 0.09
 
 
-Point = tuple[dt.datetime, str, int, int, int, int, int, int, int]
+def figure(series: Sequence[TideRow | None], theme: str, *, unit: str, quota: bool) -> go.Figure:
+    """Draw it: inference below (it rules), training on top, borrowed hatched, what is idle left free up to the line.
 
-
-def rows(points: Iterable[Point], start: dt.datetime, end: dt.datetime, *, steps: int = MAX_POINTS) -> list[TideRow]:
-    """Sample the step functions of all card types at even times and add them up.
-
-    `points` are (at, card, total, inference, training, borrowed, foreign, idle, waiting) in milli-cards by time; a card
-    type counts from its first point on. Before the first point of all there is nothing, not zero.
+    Each stretch between gaps is a stack of its own, so that a gap stays empty. ``quota``: with the inference quota.
     """
-    ordered = list(points)
-    if not ordered or end <= start:
-        return []
-    start = max(start, ordered[0][0])
-    if end <= start:
-        return []
-    step = (end - start) / steps
-    now: dict[str, tuple[int, ...]] = {}
-    found, place = [], 0
-    for number in range(steps + 1):
-        at = start + step * number
-        while place < len(ordered) and ordered[place][0] <= at:
-            now[ordered[place][1]] = ordered[place][2:]
-            place += 1
-        if now:
-            total, inference, training, borrowed, foreign, idle, waiting = (
-                sum(values) / 1000 for values in zip(*now.values(), strict=True)
-            )
-            found.append(TideRow(at, total, inference, training - borrowed, borrowed, foreign, idle, waiting))
-    return found
-
-
-def figure(series: list[TideRow], theme: str) -> go.Figure:
-    """Draw it: inference below (it rules), training on top, borrowed hatched, what is idle left free up to the line."""
     colours = palette(theme)
-    if not series:
+    stretches = list(runs(series))
+    if not stretches:
         return go.Figure()
-    x = [base.local(row.at) for row in series]
-    areas: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
-        ("inference", _("Inference"), colours.inference, {}),
-        ("training", _("Training"), colours.training, {}),
-        (
-            "borrowed",
-            _("Borrowed"),
-            colours.training,
-            {"shape": "/", "size": 6, "solidity": 0.35, "bgcolor": colours.training, "fgcolor": colours.borrowed_ink},
-        ),
-        (
-            "foreign",
-            _("Foreign"),
-            colours.foreign,
-            {"shape": "\\", "size": 6, "solidity": 0.5, "fgcolor": colours.foreign, "fillmode": "overlay"},
-        ),
-    )
-    traces: list[go.Scatter] = []
+    traces = [trace for number, run in enumerate(stretches) for trace in _stretch(run, number, colours, quota=quota)]
+    known = [row for run in stretches for row in run]
+    last = known[-1]
+    top = max(*(max(row.total, row.quota or 0) for row in known), 1) * 1.06
+    most_waiting = max(*(row.waiting for row in known), 1) * 1.15
+    labels = base.spread(_labels(last, colours, quota=quota), top)
+    waiting = base.label(last.waiting, f"{_('Waiting')} {last.waiting:,.0f}", colours.text) | {"yref": "y2"}
+    layout = base.layout(colours, unit=unit, annotations=[*labels, waiting])
+    layout.yaxis.range, layout.yaxis.domain = [0, top], [WAITING_SHARE + AIR, 1]
+    layout.yaxis2 = layout.yaxis.to_plotly_json() | {
+        "range": [0, most_waiting],
+        "domain": [0, WAITING_SHARE],
+        "nticks": 3,
+        "title": {"text": _("waiting"), "standoff": 8},
+    }
+    layout.xaxis.anchor = "y2"
+    if series[-1] is None:  # up to now nothing is known: the present stays on the right all the same
+        layout.xaxis.range = [base.local(known[0].at), base.local(known[0].at + (last.at - known[0].at) * 1.02)]
+    return go.Figure(traces, layout)
+
+
+def _labels(last: TideRow, colours: Palette, *, quota: bool) -> list[dict[str, Any]]:
     labels, height = [], 0.0
-    last = series[-1]
-    for key, word, colour, pattern in areas:
-        values = [getattr(row, key) for row in series]
-        if key == "foreign" and not any(values):
-            continue
-        traces.append(
-            go.Scatter(
-                x=x,
-                y=values,
-                name=word,
-                mode="lines",
-                stackgroup="cards",
-                line={"width": 0.5, "color": colour, "shape": "hv"},
-                fillcolor=colour,
-                fillpattern=pattern or None,
-                hovertemplate="%{y:,~r}",
-            )
-        )
-        size = getattr(last, key)
+    for word, size in (
+        (_("Inference"), last.inference),
+        (_("Training"), last.training - last.borrowed),
+        (_("Borrowed"), last.borrowed),
+        (_("Foreign"), last.foreign),
+    ):
         if size:
             labels.append(base.label(height + size / 2, word, colours.text))
         height += size
-    totals = [row.total for row in series]
-    traces.append(
-        go.Scatter(
-            x=x,
-            y=totals,
-            name=_("Hardware"),
-            mode="lines",
-            line={"width": 2, "dash": "dash", "color": colours.tick, "shape": "hv"},
-            hovertemplate="%{y:,~r}",
-        )
-    )
     labels.append(base.label(last.total, _("Hardware"), colours.text))
-    demand = [row.total + row.waiting for row in series]
-    traces.append(
+    if quota and last.quota is not None:
+        labels.append(base.label(last.quota, _("Inference quota"), colours.text))
+    return labels
+
+
+def _stretch(run: list[TideRow], number: int, colours: Palette, *, quota: bool) -> list[go.Scatter]:
+    """The lines and areas of one stretch. Training is hovered with all that it has, borrowed as a part of it."""
+    x = [base.local(row.at) for row in run]
+    hatched = {"shape": "/", "size": 6, "solidity": 0.35, "bgcolor": colours.training, "fgcolor": colours.borrowed_ink}
+    striped = {"shape": "\\", "size": 6, "solidity": 0.5, "fgcolor": colours.foreign, "fillmode": "overlay"}
+    inference, borrowed = [row.inference for row in run], [row.borrowed for row in run]
+    training, foreign = [row.training for row in run], [row.foreign for row in run]
+    own = [row.training - row.borrowed for row in run]
+    areas: list[tuple[str, list[float], list[float], str, dict[str, Any] | None]] = [
+        (_("Inference"), inference, inference, colours.inference, None),
+        (_("Training"), own, training, colours.training, None),
+        (_("Borrowed, part of training"), borrowed, borrowed, colours.training, hatched),
+    ]
+    if any(foreign):
+        areas.append((_("Foreign"), foreign, foreign, colours.foreign, striped))
+    traces = [
         go.Scatter(
             x=x,
-            y=demand,
-            customdata=[row.waiting for row in series],
-            name=_("Waiting"),
+            y=heights,
+            customdata=said,
+            name=word,
             mode="lines",
-            line={"width": 2, "dash": "dot", "color": colours.waiting, "shape": "hv"},
+            stackgroup=f"cards{number}",
+            line={"width": 0.5, "color": colour, "shape": "hv"},
+            fillcolor=colour,
+            fillpattern=pattern,
             hovertemplate="%{customdata:,~r}",
         )
-    )
-    # Demand far beyond the hardware would press the tide flat: it leaves at the top, and its label says how much it is.
-    full = max(totals)
-    top = max(min(max(demand), full * HEADROOM) if full else max(demand), 1) * 1.06
-    if last.waiting:
-        # The line stands on the hardware, so the axis does not say how much it is.
-        word = f"{_('Waiting')} {'+' if demand[-1] <= top else '↑'} {last.waiting:,.0f}"
-        labels.append(base.label(min(demand[-1], top), word, colours.text))
-    layout = base.layout(colours, unit=_("cards"), annotations=base.spread(labels, top))
-    layout.yaxis.range = [0, top]
-    return go.Figure(traces, layout)
+        for word, heights, said, colour, pattern in areas
+    ]
+    traces.append(_line(x, [row.total for row in run], _("Hardware"), {"dash": "dash", "color": colours.tick}))
+    if quota and any(row.quota is not None for row in run):
+        line = {"width": 2.5, "color": colours.tick}
+        traces.append(_line(x, [row.quota for row in run], _("Inference quota"), line))
+    waiting = _line(x, [row.waiting for row in run], _("Waiting"), {"color": colours.waiting})
+    waiting.update(yaxis="y2", fill="tozeroy")
+    return [*traces, waiting]
+
+
+def _line(x: list[str], y: Sequence[float | None], word: str, line: dict[str, Any]) -> go.Scatter:
+    style = {"width": 2, "shape": "hv"} | line
+    return go.Scatter(x=x, y=list(y), name=word, mode="lines", line=style, hovertemplate="%{y:,~r}")

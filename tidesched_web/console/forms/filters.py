@@ -19,6 +19,9 @@ from tidesched_web.scheduling.models import SessionState
 from tidesched_web.workloads.models import GangState
 from tidesched_web.workloads.selectors import that_wait
 
+# So many filters stand in one line; the others unfold below it.
+IN_LINE = 4
+
 
 @dataclass(frozen=True, slots=True)
 class Chip:
@@ -39,6 +42,16 @@ class FilterForm(forms.Form):
             css = "form-select" if isinstance(field.widget, forms.Select) else "form-control"
             field.widget.attrs.setdefault("class", css)
         self.is_valid()
+
+    @property
+    def in_line(self) -> list[forms.BoundField]:
+        """The filters that stand in the line above the list."""
+        return list(self)[:IN_LINE]
+
+    @property
+    def folded(self) -> list[forms.BoundField]:
+        """Those that unfold below it."""
+        return list(self)[IN_LINE:]
 
     def value(self, name: str) -> str:
         """The cleaned value of one field, or nothing."""

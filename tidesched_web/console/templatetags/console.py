@@ -14,15 +14,18 @@ from django.utils import formats, timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _lazy
 
+from tidesched_web.accounts import demo_people as people_file
 from tidesched_web.clusters.models import Cluster
+from tidesched_web.clusters.selectors import only_simulated
 from tidesched_web.common.permissions import Access
 from tidesched_web.console import amounts
 from tidesched_web.console.alert_words import alert_sentence
 from tidesched_web.console.audit_words import act_words, object_word
 from tidesched_web.console.card_names import card_label
 from tidesched_web.console.gang_why import why_sentence
-from tidesched_web.console.navigation import COOKIE, groups
+from tidesched_web.console.navigation import COOKIE, SETTINGS, groups
 from tidesched_web.console.reach_words import ReachWords, reach_words
 from tidesched_web.console.rule_words import rule_text
 from tidesched_web.console.states import look
@@ -31,6 +34,9 @@ from tidesched_web.scheduling.models import Alert
 from tidesched_web.workloads.models import Gang
 
 register = template.Library()
+# So many letters at the end of a name are never cut: what tells the runs of one job apart stands there.
+TAIL = 11
+_PARTS = {"quota admin": _lazy("Quota admin"), "tenant admin": _lazy("Tenant admin"), "auditor": _lazy("Auditor")}
 register.filter("rule_text", rule_text)
 register.filter("act_words", act_words)
 register.filter("object_word", object_word)
@@ -49,6 +55,34 @@ def icon(name: str, css: str = "") -> SafeString:
     )
 
 
+@register.inclusion_tag("accounts/demo_people.html", takes_context=True)
+def demo_people(context: dict[str, Any]) -> dict[str, Any]:
+    """The accounts of the demo with their passwords; nothing where the installation is more than a demo."""
+    people = people_file.kept() if people_file.may_be_offered() and only_simulated() else []
+    found = [{"name": row.username, "password": row.password, "part": _PARTS.get(row.part, row.part)} for row in people]
+    return {
+        "people": found,
+        "next": context.get("redirect_field_value") or "",
+        "csrf_token": context.get("csrf_token", ""),
+    }
+
+
+@register.simple_tag
+def gang_name(key: str) -> SafeString:
+    """A gang's name cut in its middle where the room ends, behind its namespace in grey; copied it is whole."""
+    namespace, slash, name = key.rpartition("/")
+    split = max(0, len(name) - TAIL)
+    return format_html(
+        '<span class="cut" title="{}"><span class="ns">{}{}</span><span class="head">{}</span>'
+        '<span class="tail">{}</span></span>',
+        key,
+        namespace,
+        slash,
+        name[:split],
+        name[split:],
+    )
+
+
 @register.simple_tag(takes_context=True)
 def navigation(context: dict[str, Any]) -> list[dict[str, Any]]:
     """The groups of pages beside the content."""
@@ -58,7 +92,7 @@ def navigation(context: dict[str, Any]) -> list[dict[str, Any]]:
         cluster=cluster.slug if cluster else "",
         everything=bool(access and access.everything),
         writes=bool(access and (access.administers or access.admin_of)),
-        closed=request.COOKIES.get(COOKIE, "") if request else "",
+        closed=request.COOKIES.get(COOKIE, SETTINGS) if request else SETTINGS,
     )
 
 
@@ -252,10 +286,11 @@ def short_moment(moment: dt.datetime | None) -> str | SafeString:
         return count(None)
     text = formats.date_format(timezone.localtime(moment), "Y-m-d H:i")
     return format_html(
-        '<time class="num nowrap" datetime="{}" title="{}">{}</time>',
+        '<time class="num nowrap" datetime="{}" title="{}"><span class="year">{}</span>{}</time>',
         moment.isoformat(),
         cluster_time_title(moment),
-        text,
+        text[:5],
+        text[5:],
     )
 
 

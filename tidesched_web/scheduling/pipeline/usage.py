@@ -22,6 +22,9 @@ class _Point(msgspec.Struct, frozen=True):
 
 
 _NOTHING = _Point(0, 0, 0, 0)
+UNKNOWN = -1
+# So often the tide is written although nothing moved: a longer silence means that no session ran.
+TIDE_HEARTBEAT = dt.timedelta(minutes=5)
 
 
 class UsageRecorder:
@@ -31,6 +34,7 @@ class UsageRecorder:
         self.cluster_id = cluster_id
         self._queues: dict[tuple[int, str], _Point] = {}
         self._tide: dict[str, Tide] = {}
+        self._tide_whole: dt.datetime | None = None
 
     def load(self) -> None:
         """Read the newest points from the tables."""
@@ -44,7 +48,15 @@ class UsageRecorder:
         newest = TidePoint.objects.filter(cluster_id=self.cluster_id).order_by("card", "-id").distinct("card")
         self._tide = {
             row.card: Tide(
-                row.card, row.total, row.inference, row.training, row.borrowed, row.foreign, row.idle, row.waiting
+                row.card,
+                row.total,
+                row.inference,
+                row.training,
+                row.borrowed,
+                row.foreign,
+                row.idle,
+                row.waiting,
+                UNKNOWN if row.quota is None else row.quota,
             )
             for row in newest
         }
@@ -90,9 +102,12 @@ class UsageRecorder:
         return sorted({queue for queue, _ in moved})
 
     def record_tide(self, snapshot: Snapshot, result: Result, *, at: dt.datetime, wall_at: dt.datetime) -> int:
-        """Write the points of the card types whose figures moved; returns how many."""
+        """Write the points of the card types whose figures moved, and now and then all of them; returns how many."""
         require_transaction()
-        moved = [tide for tide in measure(snapshot, result) if self._tide.get(tide.card) != tide]
+        found = measure(snapshot, result)
+        whole = self._tide_whole is None or wall_at - self._tide_whole >= TIDE_HEARTBEAT
+        moved = found if whole else [tide for tide in found if self._tide.get(tide.card) != tide]
+        self._tide_whole = wall_at if whole else self._tide_whole
         TidePoint.objects.bulk_create(
             TidePoint(cluster_id=self.cluster_id, at=at, wall_at=wall_at, **msgspec.structs.asdict(tide))
             for tide in moved

@@ -9,7 +9,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from tidesched_web.changes.services import demo
+from tidesched_web.accounts.demo_people import invented, keep
+from tidesched_web.changes.services import demo, demo_life
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.quota.services.push import PushReport, push_cluster
 
@@ -31,7 +32,12 @@ class Command(BaseCommand):
             token = Path(token_file).read_text(encoding="ascii").strip()
         except OSError as error:
             raise CommandError(f"The token of the simulated cluster cannot be read: {error}") from None
-        cluster, made = demo.ensure_demo(url=url, token=token)
+        people = invented() if settings.EMBEDDED else []
+        cluster, made = demo.ensure_demo(url=url, token=token, people=people)
+        if made:
+            keep(people)
+        elif off := demo_life.forget_people():
+            self.stdout.write(f"demo: {off} accounts of the demo are switched off, since a real cluster is connected")
         report = _push(cluster)
         for what, why in report.refused.items():
             self.stderr.write(f"refused: {what}: {why}")
@@ -40,6 +46,8 @@ class Command(BaseCommand):
         # Later on it is what somebody changed in the cluster: the page of drift tells of it, and nothing is to stop.
         if report.refused and made:
             raise CommandError("The simulated cluster refused a part of the demo.")
+        if made:
+            demo_life.edit_by_hand(cluster)
         self.stdout.write(f"demo: {'made' if made else 'there already'}, {report.pushed} objects pushed")
 
 

@@ -1,0 +1,113 @@
+"""The demo with people in it: accounts that are offered at its door alone, and what they find to do."""
+
+import json
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.test import Client
+from django.urls import reverse
+
+from tests.web.test_demo_setup import demo_server, setup  # noqa: F401 - the fixture
+from tidesched_web.accounts.demo_people import FILE, PEOPLE
+from tidesched_web.accounts.models import Membership, PlatformRole, User
+from tidesched_web.accounts.selectors import access_of, user_by_name
+from tidesched_web.accounts.services import create_user
+from tidesched_web.audit.models import AuditEntry
+from tidesched_web.changes.acts import Act, allowed_actions
+from tidesched_web.changes.management.commands import demo_setup
+from tidesched_web.changes.models import QuotaChange
+from tidesched_web.clusters.kubernetes.paths import QUEUE
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.quota.models import Queue, TidePlan
+
+DOOR = reverse("console:sign_in")
+
+
+@pytest.fixture
+def demo_people(db, demo_server, settings, tmp_path):  # noqa: F811
+    settings.EMBEDDED, settings.DEMO, settings.DATA_DIR, settings.LISTENS_ON = True, True, tmp_path, "127.0.0.1"
+    setup(demo_server)
+    rows = json.loads((tmp_path / FILE).read_text())
+    assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o600
+    return {row["username"]: row["password"] for row in rows}
+
+
+def door() -> str:
+    return Client().get(DOOR).content.decode()
+
+
+def test_the_demo_has_people_who_come_in_by_its_door_and_something_to_do(demo_people, demo_server):  # noqa: F811
+    assert set(demo_people) == {person.username for person in PEOPLE}
+    page = door()
+    for name, password in demo_people.items():
+        assert password in page
+        client = Client()
+        answer = client.post(DOOR, {"username": name, "login": name, "password": password})
+        assert answer.status_code == 302
+        assert client.get(reverse("console:profile")).context["user"].username == name
+    assert Membership.objects.get(user__username="ember-admin").tenant.slug == "ember"
+
+    change = QuotaChange.objects.get(state="waiting")
+    assert change.created_by == "ember-admin"
+    for name in ("quota-admin", "ember-admin", "auditor"):
+        may = Act.APPROVE in allowed_actions(change, access_of(user_by_name(name)))
+        assert may == (name == "quota-admin"), name
+    assert TidePlan.objects.get().enabled
+    queue = QUEUE.path(name="train-platform-notebooks")
+    assert demo_server.client().get(queue)["spec"]["weight"] == 3
+    assert Queue.objects.get(name="train-platform-notebooks").weight == 1
+
+
+def test_later_starts_forget_what_changed_and_with_a_real_cluster_the_people_end(
+    demo_people,
+    demo_server,  # noqa: F811
+    tmp_path,
+):
+    auditor = user_by_name("auditor")
+    auditor.set_password("another one that nobody reads")
+    auditor.save()
+    setup(demo_server)
+    kept = {row["username"]: row["password"] for row in json.loads((tmp_path / FILE).read_text())}
+    assert kept == {name: demo_people[name] for name in ("quota-admin", "ember-admin")}
+    assert User.objects.filter(username__in=demo_people, is_active=True).count() == 3
+
+    create_user(username="root", password=demo_people["auditor"], platform_role=PlatformRole.ADMIN, actor="tests")
+    Cluster.objects.create(name="Real", slug="real", api_url="https://10.0.0.1:6443", mode="observe")
+    page = door()
+    assert not any(password in page for password in demo_people.values())
+    setup(demo_server)
+    left = User.objects.filter(username__in=demo_people, is_active=True).values_list("username", flat=True)
+    assert list(left) == ["auditor"], "whose password is their own by now"
+    assert not (tmp_path / FILE).exists()
+    assert AuditEntry.objects.filter(action="user.deactivate", reason__contains="real cluster").count() == 2
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        {"EMBEDDED": False},
+        {"DEMO": False},
+        {"LISTENS_ON": "0.0.0.0"},
+        {"SECURE_PROXY_SSL_HEADER": ("HTTP_X_FORWARDED_PROTO", "https")},
+    ],
+)
+def test_an_installation_that_others_reach_offers_nobody(db, settings, tmp_path, elsewhere):
+    settings.EMBEDDED, settings.DEMO, settings.DATA_DIR, settings.LISTENS_ON = True, True, tmp_path, "127.0.0.1"
+    row = {"username": "quota-admin", "part": "quota admin", "password": "read-by-everybody"}
+    (tmp_path / FILE).write_text(json.dumps([row]))
+    assert "read-by-everybody" in door()
+    for name, value in elsewhere.items():
+        setattr(settings, name, value)
+    assert "read-by-everybody" not in door()
+
+
+def test_a_start_that_is_no_demo_of_its_own_makes_no_people(db, settings, tmp_path, monkeypatch):
+    monkeypatch.setattr(demo_setup, "_WAIT_SECONDS", 0.0)
+    settings.EMBEDDED, settings.DATA_DIR = False, tmp_path
+    token = tmp_path / "token"
+    token.write_text("secret")
+    with pytest.raises(CommandError):
+        call_command("demo_setup", url="http://127.0.0.1:9", token_file=str(token))
+    assert not User.objects.filter(username__in=[person.username for person in PEOPLE]).exists()
+    assert not (tmp_path / FILE).exists()

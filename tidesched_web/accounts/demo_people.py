@@ -1,0 +1,79 @@
+"""The people of the demo: who they are, and the file with their passwords in the data folder of the embedded start.
+
+They are offered on the sign-in page while the installation is a demo alone: it keeps its own servers, it listens on
+this machine only, and no cluster but a simulated one is connected. Elsewhere there is no such file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+from dataclasses import asdict, dataclass
+from typing import Final
+
+from django.conf import settings
+
+from tidesched_web.accounts.models import PlatformRole
+
+FILE: Final = "demo-people.json"
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+@dataclass(frozen=True)
+class DemoPerson:
+    """An account of the demo. ``tenant``: whose admin it is. ``part`` names what the account is there to show."""
+
+    username: str
+    part: str
+    platform_role: PlatformRole = PlatformRole.NONE
+    tenant: str = ""
+
+
+PEOPLE: Final = (
+    DemoPerson("quota-admin", "quota admin", PlatformRole.ADMIN),
+    DemoPerson("ember-admin", "tenant admin", tenant="ember"),
+    DemoPerson("auditor", "auditor", PlatformRole.AUDITOR),
+)
+
+
+@dataclass(frozen=True)
+class Offered:
+    """What a visitor needs to sign in as one of them."""
+
+    username: str
+    part: str
+    password: str
+
+
+def kept() -> list[Offered]:
+    """Those whose passwords are kept; none where there is no file."""
+    with contextlib.suppress(FileNotFoundError, ValueError, TypeError):
+        return [Offered(**row) for row in json.loads((settings.DATA_DIR / FILE).read_text())]
+    return []
+
+
+def keep(people: list[Offered]) -> None:
+    """Write the file (for its owner alone); without people there is none."""
+    target = settings.DATA_DIR / FILE
+    if not people:
+        target.unlink(missing_ok=True)
+        return
+    fresh = target.with_suffix(".new")
+    fresh.unlink(missing_ok=True)
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        json.dump([asdict(person) for person in people], file)
+        file.write("\n")
+    fresh.replace(target)
+
+
+def invented() -> list[Offered]:
+    """A password of this installation's own for each of them."""
+    return [Offered(person.username, person.part, secrets.token_urlsafe(12)) for person in PEOPLE]
+
+
+def may_be_offered() -> bool:
+    """Whether this installation is one that only its own machine can reach."""
+    alone = settings.EMBEDDED and settings.DEMO and settings.SECURE_PROXY_SSL_HEADER is None
+    return alone and settings.LISTENS_ON in _LOOPBACK
