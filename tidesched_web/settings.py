@@ -294,6 +294,7 @@ SPECTACULAR_SETTINGS = {
         "ReclaimStateEnum": "tidesched_web.scheduling.models.ReclaimState",
         "CardKindEnum": "tidesched_web.clusters.models.CardKind",
         "DecisionKindEnum": "tidesched_web.scheduling.models.DecisionKind",
+        "TokenStateEnum": "tidesched_web.accounts.models.TokenState",
         "GangEventKindEnum": "tidesched_web.workloads.models.GangEventKind",
     },
     "SWAGGER_UI_DIST": "SIDECAR",

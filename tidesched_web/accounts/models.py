@@ -144,6 +144,15 @@ class Scope(models.TextChoices):
     ADMIN = "admin"
 
 
+class TokenState(models.TextChoices):
+    """Whether a token works."""
+
+    LIVE = "live", _("Live")
+    EXPIRED = "expired", _("Expired")
+    REVOKED = "revoked", _("Revoked")
+    ACCOUNT_OFF = "account_off", _("Account switched off")
+
+
 class ApiToken(models.Model):
     """A bearer token; only its SHA-256 is kept (the token itself has 256 random bits, so no salt is needed)."""
 
@@ -169,6 +178,15 @@ class ApiToken(models.Model):
     @property
     def usable(self) -> bool:
         return self.revoked_at is None and (self.expires_at is None or self.expires_at > timezone.now())
+
+    @property
+    def state(self) -> str:
+        """Whether it works now: a token of an account that is switched off does not."""
+        if self.revoked_at is not None:
+            return TokenState.REVOKED
+        if not self.usable:
+            return TokenState.EXPIRED
+        return TokenState.LIVE if self.user.is_active else TokenState.ACCOUNT_OFF
 
 
 class LinkKind(models.TextChoices):

@@ -188,6 +188,11 @@ def visible_tokens(user: User, access: Access) -> QuerySet[ApiToken]:
     return tokens if access.limited_to is None else tokens.filter(tenant_id=access.limited_to)
 
 
+def own_tokens(user: User) -> QuerySet[ApiToken]:
+    """The tokens of one account."""
+    return ApiToken.objects.select_related("user", "tenant").filter(user=user)
+
+
 def all_tokens(user: User | None = None) -> QuerySet[ApiToken]:
     """Every token, or those of one user, for an operator."""
     tokens = ApiToken.objects.select_related("user", "tenant").order_by("pk")

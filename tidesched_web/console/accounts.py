@@ -92,6 +92,7 @@ def password(this: Page) -> HttpResponse:
                 old_password=values["old_password"],
                 new_password=values["new_password"],
                 actor=this.access.actor,
+                end_tokens=values["end_tokens"],
             )
         except DomainError as error:
             if error.code == "wrong_password":

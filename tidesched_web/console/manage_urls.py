@@ -13,6 +13,7 @@ from tidesched_web.console import (
     queue_edit,
     rules,
     tenants,
+    tokens,
     users,
 )
 
@@ -38,6 +39,9 @@ urlpatterns = [
     path("business-lines/<int:pk>/delete/", business_lines.business_line_delete, name="business_line_delete"),
     path("users/", users.users, name="users"),
     path("new/user/", users.user_new, name="user_new"),
+    path("users/tokens/", tokens.all_tokens, name="all_tokens"),
+    path("profile/tokens/", tokens.tokens, name="tokens"),
+    path("profile/tokens/<int:pk>/revoke/", tokens.token_revoke, name="token_revoke"),
     path("users/<int:pk>/", users.user, name="user"),
     path("users/<int:pk>/edit/", users.user_edit, name="user_edit"),
     path("users/<int:pk>/switch/", users.user_switch, name="user_switch"),

@@ -100,6 +100,13 @@ ROWS = {
     ),
     "users": Row("users/", SEEN_BY_ALL_SEEING),
     "user_new": Row("new/user/", OF_PLATFORM, OF_PLATFORM, {"username": "new"}),
+    "tokens": Row("profile/tokens/", EVERYBODY, EVERYBODY, {"name": "robot", "scopes": "quota:read", "expires": "30d"}),
+    "token_revoke": Row(
+        "profile/tokens/{token}/revoke/",
+        dict.fromkeys(CAST, 405),
+        dict.fromkeys(CAST, 404) | dict.fromkeys(("anonymous", "admin", "member"), 302),
+    ),
+    "all_tokens": Row("users/tokens/", OF_PLATFORM),
     "user": Row("users/{person}/", SEEN_BY_ALL_SEEING, OF_ADMINS),
     "user_edit": Row("users/{person}/edit/", OF_ADMINS, done(OF_ADMINS), {"first_name": "Mei"}),
     "user_switch": Row("users/{person}/switch/", OF_ADMINS, done(OF_ADMINS), REASON),
@@ -207,6 +214,7 @@ def samples(world: story.World) -> dict[str, Any]:
         "line": queue("search-training").business_line_id,
         "person": world.member.pk,
         "secret": secret,
+        "token": accounts.create_token(user=world.member, scopes=["quota:read"], actor="tests")[0].pk,
     }
 
 

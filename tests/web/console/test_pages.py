@@ -30,6 +30,7 @@ PAGES = [
     "clusters/demo/alerts/",
     "clusters/demo/search/?q=lap2",
     "profile/",
+    "profile/tokens/",
     "password/",
     "help/",
 ]

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from tidesched_web.accounts.models import ApiToken, Tenant, User
+from tidesched_web.accounts.models import ApiToken, Scope, Tenant, User
 from tidesched_web.accounts.tokens import PREFIX_LENGTH, new_token, parse_scopes, token_hash
 from tidesched_web.audit import services as audit
 from tidesched_web.common.errors import DomainError
@@ -27,9 +27,16 @@ def create_token(
     name: str = "",
     expires_at: dt.datetime | None = None,
     tenant: Tenant | None = None,
+    through: ApiToken | None = None,
 ) -> tuple[ApiToken, str]:
-    """Make a token; returns it with its text, which nobody can read again afterwards."""
+    """Make a token; returns it with its text, which nobody can read again afterwards.
+
+    ``through``: the token that asks for it. What it makes has no scope that it lacks, and ends when it does at the
+    latest; without a time of its own it ends with it.
+    """
     wanted = parse_scopes(scopes)
+    if through is not None:
+        expires_at = _within(through, wanted, expires_at)
     if expires_at is not None and expires_at <= timezone.now():
         raise DomainError.for_field("/expires_at", "A token cannot expire in the past.")
     if tenant is not None and not user.sees_everything and not user.memberships.filter(tenant=tenant).exists():
@@ -57,6 +64,19 @@ def create_token(
         after={"name": name, "scopes": wanted, "expires_at": expires_at, "tenant": tenant.slug if tenant else None},
     )
     return token, plain
+
+
+def _within(through: ApiToken, wanted: list[str], expires_at: dt.datetime | None) -> dt.datetime | None:
+    """The end of a token that another one makes."""
+    more = [] if Scope.ADMIN in through.scopes else sorted(set(wanted).difference(through.scopes))
+    if more:
+        text = f"This token has no scope {more[0]}, and so makes none that has."
+        raise DomainError.for_field("/scopes", text, code="missing_scope")
+    end = through.expires_at
+    if end is not None and expires_at is not None and expires_at > end:
+        text = f"This token ends at {end:%Y-%m-%dT%H:%M:%SZ}, and so does what it makes, at the latest."
+        raise DomainError.for_field("/expires", text)
+    return end if expires_at is None else expires_at
 
 
 @transaction.atomic

@@ -19,6 +19,7 @@ from tidesched_web.accounts.selectors import (
     visible_memberships,
     visible_tenants,
     visible_tokens,
+    visible_users,
 )
 from tidesched_web.accounts.tokens import parse_lifetime
 from tidesched_web.api.body import checked_body
@@ -33,7 +34,7 @@ from tidesched_web.api.v1.serializers.accounts import (
 )
 from tidesched_web.api.v1.serializers.owners import DeleteInput, MemberInput, MemberPatch
 from tidesched_web.api.views import ReadView
-from tidesched_web.api.writes import DRY_RUN_PARAMETER, IDEMPOTENCY, IF_MATCH, expected_version, write
+from tidesched_web.api.writes import DRY_RUN_PARAMETER, IDEMPOTENCY, IF_MATCH, expected_version, is_dry_run, write
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import require_admin_of
 
@@ -62,11 +63,18 @@ class Members(ReadView):
     @extend_schema(request=MemberInput, responses={201: MemberDocument}, parameters=[IDEMPOTENCY, DRY_RUN_PARAMETER])
     @write
     def create(self, request: Request) -> Response:
-        """Take somebody into a tenant. An admin of the tenant names a known account by its user name."""
+        """Take a person into a tenant. An admin of the tenant names the account by its exact user name.
+
+        Ids are for accounts in sight. A dry run looks at accounts in sight only: of others it says what it says of
+        names that no account has.
+        """
         wanted = checked_body(MemberInput, request)
         tenant = referred(visible_tenants(self.access), wanted.pop("tenant"), "/tenant", by="slug")
         require_admin_of(self.access, tenant.pk)
-        user = referred(known_users(self.access), wanted.pop("user"), "/user", by="username", code="unknown_user")
+        named = wanted.pop("user")
+        by_name = isinstance(named, str) and not is_dry_run(request)
+        among = known_users(self.access) if by_name else visible_users(self.access).filter(is_active=True)
+        user = referred(among, named, "/user", by="username", code="unknown_user")
         if visible_memberships(self.access).filter(user=user, tenant=tenant).exists():
             text = f"{user.username} belongs to {tenant.slug} already."
             raise DomainError.for_field("/user", text, code="already_exists")
@@ -129,7 +137,10 @@ class Tokens(ReadView):
     @extend_schema(request=TokenInput, responses={201: NewTokenDocument}, parameters=[IDEMPOTENCY])
     @idempotent
     def create(self, request: Request) -> Response:
-        """Make a token for oneself. Its text is in this answer and nowhere else."""
+        """Make a token for oneself. Its text is in this answer and nowhere else.
+
+        Through a token: one with no scope that this token lacks, which ends when this token does at the latest.
+        """
         wanted = checked_body(TokenInput, request)
         token, plain = services.create_token(
             user=self.caller,
@@ -138,6 +149,7 @@ class Tokens(ReadView):
             expires_at=timezone.now() + parse_lifetime(wanted["expires"]) if wanted["expires"] else None,
             tenant=self._tenant(wanted["tenant"]),
             actor=self.access.actor,
+            through=self._own(),
         )
         document = self.documents([token])[0] | {"token": plain}
         return Response(document, status=status.HTTP_201_CREATED, headers={"Location": document["url"]})
@@ -150,7 +162,8 @@ class Tokens(ReadView):
 
     def _tenant(self, slug: str | None) -> Tenant | None:
         """The tenant that the new token is limited to; a limited token makes only tokens of its own limit."""
-        limit = self._own_limit()
+        own = self._own()
+        limit = own.tenant if own is not None else None
         if slug is None:
             return limit
         tenant = visible_tenants(self.access).filter(slug=slug).first()
@@ -158,6 +171,6 @@ class Tokens(ReadView):
             raise DomainError.for_field("/tenant", f"You see no tenant {slug!r}.", code="unknown_tenant")
         return tenant
 
-    def _own_limit(self) -> Tenant | None:
+    def _own(self) -> ApiToken | None:
         token: Any = self.request.auth
-        return token.tenant if isinstance(token, ApiToken) else None
+        return token if isinstance(token, ApiToken) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import django_filters
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
@@ -37,6 +37,16 @@ from tidesched_web.common.permissions import require_admin_of, require_administr
 _WRITE = [IDEMPOTENCY, DRY_RUN_PARAMETER]
 
 
+class _OfTenant(ReferenceFilter):
+    """By the memberships that the caller sees: others stay what they are, out of sight."""
+
+    def filter(self, qs: QuerySet[User], value: str) -> QuerySet[User]:
+        if value in (None, ""):
+            return qs
+        access = self.parent.request.parser_context["view"].access
+        return qs.filter(Exists(super().filter(visible_memberships(access).filter(user=OuterRef("pk")), value)))
+
+
 class UserFilters(django_filters.FilterSet):
     """Filters of `users`."""
 
@@ -44,7 +54,7 @@ class UserFilters(django_filters.FilterSet):
     email = TextFilter(lookup_expr="iexact")
     platform_role = django_filters.ChoiceFilter(choices=[(role.value, role.label) for role in PlatformRole if role])
     active = YesNoFilter(field_name="is_active")
-    tenant = ReferenceFilter(relation="memberships__tenant", by="slug", among=visible_tenants)
+    tenant = _OfTenant(relation="tenant", by="slug", among=visible_tenants)
 
 
 class Users(ReadView):
@@ -58,6 +68,13 @@ class Users(ReadView):
 
     def visible(self) -> QuerySet[User]:
         return users_with_memberships(self.access)
+
+    def filter_queryset(self, queryset: QuerySet[User]) -> QuerySet[User]:
+        found = super().filter_queryset(queryset)
+        if self.action == "list" and self.request.query_params.get("email") and not self.access.everything:
+            own = Q(pk=self.access.user_id) | Q(invited_by=self.access.user_id)
+            return found.filter(own)  # the other addresses are not shown, so they are not found either
+        return found
 
     @extend_schema(request=UserInput, responses={201: InvitedUserDocument}, parameters=_WRITE)
     @write

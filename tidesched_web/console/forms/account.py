@@ -49,6 +49,13 @@ class PasswordForm(forms.Form):
         widget=forms.PasswordInput(attrs={"class": "form-control", "autocomplete": "new-password"}),
     )
 
+    end_tokens = forms.BooleanField(
+        label=_("Revoke my API tokens too"),
+        required=False,
+        help_text=_("Choose this if another person may know the present password."),
+        widget=forms.CheckboxInput(attrs={"class": "form-check-input"}),
+    )
+
     def clean(self) -> dict[str, Any]:
         """Both new ones must agree."""
         values = super().clean() or {}

@@ -8,7 +8,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from tidesched_web.accounts.models import PlatformRole, TenantRole
+from tidesched_web.accounts.models import ApiToken, PlatformRole, TenantRole, TokenState
 from tidesched_web.console import amounts
 from tidesched_web.console.templatetags.console import gib, icon
 from tidesched_web.quota.dependent_selectors import Dependents
@@ -51,6 +51,14 @@ _PLATFORM = {
 }
 
 
+_TOKENS = {
+    TokenState.LIVE: ("check", "good"),
+    TokenState.EXPIRED: ("clock", "quiet"),
+    TokenState.REVOKED: ("x", "quiet"),
+    TokenState.ACCOUNT_OFF: ("ban", "failed"),
+}
+
+
 def _badge(tone: str, symbol: str, word: object) -> SafeString:
     return format_html('<span class="state tone-{}">{}{}</span>', tone, icon(symbol), word)
 
@@ -81,3 +89,11 @@ def account_state(user: object) -> SafeString:
     if getattr(user, "invited", False):
         return _badge("waiting", "clock", _("Invited"))
     return _badge("quiet", "key", _("Tokens only"))
+
+
+@register.simple_tag
+def token_state(token: ApiToken) -> SafeString:
+    """Whether a token works now."""
+    state = TokenState(token.state)
+    symbol, tone = _TOKENS[state]
+    return _badge(tone, symbol, state.label)

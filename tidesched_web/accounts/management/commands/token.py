@@ -65,7 +65,7 @@ class Command(BaseCommand):
 
     def _list(self, username: str | None) -> None:
         for token in selectors.all_tokens(_user(username) if username else None):
-            state = "revoked" if token.revoked_at else "live" if token.usable else "expired"
+            state = str(token.state)
             words = [str(token.pk), f"{token.prefix}…", token.user.username, state, " ".join(token.scopes)]
             if token.tenant:
                 words.append(f"tenant {token.tenant.slug}")

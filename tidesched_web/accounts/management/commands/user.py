@@ -51,7 +51,9 @@ class Command(BaseCommand):
             if user is None:
                 known = ", ".join(selectors.usernames())
                 raise DomainError("unknown_user", f"Unknown user {name!r}. Known users: {known}.")
-            services.change_password(user=user, old_password=None, new_password=_password(), actor=OPERATOR)
+            services.change_password(
+                user=user, old_password=None, new_password=_password(), actor=OPERATOR, end_tokens=True
+            )
             return
         places = [_place(word) for word in options["tenant"]]
         user = services.create_user(

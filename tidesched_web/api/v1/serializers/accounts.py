@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from tidesched_web.accounts.models import Scope, TenantRole
+from tidesched_web.accounts.models import Scope, TenantRole, TokenState
 from tidesched_web.api.v1.serializers.briefs import (
     AddressField,
     BriefBusinessLine,
@@ -91,6 +91,7 @@ class TokenDocument(serializers.Serializer[Any]):
     expires_at = serializers.DateTimeField(allow_null=True)
     last_used_at = serializers.DateTimeField(allow_null=True)
     revoked_at = serializers.DateTimeField(allow_null=True)
+    state = serializers.ChoiceField(choices=TokenState.choices, help_text="Only a live token is accepted.")
 
     def get_display(self, token: Any) -> str:
         return token.name or f"{token.prefix}…"

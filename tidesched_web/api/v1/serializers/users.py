@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 from rest_framework import serializers
@@ -29,17 +30,28 @@ class UserDocument(serializers.Serializer[Any]):
     username = serializers.CharField()
     first_name = serializers.CharField()
     last_name = serializers.CharField()
-    email = serializers.CharField()
+    email = serializers.SerializerMethodField(help_text="Empty where the caller does not see it.")
     platform_role = serializers.ChoiceField(choices=PlatformRole.choices)
     active = serializers.BooleanField(source="is_active")
     has_password = serializers.SerializerMethodField(help_text="Without one it acts through tokens alone.")
     invited = serializers.BooleanField(help_text="A link of it can still be used.")
     memberships = RoleInTenant(many=True, source="memberships.all")
     created_at = serializers.DateTimeField(source="date_joined")
-    last_sign_in_at = serializers.DateTimeField(source="last_login", allow_null=True)
+    last_sign_in_at = serializers.SerializerMethodField(help_text="Null where the caller does not see it.")
 
     def get_display(self, user: Any) -> str:
         return user.get_full_name() or str(user.username)
+
+    def get_email(self, user: Any) -> str:
+        return str(user.email) if self._close(user) else ""
+
+    def get_last_sign_in_at(self, user: Any) -> dt.datetime | None:
+        return user.last_login if self._close(user) else None
+
+    def _close(self, user: Any) -> bool:
+        """Whether the caller sees everything, is this person, or invited this person."""
+        access = self.context.get("access")
+        return access is not None and (access.everything or access.user_id in (user.pk, user.invited_by_id))
 
     def get_has_password(self, user: Any) -> bool:
         return bool(user.has_usable_password())
