@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -93,6 +94,23 @@ def test_nobody_listens():
         "http://0.0.0.0/x",
         "http://224.0.0.1/x",
         "http://metadata.google.internal/x",
+        "http://100.100.100.200/latest/meta-data",
+        "http://100.64.0.1/x",
+        "http://192.0.0.192/opc/v1/instance",
+        "http://168.63.129.16/machine",
+        "http://[::ffff:169.254.169.254]/x",
+        "http://[::169.254.169.254]/x",
+        "http://[::ffff:100.100.100.200]/x",
+        "http://[2002:a9fe:a9fe::1]/x",
+        "http://[64:ff9b::a9fe:a9fe]/x",
+        "http://[64:ff9b:1::a9fe:a9fe]/x",
+        "http://[2001:0:a9fe:a9fe::1]/x",
+        "http://[fd00:ec2::254]/x",
+        "http://[fd20:ce::254]/x",
+        "http://[fe80::a9fe:a9fe%251]/x",
+        "http://[64:ff9b::7f00:1]/x",
+        "http://2852039166/x",
+        "http://0xa9fea9fe/x",
         "http://user:secret@10.0.0.1/x",
         "ftp://10.0.0.1/x",
         "http:///x",
@@ -102,6 +120,13 @@ def test_nobody_listens():
 def test_addresses_that_are_not_asked(address):
     with pytest.raises(ExtenderError, match="is not an address"):
         HttpExtenderClient().post(address, b"{}", 1.0)
+
+
+@pytest.mark.parametrize(
+    "address", ["10.0.0.1", "192.168.1.7", "172.16.0.1", "fd12:3456::1", "8.8.8.8", "2600:1f18::1", "64:ff9b::a00:1"]
+)
+def test_addresses_where_an_extender_may_be(address):
+    assert not extender_client.refused(ipaddress.ip_address(address))
 
 
 def test_a_session_asks_it(server):

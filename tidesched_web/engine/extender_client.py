@@ -19,6 +19,33 @@ MOST_BYTES = 8 * 1024 * 1024
 _METADATA = ("metadata", "metadata.google.internal")
 
 
+# Where clouds answer with a machine's credentials, and what passes a packet on to such a place: shared address space,
+# addresses of protocols, the unique local addresses of clouds, 6to4, Teredo and local NAT64.
+_NEVER = tuple(
+    ipaddress.ip_network(text)
+    for text in (
+        "100.64.0.0/10", "168.63.129.16/32", "192.0.0.0/24", "192.88.99.0/24", "fd00:ec2::/32", "fd20:ce::/32",
+        "2001::/32", "2002::/16", "64:ff9b:1::/48", "fec0::/10",
+    )
+)  # fmt: skip
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_COMPATIBLE = ipaddress.ip_network("::/96")
+
+
+def refused(address: ipaddress.IPv4Address | ipaddress.IPv6Address, *, loopback: bool = False) -> bool:
+    """Whether no extender may be there: metadata services and what leads to them, in every form of the address."""
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.is_loopback:
+            return not loopback
+        if address.ipv4_mapped is not None or address in _NAT64 or address in _COMPATIBLE:
+            # The last 32 bits are an IPv4 address, and the packet goes there.
+            return refused(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF), loopback=loopback)
+    elif address.is_loopback:
+        return not loopback
+    named = any(address in network for network in _NEVER)
+    return named or address.is_link_local or address.is_unspecified or address.is_multicast or address.is_reserved
+
+
 class HttpExtenderClient:
     """Posts JSON.
 
@@ -54,10 +81,7 @@ class HttpExtenderClient:
         except (OSError, UnicodeError) as error:
             raise ExtenderError(f"{host}: {error}") from None
         for text in found:
-            address = ipaddress.ip_address(text.partition("%")[0])
-            address = getattr(address, "ipv4_mapped", None) or address
-            bad = address.is_link_local or address.is_unspecified or address.is_multicast or address.is_reserved
-            if bad or (address.is_loopback and not self._loopback):
+            if refused(ipaddress.ip_address(text.partition("%")[0]), loopback=self._loopback):
                 raise ExtenderError(f"{host} ({text}) is not an address where an extender may be")
         return found[0]
 

@@ -129,8 +129,8 @@ def test_lists_export_what_the_filters_leave(world, subtests) -> None:
 def test_a_cell_is_no_formula() -> None:
     from tidesched_web.console.export import csv_response
 
-    text = csv_response("x", ["a"], [["=1+1"], ["=1"], ["-2"], [-2], ["plain"]]).content.decode("utf-8-sig")
-    assert text.split() == ["a", "'=1+1", "'=1", "'-2", "-2", "plain"]
+    text = csv_response("x", ["=a"], [["=1+1"], ["=1"], ["-2"], [-2], ["plain"]]).content.decode("utf-8-sig")
+    assert text.split() == ["'=a", "'=1+1", "'=1", "'-2", "-2", "plain"]
 
 
 def figure(client: Client, path: str) -> dict:

@@ -64,3 +64,9 @@ def test_an_error_of_the_api_is_a_problem(client, error, status, at):
 def test_answers_of_the_api_are_kept_nowhere(client):
     assert client.get("/api/v1/queues/")["Cache-Control"] == "no-store"
     assert Client().get("/api/v1/queues/")["Cache-Control"] == "no-store"
+
+
+def test_hsts_makes_no_promise_for_the_whole_domain(db, settings):
+    settings.SECURE_HSTS_SECONDS = 60
+    answer = Client().get("/sign-in/", secure=True)
+    assert answer["Strict-Transport-Security"] == "max-age=60"

@@ -35,6 +35,7 @@ from tidesched_web.audit.segment_services import mark_exported, segment_lines
 from tidesched_web.audit.selectors import chains_now, public_keys, segments, signed_heads, touching, visible_entries
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access
+from tidesched_web.common.spreadsheets import guarded
 
 EXPORT_PAGE = 500
 _TYPES = {"ndjson": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
@@ -231,8 +232,7 @@ def _cell(value: Any) -> str:
     if value is None:
         return ""
     text = orjson.dumps(value).decode() if isinstance(value, (dict, list)) else str(value)
-    # A spreadsheet would run such a cell as a formula.
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+    return guarded(text)
 
 
 def _csv_line(cells: list[str]) -> bytes:

@@ -69,7 +69,7 @@ class Users(ReadView):
     def visible(self) -> QuerySet[User]:
         return users_with_memberships(self.access)
 
-    def filter_queryset(self, queryset: QuerySet[User]) -> QuerySet[User]:
+    def filter_queryset(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
         found = super().filter_queryset(queryset)
         if self.action == "list" and self.request.query_params.get("email") and not self.access.everything:
             own = Q(pk=self.access.user_id) | Q(invited_by=self.access.user_id)
