@@ -100,8 +100,17 @@ def _sum(at: dt.datetime, standing: Iterable[TidePointRow], *, physical: bool) -
         waiting += point.waiting * share
         known = known and point.quota is not None
         quota += (point.quota or 0) * share
-    figures = (round(value, 6) for value in (total, inference, training, borrowed, foreign, idle, waiting))
-    return TideRow(at, *figures, quota=round(quota, 6) if known else None)
+    return TideRow(
+        at,
+        total=round(total, 6),
+        inference=round(inference, 6),
+        training=round(training, 6),
+        borrowed=round(borrowed, 6),
+        foreign=round(foreign, 6),
+        idle=round(idle, 6),
+        waiting=round(waiting, 6),
+        quota=round(quota, 6) if known else None,
+    )
 
 
 def runs(series: Iterable[TideRow | None]) -> Iterator[list[TideRow]]:
