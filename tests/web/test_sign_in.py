@@ -16,7 +16,7 @@ from tidesched_web.accounts import services as accounts
 from tidesched_web.accounts.models import LinkKind, User
 from tidesched_web.accounts.services import sign_ins
 from tidesched_web.audit.models import AuditEntry
-from tidesched_web.common import hashing
+from tidesched_web.common import hashing, request_context
 from tidesched_web.common.client_address import client_address
 
 PASSWORD = "correct horse battery staple"
@@ -295,3 +295,13 @@ def test_what_axes_kept_is_dropped(db):
         assert cursor.fetchone() == (0,)
         assert "axes_accessattempt" not in connection.introspection.table_names(cursor)
     assert not ContentType.objects.filter(app_label="axes").exists()
+
+
+@pytest.mark.parametrize(("peer", "kept"), [("192.0.2.9", True), ("203.0.113.5", False)])
+def test_only_a_proxy_of_ours_says_what_came_to_it(settings, peer, kept):
+    settings.BEHIND_PROXY, settings.TRUSTED_PROXIES = True, ["192.0.2.0/24"]
+    headers = [(b"host", b"x"), (b"x-forwarded-proto", b"https"), (b"x-forwarded-for", b"1.2.3.4")]
+    scope = {"type": "http", "client": (peer, 4711), "headers": headers}
+    left = request_context.without_foreign_claims(scope)["headers"]
+    assert left == (headers if kept else headers[:1])
+    assert scope["headers"] is headers, "the server's own list stays"

@@ -57,6 +57,8 @@ app.kubernetes.io/component: {{ .component }}
   value: {{ printf "%s,localhost%s" (urlParse .Values.publicUrl).hostname (ternary (printf ",%s" .Values.allowedHosts) "" (ne .Values.allowedHosts "")) | quote }}
 - name: BEHIND_PROXY
   value: {{ .Values.behindProxy | quote }}
+- name: TRUSTED_PROXIES
+  value: {{ join "," .Values.trustedProxies | quote }}
 - name: LOG_LEVEL
   value: {{ .Values.logLevel | quote }}
 - name: TIDESCHED_INSTALLATION_ID
