@@ -1,18 +1,24 @@
 """The OpenAPI document is committed, complete and without warnings; its page loads nothing from elsewhere."""
 
+import gzip
 import io
+import json
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import yaml
 from django.core.management import call_command
 from django.db import transaction
+from drf_spectacular.renderers import OpenApiJsonRenderer
 from jsonschema import Draft202012Validator
 
+from tests.api.addresses import OPERATIONS, address
 from tests.api.cast import ApiClient
-from tests.api.test_authority import MATRIX, address
 from tidesched_web.accounts.models import Scope
+from tidesched_web.api.document import served
 
 COMMITTED = Path(__file__).parents[2] / "openapi.yaml"
 REGENERATE = "python manage.py spectacular --fail-on-warn --validate --file openapi.yaml"
@@ -47,7 +53,7 @@ def schema_of(document, url):
 
 
 @pytest.mark.parametrize(
-    "name", sorted(name for name, method in MATRIX if method == "get" and not name.startswith("schema"))
+    "name", sorted(name for name, method in OPERATIONS if method == "get" and not name.startswith("schema"))
 )
 def test_what_is_answered_is_what_the_document_says(world, document, name):
     """Every read, as an admin and as a member (who gets nulls where a row is partly out of sight)."""
@@ -73,13 +79,13 @@ def scopes_at(document, url, method):
 
 
 OPEN_TO_ALL = {"index", "schema", "schema-docs"}
-RESOURCES = sorted({name.removesuffix("-list") for name, _ in MATRIX if name.endswith("-list")} | {"usage"})
+RESOURCES = sorted({name.removesuffix("-list") for name, _ in OPERATIONS if name.endswith("-list")} | {"usage"})
 
 
 @pytest.mark.parametrize("resource", RESOURCES)
 def test_each_scope_that_is_named_is_enough_and_all_others_together_are_not(world, document, resource):
     """Through tokens of a platform admin, so that no role stands in the way."""
-    for name, method in sorted(MATRIX):
+    for name, method in OPERATIONS:
         if name in OPEN_TO_ALL or not (name == resource or name.startswith(f"{resource}-")):
             continue
         named = scopes_at(document, address(world, name), method)
@@ -106,3 +112,52 @@ def test_the_page_needs_no_other_host_and_no_inline_script(world):
 def test_the_document_is_served_to_everybody(world):
     served = world.client("anonymous").get("/api/v1/schema/", headers={"Accept": "application/vnd.oai.openapi"})
     assert yaml.safe_load(served.content)["info"]["title"] == "TideSched"
+
+
+def test_the_document_is_made_once_and_had_again_for_nothing(world, monkeypatch):
+    """Whatever its form, its packing and its reader's language: the generator is called once."""
+    made = []
+    generate = served.SchemaGenerator.get_schema
+    monkeypatch.setattr(
+        served.SchemaGenerator, "get_schema", lambda *given, **named: made.append(1) or generate(*given, **named)
+    )
+    served.forget()
+    client = world.client("anonymous")
+    answers = [
+        client.get(f"/api/v1/schema/?format={form}", headers={"Accept-Encoding": packing, "Accept-Language": language})
+        for form in ("yaml", "json")
+        for packing in ("", "gzip", "br, gzip", "br;q=0")
+        for language in ("zh-hans", "en")
+    ]
+    assert len(made) == 1
+    assert {answer.headers.get("Content-Encoding", "") for answer in answers} == {"", "gzip", "br"}
+    plain = {len(answer.content) for answer in answers if "Content-Encoding" not in answer.headers}
+    packed = {len(answer.content) for answer in answers if "Content-Encoding" in answer.headers}
+    assert max(packed) * 5 < min(plain)
+    assert json.loads(gzip.decompress(answers[10].content)) == json.loads(answers[8].content)
+    assert answers[8].json()["info"]["description"].startswith("Quota, gangs and reclaims")
+    etags = {answer.headers["ETag"] for answer in answers}
+    assert len(etags) == 2, "one for each form"
+    for form, answer in (("yaml", answers[0]), ("json", answers[8])):
+        for had in (answer.headers["ETag"], f'"other", {answer.headers["ETag"]}'):
+            again = client.get(f"/api/v1/schema/?format={form}", headers={"If-None-Match": had})
+            assert (again.status_code, again.content) == (304, b"")
+    assert client.get("/api/v1/schema/?format=json", headers={"If-None-Match": '"other"'}).status_code == 200
+    for wrong in ("lang=de", "format=xml"):
+        assert client.get(f"/api/v1/schema/?{wrong}").status_code == 400
+    assert len(made) == 1
+
+
+def test_requests_that_come_together_make_the_document_once(monkeypatch):
+    made = []
+    monkeypatch.setattr(
+        served.SchemaGenerator, "get_schema", lambda *_given, **_named: made.append(1) or time.sleep(0.2) or {"a": 1}
+    )
+    served.forget()
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(lambda _: served.served(OpenApiJsonRenderer()).bodies[""], range(8)))
+    finally:
+        served.forget()
+    assert len(made) == 1
+    assert {bytes(body) for body in found} == {found[0]}

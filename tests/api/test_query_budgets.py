@@ -11,8 +11,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from tests.api.addresses import OPERATIONS, address
 from tests.api.cast import ApiClient
-from tests.api.test_authority import MATRIX, address
+from tests.matrix.expectations import EXPECTED
+from tests.matrix.stage import PEOPLE
 from tidesched_web.accounts.models import ApiToken
 from tidesched_web.quota import services as quota
 from tidesched_web.scheduling.models import Reclaim, ReclaimVictim
@@ -21,12 +23,13 @@ from tidesched_web.workloads.models import Gang
 FILE = Path(__file__).parent / "query_budgets.json"
 LIMIT = 6
 # Works out what a change would do: reads the whole tree, in as many queries whatever its size.
-WORKED_OUT = {"quota-changes-plan": 45}
+WORKED_OUT = {"quota-changes-plan": 20}
 # What a member may not read at all has no budget.
+OWNER = PEOPLE.index("tenant-admin")
 READS = sorted(
     name
-    for (name, method), (people, _scopes) in MATRIX.items()
-    if method == "get" and not name.startswith("schema") and people["owner"] == 200
+    for name, method in OPERATIONS
+    if method == "get" and not name.startswith("schema") and EXPECTED[f"api:{name}", "get"][OWNER] == "200"
 )
 CALLERS = ("session of a member", "token of a member", "session of an admin")
 

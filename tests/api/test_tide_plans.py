@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.api.addresses import NIGHT
 from tests.api.cast import H200
-from tests.api.test_authority import NIGHT
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.quota.models import TidePlan

@@ -1,7 +1,7 @@
 """POST, PATCH and DELETE of queues, priority classes, card types and grants; the policy and its release."""
 
+from tests.api.addresses import POLICY
 from tests.api.cast import A100, H200
-from tests.api.test_authority import POLICY
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters.models import CardType, PolicyRevision
 from tidesched_web.quota.models import NamespaceGrant, PriorityClass, Queue

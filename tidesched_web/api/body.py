@@ -2,12 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from rest_framework.fields import BooleanField, CharField, ChoiceField, DateTimeField, Field, IntegerField
 from rest_framework.request import Request
 from rest_framework.serializers import Serializer
 
 from tidesched_web.common.errors import DomainError
+
+
+def _of_wrong_type(field: Field[Any, Any, Any, Any], value: Any, pointer: str) -> Iterator[dict[str, str]]:
+    """What is a number where a text is meant, and the like: the framework would make one of the other."""
+    if value is None:
+        return
+    if isinstance(field, Serializer):
+        for name, inner in field.fields.items():
+            if isinstance(value, dict) and name in value:
+                yield from _of_wrong_type(inner, value[name], f"{pointer}/{name}")
+        return
+    inner = getattr(field, "child", None)
+    if inner is not None:
+        for index, item in enumerate(value if isinstance(value, list) else ()):
+            yield from _of_wrong_type(inner, item, f"{pointer}/{index}")
+        return
+    for kind, said, fits in _PLAIN:
+        if isinstance(field, kind):
+            if not fits(value):
+                yield {"pointer": pointer, "code": "invalid", "detail": f"{said} is meant."}
+            return
+
+
+_PLAIN: tuple[tuple[type[Field[Any, Any, Any, Any]], str, Callable[[Any], bool]], ...] = (
+    (BooleanField, "true or false", lambda value: isinstance(value, bool)),
+    (IntegerField, "A whole number", lambda value: type(value) in (int, float) and value == int(value)),
+    (CharField, "A text", lambda value: isinstance(value, str)),
+    (DateTimeField, "A time", lambda value: isinstance(value, str)),
+    (ChoiceField, "A text", lambda value: isinstance(value, str)),
+)
 
 
 def checked_body(serializer: type[Serializer[Any]], request: Request) -> dict[str, Any]:
@@ -19,5 +51,7 @@ def checked_body(serializer: type[Serializer[Any]], request: Request) -> dict[st
     if unknown:
         known = ", ".join(form.fields)
         raise DomainError.for_field(f"/{unknown[0]}", f"Unknown member {unknown[0]!r}. Known: {known}.")
+    if wrong := list(_of_wrong_type(form, request.data, "")):
+        raise DomainError("invalid", f"{wrong[0]['pointer']}: {wrong[0]['detail']}", {"errors": wrong})
     form.is_valid(raise_exception=True)
     return dict(form.validated_data)

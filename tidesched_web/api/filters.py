@@ -67,6 +67,20 @@ def _is_id(value: str) -> bool:
     return value.isascii() and value.isdigit() and len(value) < 19
 
 
+@extend_schema_field({"type": "integer", "minimum": 0, "maximum": 2**63 - 1})
+class IdFilter(django_filters.NumberFilter):
+    """A whole number that a column of ids can hold."""
+
+    field_class = forms.IntegerField
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, min_value=0, max_value=2**63 - 1, **kwargs)
+
+    def get_max_validator(self) -> None:
+        """The bounds are those of the field."""
+        return
+
+
 class TextFilter(django_filters.CharFilter):
     """Equal text. NUL, which PostgreSQL's text cannot hold, finds nothing."""
 
@@ -103,4 +117,7 @@ class StrictBackend(DjangoFilterBackend):
         for name, values in request.query_params.lists():
             if len(values) > 1:
                 raise DomainError.for_field(f"/{name}", f"{name} is given {len(values)} times; once is meant.")
+            kind = view.filterset_class.base_filters.get(name) if getattr(view, "filterset_class", None) else None
+            if values == [""] and kind is not None and not isinstance(kind, (django_filters.CharFilter, YesNoFilter)):
+                raise DomainError.for_field(f"/{name}", f"{name} is empty: leave it out, or give a value.")
         return kwargs

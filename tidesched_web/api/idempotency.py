@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,7 @@ from tidesched_web.common.errors import DomainError
 
 HEADER = "Idempotency-Key"
 MAX_LENGTH = 200
+KEY = rf"^[!-~]([ -~]{{0,{MAX_LENGTH - 2}}}[!-~])?$"
 
 
 def _caller(request: Request) -> str:
@@ -35,11 +37,11 @@ def idempotent(method: Callable[..., Response]) -> Callable[..., Response]:
 
     @functools.wraps(method)
     def answer(view: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
-        key = request.headers.get(HEADER, "")
-        if not key:
+        key = request.headers.get(HEADER)
+        if key is None:
             return method(view, request, *args, **kwargs)
-        if len(key) > MAX_LENGTH or not key.isprintable():
-            raise DomainError("invalid", f"{HEADER} has to be at most {MAX_LENGTH} printable characters.")
+        if re.fullmatch(KEY, key) is None:
+            raise DomainError("invalid", f"{HEADER} has to be 1 to {MAX_LENGTH} printable characters of ASCII.")
         row = services.begin(caller=_caller(request), key=key, request_hash=_hash(request))
         if row.status is not None:
             stored = orjson.loads(services.stored_body(row))

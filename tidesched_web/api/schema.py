@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
+from django.http import HttpResponse
+from django.utils.cache import patch_vary_headers
+from drf_spectacular.utils import extend_schema
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework.permissions import AllowAny
+from rest_framework.renderers import BaseRenderer
+from rest_framework.request import Request
 
-from tidesched_web.api.document import examples, refusals, stream
+from tidesched_web.api.document import examples, refusals, shapes, stream
 from tidesched_web.api.document.introduction import INTRODUCTION, TAGS
+from tidesched_web.api.document.served import served
+from tidesched_web.api.filters import refuse_unknown
+from tidesched_web.common.errors import DomainError
 
 
 def complete(result: dict[str, Any], **_: Any) -> dict[str, Any]:
@@ -17,17 +26,50 @@ def complete(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     result["tags"] = [{"name": name, "description": text} for name, text in TAGS.items()]
     result["paths"][stream.PATH] = stream.path_item()
     components = result.setdefault("components", {})
-    components.setdefault("schemas", {})["Problem"] = refusals.PROBLEM
+    components.setdefault("schemas", {})["Problem"] = copy.deepcopy(refusals.PROBLEM)
+    components["schemas"] |= copy.deepcopy(shapes.COMPONENTS)
     components["responses"] = refusals.components()
+    shapes.closed(result["paths"])
+    shapes.closed(components["schemas"])
     examples.add_to(result)
     return result
 
 
 class SchemaView(SpectacularAPIView):
-    """The OpenAPI document itself; it says nothing that is not in the source."""
+    """The OpenAPI document itself; it says nothing that is not in the source, so it is made once."""
 
     permission_classes = (AllowAny,)
     authentication_classes = ()
+    metadata_class = None
+
+    @extend_schema(exclude=True)
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
+        """YAML or JSON, by `Accept` or `?format=`; a 304 for a client that has it."""
+        refuse_unknown(request, ("format",))
+        renderer = self._renderer(request)
+        found = served(renderer)
+        response = HttpResponse(content_type=renderer.media_type)
+        response.headers["ETag"] = found.etag
+        response.headers["Cache-Control"] = "no-cache"
+        patch_vary_headers(response, ["Accept", "Accept-Encoding"])
+        if found.is_had(request.headers.get("If-None-Match", "")):
+            response.status_code = 304
+            return response
+        encoding = found.best(request.headers.get("Accept-Encoding", ""))
+        if encoding:
+            response.headers["Content-Encoding"] = encoding
+        response.headers["Content-Disposition"] = f'inline; filename="tidesched.{renderer.format}"'
+        response.content = found.bodies[encoding]
+        return response
+
+    def _renderer(self, request: Request) -> BaseRenderer:
+        wanted = request.query_params.get("format")
+        if wanted is None:
+            return request.accepted_renderer
+        for renderer in self.get_renderers():
+            if renderer.format == wanted:
+                return renderer
+        raise DomainError.for_field("/format", f"{wanted[:80]!r}: known are json, yaml.")
 
 
 class SchemaPage(SpectacularSwaggerSplitView):

@@ -3,7 +3,7 @@
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter
 
-from tidesched_web.api import index, schema
+from tidesched_web.api import index, schema, stream
 from tidesched_web.api.v1 import (
     accounts,
     alerts,
@@ -56,6 +56,7 @@ urlpatterns = [
     path("", index.Index.as_view(routes=_routes), name="index"),
     path("schema/", schema.SchemaView.as_view(), name="schema"),
     path("schema/docs/", schema.SchemaPage.as_view(), name="schema-docs"),
+    path("stream", stream.stream, name="stream"),
     path("usage/", scheduling.Usage.as_view(), name="usage"),
     path("", include(router.urls)),
 ]

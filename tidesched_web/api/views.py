@@ -48,13 +48,17 @@ class ScopedView(APIView):
         self.access = access_of(self.caller, token)
         writes = request.method not in SAFE_METHODS
         require_scope(self.access, *((writes and self.write_scopes) or self.scopes))
-        refuse_unknown(request, {*self.known_parameters(), *((DRY_RUN,) if writes and self.write_scopes else ())})
+        refuse_unknown(request, self.allowed_parameters(writes=writes))
 
     def get_parsers(self) -> list[Any]:
         """JSON; a PATCH may also say that it is a merge patch, which it is either way."""
         request = getattr(self, "request", None)
         merges = request is not None and request.method == "PATCH"
         return [*super().get_parsers(), *((MergePatchParser(),) if merges else ())]
+
+    def allowed_parameters(self, *, writes: bool) -> set[str]:
+        """Names of the query parameters that a read or a write may have; the document names no others."""
+        return {*self.known_parameters(), *((DRY_RUN,) if writes and self.write_scopes else ())}
 
     def known_parameters(self) -> set[str]:
         """Names of the query parameters that this request may have."""

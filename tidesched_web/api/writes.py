@@ -12,19 +12,32 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from tidesched_web.api.idempotency import HEADER, idempotent
+from tidesched_web.api.idempotency import HEADER, KEY, idempotent
 from tidesched_web.common.errors import DomainError
 
 DRY_RUN = "dry_run"
 _TAG = re.compile(r'(?:W/)?"?([0-9]{1,18})"?')
 
-IDEMPOTENCY = OpenApiParameter(HEADER, str, OpenApiParameter.HEADER, description="Send again without doing it twice.")
-IF_MATCH = OpenApiParameter(
-    "If-Match", str, OpenApiParameter.HEADER, description="The ETag that you looked at; a stale one is answered 412."
+IDEMPOTENCY = OpenApiParameter(
+    HEADER,
+    {"type": "string", "pattern": KEY},
+    OpenApiParameter.HEADER,
+    description="Send again without doing it twice.",
 )
+_ETAG = {"type": "string", "pattern": rf"^(\*|{_TAG.pattern})$", "example": '"7"'}
+IF_MATCH = OpenApiParameter(
+    "If-Match", _ETAG, OpenApiParameter.HEADER, description="The ETag that you looked at; a stale one is answered 412."
+)
+# What a dry run may go without is optional in the document, which cannot say that one parameter asks for another.
 IF_MATCH_NEEDED = OpenApiParameter(
     "If-Match",
-    str,
+    _ETAG,
+    OpenApiParameter.HEADER,
+    description="The ETag that you looked at: without one 428, but for a dry run; with a stale one 412.",
+)
+IF_MATCH_ALWAYS = OpenApiParameter(
+    "If-Match",
+    _ETAG,
     OpenApiParameter.HEADER,
     required=True,
     description="The ETag that you looked at: without one 428, with a stale one 412.",
@@ -36,12 +49,12 @@ DRY_RUN_PARAMETER = OpenApiParameter(
 
 def expected_version(request: Request, *, needed: bool = False) -> int | None:
     """The version that the caller looked at, from ``If-Match``; ``*`` is any."""
-    text = request.headers.get("If-Match", "").strip()
-    if not text and needed:
+    text = request.headers.get("If-Match")
+    if text is None and needed:
         raise DomainError("precondition_required", "If-Match is needed here: send the ETag of what you looked at.")
-    if text in ("", "*"):
+    if text is None or text.strip() == "*":
         return None
-    found = _TAG.fullmatch(text)
+    found = _TAG.fullmatch(text.strip())
     if found is None:
         raise DomainError("invalid", f'If-Match: {text[:80]} is no ETag of this API; one looks like "7".')
     return int(found[1])
@@ -49,9 +62,15 @@ def expected_version(request: Request, *, needed: bool = False) -> int | None:
 
 def is_dry_run(request: Request) -> bool:
     """Whether nothing is to be done."""
-    text = request.query_params.get(DRY_RUN, "false").lower()
-    if text not in ("true", "false", "1", "0"):
-        raise DomainError.for_field(f"/{DRY_RUN}", f"{text!r}: true or false is meant.")
+    return true_or_false(request, DRY_RUN, default=False)
+
+
+def true_or_false(request: Request, name: str, *, default: bool) -> bool:
+    """A parameter that switches something; anything but a boolean is an error."""
+    given = request.query_params.getlist(name)
+    text = given[0].lower() if given else str(default).lower()
+    if len(given) > 1 or text not in ("true", "false", "1", "0"):
+        raise DomainError.for_field(f"/{name}", f"{', '.join(given)[:80]!r}: true or false is meant.")
     return text in ("true", "1")
 
 

@@ -20,13 +20,22 @@ from tidesched_web.common.permissions import Access
 from tidesched_web.jobs import services as jobs
 from tidesched_web.jobs import waiting
 from tidesched_web.jobs.models import Job, JobKind, JobState
-from tidesched_web.jobs.selectors import asked_already
+from tidesched_web.jobs.selectors import asked_already, newest_question
 from tidesched_web.jobs.waking import WHAT_IF_QUEUE
 from tidesched_web.scheduling import pictures
 
 _log = logging.getLogger(__name__)
 
-__all__ = ["impact_now", "impact_of_policy", "start_day_impact", "warm", "within_sight"]
+__all__ = [
+    "answer_in_time",
+    "ask",
+    "asked_about",
+    "impact_now",
+    "impact_of_policy",
+    "start_day_impact",
+    "warm",
+    "within_sight",
+]
 
 FOLLOW_TASK = "tidesched_web.scheduling.tasks.follow"
 # A page waits so long; what comes later is found under the job's address.
@@ -49,6 +58,14 @@ def impact_now(
     Waits for the answer outside of transactions; where it does not come in time, it says so and names the job.
     ``subject`` says what is tried out (``change:12``): a new question about it makes the last one void.
     """
+    job = ask(cluster, objects, access=access, policy_text=policy_text, subject=subject)
+    return within_sight(answer_in_time(job, timeout), access, cluster.pk)
+
+
+def ask(
+    cluster: Cluster, objects: Objects, *, access: Access, policy_text: str | None = None, subject: str = ""
+) -> Job:
+    """Put the question of `impact_now` and go on; the job has the answer."""
     params = _params(objects, policy_text)
     # Who asks again before the answer is there waits for the same one.
     job = asked_already(JobKind.IMPACT, subject, access.user_id, params) if subject else None
@@ -65,11 +82,23 @@ def impact_now(
         if subject:
             jobs.cancel_earlier(job)
     pictures.note_interest(cluster.pk)
-    if connection.in_atomic_block:  # nobody can answer before the question is committed
-        return _later(job, "timeout")
-    if WHAT_IF_QUEUE in alive.silent_roles():
-        return _later(job, "no_worker")
-    return within_sight(answer_of(waiting.wait(job.pk, timeout) or job), access, cluster.pk)
+    return job
+
+
+def asked_about(objects: Objects, *, subject: str) -> Job | None:
+    """The newest question of anybody about ``subject`` with these objects."""
+    return newest_question(JobKind.IMPACT, subject, _params(objects, None))
+
+
+def answer_in_time(job: Job, timeout: float = PATIENCE_SECONDS) -> dict[str, Any]:
+    """The answer to a question, waited for. Only reads. Names everybody's gangs."""
+    if job.result is None and job.open:
+        if connection.in_atomic_block:  # there is no answer before the question is committed
+            return _later(job, "timeout")
+        if WHAT_IF_QUEUE in alive.silent_roles():
+            return _later(job, "no_worker")
+        job = waiting.wait(job.pk, timeout) or job
+    return answer_of(job)
 
 
 def impact_of_policy(

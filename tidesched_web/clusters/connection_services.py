@@ -274,5 +274,12 @@ def _append(cluster: Cluster, *, actor: str, action: str, reason: str, **facts: 
         **facts,
     )
     transaction.on_commit(
-        lambda: live.publish("clusters", cluster.pk, cluster.version, cluster_id=cluster.pk), robust=True
+        lambda: live.publish(
+            "clusters",
+            cluster.pk,
+            cluster.version,
+            cluster_id=cluster.pk,
+            about=live.About("cluster", cluster.slug, "connection"),
+        ),
+        robust=True,
     )

@@ -30,7 +30,14 @@ def _append(cluster: Cluster, *, actor: str, action: str, **facts: Any) -> None:
     about: dict[str, Any] = {"object_type": "cluster", "object_id": cluster.pk, "object_label": cluster.slug} | facts
     audit.append(chain=audit.cluster_chain(cluster.pk), actor=actor, action=action, cluster_id=cluster.pk, **about)
     transaction.on_commit(
-        lambda: live.publish("clusters", cluster.pk, cluster.version, cluster_id=cluster.pk), robust=True
+        lambda: live.publish(
+            "clusters",
+            cluster.pk,
+            cluster.version,
+            cluster_id=cluster.pk,
+            about=live.About("cluster", cluster.slug, "settings"),
+        ),
+        robust=True,
     )
 
 

@@ -1,6 +1,7 @@
-"""Live events: a Redis Stream of what changed, ids only. Pages and platforms fetch the rest themselves.
+"""Live events: a Redis Stream of what changed. Pages and platforms fetch the rest themselves.
 
-An event says *which* cluster and object changed, never how, so nothing leaks that its reader could not ask for.
+An event names the object and which part of it changed, never its figures, and says whose the object is: readers
+who could not ask for it hear only that something of the topic has changed.
 The stream is short (`MAX_EVENTS`): a reader whose last id has fallen off simply fetches again.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -24,6 +26,43 @@ _AHEAD_SECONDS = 2.0
 _log = logging.getLogger(__name__)
 
 
+EVERYTHING = "*"  # the id of an event that names no object: look again at all of the topic
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """The object of an event: its kind and name, what of it changed, and who may ask for it.
+
+    ``tenants``: whose members see it (empty: the platform's own); None for all who see the cluster. ``person``: the
+    account that it belongs to.
+    """
+
+    kind: str
+    name: str
+    what: str
+    tenants: frozenset[int] | None = None
+    person: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What a reader of events may ask for."""
+
+    clusters: frozenset[int] = frozenset()
+    tenants: frozenset[int] = frozenset()
+    everything: bool = False
+    administers: bool = False
+    user_id: int | None = None
+
+    def of(self, about: About) -> bool:
+        """Whether the reader could ask for the object."""
+        if about.person is not None and about.person == self.user_id:
+            return True
+        if about.tenants is not None:
+            return self.everything or (bool(about.tenants) and about.tenants <= self.tenants)
+        return about.person is None or self.administers
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """One change: `position` is the place in the stream (the SSE id)."""
@@ -33,6 +72,7 @@ class Event:
     id: str
     version: str
     cluster: int | None
+    about: About | None = None
 
 
 @cache
@@ -40,22 +80,64 @@ def _client() -> redis.Redis:
     return redis.Redis.from_url(settings.REDIS_URL, socket_timeout=2, socket_connect_timeout=2)
 
 
-def publish(topic: str, id: int | str, version: int | str = 0, *, cluster_id: int | None = None) -> bool:  # noqa: A002
+def publish(
+    topic: str,
+    id: int | str,  # noqa: A002
+    version: int | str = 0,
+    *,
+    cluster_id: int | None = None,
+    about: About | None = None,
+) -> bool:
     """Announce a change after its commit; False when Redis does not answer (pages then find it by polling).
 
     ``cluster_id`` bounds who hears of it to those who see that cluster; without one every signed-in reader does.
+    ``about`` names the object, for readers who may ask for it.
     """
     if topic not in TOPICS:
         raise ValueError(f"unknown topic {topic!r}; one of {', '.join(TOPICS)}")
     fields: dict[str, str] = {"t": topic, "i": str(id), "v": str(version)}
     if cluster_id is not None:
         fields["c"] = str(cluster_id)
+    if about is not None:
+        fields |= {"k": about.kind, "n": about.name, "w": about.what}
+        if about.tenants is not None:
+            fields["o"] = ",".join(str(tenant) for tenant in sorted(about.tenants))
+        if about.person is not None:
+            fields["p"] = str(about.person)
     try:
         _client().xadd(STREAM, fields, maxlen=MAX_EVENTS, approximate=True)  # type: ignore[arg-type]  # dict is invariant
     except redis.RedisError as error:
         _log.warning("an event of topic %s was not announced: %s", topic, error)
         return False
     return True
+
+
+def read(position: str, fields: dict[str, str]) -> Event:
+    """An event as it stands in the stream."""
+    cluster, about = fields.get("c"), None
+    if "k" in fields:
+        owners = fields.get("o")
+        about = About(
+            fields["k"],
+            fields["n"],
+            fields["w"],
+            None if owners is None else frozenset(int(one) for one in owners.split(",") if one),
+            int(fields["p"]) if "p" in fields else None,
+        )
+    return Event(position, fields["t"], fields["i"], fields["v"], int(cluster) if cluster else None, about)
+
+
+def seen(events: Iterable[Event], sight: Sight) -> list[Event]:
+    """What a reader hears: events of clusters in sight, and without the object where it is out of their sight."""
+    found: dict[object, Event] = {}
+    for event in events:
+        if event.cluster is not None and event.cluster not in sight.clusters:
+            continue
+        if event.about is None or sight.of(event.about):
+            found[event.position] = event
+        else:
+            found[event.topic, event.cluster] = Event(event.position, event.topic, EVERYTHING, "0", event.cluster)
+    return list(found.values())
 
 
 def place_now() -> str:

@@ -19,14 +19,13 @@ import redis
 import redis.asyncio
 from django.conf import settings
 
-from tidesched_web.common.live import MAX_EVENTS, STREAM, Event
+from tidesched_web.common.live import EVERYTHING, MAX_EVENTS, STREAM, Event, read
 
 WINDOW_SECONDS = 0.5
 IDLE_SECONDS = 15.0
 MOST_OF_ONE = 20
 # Batches that one stream may leave unread; a reader that is slower than this loses its stream.
 MOST_UNREAD = 120
-EVERYTHING = "*"
 
 _log = logging.getLogger(__name__)
 _hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, Hub] = WeakKeyDictionary()
@@ -187,11 +186,4 @@ def _place(position: str) -> tuple[int, int]:
 
 
 def _event(key: bytes, fields: dict[bytes, bytes]) -> Event:
-    cluster = fields.get(b"c")
-    return Event(
-        key.decode(),
-        fields[b"t"].decode(),
-        fields[b"i"].decode(),
-        fields[b"v"].decode(),
-        int(cluster) if cluster else None,
-    )
+    return read(key.decode(), {name.decode(): value.decode() for name, value in fields.items()})

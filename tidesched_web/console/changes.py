@@ -276,8 +276,10 @@ def _act(this: Page, found: QuotaChange, verb: str) -> HttpResponse:
 
 @page()
 def change_impact(this: Page, pk: int) -> HttpResponse:
-    """What the next session would do otherwise; asked again while the answer is on its way."""
+    """What the next session would do otherwise: a POST puts the question, a GET looks for the answer."""
     found = _change(this, pk)
+    if this.request.method == "POST":
+        services.ask_impact(change=found, access=this.access)
     number = this.request.GET.get("job", "")
     job = (
         visible_job(this.access, this.user, int(number))

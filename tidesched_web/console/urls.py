@@ -21,7 +21,6 @@ from tidesched_web.console import (
     reclaims,
     search,
     sessions,
-    stream,
 )
 
 app_name = "console"
@@ -34,7 +33,6 @@ urlpatterns = [
     path("profile/", accounts.profile, name="profile"),
     path("profile/density/", accounts.density, name="density"),
     path("help/", help_page.help_page, name="help"),
-    path("api/v1/stream", stream.stream, name="stream"),
     path("clusters/", clusters.clusters, name="clusters"),
     path("clusters/<slug:slug>/", overview.overview, name="cluster_overview"),
     path("clusters/<slug:slug>/tide/", overview.tide, name="tide"),

@@ -57,7 +57,9 @@ class Running:
         if checkpoint is not None:
             values["checkpoint"] = checkpoint
         self._write(values)
-        live.publish("jobs", self.job.pk, f"{self.job.attempt}.{progress:.3f}", cluster_id=self.job.cluster_id)
+        about = live.About("job", self.job.kind, "progress", person=self.job.owner_id or 0)
+        version = f"{self.job.attempt}.{progress:.3f}"
+        live.publish("jobs", self.job.pk, version, cluster_id=self.job.cluster_id, about=about)
 
     def say(self, text: str, **values: Any) -> None:
         """Add a line to the log; ``text`` is a sentence to translate, with ``%(name)s`` for its values."""

@@ -83,6 +83,12 @@ def is_asked(worker: str) -> bool:
     return Job.objects.filter(worker=worker, state=JobState.QUEUED).exists()
 
 
+def newest_question(kind: str, subject: str, params: dict[str, Any]) -> Job | None:
+    """The newest job of anybody about this subject, if it is the same question."""
+    found = Job.objects.filter(kind=kind, subject=subject).order_by("-id").first()
+    return found if found is not None and found.params == params else None
+
+
 def asked_already(kind: str, subject: str, owner_id: int | None, params: dict[str, Any]) -> Job | None:
     """The newest job of this person about this subject, if it is the same question and still without an answer."""
     if owner_id is None:

@@ -239,4 +239,5 @@ def _end(
 
 
 def _announce(job: Job) -> None:
-    live.publish("jobs", job.pk, job.attempt, cluster_id=job.cluster_id)
+    about = live.About("job", job.kind, str(job.state), person=job.owner_id or 0)
+    live.publish("jobs", job.pk, job.attempt, cluster_id=job.cluster_id, about=about)

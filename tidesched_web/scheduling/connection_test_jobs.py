@@ -56,7 +56,8 @@ def test_connection(running: Running) -> dict[str, Any]:
             running.report(percent / 100)
     connection_services.note_findings(test=test, percent=100, findings=findings, finished=True)
     if test.cluster_id is not None:
-        live.publish("clusters", test.cluster_id, f"test.{test.pk}", cluster_id=test.cluster_id)
+        about = live.About("cluster", str(test.cluster_id), "connection_test")
+        live.publish("clusters", test.cluster_id, f"test.{test.pk}", cluster_id=test.cluster_id, about=about)
     levels = [finding["level"] for finding in findings]
     return {"test": test.pk, "failed": levels.count("failed"), "warnings": levels.count("warning")}
 

@@ -91,7 +91,7 @@ def round_of(cluster_id: int, seconds: float = ROUND_SECONDS) -> int:
             _failed[cluster_id, gang.key] = stored.session_id
             _log.warning("no remedy for gang %s: %s", gang.key, str(error).strip().split("\n")[0])
     if answered:
-        live.publish("gangs", cluster_id, f"{stored.number}.{int(time.time())}", cluster_id=cluster_id)
+        live.publish("gangs", live.EVERYTHING, f"{stored.number}.{int(time.time())}", cluster_id=cluster_id)
     return answered
 
 

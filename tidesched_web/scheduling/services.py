@@ -71,7 +71,7 @@ def acknowledge_alert(*, alert: Alert, actor: str, note: str = "") -> bool:
     )
     if not done:
         return False
-    transaction.on_commit(lambda: live.publish("alerts", alert.key, cluster_id=alert.cluster_id), robust=True)
+    _announce(alert, "acknowledged")
     _audit(alert, "alert.acknowledge", actor, note)
     return True
 
@@ -93,4 +93,11 @@ def _audit(alert: Alert, action: str, actor: str, reason: str) -> None:
 def _resolve(alert: Alert, actor: str) -> None:
     alert.resolved_at, alert.resolved_by = timezone.now(), actor[:200]
     alert.save(update_fields=["resolved_at", "resolved_by"])
-    transaction.on_commit(lambda: live.publish("alerts", alert.key, cluster_id=alert.cluster_id), robust=True)
+    _announce(alert, "resolved")
+
+
+def _announce(alert: Alert, what: str) -> None:
+    about = live.About("alert", alert.key, what)
+    transaction.on_commit(
+        lambda: live.publish("alerts", alert.key, cluster_id=alert.cluster_id, about=about), robust=True
+    )

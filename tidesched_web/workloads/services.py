@@ -58,6 +58,7 @@ class GangRecorder:
     def __init__(self, *, cluster_id: int) -> None:
         self.cluster_id = cluster_id
         self._known: dict[str, _Known] = {}  # by uid
+        self.written: list[Gang] = []  # by the last session
 
     def load(self) -> None:
         """Read what the tables say; the first session then compares every gang with its row."""
@@ -115,6 +116,7 @@ class GangRecorder:
         self._write_gangs(changed, at=at, wall_at=wall_at, session_id=session_id, reclaim_of=reclaim_of)
         self._write_pods(seen.values(), {node.name: node for node in snapshot.nodes})
         self._write_gone(gone, at=at, wall_at=wall_at, session_id=session_id)
+        self.written = [row for row, _seen, _entries in changed]
         return len(changed) + len(gone)
 
     def forget(self) -> None:

@@ -1,6 +1,8 @@
 """An impact is kept with its plan; parts that its job finds later are shown, and kept once nothing is missing."""
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from tests.web.changes.ground import H200, Ground
 from tidesched_web.changes import services as changes
@@ -33,13 +35,32 @@ def kept(change: QuotaChange) -> dict:
     return change.plan["impact"]
 
 
-def test_what_is_found_later_is_shown_and_kept(ground: Ground, change: QuotaChange) -> None:
+def test_what_is_found_later_is_shown_and_kept_with_the_decision(ground: Ground, change: QuotaChange) -> None:
+    """A look writes nothing; who decides keeps what was known then."""
     assert shown(ground, change)["pending"] == ["flood"]
     Job.objects.update(state=JobState.DONE, result=FIRST | {"flood": {"cards": 3}, "pending": []})
-    assert (shown(ground, change)["flood"], shown(ground, change)["pending"]) == ({"cards": 3}, [])
-    assert kept(change)["pending"] == []
+    with CaptureQueriesContext(connection) as asked:
+        assert (shown(ground, change)["flood"], shown(ground, change)["pending"]) == ({"cards": 3}, [])
+    assert {query["sql"].split()[0] for query in asked} == {"SELECT"}
+    assert kept(change)["pending"] == ["flood"]
+    done = changes.apply(change=change, access=ground.access("root"))
     Job.objects.all().delete()
-    assert shown(ground, change)["flood"] == {"cards": 3}, "it no longer hangs on the job"
+    assert kept(done)["pending"] == []
+    assert shown(ground, done)["flood"] == {"cards": 3}, "it no longer hangs on the job"
+
+
+def test_a_question_is_put_once_and_anybody_who_looks_finds_its_answer(ground: Ground) -> None:
+    """By a POST; a GET of the plan makes no job."""
+    change = ground.draft({"queue/acme-online": {"card_quota": {H200: 4}}})
+    assert changes.shown_plan(change=change, access=ground.access("root"), impact=True)["impact"] is None
+    assert not Job.objects.exists()
+    changes.ask_impact(change=change, access=ground.access("root"))
+    job = Job.objects.get()
+    Job.objects.update(state=JobState.DONE, result=FIRST | {"pending": []})
+    for who in ("root", "auditor"):
+        found = changes.shown_plan(change=change, access=ground.access(who), impact=True)["impact"]
+        assert (found["job"], found["counts"]) == (job.pk, {"gangs_run": 1})
+    assert Job.objects.count() == 1
 
 
 @pytest.mark.parametrize("how", ["failed", "forgotten"])

@@ -8,20 +8,10 @@ import datetime as dt
 import pytest
 import yaml
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import transaction
 from django.utils import timezone
 
 from tests.cluster.answering_server import TOKEN, AnsweringServer, key_pem, pair, pem
 from tests.web.console import world as story
-from tests.web.console.test_authority_manage import (
-    CAST,
-    OF_CLUSTER,
-    OF_PLATFORM,
-    SEEN_IN_CLUSTER,
-    Row,
-    caller,
-    done,
-)
 from tests.web.console.test_pages import client_of
 from tidesched_web.accounts.models import Membership, Tenant, TenantRole, User
 from tidesched_web.audit.models import AuditEntry
@@ -30,7 +20,6 @@ from tidesched_web.clusters.connection_input import by_kubeconfig, by_token
 from tidesched_web.clusters.credentials import bearer_token, connection_of
 from tidesched_web.clusters.kubernetes.in_cluster import in_cluster_connection
 from tidesched_web.clusters.models import Cluster, ConnectionTest
-from tidesched_web.console import connection_urls
 from tidesched_web.jobs import running, tasks
 from tidesched_web.jobs.models import Job
 
@@ -38,36 +27,12 @@ pytestmark = pytest.mark.django_db
 
 SECRET = "a-secret-of-the-browser"
 REASON = {"reason": "drill"}
-# 404 for who does not see everything: how a cluster is reached is no tenant's business.
-BY_ALL_SEEING = SEEN_IN_CLUSTER | dict.fromkeys(("lead", "member", "stranger"), 404)
-ONLY_POST = dict.fromkeys(CAST, 405)
 GIVEN = {"api_url": "https://10.0.0.9:6443", "token": SECRET, "mode": "observe"}
 SETTINGS = {
     "name": "Demo", "mode": "observe", "scheduler_names": "tidesched", "session_period_seconds": "1",
     "volcano_namespace": "volcano-system", "volcano_config_map": "volcano-scheduler-configmap",
     "evict_gangs_per_minute": "60", "evict_cards_per_minute": "600", "evict_share_of_training": "0.5",
 }  # fmt: skip
-ROWS = {
-    "cluster_new": Row("new/cluster/?way=token", OF_PLATFORM, done(OF_PLATFORM), GIVEN),
-    "cluster_offer": Row(
-        "new/cluster/{offer}/", OF_PLATFORM, done(OF_PLATFORM), REASON | {"name": "Hall 9", "accept": "on"}
-    ),
-    "connection": Row("clusters/demo/connection/", BY_ALL_SEEING),
-    "connection_replace": Row("clusters/demo/connection/replace/?way=token", OF_CLUSTER, done(OF_CLUSTER), GIVEN),
-    "connection_offer": Row(
-        "clusters/demo/connection/replace/{other}/", OF_CLUSTER, done(OF_CLUSTER), REASON | {"accept": "on"}
-    ),
-    "connection_test": Row("clusters/demo/connection/test/", ONLY_POST, done(OF_CLUSTER), {}),
-    "connection_tested": Row("clusters/demo/connection/tests/{other}/", BY_ALL_SEEING),
-    "disconnect": Row("clusters/demo/connection/disconnect/", OF_CLUSTER, done(OF_CLUSTER), REASON),
-    "cluster_remove": Row(
-        "clusters/demo/connection/remove/",
-        OF_CLUSTER,
-        OF_CLUSTER | {"admin": 400},  # it is connected
-        REASON | {"name": "demo"},
-    ),
-    "cluster_settings": Row("clusters/demo/settings/", OF_CLUSTER, done(OF_CLUSTER), SETTINGS | REASON),
-}
 
 
 def offer(cluster: Cluster | None = None) -> ConnectionTest:
@@ -90,31 +55,6 @@ def server(tmp_path_factory):
     made = AnsweringServer(tmp_path_factory.mktemp("server"))
     yield made
     made.stop()
-
-
-def asked(world: story.World, row: Row, method: str) -> dict[str, int]:
-    path, answers = "/" + row.path.format(**world.named), {}
-    for who in CAST:
-        with transaction.atomic():
-            client = caller(world, who)
-            answer = client.get(path) if method == "get" else client.post(path, row.body or {})
-            assert SECRET not in answer.content.decode()
-            answers[who] = answer.status_code
-            transaction.set_rollback(True)
-    return answers
-
-
-def test_every_page_has_its_row() -> None:
-    assert {pattern.name for pattern in connection_urls.urlpatterns} == set(ROWS)
-
-
-def test_who_opens_and_who_does_what(world, subtests) -> None:
-    for name, row in ROWS.items():
-        with subtests.test(name):
-            assert asked(world, row, "get") == row.get
-        if row.post is not None:
-            with subtests.test(f"POST {name}"):
-                assert asked(world, row, "post") == row.post
 
 
 def kubeconfig(server: AnsweringServer) -> str:

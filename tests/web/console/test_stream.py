@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 from asgiref.sync import async_to_sync, sync_to_async
+from django.db import transaction
 from django.test import AsyncClient, Client
 
 from tests.web.console import world as story
@@ -15,7 +17,9 @@ from tidesched_web.accounts.services import create_token
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common import live
 from tidesched_web.common.models import ServiceType
+from tidesched_web.jobs.services import cancel, enqueue
 from tidesched_web.quota.models import Queue
+from tidesched_web.quota.services.recording import record
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -119,6 +123,8 @@ def test_a_stranger_hears_nothing(people, headers) -> None:
     answer = Client().get("/api/v1/stream", headers=headers)
     assert answer.status_code == 401
     assert answer["Content-Type"] == "application/problem+json"
+    assert answer.json()["type"] == "https://tidesched.io/problems/not-authenticated"
+    assert answer.json()["instance"] == "/api/v1/stream"
 
 
 def test_unknown_topics_and_methods_are_refused(people) -> None:
@@ -126,6 +132,72 @@ def test_unknown_topics_and_methods_are_refused(people) -> None:
     answer = client.get("/api/v1/stream?topics=gangs,secrets")
     assert answer.status_code == 400
     assert "secrets" in answer.json()["detail"]
-    assert client.post("/api/v1/stream").status_code == 405
+    posted = client.post("/api/v1/stream")
+    assert (posted.status_code, posted["Allow"], posted.json()["code"]) == (405, "GET", "method_not_allowed")
+    assert client.get("/api/v1/stream?topic=gangs").json()["code"] == "unknown_parameter"
     with pytest.raises(ValueError, match="secrets"):
         live.publish("secrets", 1)
+
+
+def test_an_event_names_its_object_and_what_changed_to_those_who_see_it(people) -> None:
+    """A queue's name is for the members of its tenant; who shares the cluster hears only that a queue has changed."""
+    cluster = Cluster.objects.get(slug="first")
+    queue = Queue.objects.get(name="rank")
+    other = Tenant.objects.create(slug="voice", name="Voice")
+    theirs = Project.objects.create(tenant=other, slug="asr", name="Asr")
+    Queue.objects.create(cluster=cluster, name="asr", service_type=ServiceType.INFERENCE, tenant=other, project=theirs)
+    Membership.objects.create(user=people["newcomer"], tenant=other)
+
+    def close() -> None:
+        with transaction.atomic():
+            record(
+                queue, kind="queue", verb="update", actor="a", label=queue.name, cluster=cluster,
+                tenant_ids=[queue.tenant_id],
+            )  # fmt: skip
+
+    for who, sees in (("admin", True), ("member", True), ("newcomer", False)):
+        heard = _said(hear_of(close, user=people[who]))
+        assert (heard["topic"], heard["cluster"]) == ("queues", cluster.pk)
+        if sees:
+            assert (heard["kind"], heard["id"], heard["name"], heard["what"]) == (
+                "queue", str(queue.pk), "rank", "update",
+            )  # fmt: skip
+        else:
+            assert heard == {"topic": "queues", "id": "*", "version": "0", "cluster": cluster.pk}
+
+
+def test_a_job_is_named_to_its_owner_only(people) -> None:
+    """And to platform admins, as in the list of jobs."""
+    Membership.objects.create(user=people["newcomer"], tenant=Tenant.objects.get(slug="search"))
+
+    def begin() -> None:
+        first = Cluster.objects.get(slug="first")
+        cancel(job=enqueue(kind="impact", owner=people["member"], actor="mei", params={}, cluster=first))
+
+    for who, named in (("member", True), ("admin", True), ("newcomer", False)):
+        heard = _said(hear_of(begin, user=people[who]))
+        assert (heard["topic"], heard.get("kind")) == ("jobs", "job" if named else None)
+        assert (heard["id"] == "*") is not named
+
+
+def _said(event: str) -> dict:
+    return json.loads(event.partition("data: ")[2])
+
+
+def hear_of(act, **how: object) -> str:
+    """The newest event after ``act``."""
+    return async_to_sync(_hear_of)(act, **how)
+
+
+async def _hear_of(act, user: User) -> str:
+    client = AsyncClient()
+    await client.aforce_login(user)
+    answer = await client.get("/api/v1/stream?topics=queues,jobs")
+    parts = answer.streaming_content
+    await anext(parts)
+    waits = asyncio.ensure_future(anext(parts))
+    await asyncio.sleep(0.2)
+    await sync_to_async(act)()
+    found = _events(await asyncio.wait_for(waits, 5))
+    await parts.aclose()
+    return found[-1]

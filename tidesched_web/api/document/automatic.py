@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from drf_spectacular.openapi import AutoSchema
+from rest_framework.fields import CharField, ListField
 from rest_framework.permissions import AllowAny
 
 from tidesched_web.api.document import account_operations, cluster_operations, quota_operations, refusals
 from tidesched_web.api.document.operation import Operation
+from tidesched_web.api.writes import DRY_RUN
 
 if TYPE_CHECKING:
     from tidesched_web.api.views import ScopedView
@@ -19,6 +21,8 @@ OPERATIONS: dict[str, Operation] = {
     **quota_operations.OPERATIONS,
 }
 _INDEX_TAG = "index"
+# One visible character at least: blanks at the ends of a text are dropped before it is looked at.
+NOT_BLANK = r"\S"
 
 
 class DocumentedSchema(AutoSchema):
@@ -34,6 +38,8 @@ class DocumentedSchema(AutoSchema):
         operation["description"] = "\n\n".join([said.description, *_who(scopes, said.role)])
         operation["security"] = security(scopes)
         operation["tags"] = operation.get("tags") or [_INDEX_TAG]
+        self._drop_what_is_refused(operation)
+        _add_dry_run(operation)
         for status in refusals.refusals_of(operation, path, method.lower()):
             operation["responses"].setdefault(str(status), refusals.reference_to(status))
         operation["responses"]["default"] = {"$ref": "#/components/responses/Problem"}
@@ -50,6 +56,34 @@ class DocumentedSchema(AutoSchema):
             self.method = "DELETE"
         return body
 
+    def _map_serializer_field(self, field: Any, direction: Any, bypass_extensions: bool = False) -> Any:
+        """Also what the framework refuses and its description leaves out: blank texts and empty lists in requests."""
+        schema = super()._map_serializer_field(field, direction, bypass_extensions)
+        if direction != "request" or schema is None:
+            return schema
+        if isinstance(field, CharField) and not field.allow_blank and not field.read_only:
+            schema.setdefault("minLength", 1)
+            if field.trim_whitespace and "pattern" not in schema:
+                schema["pattern"] = NOT_BLANK
+        if isinstance(field, ListField) and not field.allow_empty:
+            schema["minItems"] = max(1, schema.get("minItems", 1))
+        return schema
+
+    def get_filter_backends(self) -> list[Any]:
+        """Filters are those of the list itself: another act of the view does not take them."""
+        return super().get_filter_backends() if getattr(self.view, "action", "list") == "list" else []
+
+    def _drop_what_is_refused(self, operation: dict[str, Any]) -> None:
+        """Query parameters that the view answers with a 400 are none of the operation's."""
+        allowed = getattr(self.view, "allowed_parameters", None)
+        if allowed is None:
+            return
+        known = allowed(writes=self.method != "GET")
+        kept = [one for one in operation.get("parameters", ()) if one["in"] != "query" or one["name"] in known]
+        operation.pop("parameters", None)
+        if kept:
+            operation["parameters"] = kept
+
     def _scopes(self) -> tuple[str, ...]:
         """Any one of these lets a token in; none where everybody may."""
         if AllowAny in self.view.permission_classes:
@@ -62,6 +96,21 @@ class DocumentedSchema(AutoSchema):
 def security(scopes: tuple[str, ...]) -> list[dict[str, list[str]]]:
     """A token with any one of the scopes, or a session of the console; nothing at all where there are no scopes."""
     return [*({"token": [scope]} for scope in scopes), {"session": []}] if scopes else [{}]
+
+
+def _add_dry_run(operation: dict[str, Any]) -> None:
+    """A dry run is a 200 whatever the act itself answers: the plan, or the object as it would be."""
+    if not any(one["name"] == DRY_RUN for one in operation.get("parameters", ())):
+        return
+    answers = operation["responses"]
+    done = next((answers[code] for code in ("200", "201") if code in answers), {})
+    schema = done.get("content", {}).get("application/json", {}).get("schema")
+    tried = [*([schema] if schema else []), {"$ref": "#/components/schemas/DryRun"}]
+    answers["200"] = {
+        **answers.get("200", {}),
+        "description": answers.get("200", {}).get("description") or "The answer to a dry run: nothing was done.",
+        "content": {"application/json": {"schema": {"anyOf": tried}}},
+    }
 
 
 def _who(scopes: tuple[str, ...], role: str) -> list[str]:

@@ -59,9 +59,15 @@ figures are members of their own. 429 and 503 have `Retry-After`.
 
 ## Streams
 
-`GET /api/v1/stream` is a stream of server-sent events: the topic that changed, with the id and version to look for.
-Fetch the objects for what is in them. An event never holds what its reader could not ask for. Reconnect with
-`Last-Event-ID`; a stream ends by itself after 15 minutes.
+`GET /api/v1/stream` is a stream of server-sent events. Each names its object (`topic`, `kind`, `id`, `name`,
+`cluster`), its `version`, and in `what` which part of it has changed: the new state of a gang, a change, a job or a
+reclaim (`running`, `applied`), `raised`, `acknowledged` or `resolved` of an alert, `create`, `update`, `delete`,
+`quota` or `push` of a queue, `settings` or `connection` of a cluster. Fetch the object for its figures.
+
+An event never names what its reader could not ask for. Of an object out of sight, and where very many have changed at
+once, there is one event with the id `*` and without `kind`, `name` and `what`: fetch the list again.
+
+Reconnect with `Last-Event-ID`; a stream ends by itself after 15 minutes.
 """
 
 TAGS = {

@@ -74,7 +74,7 @@ _WAITS = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": 
 
 def refusals_of(operation: dict[str, Any], path: str, method: str) -> list[int]:
     """The statuses of its refusals."""
-    headers = {one["name"]: one.get("required", False) for one in operation.get("parameters", ())}
+    headers = {one["name"]: one.get("description", "") for one in operation.get("parameters", ())}
     signed_in = {} not in operation["security"]
     happens = {
         400: True,
@@ -86,7 +86,7 @@ def refusals_of(operation: dict[str, Any], path: str, method: str) -> list[int]:
         413: "requestBody" in operation,
         415: "requestBody" in operation,
         422: method != "get",
-        428: headers.get("If-Match", False),
+        428: "428" in headers.get("If-Match", ""),
         429: True,
         503: True,
     }

@@ -16,7 +16,11 @@ retry: 2000
 
 id: 1766397600000-0
 event: change
-data: {"topic":"gangs","id":"41","version":"7","cluster":1}
+data: {"topic":"gangs","id":"41","version":"7","cluster":1,"kind":"gang","name":"research/llm-sft","what":"running"}
+
+id: 1766397600500-0
+event: change
+data: {"topic":"queues","id":"*","version":"0","cluster":1}
 
 event: end
 data: {"reason":"lifetime"}
@@ -33,8 +37,10 @@ def path_item() -> dict[str, Any]:
             "operationId": "stream",
             "summary": "Listen to changes",
             "description": (
-                "Server-sent events. `change` says which object has changed: `{topic, id, version, cluster}`, with "
-                "ids and versions only; fetch the object for the rest. `end` says why the stream ends: `lifetime` "
+                "Server-sent events. `change` names the object that has changed and what of it: `{topic, id, version, "
+                "cluster, kind, name, what}`; fetch the object for its figures. With the id `*` (and without `kind`, "
+                "`name` and `what`) something of the topic has changed that the caller does not see, or so much that "
+                "no object is named: fetch the list again. `end` says why the stream ends: `lifetime` "
                 "(after 15 minutes), `signed_out`, `rights_changed`, `too_slow`, `too_many_streams`, `unavailable` or "
                 "`unreachable`. A line `: still here` comes where nothing has changed for a while. Events about "
                 "clusters out of the caller's sight are left out.\n\n"
@@ -48,7 +54,7 @@ def path_item() -> dict[str, Any]:
                     "in": "query",
                     "name": "topics",
                     "description": "Which kinds of objects; all of them where it is left out.",
-                    "schema": {"type": "array", "items": {"type": "string", "enum": topics}},
+                    "schema": {"type": "array", "minItems": 1, "items": {"type": "string", "enum": topics}},
                     "style": "form",
                     "explode": False,
                 },

@@ -154,7 +154,7 @@ class Tokens(ReadView):
         document = self.documents([token])[0] | {"token": plain}
         return Response(document, status=status.HTTP_201_CREATED, headers={"Location": document["url"]})
 
-    @extend_schema(responses={204: None})
+    @extend_schema(request=None, responses={204: None})
     def destroy(self, request: Request, pk: int) -> Response:
         """Revoke a token, from now on."""
         services.revoke_token(token=self.get_object(), actor=self.access.actor)

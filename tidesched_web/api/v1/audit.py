@@ -21,7 +21,7 @@ from rest_framework.response import Response
 
 from tidesched_web.accounts.models import Scope
 from tidesched_web.api import pagination
-from tidesched_web.api.filters import TextFilter
+from tidesched_web.api.filters import IdFilter, TextFilter
 from tidesched_web.api.v1.serializers.audit import (
     AuditEntryDocument,
     ChainDocument,
@@ -45,13 +45,13 @@ class AuditFilters(django_filters.FilterSet):
     """Filters of `audit`; ``from`` and ``to`` are wall time."""
 
     chain = TextFilter()
-    cluster = django_filters.NumberFilter(field_name="cluster_id")
+    cluster = IdFilter(field_name="cluster_id")
     actor = TextFilter()
     action = TextFilter()
     object_type = TextFilter()
     object_id = TextFilter()
     q = django_filters.CharFilter(method="about", label="Part of the object's label, or its id.")
-    tenant = django_filters.NumberFilter(method="touching", label="A tenant that it touches.")
+    tenant = IdFilter(method="touching", label="A tenant that it touches.")
     request_id = TextFilter()
 
     def about(self, entries: QuerySet[AuditEntry], name: str, value: str) -> QuerySet[AuditEntry]:
@@ -123,7 +123,10 @@ class Audit(ReadView):
         """Signed ends of the chains, the newest first; with ``format=ndjson`` all of them, the oldest first."""
         self._for_auditors()
         rows = signed_heads()
-        if request.query_params.get("format", "json") == "json":
+        wanted = request.query_params.get("format", "json")
+        if wanted not in ("json", "ndjson"):
+            raise DomainError.for_field("/format", f"{wanted!r}: known are json, ndjson.")
+        if wanted == "json":
             return self._page(rows, SignedHeadDocument)
         keys = public_keys()
         lines = [

@@ -34,9 +34,11 @@ from tidesched_web.api.writes import (
     DRY_RUN_PARAMETER,
     IDEMPOTENCY,
     IF_MATCH,
+    IF_MATCH_ALWAYS,
     IF_MATCH_NEEDED,
     expected_version,
     is_dry_run,
+    true_or_false,
 )
 from tidesched_web.changes import services
 from tidesched_web.changes.forecast_selectors import forecast_of, record_of
@@ -45,9 +47,11 @@ from tidesched_web.changes.selectors import visible_changes
 from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.common.errors import DomainError
 
-IMPACT = OpenApiParameter("impact", bool, description="Also say what the next session would do otherwise (default).")
+IMPACT = OpenApiParameter(
+    "impact", bool, description="Wait a little for the answer to what the next session would do otherwise (default)."
+)
 _ACCEPTED = {202: ChangeDocument}
-ACTS = [IF_MATCH_NEEDED, IDEMPOTENCY]
+ACTS = [IF_MATCH_ALWAYS, IDEMPOTENCY]
 
 
 class ChangeFilters(django_filters.FilterSet):
@@ -107,6 +111,7 @@ class QuotaChanges(ReadView):
             source="api",
             apply_at=wanted["apply_at"],
         )
+        services.ask_impact(change=change, access=self.access)
         return self.made(change)
 
     def _seen(self, *, needed: bool = True) -> services.Reviewed | None:
@@ -123,6 +128,7 @@ class QuotaChanges(ReadView):
         change = self.get_object()
         wanted = checked_body(ChangePatch, request)
         change = services.edit_draft(change=change, access=self.access, seen=self._seen(needed=False), **wanted)
+        services.ask_impact(change=change, access=self.access)
         return self.changed(change)
 
     @extend_schema(responses={200: PLAN_SCHEMA}, parameters=[IMPACT])
@@ -130,10 +136,8 @@ class QuotaChanges(ReadView):
     def plan(self, request: Request, pk: int) -> Response:
         """What it would do to the tree of now, or did."""
         change = self.get_object()
-        text = request.query_params.get("impact", "true").lower()
-        if text not in ("true", "false", "1", "0"):
-            raise DomainError.for_field("/impact", f"{text!r}: true or false is meant.")
-        with_impact = text in ("true", "1") and change.state in QuotaChange.OPEN
+        wanted = true_or_false(request, "impact", default=True)
+        with_impact = wanted and change.state in QuotaChange.OPEN
         return Response(services.shown_plan(change=change, access=self.access, impact=with_impact, server=with_impact))
 
     @extend_schema(responses=ForecastDocument)
@@ -188,7 +192,9 @@ class QuotaChanges(ReadView):
             services.cancel(change=change, access=self.access, reason=wanted["reason"], seen=self._seen()),
         )
 
-    @extend_schema(request=ApplyInput, responses=_ACCEPTED, parameters=[*ACTS, DRY_RUN_PARAMETER])
+    @extend_schema(
+        request=ApplyInput, responses=_ACCEPTED, parameters=[IF_MATCH_NEEDED, IDEMPOTENCY, DRY_RUN_PARAMETER]
+    )
     @action(detail=True, methods=["post"])
     def apply(self, request: Request, pk: int) -> Response:
         """Apply it now or at a set time; 409 with what changed since where its base moved. Dry run: 200, its plan."""
@@ -228,4 +234,6 @@ class QuotaChanges(ReadView):
         back = services.roll_back(change=change, access=self.access, reason=wanted["reason"], seen=self._seen())
         if wanted["apply"]:
             back = services.apply(change=back, access=self.access)
+        else:
+            services.ask_impact(change=back, access=self.access)
         return accepted(self, back)

@@ -17,6 +17,7 @@ from tidesched_web.api.body import checked_body
 from tidesched_web.api.filters import ReferenceFilter, TextFilter, YesNoFilter
 from tidesched_web.api.idempotency import idempotent
 from tidesched_web.api.v1.connections import ConnectionActions
+from tidesched_web.api.v1.serializers.changes import ChangeDocument
 from tidesched_web.api.v1.serializers.clusters import (
     CardTypeDocument,
     ClusterDocument,
@@ -191,7 +192,9 @@ class CardTypes(TreeWrites):
         return with_promised(visible_card_types(self.access))
 
     @extend_schema(
-        request=CardTypeInput, responses={201: CardTypeDocument}, parameters=[IDEMPOTENCY, DRY_RUN_PARAMETER]
+        request=CardTypeInput,
+        responses={201: CardTypeDocument, 202: ChangeDocument},
+        parameters=[IDEMPOTENCY, DRY_RUN_PARAMETER],
     )
     @kept
     def create(self, request: Request) -> Response:
@@ -201,7 +204,11 @@ class CardTypes(TreeWrites):
         cluster, name, reason = self.cluster_of(wanted), wanted.pop("name"), wanted.pop("reason", "")
         return self.make(cluster, key_of("card-type", name), wanted, reason, name=name)
 
-    @extend_schema(request=CardTypePatch, responses=CardTypeDocument, parameters=[IF_MATCH, DRY_RUN_PARAMETER])
+    @extend_schema(
+        request=CardTypePatch,
+        responses={200: CardTypeDocument, 202: ChangeDocument},
+        parameters=[IF_MATCH, DRY_RUN_PARAMETER],
+    )
     def partial_update(self, request: Request, pk: int) -> Response:
         """Change a declared card type. Of one that nodes have shown only its aliases are for editing (else 409)."""
         row: CardType = self.writable()
@@ -214,7 +221,9 @@ class CardTypes(TreeWrites):
             return self.changed(row)  # it has no other name to lose
         return self.edit(row, edit, reason)
 
-    @extend_schema(request=DeleteInput, responses={204: None}, parameters=[IF_MATCH, DRY_RUN_PARAMETER])
+    @extend_schema(
+        request=DeleteInput, responses={204: None, 202: ChangeDocument}, parameters=[IF_MATCH, DRY_RUN_PARAMETER]
+    )
     def destroy(self, request: Request, pk: int) -> Response:
         """Take a declared card type back."""
         row: CardType = self.writable()

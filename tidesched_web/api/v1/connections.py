@@ -31,7 +31,7 @@ from tidesched_web.api.writes import (
     DRY_RUN,
     DRY_RUN_PARAMETER,
     IDEMPOTENCY,
-    IF_MATCH_NEEDED,
+    IF_MATCH_ALWAYS,
     expected_version,
     is_dry_run,
 )
@@ -97,7 +97,7 @@ class ConnectionActions(ReadView):
         answer.data = {**answer.data, "test": self._shown(test)}
         return answer
 
-    @extend_schema(request=ClusterPatch, responses=ClusterDocument, parameters=[IF_MATCH_NEEDED])
+    @extend_schema(request=ClusterPatch, responses=ClusterDocument, parameters=[IF_MATCH_ALWAYS])
     def partial_update(self, request: Request, pk: int) -> Response:
         """Change settings of a cluster."""
         cluster = self.get_object()
@@ -139,7 +139,7 @@ class ConnectionActions(ReadView):
         )
         return self._connection(self.get_object())
 
-    @extend_schema(request=ReasonInput, responses=ConnectionDocument)
+    @extend_schema(request=ReasonInput, responses={200: ConnectionDocument})
     @connection.mapping.delete
     def delete_connection(self, request: Request, pk: int) -> Response:
         """Disconnect: forget the credentials, and run no session until somebody connects it again."""

@@ -41,7 +41,7 @@ from tidesched_web.quota.selectors import with_limits
 
 MAKES = [IDEMPOTENCY, DRY_RUN_PARAMETER]
 CHANGES = [IF_MATCH, DRY_RUN_PARAMETER]
-REASON_PARAMETER = OpenApiParameter("reason", str, description="Why, where no body is sent.")
+DELETES = [*CHANGES, OpenApiParameter("reason", str, description="Why, where no body is sent.")]
 
 
 def deleted(row: Any) -> Response:
@@ -78,10 +78,17 @@ class Owners(ReadView):
     @write
     def remove(self, request: Request, row: Any) -> Response:
         """Delete it, and say what went along."""
-        wanted = checked_body(DeleteInput, request)
+        wanted = self.said(request)
         along = [] if isinstance(row, BusinessLine) else dependents_of(row)
         type(self).deletes(**self._act(request, row), **wanted)
         return deleted(along)
+
+    def said(self, request: Request) -> dict[str, Any]:
+        """The reason of a deletion: in the body, or in the address where a client sends no body."""
+        return {"reason": request.query_params.get("reason", ""), **checked_body(DeleteInput, request)}
+
+    def known_parameters(self) -> set[str]:
+        return {*super().known_parameters(), *(("reason",) if self.action == "destroy" else ())}
 
     def _act(self, request: Request, row: Any) -> dict[str, Any]:
         return {self.named: row, "version": expected_version(request), "actor": self.access.actor}
@@ -118,14 +125,14 @@ class Tenants(Owners):
         wanted = checked_body(TenantInput, request)
         return self.made(services.create_tenant(**wanted, actor=self.access.actor))
 
-    @extend_schema(request=TenantPatch, responses=TenantDocument, parameters=CHANGES)
+    @extend_schema(request=TenantPatch, responses={200: TenantDocument, 202: ChangeDocument}, parameters=CHANGES)
     def partial_update(self, request: Request, pk: int) -> Response:
         """Change what it is called; members left out stay. With `quota` (If-Match and reason needed) it is a change."""
         tenant = self.get_object()
         require_admin_of(self.access, tenant.pk)
         return self.edit(request, tenant, checked_body(TenantPatch, request))
 
-    @extend_schema(request=DeleteInput, responses={204: None}, parameters=CHANGES)
+    @extend_schema(request=DeleteInput, responses={204: None}, parameters=DELETES)
     def destroy(self, request: Request, pk: int) -> Response:
         """Delete it; refused (409 `in_use`) while it has queues or quotas. Platform admins only.
 
@@ -164,16 +171,14 @@ class Projects(Owners):
         require_admin_of(self.access, tenant.pk)
         return self.made(services.create_project(tenant=tenant, **wanted, actor=self.access.actor))
 
-    @extend_schema(request=ProjectPatch, responses=ProjectDocument, parameters=CHANGES)
+    @extend_schema(request=ProjectPatch, responses={200: ProjectDocument, 202: ChangeDocument}, parameters=CHANGES)
     def partial_update(self, request: Request, pk: int) -> Response:
         """Change what it is called. With `quota` (If-Match and reason needed) it is a change of the cluster's tree."""
         project = self.get_object()
         require_admin_of(self.access, project.tenant_id)
         return self.edit(request, project, checked_body(ProjectPatch, request))
 
-    @extend_schema(
-        request=DeleteInput, responses={204: None, 202: ChangeDocument}, parameters=[*CHANGES, REASON_PARAMETER]
-    )
+    @extend_schema(request=DeleteInput, responses={204: None, 202: ChangeDocument}, parameters=DELETES)
     def destroy(self, request: Request, pk: int) -> Response:
         """Delete it; refused (409 `in_use`) while it has queues.
 
@@ -187,7 +192,7 @@ class Projects(Owners):
             return self.remove(request, project)
         if is_dry_run(request) and len(clusters) == 1:
             return preview(self, clusters[0], {key_of("project", project.tenant.slug, project.slug): None})
-        reason = {"reason": request.query_params.get("reason", ""), **checked_body(DeleteInput, request)}["reason"]
+        reason = self.said(request)["reason"]
         change = changes.remove_project(
             project=project, access=self.access, reason=reason, version=expected_version(request), source="api"
         )
@@ -231,7 +236,7 @@ class BusinessLines(Owners):
         require_admin_of(self.access, line.tenant_id)
         return self.rename(request, line, checked_body(NamePatch, request))
 
-    @extend_schema(request=DeleteInput, responses={204: None}, parameters=CHANGES)
+    @extend_schema(request=DeleteInput, responses={204: None}, parameters=DELETES)
     def destroy(self, request: Request, pk: int) -> Response:
         """Delete it; refused (409 `in_use`) while it has queues."""
         line = self.get_object()

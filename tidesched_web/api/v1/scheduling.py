@@ -19,7 +19,7 @@ from rest_framework.response import Response
 
 from tidesched_web.accounts.models import Scope
 from tidesched_web.api import pagination
-from tidesched_web.api.filters import ReferenceFilter, TextFilter
+from tidesched_web.api.filters import IdFilter, ReferenceFilter, TextFilter
 from tidesched_web.api.v1.serializers.scheduling import (
     DecisionDocument,
     ReclaimDocument,
@@ -57,7 +57,7 @@ class SessionFilters(django_filters.FilterSet):
 
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     state = django_filters.ChoiceFilter(choices=SessionState.choices)
-    number = django_filters.NumberFilter()
+    number = IdFilter()
 
 
 class Sessions(ReadView):
@@ -96,7 +96,7 @@ class ReclaimFilters(django_filters.FilterSet):
     gainer_tenant = django_filters.CharFilter(method="by_side", label="Id or slug of the tenant that gained.")
     loser_tenant = django_filters.CharFilter(method="by_side", label="Id or slug of a tenant that lost.")
     card = django_filters.CharFilter(method="by_card", label="A card type that was needed or freed.")
-    session = django_filters.NumberFilter(field_name="session_id")
+    session = IdFilter(field_name="session_id")
     reclaimer = TextFilter(label="namespace/name")
     victim = TextFilter(field_name="victims__gang", label="namespace/name")
     action = TextFilter()

@@ -19,6 +19,7 @@ from tidesched_web.api.filters import ReferenceFilter, TextFilter, YesNoFilter
 from tidesched_web.api.idempotency import idempotent
 from tidesched_web.api.v1.change_answers import carried_out, preview
 from tidesched_web.api.v1.references import referred
+from tidesched_web.api.v1.serializers.changes import ChangeDocument
 from tidesched_web.api.v1.serializers.owners import DeleteInput
 from tidesched_web.api.v1.serializers.tide_plans import TidePlanDocument, TidePlanInput, TidePlanPatch
 from tidesched_web.api.views import ReadView, Rows
@@ -76,7 +77,9 @@ class TidePlans(ReadView):
         return _Seen(layers, hidden, open_now if row.enabled else [], tide.next_change([plan], now))
 
     @extend_schema(
-        request=TidePlanInput, responses={201: TidePlanDocument}, parameters=[IDEMPOTENCY, DRY_RUN_PARAMETER]
+        request=TidePlanInput,
+        responses={201: TidePlanDocument, 202: ChangeDocument},
+        parameters=[IDEMPOTENCY, DRY_RUN_PARAMETER],
     )
     @idempotent
     def create(self, request: Request) -> Response:
@@ -98,7 +101,11 @@ class TidePlans(ReadView):
             done=lambda: self.made(self.visible().get(cluster=cluster, name=name)),
         )
 
-    @extend_schema(request=TidePlanPatch, responses=TidePlanDocument, parameters=[IF_MATCH_NEEDED, DRY_RUN_PARAMETER])
+    @extend_schema(
+        request=TidePlanPatch,
+        responses={200: TidePlanDocument, 202: ChangeDocument},
+        parameters=[IF_MATCH_NEEDED, DRY_RUN_PARAMETER],
+    )
     def partial_update(self, request: Request, pk: int) -> Response:
         """Change a plan (a merge patch); ``enabled`` switches it."""
         plan = self.get_object()
@@ -107,12 +114,16 @@ class TidePlans(ReadView):
         reason = wanted.pop("reason")
         return self._write(request, plan, wanted, reason, lambda: self.changed(plan))
 
-    @extend_schema(request=DeleteInput, responses={204: None}, parameters=[IF_MATCH_NEEDED, DRY_RUN_PARAMETER])
+    @extend_schema(
+        request=DeleteInput,
+        responses={204: None, 202: ChangeDocument},
+        parameters=[IF_MATCH_NEEDED, DRY_RUN_PARAMETER],
+    )
     def destroy(self, request: Request, pk: int) -> Response:
         """Delete a plan: the base holds again."""
         plan = self.get_object()
         require_administrator(self.access)
-        reason = checked_body(DeleteInput, request)["reason"]
+        reason = checked_body(DeleteInput, request).get("reason", "")
         return self._write(request, plan, None, reason, lambda: Response(status=status.HTTP_204_NO_CONTENT))
 
     def _write(self, request: Request, plan: TidePlan, patch: Any, reason: str, done: Any) -> Response:

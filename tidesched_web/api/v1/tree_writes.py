@@ -88,10 +88,10 @@ class TreeWrites(ReadView):
         """Carry out a deletion. The reason stands in the body, or in the address where a client sends no body."""
         key = self.key_of_row(row)
         seen = self._seen(key)
+        body = checked_body(DeleteInput, self.request) if self.request.data else {}
         if is_dry_run(self.request):
             services.require_versions(row.cluster, seen)
             return preview(self, row.cluster, {key: None})
-        body = checked_body(DeleteInput, self.request) if self.request.data else {}
         reason = body.get("reason") or self.request.query_params.get("reason", "")
         return carried_out(
             self,

@@ -7,7 +7,7 @@ from tidesched_web.changes.services.drafting import draft, edit_draft, plan
 from tidesched_web.changes.services.owner_removal import remove_project
 from tidesched_web.changes.services.planning import check
 from tidesched_web.changes.services.reviewed import Reviewed, edited_since, require_reviewed
-from tidesched_web.changes.services.reviewing import shown_plan
+from tidesched_web.changes.services.reviewing import ask_impact, shown_plan
 from tidesched_web.changes.services.sweeping import prune, sweep
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "apply",
     "apply_due",
     "approve",
+    "ask_impact",
     "cancel",
     "carry",
     "carry_out",

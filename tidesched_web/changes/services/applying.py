@@ -21,8 +21,9 @@ from tidesched_web.changes.models import CarryAct, CarryState, ChangeObject, Cha
 from tidesched_web.changes.object_differences import ObjectDifference
 from tidesched_web.changes.selectors import row_versions
 from tidesched_web.changes.services.drafting import new_change
+from tidesched_web.changes.services.known_impact import known_impact
 from tidesched_web.changes.services.planning import Plan, require_fresh, require_sound, work_out
-from tidesched_web.changes.services.recording import locked, move, tell
+from tidesched_web.changes.services.recording import announce, locked, move, tell
 from tidesched_web.changes.services.reviewed import Reviewed, require_reviewed
 from tidesched_web.changes.services.writing import write_documents
 from tidesched_web.changes.waking import wake
@@ -32,6 +33,7 @@ from tidesched_web.common.actors import SYSTEM
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.locking import lock_tree
 from tidesched_web.common.permissions import Access
+from tidesched_web.quota.events import about_queue
 from tidesched_web.quota.models import PriorityClass, Queue, QuotaTree
 
 _TOLD_SINGLY = 20
@@ -146,8 +148,7 @@ def _go(
 def _kept(change: QuotaChange, plan: Plan, access: Access | None) -> dict[str, Any]:
     """The plan as it is stored, with the impact that was worked out for the same objects."""
     document = plan.document(base_version=change.base_version, access=access)
-    old = change.plan or {}
-    return document | {"impact": old.get("impact") if old.get("objects") == document["objects"] else None}
+    return document | {"impact": known_impact(change, document)}
 
 
 def _commit(change: QuotaChange, plan: Plan, *, actor: str, fields: list[str]) -> None:
@@ -219,19 +220,20 @@ def _queue_objects(
 
 
 def _announce_undone(change: QuotaChange) -> None:
-    pk, cluster_id = change.rolls_back_id, change.cluster_id
-    assert pk is not None
-    transaction.on_commit(lambda: live.publish("changes", pk, cluster_id=cluster_id), robust=True)
+    assert change.rolls_back is not None
+    announce(change.rolls_back)
 
 
 def _announce_queues(rows: Mapping[tuple[str, str], tuple[int, int]], cluster: Cluster) -> None:
     """Open pages of queues look again; many at once are told as one event of the cluster's."""
     told = [row for (kind, _name), row in rows.items() if kind == "Queue"]
     told = told if len(told) <= _TOLD_SINGLY else [(0, 0)]
+    shown = Queue.objects.in_bulk([pk for pk, _version in told if pk])
 
     def publish() -> None:
         for pk, version in told:
-            live.publish("queues", pk, version, cluster_id=cluster.pk)
+            about = about_queue(shown[pk], "quota") if pk in shown else None
+            live.publish("queues", pk or live.EVERYTHING, version, cluster_id=cluster.pk, about=about)
 
     if told:
         transaction.on_commit(publish, robust=True)

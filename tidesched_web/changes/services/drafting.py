@@ -162,24 +162,11 @@ def _next_revision(change: QuotaChange, fields: Mapping[str, Any]) -> dict[str, 
 
 
 def plan(*, change: QuotaChange, access: Access) -> dict[str, Any]:
-    """What the change would do now (or did, once it is written); an open one keeps the newest plan."""
+    """What the change would do now (or did, once it is written). Only reads; ``change`` has the newest plan then."""
     if change.committed_at is not None or change.state not in QuotaChange.OPEN:
         return dict(change.plan or {})
     document = plan_of(change, None).document(base_version=change.base_version, access=access)
-    if {**(change.plan or {}), "impact": None} != document:
-        _store(change, document)
+    old = change.plan or {}
+    kept = old.get("impact") if old.get("objects") == document["objects"] else None
+    change.plan = document | {"impact": kept}
     return document
-
-
-@transaction.atomic
-def _store(change: QuotaChange, document: dict[str, Any]) -> None:
-    """Keep a newer plan, with the impact that is there now: another request may have stored one meanwhile."""
-    stored = locked(change)
-    if stored.committed_at is None and stored.version == change.version:
-        kept = (stored.plan or {}).get("impact") if _same(stored.plan, document) else None
-        QuotaChange.objects.filter(pk=change.pk).update(plan=document | {"impact": kept})
-
-
-def _same(old: dict[str, Any] | None, new: dict[str, Any]) -> bool:
-    """Whether an impact that was worked out for one plan holds for another."""
-    return old is not None and old.get("objects") == new["objects"]

@@ -15,6 +15,7 @@ from tidesched_web.changes import forecast_selectors as selectors
 from tidesched_web.changes import forecasts
 from tidesched_web.changes.impact_sight import as_now
 from tidesched_web.changes.models import ChangeForecast, ForecastState, QuotaChange
+from tidesched_web.changes.services.recording import about_change
 from tidesched_web.common import live
 from tidesched_web.workloads.models import GangState
 
@@ -79,7 +80,9 @@ def _compare(forecast: ChangeForecast, now: dt.datetime) -> bool:
             compared_at=now,
         )
         if rows != forecast.rows or done:
-            live.publish("changes", change.pk, f"{change.version}.{sessions}", cluster_id=forecast.cluster_id)
+            version = f"{change.version}.{sessions}"
+            about = about_change(change, "forecast")
+            live.publish("changes", change.pk, version, cluster_id=forecast.cluster_id, about=about)
     return done
 
 

@@ -34,10 +34,17 @@ def move(change: QuotaChange, state: ChangeState | None = None, **fields: Any) -
     announce(change)
 
 
+def about_change(change: QuotaChange, what: str) -> live.About:
+    """A change, for those who see it: its author, and members of all the tenants that it touches."""
+    whose: frozenset[int] = frozenset() if change.platform_wide else frozenset(change.tenant_ids)
+    return live.About("quota-change", str(change), what, whose, change.author_id)
+
+
 def announce(change: QuotaChange) -> None:
     """Tell the open pages, after the commit."""
     pk, version, cluster_id = change.pk, change.version, change.cluster_id
-    transaction.on_commit(lambda: live.publish("changes", pk, version, cluster_id=cluster_id), robust=True)
+    about = about_change(change, str(change.state))
+    transaction.on_commit(lambda: live.publish("changes", pk, version, cluster_id=cluster_id, about=about), robust=True)
 
 
 def tell(change: QuotaChange, verb: str, *, actor: str, reason: str = "", facts: Iterable[Fact] = ()) -> None:

@@ -192,7 +192,7 @@ def note_look(*, cluster: Cluster, live: Collection[Key]) -> DriftLook:
         },
     )
     if before is not None and before != unmanaged:
-        transaction.on_commit(lambda: events.publish("drift", cluster.pk, cluster_id=cluster.pk), robust=True)
+        transaction.on_commit(lambda: events.publish("drift", events.EVERYTHING, cluster_id=cluster.pk), robust=True)
     return look
 
 
@@ -294,8 +294,8 @@ def _fact(row: Drift, action: str) -> audit.Fact:
 
 
 def _announce(cluster_id: int) -> None:
-    transaction.on_commit(lambda: events.publish("drift", cluster_id, cluster_id=cluster_id), robust=True)
-    transaction.on_commit(lambda: events.publish("queues", cluster_id, cluster_id=cluster_id), robust=True)
+    transaction.on_commit(lambda: events.publish("drift", events.EVERYTHING, cluster_id=cluster_id), robust=True)
+    transaction.on_commit(lambda: events.publish("queues", events.EVERYTHING, cluster_id=cluster_id), robust=True)
 
 
 __all__ = [

@@ -13,6 +13,7 @@ from psycopg.types.json import Jsonb
 from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common import live
+from tidesched_web.quota.events import about_queue
 from tidesched_web.quota.models import PriorityClass, Queue, QueueState, SyncState
 from tidesched_web.quota.selectors import card_quota_of
 from tidesched_web.quota.services.push_object import Aim
@@ -98,7 +99,7 @@ def mark_pushed(cluster: Cluster, batch: Sequence[Pushed]) -> None:
     marked = _run(_MARK_QUEUES, queues)
     moved = [one.row for one in batch if one.row.pk in marked and isinstance(one.row, Queue)]
     for row in moved[:_ANNOUNCED]:
-        live.publish("queues", row.pk, row.version, cluster_id=row.cluster_id)
+        live.publish("queues", row.pk, row.version, cluster_id=row.cluster_id, about=about_queue(row, "push"))
 
 
 def mark_away(rows: Sequence[Queue] | Sequence[PriorityClass] | Sequence[Queue | PriorityClass], error: str) -> None:

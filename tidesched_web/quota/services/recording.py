@@ -10,6 +10,7 @@ from django.db import models, transaction
 from tidesched_web.audit import services as audit
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common import live
+from tidesched_web.quota.events import about_queue
 from tidesched_web.quota.models import Queue
 
 
@@ -42,6 +43,6 @@ def record(
     )
     if cluster is not None and isinstance(row, Queue):
         transaction.on_commit(
-            lambda: live.publish("queues", row.pk, row.version, cluster_id=cluster.pk),
+            lambda: live.publish("queues", row.pk, row.version, cluster_id=cluster.pk, about=about_queue(row, verb)),
             robust=True,
         )

@@ -29,7 +29,7 @@ def raise_alert(
     if known is not None:
         if (known.code, known.message, known.numbers, known.severity) != (code, message, figures, severity):
             _open(cluster_id, key).update(code=code, message=message, numbers=figures, severity=severity)
-            _announce(cluster_id, key)
+            _announce(cluster_id, key, "figures")
         return False
     try:
         with transaction.atomic():
@@ -39,7 +39,7 @@ def raise_alert(
             )  # fmt: skip
     except IntegrityError:
         return False
-    _announce(cluster_id, key)
+    _announce(cluster_id, key, "raised")
     return True
 
 
@@ -47,7 +47,7 @@ def resolve(*, cluster_id: int | None, key: str, by: str = "") -> bool:
     """Close the open alert of this key; False when there is none."""
     closed = _open(cluster_id, key[:120]).update(resolved_at=timezone.now(), resolved_by=by)
     if closed:
-        _announce(cluster_id, key)
+        _announce(cluster_id, key, "resolved")
     return bool(closed)
 
 
@@ -61,8 +61,9 @@ def _of(cluster_id: int | None) -> QuerySet[Alert]:
     return Alert.objects.filter(cluster_id=cluster_id)
 
 
-def _announce(cluster_id: int | None, key: str) -> None:
-    transaction.on_commit(lambda: live.publish("alerts", key, cluster_id=cluster_id), robust=True)
+def _announce(cluster_id: int | None, key: str, what: str) -> None:
+    about = live.About("alert", key, what)
+    transaction.on_commit(lambda: live.publish("alerts", key, cluster_id=cluster_id, about=about), robust=True)
 
 
 def keep_open(*, cluster_id: int | None, prefix: str, wanted: Mapping[str, dict[str, Any]]) -> None:

@@ -73,7 +73,7 @@ class ClusterContext:
         self.nominations = NominationBook()
         self.foreign_holder = ""
         self._policies: dict[int, Policy] = {}
-        self._to_announce: dict[str, int] = {}
+        self._to_announce: dict[tuple[str, int | str], live.About | None] = {}
         self._announced_at = float("-inf")
         self._owners: dict[str, QueueOwner] = {}
         self._owners_at = float("-inf")
@@ -85,14 +85,14 @@ class ClusterContext:
         self.inventory.load()
         self.events.load()
 
-    def announce(self, topics: Mapping[str, int], *, version: int) -> None:
-        """Tell the open pages what changed (topic -> id); what comes too soon is told with the next session."""
-        self._to_announce |= topics
+    def announce(self, changed: Mapping[tuple[str, int | str], live.About | None], *, version: int) -> None:
+        """Tell the open pages what changed ((topic, id) → the object); what comes too soon, with the next session."""
+        self._to_announce |= changed
         if time.monotonic() - self._announced_at < ANNOUNCE_SECONDS:
             return
         self._announced_at = time.monotonic()
-        for topic, id_ in self._to_announce.items():
-            live.publish(topic, id_, version, cluster_id=self.cluster_id)
+        for (topic, id_), about in self._to_announce.items():
+            live.publish(topic, id_, version, cluster_id=self.cluster_id, about=about)
         self._to_announce = {}
 
     def owners(self) -> dict[str, QueueOwner]:

@@ -98,4 +98,5 @@ def _write(cluster_id: int, reach: Reach) -> None:
             "numbers": {"kinds": ", ".join(reach.kinds)},
         }
     alerts.keep_open(cluster_id=cluster_id, prefix=PREFIX, wanted=wanted)
-    transaction.on_commit(lambda: live.publish("clusters", cluster_id, cluster_id=cluster_id), robust=True)
+    about = live.About("cluster", str(cluster_id), str(reach.state))
+    transaction.on_commit(lambda: live.publish("clusters", cluster_id, cluster_id=cluster_id, about=about), robust=True)

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from tidesched_web.clusters import services as clusters
 from tidesched_web.clusters.models import Cluster
+from tidesched_web.common.live import EVERYTHING
 from tidesched_web.common.progress import progress
 from tidesched_web.engine import bridge
 from tidesched_web.engine.cooldowns import spared_until
@@ -24,6 +25,7 @@ from tidesched_web.scheduling.pipeline import (
     memory,
     planning,
     reclaims,
+    session_events,
     settling,
     statuses,
     writing,
@@ -235,16 +237,8 @@ def _6_record_and_announce(work: Work) -> None:
         context.load()  # what the recorders remember is not in the tables
         raise
     failpoints.reach("session.finished", acts=work.acts)
-    cluster_id = session.cluster_id
     _follow_clock(work)
-    changed = {
-        "gangs": gangs,
-        "usage": len(queues) + tide,
-        "nodes": nodes,
-        "reclaims": len(followed) + len(work.reclaims),
-    }
-    topics = {topic: cluster_id for topic, n in changed.items() if n}
-    context.announce({"sessions": session.pk, **topics}, version=session.number)
+    session_events.announce(work, gangs=gangs, usage=len(queues) + tide, nodes=nodes, reclaims=len(followed))
 
 
 def _7_record_what_others_did(work: Work) -> None:
@@ -252,7 +246,7 @@ def _7_record_what_others_did(work: Work) -> None:
     if work.context.observer is None:
         return
     if work.context.observer.record(work):
-        work.context.announce({"reclaims": work.session.cluster_id}, version=work.session.number)
+        work.context.announce({("reclaims", EVERYTHING): None}, version=work.session.number)
 
 
 def _ratios(cluster: Cluster) -> dict[str, float]:

@@ -95,39 +95,7 @@ class ChangeDocument(ChangeSummary):
         return [act.value for act in allowed_actions(change, self.context["access"])]
 
 
-_LISTS = ("fields", "objects", "errors", "warnings", "stale", "merged")
-PLAN_SCHEMA = {
-    "type": "object",
-    "description": "What a change does: figures, objects of the cluster, errors, warnings, what moved since its base "
-    "(`stale` stops it, `merged` are others' figures of the same objects, which stay), "
-    "who has to approve it, and its impact.",
-    "required": ["base_version", "tree_version", *_LISTS, "approval", "impact"],
-    "properties": {
-        "base_version": {"type": "integer"},
-        "tree_version": {"type": "integer"},
-        **{name: {"type": "array", "items": {"type": "object", "additionalProperties": True}} for name in _LISTS},
-        "approval": {"type": "object", "additionalProperties": True},
-        "impact": {"type": ["object", "null"], "additionalProperties": True},
-        "server": {
-            "type": ["object", "null"],
-            "description": "The cluster's answer to a dry run of the objects: which of them it would refuse, and why.",
-            "properties": {
-                "checked": {"type": "integer"},
-                "objects": {"type": "integer"},
-                "unavailable": {"type": "string"},
-                "refused": {
-                    "type": "array",
-                    "items": {
-                        "type": "object",
-                        "required": ["kind", "name", "detail"],
-                        "properties": {name: {"type": "string"} for name in ("kind", "name", "detail")},
-                    },
-                },
-            },
-        },
-    },
-    "additionalProperties": True,
-}
+PLAN_SCHEMA = {"$ref": "#/components/schemas/Plan"}
 
 
 class ChangeInput(serializers.Serializer[Any]):

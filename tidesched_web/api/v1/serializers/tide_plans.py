@@ -8,7 +8,13 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from tidesched_web.api.v1.serializers.briefs import AddressField, BriefCluster
+from tidesched_web.api.v1.serializers.owners import ReferenceField
 
+_STEP = {
+    "type": "object",
+    "properties": {"set": {"type": "integer"}, "add": {"type": "integer"}},
+    "additionalProperties": False,
+}
 _LAYERS = {
     "type": "array",
     "items": {
@@ -22,7 +28,7 @@ _LAYERS = {
             "quota": {
                 "type": "object",
                 "description": 'queue → card → {"set": n} or {"add": ±n}',
-                "additionalProperties": {"type": "object", "additionalProperties": {"type": "object"}},
+                "additionalProperties": {"type": "object", "additionalProperties": _STEP},
             },
         },
     },
@@ -83,10 +89,10 @@ class TidePlanDocument(serializers.Serializer[Any]):
 class TidePlanPatch(serializers.Serializer[Any]):
     """Fields of a plan and the reason; what is left out stays, an exception that is null goes."""
 
-    reason = serializers.CharField(required=False, allow_blank=True, default="")
-    enabled = serializers.JSONField(required=False)
-    position = serializers.JSONField(required=False)
-    time_zone = serializers.JSONField(required=False)
+    reason = serializers.CharField(max_length=1000, required=False, allow_blank=True, default="")
+    enabled = serializers.BooleanField(required=False)
+    position = serializers.IntegerField(required=False, min_value=0, max_value=32767)
+    time_zone = serializers.CharField(max_length=64, required=False)
     exceptions = ExceptionsField(required=False)
     layers = LayersField(required=False)
 
@@ -94,5 +100,5 @@ class TidePlanPatch(serializers.Serializer[Any]):
 class TidePlanInput(TidePlanPatch):
     """A new plan."""
 
-    cluster = serializers.JSONField(help_text="Id or slug.")
+    cluster = ReferenceField()
     name = serializers.CharField(max_length=120)

@@ -1,4 +1,4 @@
-"""Server-sent events: `/api/v1/stream?topics=sessions,gangs`, ids only, bounded by the clusters that the reader sees.
+"""Server-sent events: `/api/v1/stream?topics=sessions,gangs`, each names an object that its reader may see.
 
 A page that listens holds no thread, no turn and no database connection. `Last-Event-ID` (or `?after=`) goes on where a
 connection broke; what is off the stream by then is simply fetched again by its reader.
@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from typing import Any
 
 import orjson
 from asgiref.sync import sync_to_async
@@ -25,9 +26,11 @@ from tidesched_web.accounts.stream_selectors import (
     caller_of_token,
     standings,
 )
+from tidesched_web.api.problem_json import answer
+from tidesched_web.api.stream_rights import OpenStream, open_streams, sight_of
 from tidesched_web.common import live
+from tidesched_web.common.errors import DomainError
 from tidesched_web.common.live_hub import Listener, Unreachable, hub
-from tidesched_web.console.stream_rights import OpenStream, open_streams, sight_of
 
 LIFETIME_SECONDS = 15 * 60.0
 FULL_SECONDS = 30
@@ -35,8 +38,8 @@ FULL_SECONDS = 30
 _POSITION = re.compile(r"[0-9]{1,19}-[0-9]{1,10}")
 
 
-def _admitted(request: HttpRequest) -> tuple[Caller, str, frozenset[int]] | None:
-    """Who calls, the rights that they have now and the clusters that they see; None for those who may not listen."""
+def _admitted(request: HttpRequest) -> tuple[Caller, str, live.Sight] | None:
+    """Who calls, the rights that they have now and what they see; None for those who may not listen."""
     kind, _space, text = request.headers.get("Authorization", "").partition(" ")
     plain = text.strip()
     if kind.lower() == "bearer" and plain:
@@ -56,25 +59,33 @@ def _admitted(request: HttpRequest) -> tuple[Caller, str, frozenset[int]] | None
     return None if standing is None else (caller, standing, sight_of(access))
 
 
+PARAMETERS = ("topics", "after")
+
+
 @csrf_exempt  # it is only read; any other method is refused as that
 async def stream(request: HttpRequest) -> HttpResponseBase:
-    """Answer with a stream of `change` events, each `{topic, id, version, cluster}`, and an `end` that says why."""
+    """Answer with a stream of `change` events, each `{topic, kind, id, …}`, and an `end` that says why."""
     if request.method != "GET":
-        return HttpResponse(status=405, headers={"Allow": "GET"})
+        text = _("Method %(method)s is not allowed here.")
+        return _refused(request, "method_not_allowed", text % {"method": request.method}, {"Allow": "GET"})
+    if unknown := sorted(set(request.GET).difference(PARAMETERS)):
+        text = _("Unknown parameter %(name)s; known: %(known)s.")
+        return _refused(request, "unknown_parameter", text % {"name": unknown[0], "known": ", ".join(PARAMETERS)})
     admitted = await sync_to_async(_admitted)(request)
     if admitted is None:
-        return _problem(401, "not_authenticated", _("Sign in first, or send a live token that may read."))
+        text = _("Sign in first, or send a live token that may read.")
+        return _refused(request, "not_authenticated", text, {"WWW-Authenticate": "Bearer"})
     topics = {topic for topic in request.GET.get("topics", ",".join(live.TOPICS)).split(",") if topic}
     if unknown := sorted(topics.difference(live.TOPICS)):
         text = _("Unknown topic %(unknown)s; known: %(known)s.")
-        return _problem(400, "invalid", text % {"unknown": unknown[0], "known": ", ".join(live.TOPICS)})
+        return _refused(request, "invalid", text % {"unknown": unknown[0], "known": ", ".join(live.TOPICS)})
     caller, standing, sight = admitted
     try:
         await hub().ready()
     except Unreachable:
-        return _full("unavailable", _("Live events cannot be read at the moment."))
+        return _full(request, "unavailable", _("Live events cannot be read at the moment."))
     if full := open_streams().room_for(caller):
-        return _full(full, _FULL[full]())
+        return _full(request, full, _FULL[full]())
     after = request.headers.get("Last-Event-ID", "") or request.GET.get("after", "")
     one = OpenStream(caller, standing, sight, Listener(topics))
     response = StreamingHttpResponse(
@@ -91,17 +102,13 @@ _FULL = {
 }
 
 
-def _full(code: str, detail: str) -> HttpResponse:
-    response = _problem(429 if code == "too_many_streams" else 503, code, detail)
-    response.headers["Retry-After"] = str(FULL_SECONDS)
-    return response
+def _full(request: HttpRequest, code: str, detail: str) -> HttpResponse:
+    return _refused(request, code, detail, {"Retry-After": str(FULL_SECONDS)})
 
 
-def _problem(status: int, code: str, detail: str) -> HttpResponse:
-    body = {"type": "about:blank", "status": status, "title": code, "detail": detail, "code": code}
-    response = HttpResponse(orjson.dumps(body), status=status, content_type="application/problem+json")
-    response.headers["Cache-Control"] = "no-store"
-    return response
+def _refused(request: HttpRequest, code: str, detail: str, headers: dict[str, str] | None = None) -> HttpResponse:
+    """A refusal in the form of all others of the API."""
+    return answer(DomainError(code, detail), request, {"Cache-Control": "no-store", **(headers or {})})
 
 
 async def _lines(one: OpenStream, after: str) -> AsyncIterator[bytes]:
@@ -129,16 +136,18 @@ async def _lines(one: OpenStream, after: str) -> AsyncIterator[bytes]:
         streams.leave(one)
 
 
-def _changes(batch: list[live.Event], sight: frozenset[int]) -> bytes:
+def _changes(batch: list[live.Event], sight: live.Sight) -> bytes:
     return b"".join(
-        b"id: %s\nevent: change\ndata: %s\n\n"
-        % (
-            event.position.encode(),
-            orjson.dumps({"topic": event.topic, "id": event.id, "version": event.version, "cluster": event.cluster}),
-        )
-        for event in batch
-        if event.cluster is None or event.cluster in sight
+        b"id: %s\nevent: change\ndata: %s\n\n" % (event.position.encode(), orjson.dumps(_document(event)))
+        for event in live.seen(batch, sight)
     )
+
+
+def _document(event: live.Event) -> dict[str, Any]:
+    said = {"topic": event.topic, "id": event.id, "version": event.version, "cluster": event.cluster}
+    if event.about is not None:
+        said |= {"kind": event.about.kind, "name": event.about.name, "what": event.about.what}
+    return said
 
 
 def _end(why: str) -> bytes:

@@ -22,6 +22,7 @@ from psycopg_pool import PoolTimeout
 
 from tidesched_web.accounts.stream_selectors import Caller, access_of_caller, standings
 from tidesched_web.clusters.selectors import visible_clusters
+from tidesched_web.common.live import Sight
 from tidesched_web.common.live_hub import Listener
 from tidesched_web.common.permissions import Access
 
@@ -36,15 +37,21 @@ _reader = ThreadPoolExecutor(1, thread_name_prefix="stream-rights")
 _all: WeakKeyDictionary[asyncio.AbstractEventLoop, OpenStreams] = WeakKeyDictionary()
 
 
-def sight_of(access: Access) -> frozenset[int]:
-    """The ids of the clusters that a caller sees."""
-    return frozenset(visible_clusters(access).values_list("pk", flat=True))
+def sight_of(access: Access) -> Sight:
+    """What a caller may ask for."""
+    return Sight(
+        clusters=frozenset(visible_clusters(access).values_list("pk", flat=True)),
+        tenants=access.tenant_ids,
+        everything=access.everything,
+        administers=access.administers,
+        user_id=None if access.limited_to is not None else access.user_id,
+    )
 
 
 class OpenStream:
-    """One open stream: who listens, what rights that was granted for, and which clusters it may hear of."""
+    """One open stream: who listens, what rights that was granted for, and what it may hear of."""
 
-    def __init__(self, caller: Caller, standing: str, sight: frozenset[int], listener: Listener) -> None:
+    def __init__(self, caller: Caller, standing: str, sight: Sight, listener: Listener) -> None:
         self.caller, self.standing, self.sight, self.listener = caller, standing, sight, listener
         self.seen_at = time.monotonic()
 
@@ -125,7 +132,7 @@ def open_streams() -> OpenStreams:
     return _all.setdefault(loop, OpenStreams())
 
 
-def _read(callers: Collection[Caller], due: list[Caller]) -> tuple[dict[Caller, str], dict[Caller, frozenset[int]]]:
+def _read(callers: Collection[Caller], due: list[Caller]) -> tuple[dict[Caller, str], dict[Caller, Sight]]:
     try:
         sights = {caller: sight_of(access) for caller in due if (access := access_of_caller(caller)) is not None}
         return standings(callers), sights

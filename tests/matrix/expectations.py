@@ -1,0 +1,323 @@
+"""Who may open and do what: each address of the resolver, by method, in a class of answers.
+
+A class is the answers to the callers in the order of `stage.PEOPLE`: anonymous, without a role, member, tenant admin,
+admin of another tenant of the same cluster, admin of a tenant elsewhere, auditor, platform admin. `in` leads to the
+sign-in page. What is out of sight is a 404, what is in sight and not one's own to do a 403. A body that names what its
+caller does not see is a 400. An address that stands in no class fails the test.
+"""
+
+from __future__ import annotations
+
+CONSOLE_GET = {
+    # class: (answers, addresses)
+    "public": ("200 200 200 200 200 200 200 200", "invite"),
+    "only a POST": (
+        "405 405 405 405 405 405 405 405",
+        """sign_out gang_try resolve_alert acknowledge_alert resolve_platform_alert acknowledge_platform_alert
+        connection_test audit_verify audit_seal token_revoke drift_decide tide_plan_week job_cancel member_link member_role
+        priority_class_defaults policy_release quota_check quota_review change_act""",
+    ),
+    "signed out": ("200 302 302 302 302 302 302 302", "sign_in"),
+    "signed in": (
+        "in 200 200 200 200 200 200 200",
+        """password profile tokens help clusters audit jobs tenants projects project_new business_lines business_line_new
+        all_alerts""",
+    ),
+    "home": ("in 200 200 200 200 200 302 302", "overview"),
+    "approver": ("in 403 403 200 200 200 403 200", "inbox"),
+    "sees everything": ("in 403 403 403 403 403 200 200", "audit_integrity"),
+    "platform admin": (
+        "in 403 403 403 403 403 403 200", "cluster_new cluster_offer audit_drop tenant_new user_new all_tokens",
+    ),
+    "sees the cluster": (
+        "in 404 200 200 200 404 200 200",
+        """cluster_overview tide search queues gangs reclaims reclaim sessions session_timings session nodes alerts
+        tree_file tree_export drift tide_plans queue_new grants grant_new card_types priority_classes policy policies
+        policy_revision quota_tree quota_map changes""",
+    ),
+    "sees the tenant": (
+        "in 404 200 200 404 404 200 200",
+        """queue queue_usage gang audit_entry tide_plan tide_plan_preview tenant members project quota_branch change
+        change_impact change_server change_day""",
+    ),
+    "leads on where the tenant is seen": ("in 404 302 302 404 404 302 302", "gang_by_name"),
+    "writes quota of the cluster": ("in 404 403 200 200 404 403 200", "quota_editor quota_editor_data"),
+    "administers the tenant": (
+        "in 404 403 200 404 404 403 200",
+        """tenant_edit member_invite member_remove project_edit project_delete business_line_edit business_line_delete
+        queue_edit queue_close queue_delete grant_delete""",
+    ),
+    "administers the cluster": (
+        "in 404 403 403 403 404 403 200",
+        """pause connection_replace connection_offer disconnect cluster_remove cluster_settings tide_plan_new
+        card_type_new card_type_edit card_type_delete priority_class_new priority_class_edit priority_class_replace
+        priority_class_delete rules policy_roll_back""",
+    ),
+    "sees all of the cluster": ("in 404 403 403 403 404 200 200", "adoption"),
+    "platform admin, where the tenant is seen": (
+        "in 404 403 403 404 404 403 200",
+        "tide_plan_edit tide_plan_switch tide_plan_delete tenant_delete tenant_approval",
+    ),
+    "one's own": ("in 404 404 200 404 404 404 200", "job"),
+    "sees everything, else not there": (
+        "in 404 404 404 404 404 200 200", "connection connection_tested status users user",
+    ),
+    "administers accounts": ("in 404 404 404 404 404 403 200", "user_edit user_switch"),
+}  # fmt: skip
+
+CONSOLE_POST = {
+    "public": ("302 302 302 302 302 302 302 302", "invite"),
+    "signed out": ("200 302 302 302 302 302 302 302", "sign_in"),
+    "ends the session": ("in 302 302 302 302 302 302 302", "sign_out"),
+    # Pages that only show something: a POST shows it too.
+    "shown, signed in": (
+        "in 200 200 200 200 200 200 200", "help clusters audit jobs tenants projects business_lines all_alerts",
+    ),
+    "shown, home": ("in 200 200 200 200 200 302 302", "overview"),
+    "shown, approver": ("in 403 403 200 200 200 403 200", "inbox"),
+    "shown, sees everything": ("in 403 403 403 403 403 200 200", "audit_integrity"),
+    "shown, sees the cluster": (
+        "in 404 200 200 200 404 200 200",
+        """cluster_overview tide search queues gangs reclaims reclaim sessions session_timings session nodes alerts
+        tree_export drift tide_plans grants card_types priority_classes policies policy_revision quota_tree quota_map
+        changes""",
+    ),
+    "shown, sees the tenant": (
+        "in 404 200 200 404 404 200 200",
+        """queue queue_usage gang audit_entry tide_plan tide_plan_preview tenant project quota_branch change
+        change_server""",
+    ),
+    "leads on where the tenant is seen": ("in 404 302 302 404 404 302 302", "gang_by_name"),
+    "shown, writes quota of the cluster": ("in 404 403 200 200 404 403 200", "quota_editor quota_editor_data"),
+    "shown, one's own": ("in 404 404 200 404 404 404 200", "job"),
+    "shown, sees everything, else not there": (
+        "in 404 404 404 404 404 200 200", "connection connection_tested status users",
+    ),
+    # Acts.
+    "one's own profile": ("in 302 302 302 302 302 302 302", "profile"),
+    "one's own password, which has to be typed": ("in 400 400 400 400 400 400 400", "password"),
+    "asks what a change would do": ("in 404 200 200 404 404 200 200", "change_impact"),
+    "makes it in the tenant": ("in 400 400 302 400 400 400 302", "project_new business_line_new"),
+    "makes it in the tenant, in a cluster": ("in 404 400 302 400 404 400 302", "queue_new grant_new"),
+    "verifies the audit log": ("in 403 403 403 403 403 302 302", "audit_verify"),
+    "platform admin": (
+        "in 403 403 403 403 403 403 302", "cluster_new cluster_offer audit_seal audit_drop tenant_new",
+    ),
+    "platform admin, and is shown what came": ("in 403 403 403 403 403 403 200", "user_new all_tokens"),
+    "one's own token, shown once": ("in 200 200 200 200 200 200 200", "tokens"),
+    "compares or checks quota of the cluster": ("in 404 403 200 200 404 403 200", "tree_file quota_check"),
+    "drafts quota of the cluster": ("in 404 403 302 302 404 403 302", "quota_review"),
+    "administers the tenant": (
+        "in 404 403 302 404 404 403 302",
+        """gang_try tenant_edit members member_role member_remove project_edit business_line_edit queue_edit queue_close
+        grant_delete change_act""",
+    ),
+    "administers the tenant, and is shown what came": (
+        "in 404 403 200 404 404 403 200", "member_invite member_link change_day",
+    ),
+    # It is in use: even who may delete it is only told so.
+    "administers the tenant, and it is in use": (
+        "in 404 403 400 404 404 403 400", "project_delete business_line_delete queue_delete",
+    ),
+    "administers the cluster": (
+        "in 404 403 403 403 404 403 302",
+        """pause resolve_alert acknowledge_alert connection_replace connection_offer connection_test disconnect
+        cluster_settings tide_plan_new card_type_new card_type_edit priority_class_defaults
+        priority_class_new priority_class_edit priority_class_replace priority_class_delete rules policy
+        policy_roll_back policy_release""",
+    ),
+    "administers the cluster, and is shown what came": (
+        "in 404 403 403 403 404 403 200", "tide_plan_week card_type_delete",
+    ),
+    # It is connected, nothing is there to adopt, and the drift that is named has to be ticked.
+    "administers the cluster, and it does not apply": (
+        "in 404 403 403 403 404 403 400", "cluster_remove adoption drift_decide",
+    ),
+    "platform admin, where the tenant is seen": (
+        "in 404 403 403 404 404 403 302", "tide_plan_edit tide_plan_switch tide_plan_delete tenant_approval",
+    ),
+    "platform admin, where the tenant is seen, and it is in use": (
+        "in 404 403 403 404 404 403 400", "tenant_delete",
+    ),
+    "one's own, and it ends": ("in 404 404 302 404 404 404 302", "job_cancel token_revoke"),
+    "administers accounts": ("in 404 404 404 404 404 403 302", "user_edit user_switch"),
+    "administers accounts, and is shown the link": ("in 404 404 404 404 404 403 200", "user"),
+    # The alert of the stage is a cluster's.
+    "alerts of the platform": (
+        "in 404 404 404 404 404 404 404", "resolve_platform_alert acknowledge_platform_alert",
+    ),
+}  # fmt: skip
+
+API = {
+    "public": ("200 200 200 200 200 200 200 200", "GET index GET schema GET schema-docs"),
+    "signed in": (
+        "401 200 200 200 200 200 200 200",
+        """GET clusters-list GET tenants-list GET projects-list GET business-lines-list GET queues-list
+        GET card-types-list GET priority-classes-list GET tide-plans-list GET grants-list GET gangs-list
+        GET reclaims-list GET sessions-list GET nodes-list GET quota-changes-list GET jobs-list GET drift-list
+        GET alerts-list GET audit-list GET members-list GET tokens-list GET users-list""",
+    ),
+    "makes one for oneself": ("401 201 201 201 201 201 201 201", "POST tokens-list"),
+    "sees everything": (
+        "401 403 403 403 403 403 200 200",
+        "GET audit-bundle GET audit-chains GET audit-heads GET audit-segments GET audit-segment-file",
+    ),
+    "sees the cluster": (
+        "401 404 200 200 200 404 200 200",
+        """GET clusters-detail GET clusters-policy GET card-types-detail GET priority-classes-detail
+        GET reclaims-detail GET sessions-detail GET sessions-decisions GET nodes-detail GET alerts-detail""",
+    ),
+    "sees the tenant": (
+        "401 404 200 200 404 404 200 200",
+        """GET usage GET tenants-detail GET projects-detail GET business-lines-detail GET queues-detail
+        GET tide-plans-detail GET grants-detail GET gangs-detail GET gangs-pods GET gangs-timeline
+        GET quota-changes-detail GET quota-changes-forecast GET quota-changes-plan GET drift-detail GET audit-detail
+        GET members-detail""",
+    ),
+    "sees all of the cluster": (
+        "401 404 403 403 403 404 200 200", "GET clusters-connection GET clusters-connection-tests",
+    ),
+    "sees accounts of the tenant": ("401 404 404 200 404 404 200 200", "GET users-detail"),
+    "one's own": ("401 404 404 200 404 404 404 200", "GET jobs-detail GET tokens-detail POST jobs-cancel"),
+    "revokes one's own": ("401 404 404 204 404 404 404 204", "DELETE tokens-detail"),
+    "makes it in the tenant": (
+        "401 400 403 201 400 400 403 201",
+        """POST projects-list POST business-lines-list POST queues-list POST grants-list POST members-list
+        POST users-list""",
+    ),
+    "drafts quota of the tenant": ("401 400 403 201 404 400 403 201", "POST quota-changes-list"),
+    "administers the platform": (
+        "401 403 403 403 403 403 403 201",
+        "POST tenants-list POST card-types-list POST priority-classes-list POST tide-plans-list",
+    ),
+    "administers the platform, and it is taken up": ("401 403 403 403 403 403 403 202", "POST drift-list"),
+    # An address that no cluster has.
+    "administers the platform, and it is refused": ("401 403 403 403 403 403 403 400", "POST clusters-list"),
+    "administers the tenant": (
+        "401 404 403 200 404 404 403 200",
+        """PATCH tenants-detail PATCH projects-detail PATCH business-lines-detail PATCH queues-detail
+        PATCH members-detail""",
+    ),
+    "administers the tenant, and it is taken up": (
+        "401 404 403 202 404 404 403 202", "POST quota-changes-apply POST quota-changes-reject",
+    ),
+    "administers the tenant, and it goes": (
+        "401 404 403 204 404 404 403 204", "DELETE grants-detail DELETE members-detail",
+    ),
+    "administers the tenant, and its state does not allow it": (
+        "401 404 403 409 404 404 403 409",
+        """DELETE projects-detail DELETE business-lines-detail DELETE queues-detail POST quota-changes-approve
+        POST quota-changes-retry POST quota-changes-rollback""",
+    ),
+    "administers the cluster": (
+        "401 404 403 403 403 404 403 200",
+        """PATCH clusters-detail DELETE clusters-connection POST clusters-pause PATCH clusters-policy
+        PUT clusters-policy POST clusters-policy-release PATCH card-types-detail PATCH priority-classes-detail
+        POST alerts-acknowledge POST alerts-resolve""",
+    ),
+    "administers the cluster, and it is taken up": (
+        "401 404 403 403 403 404 403 202", "POST clusters-connection-test",
+    ),
+    "administers the cluster, and it goes": ("401 404 403 403 403 404 403 204", "DELETE priority-classes-detail"),
+    "administers the cluster, and it is refused": ("401 404 403 403 403 404 403 400", "PUT clusters-connection"),
+    "administers the cluster, and its state does not allow it": (
+        "401 404 403 403 403 404 403 409",
+        "DELETE clusters-detail POST clusters-resume DELETE card-types-detail",
+    ),
+    # The draft is the platform admin's: another may decide about it, its author alone edits it and gives it up.
+    "author, or platform admin": (
+        "401 404 403 403 404 404 403 200", "PATCH tide-plans-detail PATCH quota-changes-detail",
+    ),
+    "platform admin, where the tenant is seen": (
+        "401 404 403 403 404 404 403 202", "POST quota-changes-cancel POST drift-adopt POST drift-ignore",
+    ),
+    "platform admin, where the tenant is seen, and it goes": (
+        "401 404 403 403 404 404 403 204", "DELETE tide-plans-detail",
+    ),
+    "platform admin, where the tenant is seen, and its state does not allow it": (
+        "401 404 403 403 404 404 403 409", "DELETE tenants-detail POST drift-repush",
+    ),
+    "administers accounts": (
+        "401 404 404 403 404 404 403 200", "PATCH users-detail POST users-activate POST users-deactivate",
+    ),
+    "invites": ("401 404 404 409 404 404 403 201", "POST users-link"),
+}  # fmt: skip
+
+OTHER_GET = {
+    "signed out": ("200 302 302 302 302 302 302 302", "account_login"),
+    "only a POST": ("405 405 405 405 405 405 405 405", "account_logout"),
+    "nothing is there": ("404 404 404 404 404 404 404 404", "api_path_rest"),
+}
+OTHER_POST = {
+    "signed out": ("200 302 302 302 302 302 302 302", "account_login"),
+    "ends the session": ("302 302 302 302 302 302 302 302", "account_logout"),
+    "nothing is there": ("404 404 404 404 404 404 404 404", "api_path_rest"),
+}
+
+# resource → (scopes that let a token read, scopes that let it write); `admin` holds them all, and alone lets it do the
+# rest.
+_QUOTA = ("quota:read", "quota:write")
+SCOPES = {
+    "clusters": ("cluster:read quota:read", ""),
+    "card-types": ("cluster:read quota:read", "quota:write"),
+    "gangs": ("cluster:read quota:read", ""),
+    "sessions": ("cluster:read reclaim:read", ""),
+    "alerts": ("cluster:read reclaim:read", ""),
+    "nodes": ("cluster:read", ""),
+    "quota-changes": ("quota:read quota:write", "quota:write"),
+    "jobs": ("quota:read quota:write", "quota:write"),
+    "drift": ("quota:read quota:write", "quota:write"),
+    "usage": ("quota:read metrics:read", ""),
+    "tenants": _QUOTA,
+    "projects": _QUOTA,
+    "business-lines": _QUOTA,
+    "queues": _QUOTA,
+    "priority-classes": _QUOTA,
+    "tide-plans": _QUOTA,
+    "grants": _QUOTA,
+    "members": ("quota:read", ""),
+    "reclaims": ("reclaim:read", ""),
+    "audit": ("audit:read", ""),
+    "users": ("audit:read", ""),
+    "tokens": ("", ""),
+}
+# Reads of a token that writes: what they leave is the proof that the file was handed out.
+NOTED = {("api:audit-segment-file", "get")}
+# Addresses that are a stream or answer for no object.
+ELSEWHERE = {"api:stream": "tests/web/console/test_stream.py"}
+
+
+def _expected() -> dict[tuple[str, str], list[str]]:
+    """(route, method) → the answers to the people."""
+    found: dict[tuple[str, str], list[str]] = {}
+
+    def add(route: str, method: str, answers: str) -> None:
+        assert (route, method) not in found, f"{route} {method} stands in two classes"
+        found[route, method] = answers.split()
+
+    for method, table in (("get", CONSOLE_GET), ("post", CONSOLE_POST)):
+        for answers, names in table.values():
+            for name in names.split():
+                add(f"console:{name}", method, answers)
+    for answers, text in API.values():
+        words = text.split()
+        for verb, name in zip(words[::2], words[1::2], strict=True):
+            add(f"api:{name}", verb.lower(), answers)
+    for method, table in (("get", OTHER_GET), ("post", OTHER_POST)):
+        for answers, names in table.values():
+            for name in names.split():
+                add(name, method, answers)
+    return found
+
+
+EXPECTED = _expected()
+
+
+def scopes_of(route: str, method: str) -> set[str] | None:
+    """Any one of these scopes lets a token in; None where no token is needed."""
+    name = route.removeprefix("api:")
+    if name in ("index", "schema", "schema-docs"):
+        return None
+    resource = next(key for key in sorted(SCOPES, key=len, reverse=True) if name.startswith(key))
+    reads, writes = SCOPES[resource]
+    return {"admin", *(reads if method == "get" else writes).split()}

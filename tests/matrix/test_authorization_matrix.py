@@ -1,0 +1,105 @@
+"""Every address of the resolver × every caller: who opens it, whose act does something, and what it leaves behind.
+
+Each cell is a request. A refusal, and any read, must not have written anything; what an answer to those who see nothing
+of a tenant holds never names the tenant's objects.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from http.cookies import SimpleCookie
+from unittest.mock import patch
+
+import pytest
+from django.core.cache import cache
+from django.db import transaction
+
+from tests.matrix import expectations
+from tests.matrix.bodies import body_of
+from tests.matrix.recorder import writes
+from tests.matrix.stage import DEAD, HIDDEN, PEOPLE, SCOPED, SECRET, Route, Stage, address, routes
+from tidesched_web.changes import adoption
+
+EXPECTED = expectations.EXPECTED
+ROUTES = {route.name: route for route in routes() if route.name not in expectations.ELSEWHERE}
+BLIND = ("anonymous", "no-role", "other-admin", "far-admin", "token:rival-only")
+RIVAL = "token:rival-only"
+CONSOLE = sorted(name for name in ROUTES if not name.startswith("api:"))
+API = sorted(name for name in ROUTES if name.startswith("api:"))
+
+
+@pytest.fixture(scope="module")
+def _stage(django_db_setup, django_db_blocker) -> Iterator[Stage]:
+    with django_db_blocker.unblock(), transaction.atomic():
+        stage = Stage()
+        for caller in (*PEOPLE, *SCOPED, *DEAD, RIVAL):
+            stage.client(caller)
+        yield stage
+        transaction.set_rollback(True)
+
+
+@pytest.fixture
+def stage(_stage: Stage, db: None, settings: pytest.FixtureRequest) -> Iterator[Stage]:
+    settings.API_REQUESTS_PER_MINUTE = settings.API_ANONYMOUS_REQUESTS_PER_MINUTE = 0  # type: ignore[attr-defined]
+    with patch.object(adoption, "unmanaged", lambda cluster, known: []):  # the cluster does not answer
+        yield _stage
+
+
+def asked(stage: Stage, route: Route, method: str, caller: str) -> str:
+    """The answer in a word; whatever it wrote is taken back."""
+    client, url = stage.client(caller), address(stage, route)
+    cookies = copy.deepcopy(client.cookies)
+    cache.clear()
+    with transaction.atomic():
+        with writes() as written:
+            how = {} if method == "get" else body_of(stage, route.name, method)
+            answer = client.generic(method.upper(), url, **how)
+            content = b"".join(iter(answer)) if answer.streaming else answer.content
+        transaction.set_rollback(True)
+    client.cookies = SimpleCookie({name: morsel.value for name, morsel in cookies.items()})
+    place = f"{method.upper()} {route.name} as {caller}"
+    if (method == "get" and (route.name, method) not in expectations.NOTED) or answer.status_code in (401, 403, 404):
+        assert written == [], f"{place} ({answer.status_code}) writes"
+    if caller in BLIND and method == "get" and route.name != "api:schema":
+        assert [text for text in HIDDEN if text.encode() in content] == [], f"{place} names what is hidden"
+    assert SECRET.encode() not in content, f"{place} shows the credentials of a cluster"
+    if answer.status_code == 302 and answer.headers["Location"].startswith("/sign-in/?next="):
+        return "in"
+    return str(answer.status_code)
+
+
+def test_every_address_has_its_expectation() -> None:
+    there = {(route.name, method) for route in ROUTES.values() for method in route.methods}
+    assert there == set(EXPECTED)
+    assert {len(answers) for answers in EXPECTED.values()} == {len(PEOPLE)}
+    assert {route.name for route in routes()} - set(ROUTES) == set(expectations.ELSEWHERE)
+
+
+@pytest.mark.parametrize("name", [*CONSOLE, *API])
+def test_people(stage: Stage, name: str) -> None:
+    route = ROUTES[name]
+    for method in route.methods:
+        found = {caller: asked(stage, route, method, caller) for caller in PEOPLE}
+        assert found == dict(zip(PEOPLE, EXPECTED[name, method], strict=True)), method
+
+
+@pytest.mark.parametrize("name", API)
+def test_tokens(stage: Stage, name: str) -> None:
+    """With the right scope a token does what its user does; one for a tenant does what that tenant's admin does."""
+    route = ROUTES[name]
+    for method in route.methods:
+        people = dict(zip(PEOPLE, EXPECTED[name, method], strict=True))
+        scopes = expectations.scopes_of(name, method)
+        wanted = {
+            caller: people["platform-admin"] if scopes is None or caller.removeprefix("token:") in scopes else "403"
+            for caller in SCOPED
+        }
+        wanted |= dict.fromkeys(DEAD, people["anonymous"])
+        wanted[RIVAL] = people["other-admin"]
+        assert {caller: asked(stage, route, method, caller) for caller in wanted} == wanted, method
+
+
+def test_a_token_opens_no_page(stage: Stage) -> None:
+    for name in ("console:overview", "console:clusters", "console:users", "console:pause"):
+        assert asked(stage, ROUTES[name], "get", "token:admin") == "in"
