@@ -17,14 +17,14 @@ def _of_wrong_type(field: Field[Any, Any, Any, Any], value: Any, pointer: str) -
     if value is None:
         return
     if isinstance(field, Serializer):
-        for name, inner in field.fields.items():
+        for name, member in field.fields.items():
             if isinstance(value, dict) and name in value:
-                yield from _of_wrong_type(inner, value[name], f"{pointer}/{name}")
+                yield from _of_wrong_type(member, value[name], f"{pointer}/{name}")
         return
-    inner = getattr(field, "child", None)
-    if inner is not None:
+    child = getattr(field, "child", None)
+    if child is not None:
         for index, item in enumerate(value if isinstance(value, list) else ()):
-            yield from _of_wrong_type(inner, item, f"{pointer}/{index}")
+            yield from _of_wrong_type(child, item, f"{pointer}/{index}")
         return
     for kind, said, fits in _PLAIN:
         if isinstance(field, kind):

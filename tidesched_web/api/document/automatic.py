@@ -103,7 +103,7 @@ def _add_dry_run(operation: dict[str, Any]) -> None:
     if not any(one["name"] == DRY_RUN for one in operation.get("parameters", ())):
         return
     answers = operation["responses"]
-    done = next((answers[code] for code in ("200", "201") if code in answers), {})
+    done: dict[str, Any] = next((answers[code] for code in ("200", "201") if code in answers), {})
     schema = done.get("content", {}).get("application/json", {}).get("schema")
     tried = [*([schema] if schema else []), {"$ref": "#/components/schemas/DryRun"}]
     answers["200"] = {

@@ -51,7 +51,7 @@ def served(renderer: BaseRenderer) -> Served:
     with _lock:  # requests that come together at the start of a process wait for one making
         found = _kept.get(renderer.format or "")
         if found is None:
-            found = _kept[renderer.format or ""] = _packed(renderer.render(_document()))
+            found = _kept[renderer.format or ""] = _packed(_bytes(renderer.render(_document())))
         return found
 
 
@@ -67,6 +67,10 @@ def _document() -> Any:
         with translation.override("en"):  # not in the language of the first reader
             _made.update(SchemaGenerator().get_schema(request=None, public=True))
     return _made
+
+
+def _bytes(text: str | bytes) -> bytes:
+    return text.encode() if isinstance(text, str) else text
 
 
 def _packed(plain: bytes) -> Served:
