@@ -43,17 +43,25 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.crew", description=__doc__)
     parser.add_argument("runs", nargs="*", help=f"{', '.join(RUNS)}; all of them by default")
     parser.add_argument("--minutes", type=float, help="how long, instead of the run's own time")
+    parser.add_argument("--pages", type=int, help="open pages, instead of 300")
+    parser.add_argument("--readers", type=int, help="readers, instead of 50")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where the reports go")
     given = parser.parse_args()
     wanted = given.runs or list(RUNS)
     if unknown := set(wanted) - {*RUNS, SHORT.name}:
         parser.error(f"there is no run {min(unknown)}; known: {', '.join(RUNS)}")
     if len(wanted) > 1:
-        more = ["--minutes", str(given.minutes)] if given.minutes else []
+        asked = {"--minutes": given.minutes, "--pages": given.pages, "--readers": given.readers}
+        more = [text for name, value in asked.items() if value for text in (name, str(value))]
         command = [sys.executable, "-m", "tests.crew", "--results", str(given.results), *more]
         return max([subprocess.run([*command, one], check=False).returncode for one in wanted])
     size = {SHORT.name: SHORT, **RUNS}[wanted[0]]
-    size = dataclasses.replace(size, minutes=given.minutes or size.minutes)
+    size = dataclasses.replace(
+        size,
+        minutes=given.minutes or size.minutes,
+        pages=given.pages or size.pages,
+        readers=given.readers or size.readers,
+    )
     if size.name != SHORT.name:
         size = dataclasses.replace(size, rules=rules_for(size))
     told = run(size, given.results)

@@ -57,7 +57,7 @@ class Visitor:
         self.hidden = re.compile(hidden) if hidden else None
         self.http = aiohttp.ClientSession(
             cookies=cookies,
-            connector=aiohttp.TCPConnector(limit=0),
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=2.0),
             timeout=aiohttp.ClientTimeout(total=90),
             cookie_jar=aiohttp.CookieJar(unsafe=True),
         )

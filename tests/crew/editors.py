@@ -120,7 +120,8 @@ def one_edit(
         for queue, value in figures.items():
             scene.book.wrote(cell(queue), value, change["tree_version"], where)
     if shown != "Applied":
-        scene.note(f"{where}: the page says {shown}; REST says {change['state']} {change['error']}")
+        said = " | ".join(page.locator(".banner, [role=alert], .text-danger").all_inner_texts())
+        scene.note(f"{where}: the page says {shown} ({said}); REST says {change['state']} {change['error']}")
         return
     for queue, value in figures.items():
         promise = scene.book.promise(APPLIED, where, f"{queue}: {value} {CARD}", time.time())

@@ -25,6 +25,7 @@ def machine() -> str:
 def figures(
     *,
     name: str,
+    people: str,
     seconds: float,
     commit: str,
     book: Book,
@@ -51,6 +52,7 @@ def figures(
     counted = unexcused(ledger, book.faults)
     return {
         "run": name,
+        "people": people,
         "minutes": round(seconds / 60, 1),
         "commit": commit,
         "machine": machine(),
@@ -97,8 +99,8 @@ def statuses(ledger: Ledger) -> dict[str, int]:
 def text(told: dict[str, Any]) -> str:
     """The report as a person reads it."""
     begin = (
-        f"Crew: {told['run']}, {told['minutes']} minutes, commit {told['commit']}, {told['machine']}, "
-        f"load average {told['load_average']}"
+        f"Crew: {told['run']} ({told['people']}), {told['minutes']} minutes, commit {told['commit']}, "
+        f"{told['machine']}, load average {told['load_average']}"
     )
     lines = [
         begin,

@@ -199,6 +199,8 @@ def run(size: Size, results: Path) -> dict[str, Any]:
     """A whole run in a folder of its own; the report as it was written."""
     folder = Path(tempfile.mkdtemp(prefix="tidesched-crew-")) / "data"
     folder.mkdir()
+    # The engine's compiled code, where the other suites keep it: each folder would make its own, for minutes.
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".cache" / "kernels"))
     try:
         with demo.running(folder) as site:
             os.nice(19 - os.nice(0))
@@ -212,6 +214,7 @@ def run(size: Size, results: Path) -> dict[str, Any]:
             memories = list(watch.memories.values())
             told = report.figures(
                 name=size.name,
+                people=f"{size.pages} open pages, {size.readers} readers, {len(size.browsers)} browsers",
                 seconds=time.time() - began,
                 commit=commit(),
                 book=scene.book,

@@ -42,7 +42,9 @@ class WebClient:
         cookies: dict[str, str] | None = None,
     ) -> None:
         self.base, self.person, self.ledger, self.behaved = base, person, ledger, behaved
-        transport = httpx.HTTPTransport(local_address=address_from or None)
+        # Sooner than the server closes an idle connection: else one now and then breaks under a request.
+        limits = httpx.Limits(keepalive_expiry=2.0)
+        transport = httpx.HTTPTransport(local_address=address_from or None, limits=limits)
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._client = httpx.Client(
             cookies=cookies, base_url=base, transport=transport, timeout=60, headers=headers, follow_redirects=False
