@@ -33,6 +33,8 @@ class Promise:
     # What a page said of a fault before the check, and when it was read.
     named: str = ""
     named_at: float | None = None
+    # The thread of the person to whom it was made.
+    by: str = field(default_factory=lambda: threading.current_thread().name)
 
     def line(self) -> str:
         """As a line of the report."""
@@ -89,6 +91,13 @@ class Book:
         """The crew itself took away what the promise stood on."""
         if promise.outcome == OPEN:
             promise.outcome, promise.came, promise.checked_at = VOID, why, at
+
+    def give_up(self, why: str, at: float) -> None:
+        """The person of this thread was stopped before the comparison: void where a fault stopped them, else open."""
+        by = threading.current_thread().name
+        if self.faults.at(at, before=1.0):
+            for one in [one for one in self.promises if one.by == by]:
+                self.void(one, why, at)
 
     def wrote(self, cell: str, value: int, version: int, where: str) -> None:
         """A figure was called applied."""

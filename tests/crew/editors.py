@@ -148,6 +148,7 @@ def work(scene: Scene, person: str, ways: list[Callable[[Browser, Scene, dict[st
                 one_edit(browser, client, scene, wanted(scene, choice, 1 + number % 3), way)
             except (AssertionError, Error) as error:
                 scene.note(f"{person}, {way.__name__} at {browser.page.url}: {str(error)[:300]}")
+                scene.book.give_up(f"given up: {error}"[:200], time.time())
                 browser.page.evaluate("localStorage.clear()")
             scene.rest(pause)
     client.close()

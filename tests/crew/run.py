@@ -137,6 +137,7 @@ def guarded(scene: Scene, name: str, work: Callable[[Scene], None]) -> threading
                 work(scene)
             except Exception as error:  # noqa: BLE001 - whatever stops a person of the crew is in the report
                 fails += 1
+                scene.book.give_up(f"{name} was stopped: {error!r}"[:200], time.time())
                 scene.note(f"{name} stopped: {error!r} {traceback.format_exc(limit=-3)[-600:]}")
                 scene.rest(5)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.crew.book import APPLIED, BROKEN, EXPLAINED, IMPACT, KEPT, Book
+from tests.crew.book import APPLIED, BROKEN, EXPLAINED, IMPACT, KEPT, VOID, Book
 from tests.crew.faults import FaultLog
 from tests.crew.ledger import CONSOLE, STRANGER, UNREACHABLE, Ledger
 from tests.crew.verdict import Memory, Rules, failings, percentile
@@ -84,6 +84,16 @@ def test_what_a_page_names_after_the_check_explains_nothing() -> None:
     assert book.check(promise, kept=False, came="not there", at=14.0) == BROKEN
     book.name_fault(promise, "Redis does not answer", 15.0)
     assert book.check(promise, kept=True, came="there", at=16.0) == BROKEN
+
+
+def test_a_person_whom_a_fault_stopped_leaves_void_promises_and_one_who_just_stops_open_ones() -> None:
+    book, ledger, faults = nothing()
+    promise = book.promise(APPLIED, "c", "x", 1.0)
+    book.give_up("tired", 2.0)
+    assert failings(book, ledger, faults, [], LOOSE) == ["promises not checked: applied: 1"]
+    faults.begin("postgres", "SIGKILL", 10.0).end = 20.0
+    book.give_up("no answer", 30.0)
+    assert (promise.outcome, failings(book, ledger, faults, [], LOOSE)) == (VOID, [])
 
 
 def test_a_lost_edit_is_the_newest_version_that_is_not_there() -> None:
