@@ -6,9 +6,19 @@ import datetime as dt
 import time
 from typing import Any
 
-from tests.crew.book import ETA, REMEDY
+from tests.crew.book import ETA, REMEDY, Promise
 from tests.crew.cluster import CARD, NAMESPACE
-from tests.crew.platform import apply_one, cell, check_saved, draft, expect_start, gang_of, name_faults, take_back
+from tests.crew.platform import (
+    apply_one,
+    cell,
+    check_saved,
+    draft,
+    expect_start,
+    gang_of,
+    name_faults,
+    name_missing,
+    take_back,
+)
 from tests.crew.scene import SLUG, Scene, until
 from tests.crew.web_client import WebClient, needed
 
@@ -88,7 +98,8 @@ def later(scene: Scene, queue: str) -> None:
         promise = scene.book.promise(ETA, f"change {change['id']}", f"written at {hour:%H:%M:%S}", time.time())
         needed(sent, 200, 202)
 
-        def written(path: str = path) -> dict[str, Any] | None:
+        def written(path: str = path, promise: Promise = promise) -> dict[str, Any] | None:
+            name_missing(scene, promise)
             found = needed(client.get(path, page="rest quota-change"), 200)
             return found if found["state"] in ("applied", "failed") else None
 

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import time
 import uuid
+from contextlib import suppress
 from typing import Any
+
+import httpx
 
 from tests.crew.book import APPLIED, IMPACT, SAVED, Promise
 from tests.crew.cluster import CARD, NAMESPACE
@@ -73,6 +76,16 @@ def name_faults(client: WebClient, scene: Scene, change: dict[str, Any], promise
         scene.book.name_fault(promise, text, time.time())
 
 
+def name_missing(scene: Scene, promise: Promise) -> None:
+    """What `/readyz` says is missing while one waits for a promise."""
+    if promise.named:
+        return
+    with suppress(httpx.HTTPError):
+        answer = httpx.get(f"{scene.address}/readyz", timeout=5)
+        if answer.status_code == 503:
+            scene.book.name_fault(promise, f"/readyz: {answer.text[:200]}", time.time())
+
+
 def apply_one(
     client: WebClient, scene: Scene, change: dict[str, Any], figures: dict[str, int]
 ) -> dict[str, Any] | None:
@@ -120,6 +133,7 @@ def expect_start(
     name = gang.partition("/")[2]
 
     def placed() -> bool:
+        name_missing(scene, promise)
         if gang.startswith(f"{NAMESPACE}/"):
             return scene.cluster.pods_placed(name) >= pods
         found = gang_of(client, gang)
