@@ -32,6 +32,12 @@
   const tick = () => {
     const now = Date.now();
     const there = clock && clock.now + (now - clock.at) * clock.rate;
+    const face = there && document.getElementById("cluster-clock");
+    if (face) {
+      // The Swedish way of writing a date is 2026-03-02 17:55.
+      const how = { timeZone: face.dataset.zone, dateStyle: "short", timeStyle: "short" };
+      face.textContent = new Intl.DateTimeFormat("sv-SE", how).format(there);
+    }
     for (const time of clock ? document.querySelectorAll("time[data-by-cluster]") : []) {
       const seconds = (there - Date.parse(time.dateTime)) / 1000;
       if (seconds >= 1) time.textContent = time.dataset.byCluster === "ago" ? body.ago.replace("%s", duration(seconds)) : duration(seconds);
@@ -83,6 +89,18 @@
   document.addEventListener("change", (event) => {
     const form = event.target.closest("form[data-filters]");
     if (form && event.target.matches("select")) form.requestSubmit();
+  });
+
+  // Ctrl-K leads to the search, the arrows from there through what was found.
+  document.addEventListener("keydown", (event) => {
+    const field = document.getElementById("search");
+    if (field && event.key === "k" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); field.focus(); field.select(); }
+    if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
+    const hits = [...document.querySelectorAll("a[data-hit]")];
+    const at = hits.indexOf(document.activeElement);
+    if (!hits.length || (at < 0 && document.activeElement !== field)) return;
+    event.preventDefault();
+    (hits[at + (event.key === "ArrowDown" ? 1 : -1)] || field).focus();
   });
 
   let go = 0;

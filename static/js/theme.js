@@ -3,9 +3,11 @@
   "use strict";
   const root = document.documentElement;
   const system = window.matchMedia("(prefers-color-scheme: dark)");
+  const paper = window.matchMedia("print");
   const apply = () => {
     const choice = root.dataset.themeChoice;
-    const theme = choice === "light" || choice === "dark" ? choice : system.matches ? "dark" : "light";
+    // Paper is white, whatever the screen is.
+    const theme = paper.matches ? "light" : choice === "light" || choice === "dark" ? choice : system.matches ? "dark" : "light";
     if (root.dataset.bsTheme !== theme) {
       root.dataset.bsTheme = theme;
       document.dispatchEvent(new CustomEvent("themechange"));
@@ -20,5 +22,6 @@
     apply();
   };
   system.addEventListener("change", apply);
+  paper.addEventListener("change", apply);
   apply();
 })();

@@ -21,8 +21,10 @@ from tidesched_web.console.figures import tide as tide_figure
 from tidesched_web.console.figures.tide_rows import TideRow, rows
 from tidesched_web.console.first_steps import first_steps
 from tidesched_web.console.page import Page, page
+from tidesched_web.console.tide_figures import sentence, shown
 from tidesched_web.scheduling.models import TidePoint
 from tidesched_web.scheduling.selectors import newest_reclaims, newest_tide, tide_points
+from tidesched_web.scheduling.tide_figures_selectors import tide_figures
 from tidesched_web.workloads.selectors import longest_waiting
 
 LAPS = dt.timedelta(hours=48)
@@ -68,16 +70,21 @@ def overview(this: Page) -> HttpResponse:
     line = wording.waiting_line(total, code, most) if ran else _("No session has run yet: what waits is not known.")
     if ran and not total and not this.access.everything:
         line = _("No gang of your tenants waits.")
+    taken = newest_reclaims(this.access, cluster, ROWS)
+    found = tide_figures(cluster, [row.point.card for row in cards])
+    now = cluster.clock()
     return this.render(
         "overview/overview.html",
         {
             "rows": cards,
+            "figures": shown(found, gangs=total, reclaims=taken, now=now),
+            "tide_line": sentence(found, now),
             "steps": first_steps(this),
             "ran": ran,
             "waiting": waiting.gangs,
             "cards_wait": any(row.point.waiting for row in cards),
             "line": line,
-            "reclaims": newest_reclaims(this.access, cluster, ROWS),
+            "reclaims": taken,
             "chart": tide_chart(cluster, [row.point.card for row in cards]),
         },
     )

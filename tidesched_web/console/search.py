@@ -1,41 +1,102 @@
-"""Search by name over what the reader sees; one hit is opened at once."""
+"""Search by name over what the reader sees, and over the pages; one hit is opened at once."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from tidesched_web.clusters.selectors import visible_nodes
+from tidesched_web.changes.search_selectors import Hit, found
+from tidesched_web.console.navigation import groups
 from tidesched_web.console.page import Page, page
-from tidesched_web.quota.selectors import visible_queues
-from tidesched_web.workloads.selectors import visible_gangs
 
-HITS = 20
+# Kind → its heading and the set of states that its note is of ("" where the note is plain text).
+_KINDS: dict[str, tuple[Any, str]] = {
+    "queue": (gettext_lazy("Queues"), "service"),
+    "gang": (gettext_lazy("Gangs"), "gang"),
+    "node": (gettext_lazy("Nodes"), ""),
+    "tenant": (gettext_lazy("Tenants"), ""),
+    "project": (gettext_lazy("Projects"), ""),
+    "change": (gettext_lazy("Changes"), "change"),
+    "reclaim": (gettext_lazy("Reclaims"), "reclaim"),
+    "user": (gettext_lazy("Users"), ""),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One line of the page. ``own`` is what it is known by where it also has a number or an id."""
+
+    address: str
+    text: str
+    own: str
+    note: str
 
 
 @page(section="search")
 def search(this: Page) -> HttpResponse:
-    """Queues, gangs and nodes whose name holds the text."""
+    """What the reader may see and the text names, by kind; then the pages of that name."""
     text = this.request.GET.get("q", "").replace("\0", "").strip()[:120]
-    context: dict[str, object] = {"search_text": text, "queues": [], "gangs": [], "nodes": []}
+    parts: list[dict[str, Any]] = []
     if text:
-        cluster = this.cluster
-        namespace, slash, name = text.partition("/")
-        gangs = visible_gangs(this.access).filter(cluster=cluster).defer("manifest")
-        gangs = (
-            gangs.filter(namespace__iexact=namespace, name__icontains=name)
-            if slash
-            else gangs.filter(name__icontains=text)
-        )
-        queues = list(visible_queues(this.access).filter(cluster=cluster, name__icontains=text)[:HITS])
-        found = list(gangs.order_by("-submitted_at", "-id")[:HITS])
-        nodes = list(
-            visible_nodes(this.access).filter(cluster=cluster, name__icontains=text, gone_at__isnull=True)[:HITS]
-        )
-        if len(queues) + len(found) + len(nodes) == 1:
-            if queues:
-                return redirect("console:queue", cluster.slug, queues[0].name)
-            if found:
-                return redirect("console:gang", cluster.slug, found[0].pk)
-        context |= {"queues": queues, "gangs": found, "nodes": nodes}
-    return this.render("help/search.html", context)
+        hits = found(this.access, this.cluster, text)
+        pages = _pages(this, text)
+        if len(hits) == 1 and not pages:
+            return redirect(_address(this, hits[0]))
+        for kind, (word, states) in _KINDS.items():
+            lines = [_line(this, hit) for hit in hits if hit.kind == kind]
+            parts.append({"kind": kind, "word": word, "states": states, "lines": lines})
+        parts.append({"kind": "page", "word": _("Pages"), "states": "", "lines": pages})
+    shown = [part for part in parts if part["lines"]]
+    return this.render("help/search.html", {"search_text": text, "parts": shown})
+
+
+def _pages(this: Page, text: str) -> list[Found]:
+    """The pages of the menu whose name holds the text."""
+    access = this.access
+    menu = groups(
+        section="",
+        cluster=this.cluster.slug,
+        everything=access.everything,
+        writes=access.administers or bool(access.admin_of),
+        closed="",
+    )
+    wanted = text.casefold()
+    return [
+        Found(entry["address"], str(entry["word"]), "", str(group["word"]))
+        for group in menu
+        for entry in group["entries"]
+        if wanted in str(entry["word"]).casefold()
+    ]
+
+
+def _line(this: Page, hit: Hit) -> Found:
+    text, own = hit.text, ""
+    if hit.kind == "change":
+        text, own = _("Change %(number)d") % {"number": hit.pk}, hit.text
+    elif hit.kind == "reclaim":
+        text, own = _("Reclaim %(number)d") % {"number": hit.pk}, hit.text
+    elif hit.name != hit.text and hit.kind in ("tenant", "project"):
+        own = hit.name
+    return Found(_address(this, hit), text, own, hit.note)
+
+
+def _address(this: Page, hit: Hit) -> str:
+    slug = this.cluster.slug
+    addresses: dict[str, Callable[[], str]] = {
+        "queue": lambda: reverse("console:queue", args=[slug, hit.name]),
+        "gang": lambda: reverse("console:gang", args=[slug, hit.pk]),
+        "node": lambda: f"{reverse('console:nodes', args=[slug])}?q={hit.name}",
+        "tenant": lambda: reverse("console:tenant", args=[hit.name]),
+        "project": lambda: reverse("console:project", args=[hit.note, hit.name]),
+        "change": lambda: reverse("console:change", args=[slug, hit.pk]),
+        "reclaim": lambda: reverse("console:reclaim", args=[slug, hit.pk]),
+        "user": lambda: reverse("console:user", args=[hit.pk]),
+    }
+    return addresses[hit.kind]()

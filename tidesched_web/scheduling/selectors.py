@@ -30,7 +30,7 @@ from tidesched_web.clusters.connection_selectors import newest_verdict
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.common.permissions import Access
-from tidesched_web.quota.models import Drift, DriftState, Queue
+from tidesched_web.quota.models import Drift, DriftState, Queue, TidePlan
 from tidesched_web.quota.selectors import visible_queues, with_card_quota
 from tidesched_web.scheduling.models import (
     Alert,
@@ -65,6 +65,9 @@ def clusters_with_sessions(access: Access) -> QuerySet[Cluster]:
     if not access.everything:
         drifts = drifts.filter(queue__tenant_id__in=access.tenant_ids)
     lease = ClusterLease.objects.filter(cluster=OuterRef("pk")).values("expires_at")
+    zone = (
+        TidePlan.objects.filter(cluster=OuterRef("pk"), enabled=True).order_by("position", "name").values("time_zone")
+    )
     found = visible_clusters(access).select_related("reach")
     return found.annotate(
         session_id=Subquery(newest.values("pk")[:1]),
@@ -77,6 +80,7 @@ def clusters_with_sessions(access: Access) -> QuerySet[Cluster]:
         platform_alerts=Coalesce(Subquery(platform), 0) if access.everything else Value(0),
         open_drift=Coalesce(Subquery(drifts.values("cluster").annotate(n=Count("pk")).values("n")), 0),
         lease_until=Subquery(lease[:1]),
+        local_zone=Subquery(zone[:1]),
         alert_rows=ArraySubquery(
             waiting.filter(cluster=OuterRef("pk"))
             .exclude(key__startswith="reach:")  # the pages say it in words of their own

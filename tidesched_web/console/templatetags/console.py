@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import zoneinfo
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -226,7 +227,11 @@ def exact(moment: dt.datetime | None) -> str | SafeString:
 @register.simple_tag
 def zone_name(moment: dt.datetime | None = None) -> str:
     """The reader's zone at a moment, as "UTC+8" or "UTC-3:30"."""
-    offset = timezone.localtime(moment).utcoffset() or dt.timedelta()
+    return _offset(timezone.localtime(moment))
+
+
+def _offset(there: dt.datetime) -> str:
+    offset = there.utcoffset() or dt.timedelta()
     hours, minutes = divmod(abs(int(offset.total_seconds())) // 60, 60)
     if not hours and not minutes:
         return "UTC"
@@ -298,6 +303,22 @@ def short_moment(moment: dt.datetime | None) -> str | SafeString:
 def why_waits(context: template.Context, gang: Any) -> str:
     """Why a gang waits, as far as the reader may see it."""
     return why_sentence(context["access"], gang)
+
+
+@register.simple_tag
+def cluster_clock(cluster: Cluster, now: dt.datetime) -> SafeString:
+    """The clock of a cluster in its own zone: that of its first tide plan which is on, else UTC."""
+    name = getattr(cluster, "local_zone", None) or "UTC"
+    there = now.astimezone(zoneinfo.ZoneInfo(name))
+    return format_html(
+        '<time class="num" id="cluster-clock" datetime="{}" data-zone="{}" title="{}">{}</time>'
+        ' <span class="zone">{}</span>',
+        now.isoformat(),
+        name,
+        _("The cluster's clock, in the time zone of its tide plans (%(zone)s)") % {"zone": name},
+        there.strftime("%Y-%m-%d %H:%M"),
+        _offset(there),
+    )
 
 
 @register.simple_tag

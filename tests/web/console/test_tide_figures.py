@@ -1,0 +1,99 @@
+"""The figures of the overview, recomputed from the points in plain loops."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from fractions import Fraction
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from tests.web.console import world as story
+from tests.web.console.test_pages import client_of
+from tidesched_web.quota.services.tide_plans import write_tide_plan
+from tidesched_web.scheduling.models import TidePoint
+from tidesched_web.scheduling.tide_figures_selectors import Figures, Moment, tide_figures
+
+pytestmark = pytest.mark.django_db
+# How many of each make a card of the story.
+PARTS = {story.MIG: 7, story.MPS: 2}
+
+
+@pytest.fixture
+def world() -> story.World:
+    return story.full()
+
+
+def recomputed(cluster, at: dt.datetime) -> dict[str, Fraction]:
+    newest: dict[str, TidePoint] = {}
+    for point in TidePoint.objects.filter(cluster=cluster).order_by("at", "id"):
+        if point.at <= at:
+            newest[point.card] = point
+    sums = dict.fromkeys(("total", "used", "idle_wanted", "waiting", "lent"), Fraction(0))
+    for card, point in newest.items():
+        milli = 1000 * PARTS.get(card, 1)
+        sums["total"] += Fraction(point.total, milli)
+        sums["used"] += Fraction(point.inference + point.training + point.foreign, milli)
+        sums["idle_wanted"] += Fraction(min(point.idle, point.waiting), milli)
+        sums["waiting"] += Fraction(point.waiting, milli)
+        sums["lent"] += Fraction(point.borrowed, milli)
+    return sums
+
+
+def test_the_figures_are_those_of_the_points_in_one_query(world) -> None:
+    cluster = world.cluster
+    cards = sorted(set(TidePoint.objects.filter(cluster=cluster).values_list("card", flat=True)))
+    now = cluster.clock()
+    with CaptureQueriesContext(connection) as queries:
+        found = tide_figures(cluster, cards)
+    assert len(queries) == 1
+    for moment, at in ((found.now, now), (found.earlier, now - dt.timedelta(days=1))):
+        assert moment is not None
+        for name, value in recomputed(cluster, at).items():
+            assert getattr(moment, name) == pytest.approx(float(value)), name
+    assert len(found.inference) in (48, 49)
+    turn = found.turn()
+    assert turn is not None
+    flood, when = turn
+    assert now < when <= now + dt.timedelta(days=1)
+    chosen = max if flood else min
+    assert when - dt.timedelta(days=1) == chosen(found.inference, key=lambda step: step[1])[0]
+
+
+def test_the_overview_shows_them_with_their_trend_and_says_where_the_tide_is(world) -> None:
+    cards = sorted(set(TidePoint.objects.values_list("card", flat=True)))
+    found = tide_figures(world.cluster, cards)
+    page = client_of(world.admin).get("/clusters/demo/").content.decode()
+    assert 4 <= page.count('<dd class="big">') <= 6
+    assert f"{round(found.now.utilisation)} %" in page
+    assert re.search(r"since yesterday|as yesterday", page)
+    assert re.search(r"The tide (comes in|goes out)", page)
+    empty = client_of(world.admin).get("/clusters/").content.decode()
+    assert "overview-figures" not in empty
+
+
+def test_an_even_day_and_a_short_one_have_no_turn() -> None:
+    start = dt.datetime(2026, 3, 2, tzinfo=dt.UTC)
+    moment = Moment(total=100, used=50, idle_wanted=0, waiting=0, lent=0)
+    even = [(start + dt.timedelta(minutes=30 * n), 50.0 + n % 2) for n in range(48)]
+    tidal = [(at, float(n)) for n, (at, _value) in enumerate(even)]
+    assert Figures(moment, None, even).turn() is None
+    assert Figures(moment, None, tidal[:20]).turn() is None
+    assert Figures(moment, None, tidal).turn() == (False, start + dt.timedelta(days=1))
+    assert Figures(None, None, tidal).turn() is None
+
+
+def test_the_head_of_each_page_has_the_clusters_clock_in_its_zone(world) -> None:
+    client = client_of(world.admin)
+    assert 'id="cluster-clock"' in client.get("/clusters/demo/gangs/").content.decode()
+    assert 'data-zone="UTC"' in client.get("/clusters/demo/gangs/").content.decode()
+    layer = {"days": ["mon"], "start": "01:00", "end": "02:00", "quota": {"search-training": {story.H200: {"add": 0}}}}
+    plan = {"enabled": True, "time_zone": "Asia/Shanghai", "layers": [layer]}
+    write_tide_plan(cluster=world.cluster, name="zone", document=plan, actor="tests")
+    page = client.get("/clusters/demo/gangs/").content.decode()
+    assert 'data-zone="Asia/Shanghai"' in page
+    shown = re.search(r'id="cluster-clock" datetime="([^"]+)"[^>]*>([^<]+)<', page)
+    there = dt.datetime.fromisoformat(shown[1]).astimezone(dt.timezone(dt.timedelta(hours=8)))
+    assert shown[2] == there.strftime("%Y-%m-%d %H:%M")

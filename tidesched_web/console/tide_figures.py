@@ -1,0 +1,126 @@
+"""The figures of the overview as a reader sees them: each with its trend, and a sentence on where the tide is."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from tidesched_web.console import amounts
+from tidesched_web.scheduling.models import Reclaim
+from tidesched_web.scheduling.tide_figures_selectors import Figures
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure. ``moment`` instead of ``value`` is shown as a time ago; ``query`` leads to the rows behind it."""
+
+    word: str
+    value: str
+    trend: str = ""
+    explained: str = ""
+    view: str = ""
+    query: str = ""
+    moment: dt.datetime | None = None
+
+
+def shown(found: Figures, *, gangs: int, reclaims: Sequence[Reclaim], now: dt.datetime) -> list[Figure]:
+    """Up to six figures; nothing where no session has counted cards."""
+    if found.now is None:
+        return []
+    earlier = found.earlier
+    figures = [
+        Figure(
+            _("Cards in use"),
+            f"{amounts.number(round(found.now.utilisation))} %",
+            _trend(found.now.utilisation, earlier.utilisation if earlier else None, "%"),
+            _("%(used)s of %(total)s physical cards")
+            % {"used": amounts.number(round(found.now.used)), "total": amounts.number(round(found.now.total))},
+            "nodes",
+        ),
+        Figure(
+            _("Idle while waited for"),
+            amounts.number(round(found.now.idle_wanted)),
+            _trend(found.now.idle_wanted, earlier.idle_wanted if earlier else None),
+            _("physical cards of types that gangs wait for: scattered, or out of quota"),
+            "gangs",
+            "?needs=yes",
+        ),
+        Figure(
+            _("Gangs that wait"),
+            amounts.number(gangs),
+            _trend(found.now.waiting, earlier.waiting if earlier else None, _("cards")),
+            _("for %(cards)s physical cards") % {"cards": amounts.number(round(found.now.waiting))},
+            "gangs",
+            "?order=waiting",
+        ),
+        Figure(
+            _("Lent to training"),
+            amounts.number(round(found.now.lent)),
+            _trend(found.now.lent, earlier.lent if earlier else None),
+            _("physical cards that inference may take back"),
+            "queues",
+        ),
+    ]
+    if reclaims:
+        fell = len(reclaims[0].victim_rows)  # type: ignore[attr-defined]
+        words = ngettext("%(n)s gang lost its cards", "%(n)s gangs lost their cards", fell)
+        figures.append(
+            Figure(
+                _("Last reclaim"),
+                "",
+                explained=words % {"n": amounts.number(fell)},
+                view="reclaims",
+                moment=reclaims[0].at,
+            )
+        )
+    if turn := found.turn():
+        flood, at = turn
+        wait = amounts.duration(max(0.0, (at - now).total_seconds()))
+        figures.append(
+            Figure(
+                _("Until inference peaks") if flood else _("Until inference is lowest"),
+                wait,
+                explained=_("inference used most at that hour yesterday")
+                if flood
+                else _("inference used least at that hour yesterday"),
+            )
+        )
+    return figures
+
+
+def sentence(found: Figures, now: dt.datetime) -> str:
+    """Where in the tide the cluster is."""
+    if found.now is None:
+        return ""
+    lent = amounts.number(round(found.now.lent))
+    turn = found.turn()
+    if turn is None:
+        if len(found.inference) < 2:
+            return ""
+        return _(
+            "No tide is recorded yet for a whole day, or the day was even; %(lent)s cards are lent to training."
+        ) % {"lent": lent}
+    flood, at = turn
+    facts = {"lent": lent, "wait": amounts.duration(max(0.0, (at - now).total_seconds()))}
+    if flood:
+        return (
+            _("The tide comes in: inference peaks in %(wait)s, as it did yesterday; %(lent)s cards are lent.") % facts
+        )
+    return (
+        _("The tide goes out: inference is lowest in %(wait)s, as it was yesterday; %(lent)s cards are lent.") % facts
+    )
+
+
+def _trend(now: float, earlier: float | None, unit: str = "") -> str:
+    """The difference to the same hour yesterday; empty where that is not known."""
+    if earlier is None:
+        return ""
+    difference = round(now) - round(earlier)
+    if not difference:
+        return _("as yesterday")
+    signed = f"{'+' if difference > 0 else '−'}{amounts.number(abs(difference))}{f' {unit}' if unit else ''}"
+    return _("%(difference)s since yesterday") % {"difference": signed}
