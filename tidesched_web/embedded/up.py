@@ -102,6 +102,7 @@ class _Installation:
         with self.output.step("web, workers and beat"):
             await self._until_ready()
         self._announce(admin_file, first=first)
+        self._announce_people(first=first)
 
     async def _start_servers(self) -> None:
         if not self.options.database_url:
@@ -231,7 +232,6 @@ class _Installation:
             self.output.plainly(f"Admin password: {account['password']}")
         else:
             self.output.say(f"Admin password: see {admin_file}")
-        self._announce_people(first=first)
 
     def _announce_people(self, *, first: bool) -> None:
         """The demo's accounts: each with its password at the first start, and where they stand later."""
