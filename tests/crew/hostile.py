@@ -74,7 +74,7 @@ def guess(client: WebClient, number: int) -> None:
             with suppress(httpx.TransportError):
                 opened = client.ask("GET", "/sign-in/", page="hostile sign-in")
                 values = {}
-                for one in fields_of(opened.text):
+                for one in fields_of(opened.text.partition("</form>")[0]):
                     if "name" in one:
                         default = f"guess-{number}-{attempt}" if one.get("type") == "password" else name
                         values[one["name"]] = one.get("value", "") if one.get("type") == "hidden" else default

@@ -27,8 +27,8 @@ SCOPES = ["quota:read", "quota:write", "cluster:read", "reclaim:read", "audit:re
 
 
 def names(kind: str) -> str:
-    """The name of an account after what its person is."""
-    return kind.replace(" ", "-")
+    """The name of an account after what its person is; the demo has people of its own."""
+    return f"crew-{kind.replace(' ', '-')}"
 
 
 @dataclass

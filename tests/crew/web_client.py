@@ -131,7 +131,8 @@ class WebClient:
         """By the form: the first text field takes the name, the first password field the password."""
         opened = self.get("/sign-in/", page="page sign-in")
         values = {}
-        for one in fields_of(opened.text):
+        # The first form: below it the demo offers its own people.
+        for one in fields_of(opened.text.partition("</form>")[0]):
             kind = one.get("type", "text")
             if kind == "hidden" and "name" in one:
                 values[one["name"]] = one.get("value", "")
