@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.browser.watching import chromium
-from tests.crew.book import APPLIED, IMPACT, REMEDY, SAVED
+from tests.crew.book import APPLIED, IMPACT, SAVED
 from tests.crew.run import ROOT
 
 pytestmark = [
@@ -31,5 +31,5 @@ def test_no_promise_is_broken_and_no_edit_is_lost_while_people_lean_on_it(tmp_pa
     told = json.loads((tmp_path / "short.json").read_text())
     assert told["failings"] == []
     counts = told["promises"]
-    assert all(counts[kind]["kept"] >= 1 for kind in (SAVED, APPLIED, IMPACT, REMEDY)), counts
+    assert all(counts[kind]["kept"] >= 1 for kind in (SAVED, APPLIED, IMPACT)), counts
     assert told["troubles"]["counted"] == {}
