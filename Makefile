@@ -9,7 +9,7 @@ BOOTSTRAP := $(PYTHON) tidesched_web/embedded/bootstrap.py
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help up down test test-cluster test-volcano kube-begin check bench crew proof-audit clean lock docs
+.PHONY: help up down test test-cluster test-volcano kube-begin check bench crew proof-audit proof-rest clean lock docs
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -77,6 +77,11 @@ proof-audit: export NUMBA_CACHE_DIR := $(CURDIR)/.cache/kernels
 proof-audit: ## the tamperings with the audit log, and a thousand copies that nobody touched
 	@$(BOOTSTRAP) dev
 	AUDIT_COPIES=1000 $(BIN)/python -m pytest -q --show-capture=no tests/web/test_audit_tampering.py
+
+proof-rest: export NUMBA_CACHE_DIR := $(CURDIR)/.cache/kernels
+proof-rest: ## Schemathesis with all checks and phases on all operations (REST_EXAMPLES=50, REST_SEED=1)
+	@$(BOOTSTRAP) dev
+	REST_EXAMPLES=$${REST_EXAMPLES:-50} $(BIN)/python -m pytest -q --show-capture=no tests/api/test_conformance.py
 
 lock: ## resolve requirements/*.in anew, for all platforms, with hashes
 	@$(BOOTSTRAP) dev

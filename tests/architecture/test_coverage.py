@@ -1,10 +1,9 @@
-"""Every plugin, action, command and page has its test: at least one test says its name."""
+"""Every plugin, action and command has its test: at least one test says its name. Addresses: `tests/matrix`."""
 
 import re
 from functools import cache
 
 from django.core.management import get_commands
-from django.urls import URLPattern, URLResolver, get_resolver
 
 from tests.architecture import sources
 
@@ -28,19 +27,6 @@ def unsaid(names: set[str]) -> set[str]:
     return {name for name in names if not re.search(rf"\b{re.escape(name)}\b", said())}
 
 
-def page_names() -> set[str]:
-    """The names of the console's pages."""
-    found: set[str] = set()
-    waiting: list[tuple[URLPattern | URLResolver, str]] = [(entry, "") for entry in get_resolver().url_patterns]
-    while waiting:
-        entry, namespace = waiting.pop()
-        if isinstance(entry, URLResolver):
-            waiting += [(inner, entry.namespace or namespace) for inner in entry.url_patterns]
-        elif namespace == "console" and entry.name:
-            found.add(entry.name)
-    return found
-
-
 def test_every_action_has_a_test() -> None:
     assert unsaid(modules("scheduler_core/actions")) == set()
 
@@ -52,8 +38,3 @@ def test_every_plugin_has_a_test() -> None:
 def test_every_command_has_a_test() -> None:
     own = {name for name, app in get_commands().items() if str(app).startswith("tidesched_web.")}
     assert unsaid(own) == set()
-
-
-def test_every_page_has_a_test() -> None:
-    assert page_names()
-    assert unsaid(page_names()) == set()

@@ -32,16 +32,22 @@ def _hash(request: Request) -> str:
     return hashlib.sha256(f"{request.method} {request.path}\n".encode() + body).hexdigest()
 
 
+def key_of(request: Request) -> str | None:
+    """The key that the request was sent under; one of a wrong form is an error."""
+    key = request.headers.get(HEADER)
+    if key is not None and re.fullmatch(KEY, key) is None:
+        raise DomainError("invalid", f"{HEADER} has to be 1 to {MAX_LENGTH} printable characters of ASCII.")
+    return key
+
+
 def idempotent(method: Callable[..., Response]) -> Callable[..., Response]:
     """Wrap a POST handler. Only an answer of success is kept: a refused request may be corrected and sent again."""
 
     @functools.wraps(method)
     def answer(view: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
-        key = request.headers.get(HEADER)
+        key = key_of(request)
         if key is None:
             return method(view, request, *args, **kwargs)
-        if re.fullmatch(KEY, key) is None:
-            raise DomainError("invalid", f"{HEADER} has to be 1 to {MAX_LENGTH} printable characters of ASCII.")
         row = services.begin(caller=_caller(request), key=key, request_hash=_hash(request))
         if row.status is not None:
             stored = orjson.loads(services.stored_body(row))

@@ -12,7 +12,7 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from tidesched_web.api.idempotency import HEADER, KEY, idempotent
+from tidesched_web.api.idempotency import HEADER, KEY, idempotent, key_of
 from tidesched_web.common.errors import DomainError
 
 DRY_RUN = "dry_run"
@@ -62,7 +62,10 @@ def expected_version(request: Request, *, needed: bool = False) -> int | None:
 
 def is_dry_run(request: Request) -> bool:
     """Whether nothing is to be done."""
-    return true_or_false(request, DRY_RUN, default=False)
+    wanted = true_or_false(request, DRY_RUN, default=False)
+    if wanted:
+        key_of(request)  # it keeps nothing, and still says what is wrong with the key
+    return wanted
 
 
 def true_or_false(request: Request, name: str, *, default: bool) -> bool:

@@ -16,6 +16,8 @@ from tidesched_web.common.permissions import Access, require_scope
 
 # What a tenant admin may change of the tenant itself; its quota is the ceiling that others set.
 _OWN_TENANT = ("/name", "/description")
+# Members of a queue's document that say whose it is.
+_OWNERS = frozenset({"tenant", "project", "business_line"})
 # These rank a queue against those of other tenants.
 _RANKING = ("/parent", "/deserved", "/guarantee")
 
@@ -39,19 +41,24 @@ def require_authority(
     if access.administers:
         return
     own = {slug for slug, pk in reading.tenant_ids.items() if pk in access.admin_of}
-    for key in sorted(edits):
+    # Grants last: those that go with a queue were not named by the caller, and name its namespaces.
+    for key in sorted(edits, key=lambda key: (kind_of(key) == "grant", key)):
         before = reading.documents.get(key)
         kind = kind_of(key)
         if kind in ("rules", "card-type", "priority-class", "tide-plan"):
             text = _("%(object)s belongs to the cluster: only a platform admin may change it.")
             raise DomainError("permission_denied", text % {"object": key})
-        if before is not None and tenant_of(key, reading.documents) not in own:
+        named = _OWNERS & (edits[key] or {}).keys()  # as somebody's, whether it is there or not
+        if not named and tenant_of(key, reading.documents if before is not None else after) not in own:
+            # Of another tenant or not there at all: the answer does not tell which.
             raise DomainError("not_found", _("You see no object %(object)s.") % {"object": key})
         if key in after and tenant_of(key, after) not in own:
             text = _("%(object)s would belong to somebody else; you administer %(own)s.")
             raise DomainError(
                 "permission_denied", text % {"object": key, "own": ", ".join(sorted(own)) or _("no tenant")}
             )
+        if before is not None and tenant_of(key, reading.documents) not in own:
+            raise DomainError("not_found", _("You see no object %(object)s.") % {"object": key})
     faults = [*_beyond(reading.documents, after, edits), *_closing_grants(reading.documents, after)]
     if faults:
         errors = [fault.as_json() for fault in faults]

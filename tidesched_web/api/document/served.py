@@ -51,7 +51,7 @@ def served(renderer: BaseRenderer) -> Served:
     with _lock:  # requests that come together at the start of a process wait for one making
         found = _kept.get(renderer.format or "")
         if found is None:
-            found = _kept[renderer.format or ""] = _packed(_bytes(renderer.render(_document())))
+            found = _kept[renderer.format or ""] = _packed(_bytes(renderer.render(document())))
         return found
 
 
@@ -62,7 +62,8 @@ def forget() -> None:
         _kept.clear()
 
 
-def _document() -> Any:
+def document() -> Any:
+    """The document itself, made once."""
     if not _made:
         with translation.override("en"):  # not in the language of the first reader
             _made.update(SchemaGenerator().get_schema(request=None, public=True))
