@@ -91,6 +91,16 @@
     if (form && event.target.matches("select")) form.requestSubmit();
   });
 
+  // What went well is announced and goes away by itself, but not from under the pointer or the focus.
+  const passing = [...document.querySelectorAll("[data-passing]")];
+  const announce = document.getElementById("announce");
+  if (passing.length && announce) setTimeout(() => { announce.textContent = passing.map((one) => one.textContent.trim()).join(" "); }, 200);
+  const goAway = () => {
+    for (const one of passing) if (!one.matches(":hover, :focus-within")) one.remove();
+    if (document.querySelector("[data-passing]")) setTimeout(goAway, 2000);
+  };
+  if (passing.length) setTimeout(goAway, 8000);
+
   // Ctrl-K leads to the search, the arrows from there through what was found.
   document.addEventListener("keydown", (event) => {
     const field = document.getElementById("search");

@@ -11,6 +11,7 @@ from __future__ import annotations
 CONSOLE_GET = {
     # class: (answers, addresses)
     "public": ("200 200 200 200 200 200 200 200", "invite"),
+    "leads everybody to the mark": ("302 302 302 302 302 302 302 302", "favicon"),
     "only a POST": (
         "405 405 405 405 405 405 405 405",
         """sign_out gang_try resolve_alert acknowledge_alert resolve_platform_alert acknowledge_platform_alert
@@ -66,6 +67,7 @@ CONSOLE_GET = {
 }  # fmt: skip
 
 CONSOLE_POST = {
+    "only a GET": ("405 405 405 405 405 405 405 405", "favicon"),
     "public": ("302 302 302 302 302 302 302 302", "invite"),
     "signed out": ("200 302 302 302 302 302 302 302", "sign_in"),
     "ends the session": ("302 302 302 302 302 302 302 302", "sign_out"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
@@ -79,6 +80,14 @@ def _line(this: Page) -> str:
     }
 
 
+def _readable(payload: bytes) -> str:
+    """The bytes under the hash line by line; as they are where they are no JSON any more."""
+    try:
+        return json.dumps(json.loads(payload), indent=2, ensure_ascii=False)
+    except ValueError:
+        return payload.decode(errors="replace")
+
+
 @page(section="audit")
 def entry(this: Page, pk: int) -> HttpResponse:
     """One entry: before, after, difference, its place in the chain, and all else of the same request."""
@@ -102,6 +111,7 @@ def entry(this: Page, pk: int) -> HttpResponse:
             "hidden": hidden,
             "holds": holds,
             "payload": bytes(row.payload).decode() if this.access.everything else "",
+            "readable": _readable(bytes(row.payload)) if this.access.everything else "",
             "companions": companions[:OF_REQUEST] if len(companions) > 1 else [],
             "more": len(companions) > OF_REQUEST,
             "earlier": earlier,

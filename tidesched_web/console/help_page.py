@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.templatetags.static import static
+from django.views.decorators.http import require_safe
 
 from tidesched_web.console import wording
 from tidesched_web.console.page import Page, page
+from tidesched_web.console.reason_help import EXPLAINED
 from tidesched_web.console.states import LOOKS
+
+
+@require_safe
+def favicon(_request: HttpRequest) -> HttpResponse:
+    """Where browsers look for the mark without having read a page, at a download for example."""
+    return redirect(static("img/mark.svg"))
 
 
 @page(section="help")
@@ -14,5 +24,8 @@ def help_page(this: Page) -> HttpResponse:
     """Words, states, reasons and keys."""
     return this.render(
         "help/help.html",
-        {"reasons": [(code, title) for code, title in wording.TITLES.items()], "gang_states": list(LOOKS["gang"])},
+        {
+            "reasons": [(code, title, EXPLAINED[code]) for code, title in wording.TITLES.items()],
+            "gang_states": list(LOOKS["gang"]),
+        },
     )

@@ -32,6 +32,7 @@ urlpatterns = [
     path("password/", accounts.password, name="password"),
     path("profile/", accounts.profile, name="profile"),
     path("profile/density/", accounts.density, name="density"),
+    path("favicon.ico", help_page.favicon, name="favicon"),
     path("help/", help_page.help_page, name="help"),
     path("clusters/", clusters.clusters, name="clusters"),
     path("clusters/<slug:slug>/", overview.overview, name="cluster_overview"),

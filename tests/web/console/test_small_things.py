@@ -1,0 +1,49 @@
+"""Small things of every page: what passes, what is readable, what is explained."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.web.console import world as story
+from tests.web.console.test_pages import client_of
+from tidesched_web.audit.models import AuditEntry
+from tidesched_web.console.reason_help import EXPLAINED
+from tidesched_web.console.wording import TITLES
+from tidesched_web.quota.services import ensure_tenant
+
+pytestmark = pytest.mark.django_db
+
+
+def test_each_reason_has_words(world) -> None:
+    assert set(EXPLAINED) == set(TITLES)
+    page = client_of(world.member).get("/help/").content.decode()
+    for code, words in EXPLAINED.items():
+        assert f"<code>{code}</code>" in page
+        assert str(words).partition("'")[0] in page
+
+
+def test_what_went_well_goes_away_and_is_announced(world) -> None:
+    client = client_of(world.member)
+    client.post("/profile/", {"language": "en", "time_zone": "UTC"})
+    page = client.get("/profile/").content.decode()
+    assert "<div data-passing" in page
+    assert 'id="announce" role="status"' in page
+
+
+def test_the_address_that_browsers_ask_for_the_mark_leads_to_it(client) -> None:
+    answer = client.get("/favicon.ico")
+    assert answer.status_code == 302
+    assert answer.headers["Location"].endswith(".svg")
+
+
+def test_the_bytes_of_an_entry_are_readable(world) -> None:
+    ensure_tenant(slug="new", name="Neu", actor="tests", reason="by hand")
+    entry = AuditEntry.objects.latest("id")
+    page = client_of(world.auditor).get(f"/audit/{entry.pk}/").content.decode()
+    assert bytes(entry.payload).decode().replace('"', "&quot;") in page, "the bytes themselves stay"
+    assert f"\n  &quot;seq&quot;: {entry.seq}" in page, "and stand line by line"
+
+
+@pytest.fixture
+def world() -> story.World:
+    return story.full()
