@@ -21,6 +21,12 @@
     el.replaceChildren(div);
   };
 
+  // A part that knows a filter of the page's table shows it.
+  const follow = (event) => {
+    const filter = event.points[0]?.customdata;
+    if (typeof filter === "string" && filter.startsWith("?")) window.location.search = filter;
+  };
+
   const draw = async (el) => {
     try {
       const from = address(el);
@@ -33,9 +39,11 @@
       kept.set(el.id, { from, etag: answer.headers.get("ETag") || "" });
       const figure = await answer.json();
       if (!figure.data.length) { note(el, el.dataset.empty, "empty"); return; }
-      if (!shown.has(el.id)) el.replaceChildren();
+      const first = !shown.has(el.id);
+      if (first) el.replaceChildren();
       shown.set(el.id, true);
       await window.Plotly.react(el, figure.data, figure.layout, { displayModeBar: false, responsive: true, locale: "en" });
+      if (first) el.on("plotly_click", follow);
       el.dataset.state = "drawn";
     } catch (error) {
       if (!shown.has(el.id)) note(el, el.dataset.failed, "failed");

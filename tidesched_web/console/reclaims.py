@@ -7,18 +7,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.http import Http404, HttpResponse
+from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from tidesched_web.audit.selectors import has_entry
 from tidesched_web.console import amounts, bars
 from tidesched_web.console.card_names import card_label
+from tidesched_web.console.chart import Chart, Twin, answer
 from tidesched_web.console.export import csv_list, plain_cards
+from tidesched_web.console.figures import reclaims as reclaims_figure
 from tidesched_web.console.forms.reclaims import ReclaimFilter
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.receipt_view import receipt_view
+from tidesched_web.scheduling.gang_selectors import marks_of_reclaim
 from tidesched_web.scheduling.models import Reclaim, ReclaimSource
+from tidesched_web.scheduling.reclaim_history_selectors import day_of, pictured_since, taken_by_hour
 from tidesched_web.scheduling.reclaim_selectors import filter_choices
 from tidesched_web.scheduling.selectors import (
     decisions_of_reclaim,
@@ -52,13 +58,55 @@ def reclaims(this: Page) -> HttpResponse:
     found = paged(rows, ("-id",), this.request.GET.get("cursor", ""))
     for row in found.rows:
         _redact(this, row)
+        row.marks = marks_of_reclaim(row)
     return this.render(
         "reclaims/reclaims.html",
         {
             "page": found,
             "form": form,
             "line": _line(found.rows),
+            "chart": Chart(
+                key="reclaimed",
+                question=_("Which cards were taken back, and when?"),
+                url=reverse("console:reclaims_taken", args=[cluster.slug]),
+                size="short",
+            ),
             "others": others_and_own(this.cluster) if this.access.everything else None,
+        },
+    )
+
+
+@page()
+def taken(this: Page) -> HttpResponse:
+    """The data of the chart: a day by the cluster's clock, from the database for each reader."""
+    cluster, since = this.cluster, pictured_since(this.cluster)
+    rows = taken_by_hour(this.access, cluster, since)
+    hours = reclaims_figure.hours_from(since, cluster.clock())
+
+    def twin() -> Twin:
+        cards = reclaims_figure.by_card(rows)
+        names = [card_label(card) if card else _("other cards") for card in cards]
+        lines = [
+            (timezone.localtime(hour).strftime("%Y-%m-%d %H:%M"), *(of.get(hour, 0) for of in cards.values()))
+            for hour in hours
+        ]
+        return Twin(f"reclaimed-{cluster.slug}", [_("hour"), *names], lines)
+
+    whose = "all" if this.access.everything else ",".join(map(str, sorted(this.access.tenant_ids)))
+    key = f"reclaimed:{cluster.pk}:{cluster.session_id}:{whose}"  # type: ignore[attr-defined]
+    return answer(this.request, key=key, figure=lambda theme: reclaims_figure.figure(hours, rows, theme), twin=twin)
+
+
+@page()
+def day(this: Page) -> HttpResponse:
+    """The part of the page that says from whom to whom, loaded after it."""
+    found = day_of(this.access, this.cluster)
+    return this.render(
+        "reclaims/day.html",
+        {
+            "day": found,
+            "share": f"{amounts.number(round(100 * found.promptly / found.gains))} %" if found.gains else "",
+            "since": timezone.localtime(found.since).strftime("%Y-%m-%dT%H:%M"),
         },
     )
 
@@ -203,6 +251,7 @@ def reclaim(this: Page, pk: int) -> HttpResponse:
             "reclaim": row,
             "line": line,
             "balance": balance(row),
+            "marks": marks_of_reclaim(row),
             "receipt": receipt_view(receipt, seen),
             "decisions": decisions,
             "redacted": not this.access.everything,

@@ -12,7 +12,7 @@ from django.db.models import BooleanField, Case, F, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Concat, JSONObject
 
 from tidesched_web.common.permissions import Access
-from tidesched_web.scheduling.models import ReclaimVictim
+from tidesched_web.scheduling.models import Reclaim, ReclaimVictim
 from tidesched_web.workloads.models import Gang, GangPod, GangState
 
 # Evictions of so long ago still mark a gang.
@@ -62,8 +62,17 @@ def marks_of(gang: Gang) -> EvictionMarks | None:
     return EvictionMarks(len(rows)) if len(rows) > 1 else None
 
 
+def marks_of_reclaim(reclaim: Reclaim) -> EvictionMarks | None:
+    """The same of a row of `reclaims_with_victims`, as far as the reader may know it."""
+    times = max((row["times"] for row in reclaim.victim_rows), default=0)  # type: ignore[attr-defined]
+    needed, freed = _cards(reclaim.needed), _cards(reclaim.freed)
+    if freed > needed > 0:
+        return EvictionMarks(times, freed, needed, reclaim.pk)
+    return EvictionMarks(times) if times > 1 else None
+
+
 def _cards(amount: Mapping[str, Any] | None) -> float:
-    return sum((amount or {}).get("cards", {}).values())
+    return sum(((amount or {}).get("cards") or {}).values())
 
 
 @dataclass(frozen=True, slots=True)

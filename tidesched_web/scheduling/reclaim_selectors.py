@@ -46,6 +46,16 @@ def lost_by_tenant(access: Access, value: str) -> Q:
     return _lost(Q(queue_id__in=_queues_of(access, value)))
 
 
+def touched_queue(access: Access, value: str) -> Q:
+    """Reclaims that a queue (id or name) made or suffered."""
+    return gained_by_queue(access, value) | lost_by_queue(access, value)
+
+
+def touched_tenant(access: Access, value: str) -> Q:
+    """Reclaims that a queue of a tenant (id or slug) made or suffered."""
+    return gained_by_tenant(access, value) | lost_by_tenant(access, value)
+
+
 def moved_card(access: Access, card: str) -> Q:
     """Reclaims that needed or freed a card: the cards of the caller's own gangs, and what their own gangs needed."""
     needed = Q(needed__cards__has_key=card) | Q(freed__cards__has_key=card)

@@ -32,6 +32,7 @@ from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.common.permissions import Access
 from tidesched_web.quota.models import Drift, DriftState, Queue, TidePlan
 from tidesched_web.quota.selectors import visible_queues, with_card_quota
+from tidesched_web.scheduling.gang_selectors import MARKED_FOR
 from tidesched_web.scheduling.models import (
     Alert,
     ClusterLease,
@@ -190,16 +191,31 @@ def newest_reclaims(access: Access, cluster: Cluster, rows: int) -> list[Reclaim
 
 
 def reclaims_with_victims(access: Access) -> QuerySet[Reclaim]:
-    """Visible reclaims with ``victim_rows`` ``[{gang, queue, cards, own}]`` and ``own``, read in the same query.
+    """Visible reclaims with ``victim_rows`` ``[{gang, queue, cards, own, times}]`` and ``own``, read in the same query.
 
+    ``times``: how often the gang was evicted in the hour that ends with this reclaim, this one included.
     ``own`` says on which side the caller stands: `sight.hide_other_side` takes away what is not for them.
     """
     own: Value | Case = Value(True)
     if not access.everything:
         mine = Queue.objects.filter(tenant_id__in=access.tenant_ids).order_by().values("pk")
         own = Case(When(queue_id__in=mine, then=True), default=False)
+    again = (
+        ReclaimVictim.objects.filter(
+            gang=OuterRef("gang"),
+            reclaim__cluster=OuterRef("reclaim__cluster"),
+            reclaim__at__lte=OuterRef("reclaim__at"),
+            reclaim__at__gte=OuterRef("reclaim__at") - Value(MARKED_FOR),
+        )
+        .exclude(reclaim__state="cancelled")
+        .order_by()
+        .values("gang")
+        .annotate(n=Count("pk"))
+    )
     victims = ReclaimVictim.objects.filter(reclaim=OuterRef("pk")).order_by("gang")
-    row = JSONObject(gang="gang", queue="queue_name", cards="cards", own=own)
+    row = JSONObject(
+        gang="gang", queue="queue_name", cards="cards", own=own, times=Coalesce(Subquery(again.values("n")), 0)
+    )
     return (
         visible_reclaims(access)
         .prefetch_related(None)

@@ -39,6 +39,7 @@ DATA = [
     "clusters/demo/tide/",
     "clusters/demo/queues/search-training/usage/?card=NVIDIA-H200",
     "clusters/demo/sessions/timings/",
+    "clusters/demo/reclaims/taken/",
 ]
 LISTS = ["queues", "gangs", "reclaims", "sessions", "nodes"]
 MAX_QUERIES = 6

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import csv
+import datetime as dt
+import html
+import re
+
 import pytest
 
 from tests.web.console import world as story
 from tests.web.console.cast import H200
 from tests.web.console.test_pages import client_of
 from tidesched_web.audit import services as audit
+from tidesched_web.scheduling.models import Reclaim, ReclaimVictim
 
 RANK = "search/rank-v8"
 
@@ -87,9 +93,130 @@ def test_the_audit_entry_shows_the_same_and_names_no_gang_of_others_to_who_sees_
         assert "foundation/base-lap2-001" not in page
 
 
+def _figure(world, who, query: str = "") -> dict:
+    answer = client_of(who).get(f"/clusters/demo/reclaims/taken/{query}")
+    assert answer.status_code == 200
+    return answer.json()
+
+
+def _today(world, hours: int = 2) -> None:
+    """All reclaims of the story within the day that is shown, in one hour."""
+    at = (world.cluster.clock() - dt.timedelta(hours=hours)).replace(minute=10, second=0, microsecond=0)
+    Reclaim.objects.filter(cluster=world.cluster).update(at=at, running_at=None)
+    Reclaim.objects.filter(state="done").update(running_at=at + dt.timedelta(seconds=50))
+
+
+def test_the_picture_adds_up_what_was_taken_back_by_hour_and_card(world) -> None:
+    _today(world)
+    (bars,) = _figure(world, world.auditor)["data"]
+    lost = sum(sum(v.cards.values()) for v in ReclaimVictim.objects.exclude(reclaim__state="cancelled"))
+    assert (bars["name"], bars["y"], len(bars["x"])) == ("H200", [lost], 1)
+    shown = client_of(world.auditor).get(f"/clusters/demo/reclaims/{bars['customdata'][0]}&format=csv").content.decode()
+    assert len(shown.splitlines()) == 1 + Reclaim.objects.count(), "a click shows the hour's reclaims in the table"
+    later = bars["customdata"][0].replace("from=", "was=").replace("to=", "from=")
+    shown = client_of(world.auditor).get(f"/clusters/demo/reclaims/{later}&format=csv").content.decode()
+    assert len(shown.splitlines()) == 1, "and no others"
+    table = client_of(world.auditor).get("/clusters/demo/reclaims/taken/?format=csv").content.decode().splitlines()
+    assert len(table) == 1 + 25
+    assert sum(float(line.split(",")[1]) for line in table[1:]) == lost
+
+
+def test_the_picture_of_a_tenant_holds_its_own_losses_alone(world) -> None:
+    _today(world)
+    (bars,) = _figure(world, world.stranger)["data"]
+    assert bars["y"] == [8 + 16], "of research-training, the cancelled one left out"
+    day = client_of(world.stranger).get("/clusters/demo/reclaims/day/").content.decode()
+    assert "research-training" in day
+    assert "a queue of another tenant" in day
+    for hidden in ("search-rank-inference", "shop-ads-inference", "foundation-training"):
+        assert hidden not in day
+
+
+def test_who_took_back_from_whom_is_told_with_the_work_and_how_soon_it_ran(world) -> None:
+    _today(world)
+    page = client_of(world.auditor).get("/clusters/demo/reclaims/day/").content.decode()
+    assert "2 of 4 gangs that gained; 2 have run so far" in page
+    link = re.search(r'href="(\?loser_queue=research-training&amp;gainer_queue=shop-ads-inference[^"]*)"', page)
+    assert link is not None
+    rows = client_of(world.auditor).get(f"/clusters/demo/reclaims/{html.unescape(link[1])}&format=csv")
+    assert {row["reclaimer"] for row in csv.DictReader(rows.content.decode("utf-8-sig").splitlines())} == {
+        "shop/ads-bid"
+    }
+
+
+def test_a_day_without_reclaims_is_empty(world) -> None:
+    Reclaim.objects.filter(cluster=world.cluster).update(at=world.cluster.clock() - dt.timedelta(days=3))
+    assert _figure(world, world.auditor)["data"] == []
+    assert "<table" not in client_of(world.auditor).get("/clusters/demo/reclaims/day/").content.decode()
+
+
+def test_the_picture_is_two_requests_of_few_queries(world, django_assert_max_num_queries) -> None:
+    _today(world)
+    client = client_of(world.auditor)
+    client.get("/clusters/demo/")
+    for address in ("taken/?theme=dark", "day/"):
+        with django_assert_max_num_queries(6):
+            client.get(f"/clusters/demo/reclaims/{address}")
+
+
+FILTERS = (
+    "queue=search-training", "tenant=search", "gainer_tenant=shop", "loser_tenant=research", "loser=lap2-001",
+    "gainer_queue=shop-ads-inference", "loser_queue=foundation-training", "card=NVIDIA-H200", "q=rank-v7",
+    "state=done", "made_by=tidesched", "from=2000-01-01T00:00:00Z&to=2001-01-01T00:00:00Z",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("query", FILTERS)
+def test_page_export_and_rest_leave_the_same_reclaims(world, query) -> None:
+    # A page passes over a tenant that its select does not offer, as every filter of a page does; REST finds nothing.
+    other_tenant = query.endswith(("tenant=shop", "tenant=research"))
+    for who in (world.auditor,) if other_tenant else (world.auditor, world.member):
+        client = client_of(who)
+        rows = csv.DictReader(
+            client.get(f"/clusters/demo/reclaims/?format=csv&{query}").content.decode("utf-8-sig").splitlines()
+        )
+        exported = [int(row["id"]) for row in rows]
+        rest = [row["id"] for row in client.get(f"/api/v1/reclaims/?{query}").json()["results"]]
+        page = client.get(f"/clusters/demo/reclaims/?{query}").content.decode()
+        listed = [int(pk) for pk in re.findall(r'<th scope="row" class="id"[^>]*><a href="[^"]*/(\d+)/"', page)]
+        assert exported == rest == listed
+        if who == world.auditor:
+            assert bool(exported) is not query.startswith("from="), "each filter but the last finds some"
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["queues/search-training/", "gangs/search/embed-lap2-007/", "/tenants/search/"],
+)
+def test_pages_lead_to_the_reclaims_that_touched_them_and_to_the_audit_log(world, address) -> None:
+    path = address if address.startswith("/") else f"/clusters/demo/{address}"
+    page = client_of(world.admin).get(path, follow=True).content.decode()
+    to_reclaims = re.search(r'href="(/clusters/demo/reclaims/\?[^"]+)"', page)
+    to_audit = re.search(r'href="(/audit/\?[^"]+)"', page)
+    assert to_reclaims is not None
+    assert to_audit is not None
+    for link in (to_reclaims[1], to_audit[1]):
+        assert client_of(world.admin).get(html.unescape(link)).status_code == 200
+
+
 def test_what_one_victim_had_is_not_told_by_what_was_freed(world) -> None:
     """The tenant that gained took 8 cards from one gang of another tenant, for the 4 that it needed."""
     assert "8 × H200" in _page(world, world.auditor)
     page = _page(world, world.member)
     assert "4 × H200" in page
     assert "8 × H200" not in page
+
+
+def test_a_gang_that_is_evicted_again_and_again_and_too_much_freed_are_marked(world) -> None:
+    """Twice within the hour; 8 freed for 4."""
+    _today(world)
+    twice = ReclaimVictim.objects.filter(gang__endswith="lap2-002").first()
+    ReclaimVictim.objects.filter(reclaim=_mine(world)).update(gang=twice.gang)
+    for address in ("", f"{_mine(world).pk}/"):
+        page = client_of(world.auditor).get(f"/clusters/demo/reclaims/{address}").content.decode()
+        assert "evicted 2 times" in page
+        assert "8 freed for 4" in page
+    assert "cool-down of the policy" in page
+    hidden = client_of(world.member).get(f"/clusters/demo/reclaims/{_mine(world).pk}/").content.decode()
+    assert "evicted 2 times" not in hidden
+    assert "8 freed for 4" not in hidden

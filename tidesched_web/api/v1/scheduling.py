@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
-from functools import reduce
-from operator import or_
 from typing import ClassVar
 
 import django_filters
@@ -36,9 +34,13 @@ from tidesched_web.scheduling.models import Reclaim, ReclaimMaker, ReclaimSource
 from tidesched_web.scheduling.reclaim_selectors import (
     gained_by_queue,
     gained_by_tenant,
+    lost_by,
     lost_by_queue,
     lost_by_tenant,
+    mentions,
     moved_card,
+    touched_queue,
+    touched_tenant,
 )
 from tidesched_web.scheduling.selectors import (
     own_queue_ids,
@@ -95,7 +97,9 @@ class ReclaimFilters(django_filters.FilterSet):
     tenant = django_filters.CharFilter(method="by_side", label="Id or slug of a tenant that gained or lost.")
     gainer_tenant = django_filters.CharFilter(method="by_side", label="Id or slug of the tenant that gained.")
     loser_tenant = django_filters.CharFilter(method="by_side", label="Id or slug of a tenant that lost.")
-    card = django_filters.CharFilter(method="by_card", label="A card type that was needed or freed.")
+    card = django_filters.CharFilter(method="by_side", label="A card type that was needed or freed.")
+    loser = django_filters.CharFilter(method="by_side", label="Text in the name of a gang or queue that lost.")
+    q = django_filters.CharFilter(method="by_side", label="Text in the name of a gang or queue of either side.")
     session = IdFilter(field_name="session_id")
     reclaimer = TextFilter(label="namespace/name")
     victim = TextFilter(field_name="victims__gang", label="namespace/name")
@@ -106,24 +110,22 @@ class ReclaimFilters(django_filters.FilterSet):
     wall_from = django_filters.IsoDateTimeFilter(field_name="wall_at", lookup_expr="gte")
     wall_to = django_filters.IsoDateTimeFilter(field_name="wall_at", lookup_expr="lt")
 
-    SIDES: ClassVar[dict[str, tuple[Callable[[Access, str], Q], ...]]] = {
-        "queue": (gained_by_queue, lost_by_queue),
-        "gainer_queue": (gained_by_queue,),
-        "loser_queue": (lost_by_queue,),
-        "tenant": (gained_by_tenant, lost_by_tenant),
-        "gainer_tenant": (gained_by_tenant,),
-        "loser_tenant": (lost_by_tenant,),
+    SIDES: ClassVar[dict[str, Callable[[Access, str], Q]]] = {
+        "queue": touched_queue,
+        "gainer_queue": gained_by_queue,
+        "loser_queue": lost_by_queue,
+        "tenant": touched_tenant,
+        "gainer_tenant": gained_by_tenant,
+        "loser_tenant": lost_by_tenant,
+        "card": moved_card,
+        "loser": lost_by,
+        "q": mentions,
     }
 
     def by_side(self, reclaims: QuerySet[Reclaim], name: str, value: str) -> QuerySet[Reclaim]:
-        """Reclaims that a queue or tenant made or suffered."""
+        """Reclaims by who gained or lost, so far as the caller may know it."""
         access: Access = self.request.parser_context["view"].access
-        return reclaims.filter(reduce(or_, (side(access, value) for side in self.SIDES[name])))
-
-    def by_card(self, reclaims: QuerySet[Reclaim], _: str, value: str) -> QuerySet[Reclaim]:
-        """Reclaims that moved cards of a type."""
-        access: Access = self.request.parser_context["view"].access
-        return reclaims.filter(moved_card(access, value))
+        return reclaims.filter(self.SIDES[name](access, value))
 
 
 ReclaimFilters.base_filters["from"] = django_filters.IsoDateTimeFilter(field_name="at", lookup_expr="gte")

@@ -46,12 +46,12 @@ class FilterForm(forms.Form):
     @property
     def in_line(self) -> list[forms.BoundField]:
         """The filters that stand in the line above the list."""
-        return list(self)[:IN_LINE]
+        return self.visible_fields()[:IN_LINE]
 
     @property
     def folded(self) -> list[forms.BoundField]:
         """Those that unfold below it."""
-        return list(self)[IN_LINE:]
+        return self.visible_fields()[IN_LINE:]
 
     def value(self, name: str) -> str:
         """The cleaned value of one field, or nothing."""

@@ -25,6 +25,11 @@ class ReclaimFilter(BoundedFilterForm):
     gainer_tenant = forms.ChoiceField(label=_("Tenant that gained"))
     loser_tenant = forms.ChoiceField(label=_("Tenant that lost"))
     loser = forms.CharField(label=_("Gang or queue that lost"), max_length=120)
+    # Set by links: from the page of a queue or a tenant, and from who took back from whom.
+    queue = forms.CharField(label=_("Queue"), max_length=63, widget=forms.HiddenInput)
+    tenant = forms.CharField(label=_("Tenant"), max_length=63, widget=forms.HiddenInput)
+    gainer_queue = forms.CharField(label=_("Queue that gained"), max_length=63, widget=forms.HiddenInput)
+    loser_queue = forms.CharField(label=_("Queue that lost"), max_length=63, widget=forms.HiddenInput)
     card = forms.ChoiceField(label=_("Card type"))
     state = forms.ChoiceField(label=_("State"), choices=some_or_any(ReclaimState.choices))
     made_by = forms.ChoiceField(label=_("Made by"), choices=some_or_any(ReclaimMaker.choices))
@@ -65,6 +70,10 @@ class ReclaimFilter(BoundedFilterForm):
             "gainer_tenant": sides.gained_by_tenant,
             "loser_tenant": sides.lost_by_tenant,
             "loser": sides.lost_by,
+            "gainer_queue": sides.gained_by_queue,
+            "loser_queue": sides.lost_by_queue,
+            "queue": sides.touched_queue,
+            "tenant": sides.touched_tenant,
             "card": sides.moved_card,
         }.items():
             if value := self.value(name):

@@ -1,0 +1,103 @@
+"""Which cards were taken back, and when? A bar for each hour of a day, stacked by card type."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from urllib.parse import urlencode
+
+import plotly.graph_objects as go
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from tidesched_web.console import amounts
+from tidesched_web.console.card_names import card_label
+from tidesched_web.console.figures import base
+from tidesched_web.console.figures.palette import palette
+
+MAX_CARDS = 6
+HOUR = dt.timedelta(hours=1)
+_SHAPES = ("", "/", "x", "\\", ".", "-")
+
+Taken = Sequence[tuple[dt.datetime, str, float]]
+
+
+def by_card(taken: Taken) -> dict[str, dict[dt.datetime, float]]:
+    """Card type → hour → cards, the card that lost most first; beyond the first ones all are one, without a name."""
+    sums: dict[str, float] = {}
+    for _hour, card, cards in taken:
+        sums[card] = sums.get(card, 0) + cards
+    largest = sorted(sums, key=lambda card: (-sums[card], card))
+    kept = largest if len(largest) <= MAX_CARDS else largest[: MAX_CARDS - 1]
+    found: dict[str, dict[dt.datetime, float]] = {card: {} for card in kept}
+    for hour, card, cards in taken:
+        hours = found.setdefault(card if card in kept else "", {})
+        hours[hour] = hours.get(hour, 0) + cards
+    return found
+
+
+def hours_from(since: dt.datetime, now: dt.datetime) -> list[dt.datetime]:
+    """Every hour that has begun."""
+    return [since + HOUR * number for number in range(int((now - since) / HOUR) + 1)]
+
+
+def filter_of(hour: dt.datetime, card: str) -> str:
+    """The address parameters that show an hour's reclaims of a card in the table."""
+    bounds = {"from": _local(hour), "to": _local(hour + HOUR)}
+    return "?" + urlencode(bounds | ({"card": card} if card else {}))
+
+
+def figure(hours: Sequence[dt.datetime], taken: Taken, theme: str) -> go.Figure:
+    """Draw it; a bar knows the filter of its hour and card."""
+    if not taken:
+        return go.Figure()
+    colours = palette(theme)
+    traces = [_bars(hours, number, card, cards, theme) for number, (card, cards) in enumerate(by_card(taken).items())]
+    layout = base.layout(
+        colours,
+        unit=_("cards taken back"),
+        barmode="stack",
+        bargap=0.2,
+        showlegend=True,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"color": colours.text}},
+        margin={"l": 64, "r": 16, "t": 16, "b": 48},
+    )
+    layout.hovermode = "closest"
+    end = base.local(hours[-1] + HOUR / 2)
+    layout.xaxis.update(
+        range=[base.local(hours[0] - HOUR / 2), end], nticks=8, title={"text": _("hour"), "standoff": 4}
+    )
+    return go.Figure(traces, layout)
+
+
+def _bars(
+    hours: Sequence[dt.datetime], number: int, card: str, cards: Mapping[dt.datetime, float], theme: str
+) -> go.Bar:
+    colours = palette(theme)
+    name = card_label(card) if card else _("other cards")
+    there = [hour for hour in hours if cards.get(hour)]
+    texts = [amounts.number(cards[hour]) for hour in there]
+    return go.Bar(
+        x=[base.local(hour) for hour in there],
+        y=[cards[hour] for hour in there],
+        name=name,
+        customdata=[filter_of(hour, card) for hour in there],
+        text=texts,
+        textposition="none",
+        hovertemplate="%{x|%m-%d %H:%M}<br>%{text} × " + name + "<extra></extra>",
+        width=HOUR.total_seconds() * 800,
+        marker={
+            "color": colours.steps[number],
+            "pattern": {
+                "shape": _SHAPES[number],
+                "fillmode": "overlay",
+                "fgcolor": colours.surface,
+                "size": 6,
+                "solidity": 0.2,
+            },
+        },
+    )
+
+
+def _local(moment: dt.datetime) -> str:
+    return timezone.localtime(moment).strftime("%Y-%m-%dT%H:%M")
