@@ -16,8 +16,6 @@ from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.permissions import Access
 
 PICTURED = dt.timedelta(hours=24)
-# A reclaimer ran promptly where it was seen running so short a time after the decision.
-PROMPT = dt.timedelta(minutes=1)
 MOST_PAIRS = 8
 
 _BY_HOUR = """
@@ -37,9 +35,16 @@ JOIN scheduling_reclaimvictim v ON v.reclaim_id = r.id
 WHERE r.cluster_id = %(cluster)s AND r.at >= %(since)s AND r.state <> 'cancelled' AND {own_loss}
 GROUP BY 1, 2 ORDER BY cards DESC, 1, 2
 """
+# Promptly: the session after the decision bound the reclaimer, and the one after that saw it run.
 _PROMPTLY = """
 SELECT count(*), count(*) FILTER (WHERE r.running_at IS NOT NULL),
-       count(*) FILTER (WHERE r.running_at <= r.at + %(prompt)s)
+       count(*) FILTER (WHERE r.running_at IS NOT NULL AND (
+           SELECT count(*) FROM (
+               SELECT 1 FROM scheduling_session s
+               WHERE s.cluster_id = r.cluster_id AND s.id > r.session_id AND s.now <= r.running_at
+               ORDER BY s.id LIMIT 3
+           ) AS following
+       ) <= 2)
 FROM scheduling_reclaim r
 WHERE r.cluster_id = %(cluster)s AND r.at >= %(since)s AND r.source = 'own' AND r.state <> 'cancelled' AND {own_gain}
 """
@@ -106,7 +111,6 @@ def _rows(sql: str, access: Access, cluster: Cluster, since: dt.datetime) -> lis
     values: dict[str, Any] = {
         "cluster": cluster.pk,
         "since": since,
-        "prompt": PROMPT,
         "tenants": list(access.tenant_ids),
     }
     with connection.cursor() as cursor:

@@ -134,8 +134,10 @@ def test_the_picture_of_a_tenant_holds_its_own_losses_alone(world) -> None:
 
 def test_who_took_back_from_whom_is_told_with_the_work_and_how_soon_it_ran(world) -> None:
     _today(world)
+    late = Reclaim.objects.filter(state="done").order_by("pk").first()
+    Reclaim.objects.filter(pk=late.pk).update(running_at=world.cluster.clock() + dt.timedelta(hours=1))
     page = client_of(world.auditor).get("/clusters/demo/reclaims/day/").content.decode()
-    assert "2 of 4 gangs that gained; 2 have run so far" in page
+    assert "1 of 4 gangs that gained were bound by the next session; 2 have run so far" in page
     link = re.search(r'href="(\?loser_queue=research-training&amp;gainer_queue=shop-ads-inference[^"]*)"', page)
     assert link is not None
     rows = client_of(world.auditor).get(f"/clusters/demo/reclaims/{html.unescape(link[1])}&format=csv")
