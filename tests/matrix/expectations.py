@@ -32,8 +32,8 @@ CONSOLE_GET = {
     ),
     "sees the cluster": (
         "in 404 200 200 200 404 200 200",
-        """cluster_overview tide search queues gangs reclaims reclaims_taken reclaims_day reclaim sessions session_timings session
-        nodes alerts
+        """cluster_overview tide search queues gangs reclaims reclaims_taken reclaims_day reclaim sessions
+        session_timings session nodes alerts
         tree_file tree_export drift tide_plans queue_new grants grant_new card_types priority_classes policy policies
         policy_revision quota_tree quota_map changes""",
     ),
@@ -81,8 +81,8 @@ CONSOLE_POST = {
     "shown, sees everything": ("in 403 403 403 403 403 200 200", "audit_integrity"),
     "shown, sees the cluster": (
         "in 404 200 200 200 404 200 200",
-        """cluster_overview tide search queues gangs reclaims reclaims_taken reclaims_day reclaim sessions session_timings session
-        nodes alerts
+        """cluster_overview tide search queues gangs reclaims reclaims_taken reclaims_day reclaim sessions
+        session_timings session nodes alerts
         tree_export drift tide_plans grants card_types priority_classes policies policy_revision quota_tree quota_map
         changes""",
     ),
