@@ -66,7 +66,8 @@ def applications(options: Options, environment: Mapping[str, str]) -> list[Proce
                 "--no-proxy-headers",
             ),
             # A page that listens to live events never ends its request by itself.
-            *("--timeout-graceful-shutdown", "3"),
+            # Longer than proxies and pools of clients keep an idle connection: they close it, not we under a request.
+            *("--timeout-graceful-shutdown", "3", "--timeout-keep-alive", "75"),
         ],
         # The watchers of the clusters live in this process, so its pool is threads, never a fork.
         "sessions": [
