@@ -91,6 +91,16 @@
     if (form && event.target.matches("select")) form.requestSubmit();
   });
 
+  // The cards of a node are one stop of the Tab key; the arrows lead from one to the next.
+  document.addEventListener("keydown", (event) => {
+    const group = event.target.closest?.(".slots[role=group]");
+    if (!group || (event.key !== "ArrowRight" && event.key !== "ArrowLeft")) return;
+    const links = [...group.querySelectorAll("a")];
+    const to = links[links.indexOf(document.activeElement) + (event.key === "ArrowRight" ? 1 : -1)];
+    event.preventDefault();
+    (to || (event.key === "ArrowLeft" ? group : links.at(-1)))?.focus();
+  });
+
   // What went well is announced and goes away by itself, but not from under the pointer or the focus.
   const passing = [...document.querySelectorAll("[data-passing]")];
   const announce = document.getElementById("announce");

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.web.console import world as story
@@ -34,6 +36,15 @@ def test_the_address_that_browsers_ask_for_the_mark_leads_to_it(client) -> None:
     answer = client.get("/favicon.ico")
     assert answer.status_code == 302
     assert answer.headers["Location"].endswith(".svg")
+
+
+def test_the_cards_of_a_node_are_one_stop_for_the_keyboard(world) -> None:
+    page = client_of(world.admin).get("/clusters/demo/nodes/").content.decode()
+    table = page[page.index("<tbody>") : page.index("</tbody>")]
+    groups, links = table.count('role="group" tabindex="0"'), re.findall(r"<a [^>]*>", table)
+    assert len(links) > 3 * groups, "many cards are held"
+    assert all('tabindex="-1"' in link for link in links)
+    assert groups <= 2 * table.count("<tr>")
 
 
 def test_the_bytes_of_an_entry_are_readable(world) -> None:

@@ -131,6 +131,12 @@ def card(name: str) -> SafeString:
 
 
 @register.filter
+def card_name(name: str) -> str:
+    """A card type by its short name, as plain text for an attribute."""
+    return card_label(name)
+
+
+@register.filter
 def count(value: float | None) -> str | SafeString:
     """A number as a person reads it; unknown is a dash that says so."""
     if value is None:
