@@ -182,7 +182,7 @@ def open_browser(browser: Browser) -> Iterator[Opener]:
             watched.page.goto(f"{address}/sign-in/")
             watched.page.get_by_role("textbox").first.fill(user)
             watched.page.locator("input[type=password]").fill(password)
-            watched.page.locator("button[type=submit]").click()
+            watched.page.locator("button.btn-primary[type=submit]").click()
             watched.page.wait_for_url(lambda url: "/sign-in/" not in url)
         return watched
 
