@@ -177,6 +177,7 @@ def test_the_second_start_does_nothing_again(installation: Installation) -> None
         "catalogues: up to date",
         "static files: up to date",
         "schema: up to date",
+        "rights of the application's role: up to date",
         "encryption keys: up to date",
         "audit log: up to date",
         "first account: up to date",
