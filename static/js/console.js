@@ -101,10 +101,14 @@
     (to || (event.key === "ArrowLeft" ? group : links.at(-1)))?.focus();
   });
 
-  // What went well is announced and goes away by itself, but not from under the pointer or the focus.
+  // What went well goes away by itself, but not from under the pointer or the focus. A status is announced when its
+  // text changes, not when the page comes with it: so the text is set once more.
   const passing = [...document.querySelectorAll("[data-passing]")];
-  const announce = document.getElementById("announce");
-  if (passing.length && announce) setTimeout(() => { announce.textContent = passing.map((one) => one.textContent.trim()).join(" "); }, 200);
+  for (const text of document.querySelectorAll("[data-passing] p")) {
+    const said = text.textContent;
+    text.textContent = "";
+    setTimeout(() => { text.textContent = said; }, 150);
+  }
   const goAway = () => {
     for (const one of passing) if (!one.matches(":hover, :focus-within")) one.remove();
     if (document.querySelector("[data-passing]")) setTimeout(goAway, 2000);
