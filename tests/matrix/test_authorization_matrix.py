@@ -12,8 +12,11 @@ from http.cookies import SimpleCookie
 from unittest.mock import patch
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.core.cache import cache
 from django.db import transaction
+from django.http import StreamingHttpResponse
+from django.http.response import HttpResponseBase
 
 from tests.matrix import expectations
 from tests.matrix.bodies import body_of
@@ -55,7 +58,7 @@ def asked(stage: Stage, route: Route, method: str, caller: str) -> str:
         with writes() as written:
             how = {} if method == "get" else body_of(stage, route.name, method)
             answer = client.generic(method.upper(), url, **how)
-            content = b"".join(iter(answer)) if answer.streaming else answer.content
+            content = async_to_sync(_whole)(answer)
         transaction.set_rollback(True)
     client.cookies = SimpleCookie({name: morsel.value for name, morsel in cookies.items()})
     place = f"{method.upper()} {route.name} as {caller}"
@@ -67,6 +70,14 @@ def asked(stage: Stage, route: Route, method: str, caller: str) -> str:
     if answer.status_code == 302 and answer.headers["Location"].startswith("/sign-in/?next="):
         return "in"
     return str(answer.status_code)
+
+
+async def _whole(answer: HttpResponseBase) -> bytes:
+    if not isinstance(answer, StreamingHttpResponse):
+        return answer.content  # type: ignore[attr-defined, no-any-return]
+    if answer.is_async:
+        return b"".join([part async for part in answer])
+    return b"".join(answer)
 
 
 def test_every_address_has_its_expectation() -> None:

@@ -162,7 +162,7 @@ def test_errors_stop_a_change_at_its_review(world) -> None:
     assert "What does not fit" in page
     assert "Mend what does not fit first." in page
     refused = client.post(f"{BASE}changes/{change.pk}/apply/", NOW, follow=True)
-    assert 'class="banner tone-failed" role="status"' in refused.content.decode()
+    assert 'class="banner tone-failed" role="alert"' in refused.content.decode()
     assert quota("search-rank-inference") == 16
     # The same draft is gone on with in the grid.
     data = client.get(f"{EDIT}data/?change={change.pk}").json()
