@@ -144,7 +144,12 @@ class Fallen(NamedTuple):
 
 
 def candidates(looked: Looked, fallen: Sequence[Fallen], words: Words) -> tuple[tuple[Candidate, ...], int]:
-    """The candidates that a record names, the cheapest first, and how many more there were."""
+    """The candidates that a record names, the cheapest first, and how many more there were.
+
+    None where no gang loses anything: there is no victim that another one could stand in for.
+    """
+    if not fallen:
+        return (), 0
     gone = {one.gang for one in fallen}
     named = {one.gang: one for one in looked.options if one.gang not in gone}
     top, work = max(one.level for one in fallen), sum(one.work for one in fallen)

@@ -7,6 +7,7 @@ import pytest
 
 from scheduler_core import Result, Snapshot
 from scheduler_core.actions import reclaim as reclaim_action
+from scheduler_core.actions.support.receipts import Looked, Words, candidates
 from scheduler_core.model.podgroup import EvictedPolicy
 from tests.core.small_cluster import (
     H,
@@ -179,3 +180,8 @@ def test_what_a_gang_can_spare_leaves_the_rest_of_it_among_the_candidates():
 
 def _said(result: Result) -> list[object]:
     return [msgspec.to_builtins((one.queues, one.candidates, one.more_candidates)) for one in result.reclaims]
+
+
+def test_where_no_gang_loses_anything_there_is_no_candidate_either():
+    words = Words(gangs=(), groups=(), cards=(), classes=(), queues=(), queue_at={})
+    assert candidates(Looked(options=[], total=3), [], words) == ((), 0)
