@@ -9,7 +9,7 @@ BOOTSTRAP := $(PYTHON) tidesched_web/embedded/bootstrap.py
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help up down test test-cluster test-volcano kube-begin check bench crew proof-audit proof-rest clean lock docs
+.PHONY: help up down test test-cluster test-volcano kube-begin check bench crew proof-audit proof-rest proof-pages proof-kernels clean lock docs
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -82,6 +82,16 @@ proof-rest: export NUMBA_CACHE_DIR := $(CURDIR)/.cache/kernels
 proof-rest: ## Schemathesis with all checks and phases on all operations (REST_EXAMPLES=50, REST_SEED=1)
 	@$(BOOTSTRAP) dev
 	REST_EXAMPLES=$${REST_EXAMPLES:-50} $(BIN)/python -m pytest -q --show-capture=no tests/api/test_conformance.py
+
+proof-pages: export NUMBA_CACHE_DIR := $(CURDIR)/.cache/kernels
+proof-pages: ## every page in both themes at both widths; the other suites see each theme and each width once
+	@$(BOOTSTRAP) dev
+	LOOKS=all $(BIN)/python -m pytest -q -n $(WORKERS) --maxprocesses 4 --dist loadfile tests/browser
+
+proof-kernels: export NUMBA_CACHE_DIR := $(CURDIR)/.cache/kernels
+proof-kernels: ## decisions with an empty cache of compiled code and with a warm one, byte for byte
+	@$(BOOTSTRAP) dev
+	EMPTY_CACHE=1 $(BIN)/python -m pytest -q tests/properties/test_paths.py
 
 lock: ## resolve requirements/*.in anew, for all platforms, with hashes
 	@$(BOOTSTRAP) dev
