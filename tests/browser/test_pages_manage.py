@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.conftest import Opener
 from tests.browser.test_pages import LOOKS, visit
@@ -86,4 +87,4 @@ def test_by_keyboard_a_tenant_is_made(site: str, open_browser: Opener) -> None:
     page.keyboard.type("By keyboard")
     page.keyboard.press("Enter")
     page.wait_for_url("**/tenants/keyboard/")
-    assert page.get_by_role("status").filter(has_text="By keyboard").is_visible()
+    expect(page.get_by_role("status").filter(has_text="By keyboard")).to_be_visible()
