@@ -75,19 +75,24 @@ def _gang(snapshot: Snapshot, given: str) -> str:
         raise BadInput("ambiguous_gang", f"{given} is {' and '.join(same)}", value=given, hint=hint)
     if same:
         return same[0]
-    raise BadInput("unknown_gang", f"there is no gang {given!r}", value=given, hint=_nearest(given, names))
+    raise BadInput("unknown_gang", f"there is no gang {given!r}", value=given, hint=_nearest(given, snapshot))
 
 
-def _nearest(given: str, names: list[str]) -> str:
-    """The gang that was meant: by its whole name, else by the part behind the namespace."""
+def _nearest(given: str, snapshot: Snapshot) -> str:
+    """The gang that was meant: by its whole name, else by the part behind the namespace; or by its workload."""
+    names = [group.key for group in snapshot.pod_groups]
     known: dict[str, str] = {}
+    for group in sorted(snapshot.pod_groups, key=lambda group: group.key, reverse=True):
+        if group.owner_name:
+            owner = f"{group.namespace}/{group.owner_name}"
+            known[group.owner_name] = known[owner] = f"{owner!r}, the {group.owner_kind} of PodGroup {group.key!r}"
     for name in sorted(names, reverse=True):
-        known[name.partition("/")[2]] = known[name] = name
+        known[name.partition("/")[2]] = known[name] = repr(name)
     near = difflib.get_close_matches(given, known, n=1) or difflib.get_close_matches(
         given.rpartition("/")[2], known, n=1
     )
     if near:
-        return f"did you mean {known[near[0]]!r}?"
+        return f"did you mean {known[near[0]]}?"
     if not names:
         return "the snapshot has no gang; does it hold pods, or PodGroups and Jobs?"
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""

@@ -19,6 +19,7 @@ from scheduler_core.framework.messages import meant
 from scheduler_core.framework.plugin import Plugin
 from scheduler_core.framework.pod_cache import PodCache
 from scheduler_core.framework.promises import Promises
+from scheduler_core.framework.queue_places import without_strangers
 from scheduler_core.framework.scheduling_queue import SchedulingQueue
 from scheduler_core.framework.statement import Operation, Statement
 from scheduler_core.framework.trace import Trace
@@ -79,8 +80,9 @@ class Session:
         memory: Memory,
         workspace: Workspace,
     ) -> None:
-        self.snapshot, self.policy, self.now, self.seed, self.memory = snapshot, policy, now, seed, memory
+        self.snapshot, self.policy, self.now, self.seed = snapshot, policy, now, seed
         self.cluster = Cluster(snapshot, workspace)
+        self.memory = without_strangers(memory, snapshot.pod_groups, workspace.lasting_names)
         self.nodes, self.cards, self.tasks = self.cluster.nodes, self.cluster.cards, self.cluster.tasks
         self.gangs, self.ledger, self.axes = self.cluster.gangs, self.cluster.ledger, self.cluster.axes
         self.compat = policy.compatibility == "volcano"

@@ -81,6 +81,7 @@ class ReclaimVictimGang(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A gang that falls; ``cards`` in milli-cards by type, work lost in card-seconds.
 
     ``queue_priority`` and ``priority`` come before the work lost in what it costs (not in the contract's document).
+    ``last_restart``: its Job has been restarted as often as it may be, so that it fails.
     """
 
     gang: str
@@ -90,6 +91,7 @@ class ReclaimVictimGang(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     work_lost_card_seconds: float
     queue_priority: int = 0
     priority: int = 0
+    last_restart: bool = False
 
 
 class Vote(msgspec.Struct, frozen=True, gc=False):

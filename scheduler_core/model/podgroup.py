@@ -57,12 +57,14 @@ class PodGroup(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_default
         min_scalars: its other entries in whole units by resource name (cards by the resource that counts them).
         card_request: annotation ``volcano.sh/card.request`` in milli-cards; names may be a choice ``A|B``.
         service_type: annotation ``volcano.sh/service.type``; empty = unset.
+        last_restart: evicting it fails its Job, since it has been restarted as often as it may be.
         preemptable: annotation or label ``volcano.sh/preemptable`` of the PodGroup; None = unset.
         spared: why nobody may take it for now, as whoever carries decisions out has found; empty = nothing known.
         backing_off: why it is not tried for now, of the same origin.
         made: True when the snapshot had no such object and it stands for what a controller would make.
         problem: why it cannot be scheduled as written (bad annotation, unknown card), for reason Misconfigured.
         unsupported: path of the first field, its own or a member's, that asks for what the scheduler does not do.
+        owner_created: when the Job that owns it was made, seconds since the epoch; None = not known.
         replicas: how many pods the owner wants (Job tasks, ReplicaSet), 0 = unknown (then the pods that exist).
         waits_for_admission: a Job whose pods are made only once the gang is admitted.
     """
@@ -85,7 +87,9 @@ class PodGroup(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_default
     service_type: str = ""
     owner_kind: str = ""
     owner_name: str = ""
+    owner_created: float | None = None
     evicted_policy: EvictedPolicy = EvictedPolicy.NONE
+    last_restart: bool = False
     preemptable: bool | None = None
     spared: str = ""
     backing_off: str = ""

@@ -181,6 +181,7 @@ def _written(
                 work_lost_card_seconds=round(lost / CARD_SECOND, 3),
                 queue_priority=level[0],
                 priority=level[1],
+                last_restart=words.groups[gang].last_restart,
             )
         )
     shown, more = candidates(fall.looked, fallen, words)

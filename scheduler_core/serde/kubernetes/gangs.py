@@ -12,7 +12,7 @@ from typing import Protocol
 import msgspec
 
 from scheduler_core.model.pod import OwnerReference, Pod
-from scheduler_core.model.podgroup import PodGroup
+from scheduler_core.model.podgroup import EvictedPolicy, PodGroup
 from scheduler_core.model.resources import MAX_COUNT, MAX_CPU_MILLI, MAX_MEMORY_MIB, MILLI, Amount
 from scheduler_core.serde.kubernetes import annotations as keys
 from scheduler_core.serde.kubernetes.catalogue import Catalogue
@@ -256,7 +256,9 @@ def _minimal_pods(job: JobRecord, priorities: Priorities) -> list[tuple[TaskReco
 
 def _said_by_job(job: JobRecord) -> dict[str, object]:
     return {
+        "owner_created": job.created,
         "evicted_policy": job.evicted_policy,
+        "last_restart": job.last_restart and job.evicted_policy is EvictedPolicy.RESTART_JOB,
         "replicas": job.replicas,
         "suspended": job.suspended,
         "waits_for_admission": True,

@@ -20,6 +20,8 @@ from scheduler_core.serde.kubernetes.unsupported import RawTopology, of_marks, o
 
 # What Volcano's webhook writes into a job that names no scheduler.
 VOLCANO_SCHEDULER = "volcano"
+# And into one that does not say how often it may be restarted.
+MAX_RETRY = 3
 _EVICTED = ("PodEvicted", "*")
 _ACTIONS = {policy.value: policy for policy in EvictedPolicy if policy}
 # The controller has stopped it: no pods are made any more.
@@ -60,6 +62,7 @@ class RawJobSpec(msgspec.Struct, rename="camel"):
     queue: str | None = None
     priority_class_name: str | None = None
     min_available: Int32 | None = None
+    max_retry: Int32 | None = None
     policies: list[RawPolicy] | None = None
     tasks: list[RawTask] | None = None
     network_topology: RawTopology | None = None
@@ -71,10 +74,11 @@ class RawJobState(msgspec.Struct):
     phase: str | None = None
 
 
-class RawJobStatus(msgspec.Struct):
+class RawJobStatus(msgspec.Struct, rename="camel"):
     """``status``."""
 
     state: RawJobState | None = None
+    retry_count: Int32 | None = None
 
 
 class RawJob(msgspec.Struct):
@@ -119,6 +123,7 @@ class JobRecord(msgspec.Struct, frozen=True):
     labels: dict[str, str]
     annotations: dict[str, str]
     unsupported: str = ""
+    last_restart: bool = False
 
     @property
     def replicas(self) -> int:
@@ -165,7 +170,13 @@ def read_job(obj: object) -> JobRecord:
         labels=texts(meta.labels),
         annotations=texts(meta.annotations),
         unsupported=unsupported_in(raw),
+        last_restart=_fails_next(spec, raw.status or RawJobStatus()),
     )
+
+
+def _fails_next(spec: RawJobSpec, status: RawJobStatus) -> bool:
+    """Whether the next restart fails the job: its controller counts the restart, and ends the job at ``maxRetry``."""
+    return (status.retry_count or 0) + 1 >= (spec.max_retry or MAX_RETRY)
 
 
 def unsupported_in(job: RawJob) -> str:

@@ -104,3 +104,44 @@ def test_those_who_leave_for_it_are_named():
     options = {"explain": ["default/wants"], "explain_to": told}
     run_session(b.snapshot(objects), b.founding_policy(), now=b.now(101), memory=memory, **options)
     assert "default/held-0, default/held-1 leave for it" in told["default/wants"].decision
+
+
+def explained(tmp_path, capsys, given, *objects):
+    """Exit status and the document on standard output or standard error."""
+    snapshot, conf = tmp_path / "snapshot.json", tmp_path / "policy.conf"
+    snapshot.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
+    conf.write_text(FOUNDING_POLICY)
+    status = main(["explain", given, "--snapshot", str(snapshot), "--conf", str(conf), "--output", "json"])
+    out = capsys.readouterr()
+    return status, json.loads(out.out or out.err)
+
+
+def of_job(name, uid):
+    """A Volcano Job whose controller has made its PodGroup, which is called after the Job's uid."""
+    wants = b.pod("worker", "", card="A", count=9)
+    template = {"metadata": {"annotations": wants["metadata"]["annotations"]}, "spec": wants["spec"]}
+    job = b.job(name, "qt", 1, template=template)
+    job["metadata"]["uid"] = uid
+    group = b.pod_group(f"{name}-{uid}", "qt", created=1)
+    group["metadata"]["ownerReferences"] = [
+        {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": name, "uid": uid, "controller": True}
+    ]
+    return job, group
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        ("pretrian", "did you mean 'default/pretrain', the Job of PodGroup 'default/pretrain-5f1c0a9e-77aa'?"),
+        ("default/pretrian", "did you mean 'default/pretrain', the Job of PodGroup 'default/pretrain-5f1c0a9e-77aa'?"),
+        ("research/pretrain", "did you mean 'default/pretrain', the Job of PodGroup 'default/pretrain-5f1c0a9e-77aa'?"),
+        ("pretrain-5f1c0a9e-77ab", "did you mean 'default/pretrain-5f1c0a9e-77aa'?"),
+    ],
+)
+def test_a_misspelt_job_is_named_with_its_podgroup(tmp_path, capsys, given, hint):
+    queue = b.queue("qt", {"A": 8}, **b.TRAINING)
+    objects = (*b.priority_classes(), queue, b.node("n1", "A", 4), *of_job("pretrain", "5f1c0a9e-77aa"))
+    status, found = explained(tmp_path, capsys, given, *objects)
+    assert (status, found["error"]["code"], found["error"]["hint"]) == (2, "unknown_gang", hint)
+    status, found = explained(tmp_path, capsys, "pretrain", *objects)
+    assert (status, found["podgroup"]) == (0, "default/pretrain-5f1c0a9e-77aa")
