@@ -12,7 +12,9 @@ from scheduler_core.serde.kubernetes import SnapshotBuilder
 from tests import builders as b
 from tests.core.small_cluster import H, decide, gang, inference, node, policy, service, snapshot, training
 from tests.properties.clusters import random_cluster
+from tidesched_web.changes import impact_sight
 from tidesched_web.clusters.kubernetes import manifests
+from tidesched_web.console.impact_view import view_of
 from tidesched_web.engine import bridge, inputs
 from tidesched_web.engine.edits import Edit, edited, read_edit
 from tidesched_web.engine.flood import flood
@@ -100,6 +102,26 @@ def test_inference_that_may_have_more_takes_it_back_at_the_next_session() -> Non
     assert (row["reclaimer"], row["reclaimer_queue"], row["cards"], row["pods"]) == ("ns/serve", "inference", {H: 8}, 8)
     assert [(row["gang"], row["becomes"]) for row in told["gangs_promised"]] == [("ns/serve", "promised")]
     assert told["gangs_lose"] == []  # a gang that falls is told once
+
+
+def test_a_gang_whose_job_would_fail_by_it_is_named_to_its_own_side() -> None:
+    spent = gang("train", 8, 1, "training", on=["a"] * 8, group={"last_restart": True})
+    queues = [
+        inference("inference", {H: 0}, service_type="inference"),
+        training("training", {H: 8}, service_type="training"),
+    ]
+    found = snapshot([node("a")], queues, spent, service("serve", 1, 2))
+    told = cut(impact(try_out(picture(found), quota_edit(found, inference=4))))
+    (row,) = told["reclaimed_next"]
+    assert row["last_restart"] is True
+    (entry,) = next(part for part in view_of(told).sections if part.key == "reclaimed_next").entries
+    assert entry.note.endswith("its last restart: the job fails")
+    own, other = (impact_sight._row("reclaimed_next", row, {queue}) for queue in ("training", "inference"))
+    assert own is not None
+    assert own["last_restart"] is True
+    assert other is not None
+    assert (other["gang"], other["cards"]) == ("ns/train", None)
+    assert "last_restart" not in other
 
 
 def test_an_edit_that_says_the_same_does_nothing() -> None:

@@ -59,7 +59,8 @@ def _row(name: str, row: Row, queues: Collection[str]) -> Row | None:
             # Whose cards are taken may know by whom, not of what queue.
             return row if row["reclaimer_queue"] in queues else {**row, "reclaimer_queue": None}
         if row["reclaimer_queue"] in queues:
-            return {**row, "queue": None, "cards": None, "pods": None, "work_lost_card_seconds": None}
+            hidden = ("queue", "cards", "pods", "work_lost_card_seconds")
+            return {name: value for name, value in row.items() if name != "last_restart"} | dict.fromkeys(hidden)
         return None
     if not own:
         return None

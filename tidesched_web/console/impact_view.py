@@ -194,6 +194,8 @@ def _entry(key: str, row: Row) -> Entry:
         note = _("for %(gang)s") % {"gang": row["reclaimer"]}
         if row.get("work_lost_card_seconds"):
             note += " · " + _("%(work)s lost") % {"work": amounts.work(row["work_lost_card_seconds"])}
+        if row.get("last_restart"):
+            note += " · " + _("its last restart: the job fails")
     return Entry(row["gang"], row.get("queue") or "", cards, note, row.get("service_type", ""), often)
 
 

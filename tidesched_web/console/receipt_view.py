@@ -39,6 +39,7 @@ class CostRow:
     work: float | None
     frees: float | None
     rule: str
+    last_restart: bool = False
 
     @property
     def order(self) -> tuple[float, ...]:
@@ -96,4 +97,5 @@ def _cost(row: Mapping[str, Any], frees: float, rule: str) -> CostRow:
         row.get("work_lost_card_seconds"),
         frees,
         rule,
+        bool(row.get("last_restart")),
     )

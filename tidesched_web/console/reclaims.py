@@ -258,6 +258,7 @@ def reclaim(this: Page, pk: int) -> HttpResponse:
             # Gone where its segment was exported and dropped.
             "audited": row.audit_entry_id is not None and has_entry(this.access, row.audit_entry_id),
             "observed": row.source == ReclaimSource.OBSERVED,
+            "restarting": row.work_lost_card_seconds is not None and any(victim["restarting"] for victim in seen),
             "instead": row.instead,
         },
     )

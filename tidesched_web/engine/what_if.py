@@ -278,6 +278,7 @@ def _victims(result: Result) -> dict[str, Row]:
             "reclaimer": reclaim.reclaimer,
             "reclaimer_queue": reclaim.queue,
             "action": reclaim.action,
+            **({"last_restart": True} if victim.last_restart else {}),
         }
         for reclaim in result.reclaims
         for victim in reclaim.victims

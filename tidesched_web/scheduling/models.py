@@ -238,6 +238,9 @@ class ReclaimVictim(models.Model):
     pods = models.JSONField(default=list)
     cards = models.JSONField(default=dict)
     work_lost_card_seconds = models.FloatField(default=0)
+    # Of an observed one: uids of the members that were not evicted and restart with those that were; their work is lost
+    # too, and counted above.
+    restarted = models.JSONField(default=list)
 
     class Meta:
         ordering = ["gang"]

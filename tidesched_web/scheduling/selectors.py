@@ -13,6 +13,7 @@ from django.db.models import (
     Exists,
     F,
     FloatField,
+    Func,
     IntegerField,
     OuterRef,
     Prefetch,
@@ -191,9 +192,10 @@ def newest_reclaims(access: Access, cluster: Cluster, rows: int) -> list[Reclaim
 
 
 def reclaims_with_victims(access: Access) -> QuerySet[Reclaim]:
-    """Visible reclaims with ``victim_rows`` ``[{gang, queue, cards, own, times}]`` and ``own``, read in the same query.
+    """Visible reclaims with ``victim_rows`` and ``own``, read in the same query.
 
-    ``times``: how often the gang was evicted in the hour that ends with this reclaim, this one included.
+    A row is ``{gang, queue, cards, own, times, restarting}``. ``times``: how often the gang was evicted in the hour
+    that ends with this reclaim, this one included. ``restarting``: pods that others left and that restart with it.
     ``own`` says on which side the caller stands: `sight.hide_other_side` takes away what is not for them.
     """
     own: Value | Case = Value(True)
@@ -214,7 +216,12 @@ def reclaims_with_victims(access: Access) -> QuerySet[Reclaim]:
     )
     victims = ReclaimVictim.objects.filter(reclaim=OuterRef("pk")).order_by("gang")
     row = JSONObject(
-        gang="gang", queue="queue_name", cards="cards", own=own, times=Coalesce(Subquery(again.values("n")), 0)
+        gang="gang",
+        queue="queue_name",
+        cards="cards",
+        own=own,
+        times=Coalesce(Subquery(again.values("n")), 0),
+        restarting=Func("restarted", function="jsonb_array_length", output_field=IntegerField()),
     )
     return (
         visible_reclaims(access)

@@ -83,11 +83,13 @@ def _victim(victim: Any, own_queues: Collection[int] | None, receipt: dict[str, 
             "pods": victim.pods,
             "cards": victim.cards,
             "work_lost_card_seconds": victim.work_lost_card_seconds,
+            "restarting_pods": len(victim.restarted),
             "queue_priority": cost.get("queue_priority"),
             "priority": cost.get("priority"),
+            "last_restart": cost.get("last_restart"),
         }
-    hidden = ("queue", "pods", "cards", "work_lost_card_seconds", "queue_priority", "priority")
-    return {"gang": victim.gang, **dict.fromkeys(hidden)}
+    hidden = ("queue", "pods", "cards", "work_lost_card_seconds", "restarting_pods", "queue_priority", "priority")
+    return {"gang": victim.gang, **dict.fromkeys((*hidden, "last_restart"))}
 
 
 def hide_other_side(reclaim: Reclaim) -> Reclaim:
@@ -96,7 +98,7 @@ def hide_other_side(reclaim: Reclaim) -> Reclaim:
     made_it, all_own = reclaim.own, all(row["own"] for row in victims)  # type: ignore[attr-defined]
     for row in victims:
         if not row["own"]:
-            row["queue"], row["cards"], row["times"] = "", None, 0
+            row["queue"], row["cards"], row["times"], row["restarting"] = "", None, 0, 0
     if not made_it:
         reclaim.queue_name, reclaim.needed, reclaim.votes = "", {"cards": None}, []
     if not all_own:

@@ -76,6 +76,20 @@ def test_rest_gives_the_receipt_within_sight(world) -> None:
     assert (own["more_candidates"], own["freed"], own["victims"][0]["priority"]) == (None, None, None)
 
 
+def test_a_gang_whose_job_fails_by_it_is_named_to_its_own_side(world) -> None:
+    row = _mine(world)
+    for cost in row.receipt["victims"].values():
+        cost["last_restart"] = True
+    Reclaim.objects.filter(pk=row.pk).update(receipt=row.receipt)
+    said = "its last restart: the job fails"
+    assert [said in _page(world, who) for who in (world.auditor, world.stranger, world.member)] == [True, True, False]
+    told = [
+        client_of(who).get(f"/api/v1/reclaims/{row.pk}/").json()["victims"][0]["last_restart"]
+        for who in (world.auditor, world.stranger, world.member)
+    ]
+    assert told == [True, True, None]
+
+
 def test_the_audit_entry_shows_the_same_and_names_no_gang_of_others_to_who_sees_both_sides(world) -> None:
     row = _mine(world)
     both = sorted({world.queues["search-rank-inference"].tenant_id, world.queues["search-training"].tenant_id})

@@ -13,7 +13,7 @@ from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
 from tidesched_web.clusters.kubernetes.paths import EVENT, NAMESPACE, POD, POD_GROUP, QUEUE, STATEFUL_SET
 from tidesched_web.clusters.kubernetes.writes import ClusterWrites
 from tidesched_web.scheduling.models import Decision
-from tidesched_web.scheduling.pipeline import events
+from tidesched_web.scheduling.pipeline import events, pod_reasons
 
 OWNER = "9d1b6a53-5c5b-4a55-8a57-1c1fb3a5b0aa"
 
@@ -213,3 +213,74 @@ def test_a_server_that_goes_away_in_the_middle_of_a_gang_only_costs_time(
     stage.sessions_until(lambda: stage.bound("job") == 6)
     assert not Decision.objects.filter(detail__action="take_back").exists()
     assert Decision.objects.filter(state__in=["decided", "sending"]).count() == 0
+
+
+def why(stage: Stage, name: str) -> tuple[str, str]:
+    """Reason and code of the condition that says why a pod waits."""
+    status = next(iter(stage.pods(name)))["status"]
+    found = [
+        one for one in status.get("conditions") or () if one["type"] == "PodScheduled" and one["status"] == "False"
+    ]
+    return (found[0]["reason"], found[0]["message"].partition(":")[0]) if found else ("", "")
+
+
+def test_a_waiting_pod_says_itself_why_it_waits_once_for_each_reason(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pod_reasons, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(pod_reasons, "AGAIN_SECONDS", 2.0)
+    told: list[str] = []
+    say = ClusterWrites.say_waiting
+
+    def count(self: ClusterWrites, namespace: str, name: str, **said: Any) -> Outcome:
+        told.append(name)
+        return say(self, namespace, name, **said)
+
+    monkeypatch.setattr(ClusterWrites, "say_waiting", count)
+    stage.train("first", pods=2, cards=8)
+    stage.sessions_until(lambda: stage.running("first") == 2, 30)
+    notes = {"scheduling.volcano.sh/queue-name": "train"}
+    stage.send(POD.path(NAMESPACE_NAME), plain_pod("late-0", annotations=notes))
+    stage.sessions_until(lambda: why(stage, "late")[0])
+    assert why(stage, "late") == ("WaitingForQuota", "WaitingForQuota")
+    (event,) = [one for one in events_of(stage, "late-0") if one["reason"] == "WaitingForQuota"]
+    assert (event["type"], event["involvedObject"]["kind"]) == ("Warning", "Pod")
+    assert "train" in event["message"]
+    # The pod says it: neither the next sessions nor another process say it again.
+    for _ in range(4):
+        stage.session()
+    stage.leave()
+    stage.open("another")
+    for _ in range(4):
+        stage.session()
+    assert told == ["late-0"]
+    # Another reason: said once, when the time since the last one has passed.
+    closed = {"status": {"state": "Closed"}}
+    assert stage.client.send(
+        "PATCH", QUEUE.path(name="train", subresource="status"), closed, content_type=MERGE_PATCH
+    ).done
+    stage.sessions_until(lambda: why(stage, "late") == ("QueueClosed", "QueueClosed"))
+    for _ in range(4):
+        stage.session()
+    assert told == ["late-0", "late-0"]
+
+
+def test_a_backlog_of_waiting_pods_is_told_little_by_little(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pod_reasons, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(pod_reasons, "MOST_AT_ONCE", 2)
+    asked: list[int] = []
+    send = pod_reasons.PodReasonBook.send
+
+    def count(self: pod_reasons.PodReasonBook, *args: Any, **named: Any) -> int:
+        asked.append(send(self, *args, **named))
+        return asked[-1]
+
+    monkeypatch.setattr(pod_reasons.PodReasonBook, "send", count)
+    stage.train("first", pods=2, cards=8)
+    stage.sessions_until(lambda: stage.running("first") == 2, 30)
+    notes = {"scheduling.volcano.sh/queue-name": "train"}
+    for index in range(5):
+        stage.send(POD.path(NAMESPACE_NAME), plain_pod(f"late-{index}", annotations=notes))
+    stage.sessions_until(lambda: sum(asked) == 5, 30)
+    assert max(asked) == 2
+    assert {why(stage, f"late-{index}") for index in range(5)} == {("WaitingForQuota", "WaitingForQuota")}

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
+import msgspec
 import pytest
 
-from tests.cluster.objects import CARD
+from scheduler_core.model.podgroup import EvictedPolicy
+from tests.cluster.objects import CARD, template
+from tests.cluster.servers import eventually
+from tidesched_web.accounts.services import create_user
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters.kubernetes.cache import ClusterCache
 from tidesched_web.clusters.kubernetes.client import MERGE_PATCH
-from tidesched_web.clusters.kubernetes.paths import EVENT, POD
+from tidesched_web.clusters.kubernetes.manifests import GROUP_NAME
+from tidesched_web.clusters.kubernetes.paths import EVENT, POD, POD_GROUP
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.console.gang_timeline import timeline
+from tidesched_web.engine.model import CardRequest, Pod, PodGroup, PodPhase, Snapshot
 from tidesched_web.scheduling.models import ObservedEviction, Reclaim, ReclaimVictim
 from tidesched_web.scheduling.pipeline import observed, sightings
 from tidesched_web.scheduling.pipeline.context import ClusterContext
 from tidesched_web.scheduling.pipeline.observed import Observer
+from tidesched_web.scheduling.pipeline.observed_instead import instead_of
+from tidesched_web.scheduling.pipeline.observed_losses import Gangs
+from tidesched_web.scheduling.selectors import others_and_own
 from tidesched_web.workloads.models import Gang, GangEvent
 from tidesched_web.workloads.selectors import with_steps
 
@@ -128,6 +139,9 @@ def test_a_nominated_pod_names_the_reclaimer_and_the_own_decision_stands_beside(
     # The own way takes the gang whole, so it frees both of its pods.
     assert instead["cards"] == {CARD: 16}
     assert instead["work_lost_card_seconds"] > 0
+    # The job restarts with its pod: the work of both pods is lost, as in the own way.
+    assert len(fallen.restarted) == 1
+    assert row.work_lost_card_seconds == pytest.approx(instead["work_lost_card_seconds"], rel=0.5)
     entry = AuditEntry.objects.get(action="reclaim.observe")
     assert entry.pk == row.audit_entry_id
     assert (entry.actor, entry.after["made_by"], entry.after["evidence"]) == ("observer", "volcano", ["nominated"])
@@ -146,6 +160,119 @@ def test_nobody_is_named_where_the_cluster_does_not_say_and_a_restart_changes_no
     assert Reclaim.objects.filter(source="observed").count() == 1
     assert ObservedEviction.objects.count() == 1
     assert AuditEntry.objects.filter(action__startswith="reclaim.").count() == 1
+
+
+def started(pod):
+    return dt.datetime.fromisoformat(pod["status"]["startTime"])
+
+
+def test_a_gang_that_restarts_as_a_whole_loses_the_work_of_all_its_pods_once(watched):
+    first, second = watched.stage.pods("ring")
+    watched.stage.session()
+    watched.evict(first, leave=False)
+    row = watched.reclaim()
+    lost = ReclaimVictim.objects.get(reclaim=row)
+    both = sum(8 * (row.at - started(one)).total_seconds() for one in (first, second))
+    assert lost.restarted == [second["metadata"]["uid"]]
+    assert row.work_lost_card_seconds == lost.work_lost_card_seconds == pytest.approx(both, abs=32)
+    assert row.freed["cards"] == {CARD: 8}
+    entry = AuditEntry.objects.get(action="reclaim.observe")
+    assert (entry.after["restarting_pods"], entry.after["work_lost_card_seconds"]) == (
+        1,
+        round(row.work_lost_card_seconds, 3),
+    )
+    watched.evict(second, leave=False)
+    whole = watched.reclaim(lambda row: row.freed["cards"] == {CARD: 16})
+    again = ReclaimVictim.objects.get(reclaim=whole)
+    assert (whole.pk, len(again.pods), again.restarted) == (row.pk, 2, [])
+    assert whole.work_lost_card_seconds == again.work_lost_card_seconds == row.work_lost_card_seconds
+
+
+def test_the_page_names_the_pods_that_restart_with_the_evicted_one(watched, client):
+    watched.stage.session()
+    watched.evict(watched.pod("ring"), leave=False)
+    row = watched.reclaim()
+    client.force_login(create_user(username="root", password=None, platform_role="admin", actor="tests"))
+    page = client.get(f"/clusters/{watched.stage.cluster.slug}/reclaims/{row.pk}/").content.decode()
+    assert "1 more pod restarts with it." in page
+    listed = client.get(f"/api/v1/reclaims/{row.pk}/").json()
+    assert [victim["restarting_pods"] for victim in listed["victims"]] == [1]
+
+
+def spare_gang(members, least, policy=""):
+    group = PodGroup(namespace=WORK, name="g", min_member=least, evicted_policy=EvictedPolicy(policy))
+    made = Pod(namespace=WORK, name="", scheduler="volcano", node="n0", phase=PodPhase.RUNNING, started=100.0)
+    pods = [
+        msgspec.structs.replace(
+            made, name=f"p{i}", uid=f"u{i}", card=CardRequest((CARD,), "gpu", 2000), annotations={GROUP_NAME: "g"}
+        )
+        for i in range(members)
+    ]
+    return Snapshot(pods=tuple(pods), pod_groups=(group,))
+
+
+@pytest.mark.parametrize(
+    ("least", "policy", "evicted", "before", "restarting"),
+    [
+        (2, "", {"u0"}, set(), []),
+        (3, "", {"u0"}, set(), []),
+        (3, "", {"u0"}, {"u3"}, ["u1", "u2"]),
+        (4, "", {"u0"}, set(), ["u1", "u2", "u3"]),
+        (4, "", {"u0"}, {"u3"}, []),
+        (1, "RestartJob", {"u0", "u2"}, set(), ["u1", "u3"]),
+        (1, "AbortJob", {"u0"}, set(), ["u1", "u2", "u3"]),
+        (1, "RestartTask", {"u0"}, set(), []),
+    ],
+)
+def test_which_pods_restart_with_those_that_others_evicted(least, policy, evicted, before, restarting):
+    gangs = Gangs({f"{WORK}/g"}, spare_gang(4, least, policy), now=130.0)
+    siblings = gangs.siblings(f"{WORK}/g", evicted, before, counted=())
+    assert siblings.uids == restarting
+    assert siblings.card_seconds == 2 * 30.0 * len(restarting)
+    assert gangs.siblings(f"{WORK}/g", evicted, before, counted=restarting).uids == []
+
+
+def test_the_reclaimer_is_the_gang_of_a_pod_that_another_scheduler_places(watched):
+    stage = watched.stage
+    stage.send(
+        POD_GROUP.path(WORK),
+        {
+            "apiVersion": POD_GROUP.group_version,
+            "kind": POD_GROUP.name,
+            "metadata": {"name": "claimants"},
+            "spec": {"minMember": 2, "queue": "serve"},
+        },
+    )
+    for name in ("one", "two"):
+        body = {**template(8), "metadata": {"name": name, "annotations": {GROUP_NAME: "claimants"}}}
+        body["spec"] = {**body["spec"], "schedulerName": "volcano"}
+        stage.send(POD.path(WORK), body)
+    eventually(lambda: stage.known("two"), 10)
+    stage.session()
+    victim = watched.pod("ring")
+    for name in ("one", "two"):
+        watched.status(watched.pod(name), {"nominatedNodeName": victim["spec"]["nodeName"]})
+    watched.evict(victim, leave=False)
+    row = watched.reclaim()
+    assert (row.reclaimer, row.queue_name) == (f"{WORK}/claimants", "serve")
+    assert row.promised_pods == [f"{WORK}/one", f"{WORK}/two"]
+
+
+def test_what_the_session_had_not_seen_is_not_compared(watched):
+    stage = watched.stage
+    stage.session()
+    watched.evict(watched.pod("ring"), leave=False)
+    row = watched.reclaim()
+    Reclaim.objects.filter(pk=row.pk).update(at=Cluster.objects.get(pk=stage.cluster.pk).clock())
+    seen = others_and_own(stage.cluster)
+    assert (seen.reclaims, seen.compared, seen.work) == (1, 1, row.work_lost_card_seconds)
+    decided = watched.observer._own.before(ReclaimVictim.objects.get(reclaim=row).pods)
+    assert decided is not None
+    unseen = instead_of(decided, f"{WORK}/newcomer")
+    assert sorted(unseen) == ["at", "found", "session", "session_id"]
+    Reclaim.objects.filter(pk=row.pk).update(instead=unseen)
+    left_out = others_and_own(stage.cluster)
+    assert (left_out.reclaims, left_out.compared, left_out.gangs, left_out.work) == (1, 0, 0, 0.0)
 
 
 def test_two_nominated_gangs_are_a_doubt_and_an_event_settles_it(watched, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -75,6 +76,7 @@ class ClusterCache:
         self._uids: dict[Key, str] = {}
         self._problems: dict[tuple[str, Key], str] = {}
         self._counts: dict[str, GangCounts] = {}
+        self._waits: dict[str, str] = {}
         self._snapshot: Snapshot | None = None
         self._reflectors = [Reflector(client, kind, self) for kind in kinds]
 
@@ -151,6 +153,11 @@ class ClusterCache:
         with self._lock:
             return dict(self._counts)
 
+    def waits(self, pods: Iterable[str]) -> dict[str, str]:
+        """Why pods without a node wait, as their own conditions say; of these, by ``namespace/name``."""
+        with self._lock:
+            return {key: self._waits[key] for key in pods if key in self._waits}
+
     def stateless_queues(self) -> dict[str, int]:
         """Queues that nobody has opened or closed yet, with their resource versions."""
         with self._lock:
@@ -206,6 +213,10 @@ class ClusterCache:
         self._known[kind.id][key] = (version, mark)
         if kind.id == "Pod":
             self._uids[key] = obj["metadata"]["uid"]
+            if why := waits_in(obj):
+                self._waits["/".join(key)] = why
+            else:
+                self._waits.pop("/".join(key), None)
         elif kind.id == "PodGroup":
             self._counts["/".join(key)] = counts_in(obj)
         for tap in self._taps:
@@ -236,6 +247,7 @@ class ClusterCache:
                 del gone[old]
         if kind.id == "Pod":
             self._uids.pop(key, None)
+            self._waits.pop("/".join(key), None)
         elif kind.id == "PodGroup":
             self._counts.pop("/".join(key), None)
         for tap in self._taps:
@@ -255,6 +267,16 @@ def counts_in(group: Json) -> GangCounts:
     status = group.get("status") or {}
     found = [status.get(name) for name in GangCounts._fields]
     return GangCounts(*(count if isinstance(count, int) else 0 for count in found))
+
+
+def waits_in(pod: Json) -> str:
+    """The code with which the condition ``PodScheduled`` of a pod without a node begins; empty where it has none."""
+    if (pod.get("spec") or {}).get("nodeName"):
+        return ""
+    for condition in (pod.get("status") or {}).get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return sys.intern(str(condition.get("message") or "").partition(":")[0][:63])
+    return ""
 
 
 def _version(obj: Json) -> int:

@@ -115,6 +115,17 @@ class ClusterWrites:
         """Say on which node the pod's place is being made; an empty ``node`` takes that back."""
         return self._patch_pod_status(namespace, name, uid, {"nominatedNodeName": node or None})
 
+    def say_waiting(self, namespace: str, name: str, *, uid: str, reason: str, message: str, now: float) -> Outcome:
+        """Say in the pod's status that it has no node yet, and why."""
+        condition = {
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": reason,
+            "message": message[:1024],
+            "lastTransitionTime": manifests.rfc3339(now),
+        }
+        return self._patch_pod_status(namespace, name, uid, {"conditions": [condition]})
+
     def delete_pod(self, namespace: str, name: str, *, uid: str) -> Outcome:
         """Delete the pod with ``uid`` with its grace; no disruption budget is asked."""
         return self._send("DELETE", POD.path(namespace, name), manifests.delete_options(uid))

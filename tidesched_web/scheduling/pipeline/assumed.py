@@ -35,6 +35,10 @@ class Assumed:
     def __len__(self) -> int:
         return len(self._pods) + len(self._groups)
 
+    def is_bound(self, pod: str) -> bool:
+        """Whether this process has bound the pod ``namespace/name`` and the cluster does not show it yet."""
+        return (pod, DecisionKind.BIND) in self._pods
+
     def add(self, draft: Draft, *, at: float) -> None:
         """Remember a write that the cluster has accepted."""
         assumption = _Assumption(draft, at, timing.monotonic() + EXPIRE_SECONDS)

@@ -24,6 +24,7 @@ from tidesched_web.scheduling.pipeline.inputs import InputWriter
 from tidesched_web.scheduling.pipeline.inventory import Inventory
 from tidesched_web.scheduling.pipeline.lease import Lease
 from tidesched_web.scheduling.pipeline.nominations import NominationBook
+from tidesched_web.scheduling.pipeline.pod_reasons import PodReasonBook
 from tidesched_web.scheduling.pipeline.podgroups import PodGroupBook
 from tidesched_web.scheduling.pipeline.reclaims import QueueOwner, queue_owners
 from tidesched_web.scheduling.pipeline.statuses import QueueStatusBook
@@ -71,6 +72,7 @@ class ClusterContext:
         self.pod_groups = PodGroupBook()
         self.gang_counts = GangCountBook()
         self.nominations = NominationBook()
+        self.pod_reasons = PodReasonBook()
         self.foreign_holder = ""
         self._policies: dict[int, Policy] = {}
         self._to_announce: dict[tuple[str, int | str], live.About | None] = {}

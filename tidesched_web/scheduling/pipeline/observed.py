@@ -17,10 +17,12 @@ from tidesched_web.clusters.kubernetes.client import ApiFailure, KubernetesClien
 from tidesched_web.clusters.kubernetes.paths import EVENT
 from tidesched_web.clusters.models import ClusterMode
 from tidesched_web.engine.cards import card_of
+from tidesched_web.engine.gangs import gang_of
 from tidesched_web.engine.model import Amount, Pod, Snapshot
 from tidesched_web.scheduling.models import Decision, DecisionKind, DecisionState
 from tidesched_web.scheduling.pipeline.lease import hold_row
 from tidesched_web.scheduling.pipeline.observed_instead import Decided, OwnDecisions
+from tidesched_web.scheduling.pipeline.observed_losses import seconds_of
 from tidesched_web.scheduling.pipeline.observed_rows import Evicted, Writer
 from tidesched_web.scheduling.pipeline.sightings import Sighting, Sightings, gang_by_itself, named_in_event
 from tidesched_web.scheduling.pipeline.work import Work
@@ -62,7 +64,7 @@ class Observer:
             return 0
         with transaction.atomic():
             hold_row(work.context.lease)
-            written = Writer(work, self._own).write(found, named)
+            written = Writer(work, self._own, before=self._last).write(found, named)
         self._unnamed = [one for one in [*again, *found] if not one.reclaimer and one.row is not None]
         return written
 
@@ -95,19 +97,19 @@ class Observer:
             return
         told = self._events(nameless, work.context.client)
         nominated = {one.sighting.node: self.sightings.nominated_to(one.sighting.node) for one in nameless}
-        keys = {key for key, _uid in told.values() if key} | {key for pods in nominated.values() for key in pods}
+        gangs = {key: gang for pods in nominated.values() for key, gang in pods.items()}
+        keys = {key for key, _uid in told.values() if key} | gangs.keys()
         uids = {uid for _key, uid in told.values() if uid}
-        gangs: dict[str, str] = {}
         for snapshot in (self._last, work.snapshot):
             for pod in snapshot.pods if snapshot is not None and (keys or uids) else ():
                 if pod.key in keys or pod.uid in uids:
-                    gangs[pod.key] = gangs[pod.uid] = pod.group_key or pod.key
+                    gangs[pod.key] = gangs[pod.uid] = gang_of(pod) or pod.key
         for one in nameless:
             key, uid = told.get(one.sighting.uid, ("", ""))
             if name := gangs.get(uid) or gangs.get(key) or key:
                 one.reclaimer, one.evidence = name, "event"
                 continue
-            there = {gangs.get(key, key) for key in nominated[one.sighting.node]} - {one.gang}
+            there = {gangs[key] for key in nominated[one.sighting.node]} - {one.gang}
             if one.sighting.node and len(there) == 1:
                 one.reclaimer, one.evidence = there.pop(), "nominated"
 
@@ -143,9 +145,8 @@ def _evicted(taken: list[Sighting], work: Work, before: Snapshot) -> list[Evicte
             found.append(Evicted(one, gang_by_itself(one)))
             continue
         card = card_of(pod, nodes.get(pod.node))
-        began = pod.started if pod.started is not None else pod.created
         amount = Amount(pod.cpu_milli, pod.memory_mib, {card: pod.card.milli} if pod.card and card else {})
-        seconds = max(0.0, work.now.timestamp() - began)
-        gang = (pod.group_key or gang_by_itself(one))[:320]  # pods may name it as they like
-        found.append(Evicted(one, gang, queues.get(pod.group_key, "")[:63], amount, seconds))
+        seconds = seconds_of(pod, work.now.timestamp())
+        gang = (gang_of(pod) or gang_by_itself(one))[:320]  # pods may name it as they like
+        found.append(Evicted(one, gang, queues.get(gang, "")[:63], amount, seconds))
     return found

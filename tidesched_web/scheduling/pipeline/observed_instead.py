@@ -54,7 +54,7 @@ def instead_of(decided: Decided | None, reclaimer: str) -> dict[str, Any] | None
     """What that session decided: for the reclaimer, or (where nobody knows it) about everybody.
 
     ``found``: reclaims, places (without an eviction), waits (with its reason), stands (wants nothing), unseen.
-    None where no session is known that saw the pods running.
+    None where no session is known that saw the pods running. What was unseen has no sums: it is not comparable.
     """
     if decided is None:
         return None
@@ -75,7 +75,9 @@ def instead_of(decided: Decided | None, reclaimer: str) -> dict[str, Any] | None
             "message": reason.message,
         }
     else:
-        found["found"] = "stands" if any(one.name == reclaimer for one in result.podgroups) else "unseen"
+        if not any(one.name == reclaimer for one in result.podgroups):
+            return found | {"found": "unseen"}
+        found["found"] = "stands"
     return found | _sums(own)
 
 

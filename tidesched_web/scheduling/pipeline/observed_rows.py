@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,9 +12,11 @@ from django.utils import timezone
 
 from tidesched_web.audit import services as audit
 from tidesched_web.common.actors import OBSERVER
-from tidesched_web.engine.model import Amount
+from tidesched_web.engine.gangs import gang_of
+from tidesched_web.engine.model import Amount, Snapshot
 from tidesched_web.scheduling.models import ObservedEviction, Reclaim, ReclaimSource, ReclaimState, ReclaimVictim
 from tidesched_web.scheduling.pipeline.observed_instead import OwnDecisions, instead_of
+from tidesched_web.scheduling.pipeline.observed_losses import Gangs, Siblings
 from tidesched_web.scheduling.pipeline.reclaims import QueueOwner
 from tidesched_web.scheduling.pipeline.sightings import Sighting
 from tidesched_web.scheduling.pipeline.work import Work
@@ -22,6 +24,8 @@ from tidesched_web.workloads import services as workloads
 
 # Pods that leave for the same gang within this time are one reclaim.
 TOGETHER = dt.timedelta(seconds=30)
+# So many earlier restarts of the gangs at hand are looked through for pods whose work was counted with them.
+MOST_EARLIER = 200
 
 
 @dataclass
@@ -33,6 +37,8 @@ class Evicted:
     queue: str = ""
     amount: Amount = field(default_factory=Amount)
     seconds: float = 0.0
+    # Members of the gang that were not evicted and restart with it.
+    siblings: Siblings = field(default_factory=Siblings)
     reclaimer: str = ""
     evidence: str = ""
     row: int | None = None
@@ -41,7 +47,7 @@ class Evicted:
 
     @property
     def lost(self) -> float:
-        return self.seconds * sum(self.amount.cards.values()) / 1000
+        return self.seconds * sum(self.amount.cards.values()) / 1000 + self.siblings.card_seconds
 
     @property
     def together(self) -> tuple[str, str, str, str]:
@@ -53,8 +59,8 @@ class Evicted:
 class Writer:
     """Writes evictions into rows, in the transaction of the caller."""
 
-    def __init__(self, work: Work, own: OwnDecisions) -> None:
-        self._work, self._own = work, own
+    def __init__(self, work: Work, own: OwnDecisions, *, before: Snapshot | None) -> None:
+        self._work, self._own, self._before = work, own, before
         self._owners: dict[str, QueueOwner] = work.context.owners()
         self._facts: list[tuple[Reclaim, audit.Fact]] = []
         self._wall = timezone.now()
@@ -62,6 +68,7 @@ class Writer:
     def write(self, found: list[Evicted], named: list[Evicted]) -> int:
         """New ones, then names that came later; the audit entries last of all."""
         new = self._not_yet_seen(found)
+        self._count_siblings(new)
         groups: dict[tuple[str, str, str, str], list[Evicted]] = {}
         for one in new:
             groups.setdefault(one.together, []).append(one)
@@ -81,6 +88,34 @@ class Writer:
             )
         )
         return [one for one in found if one.sighting.uid not in seen]
+
+    def _count_siblings(self, new: list[Evicted]) -> None:
+        """Of each gang that restarts as a whole, the loss of its other members stands with the first of its pods.
+
+        A pod whose work was counted with an earlier eviction of the gang loses nothing any more.
+        """
+        if not new:
+            return
+        names, now = {one.gang for one in new}, self._work.now.timestamp()
+        gangs = Gangs(names, self._before or self._work.snapshot, now=now, first=self._before is None)
+        seen, counted = self._counted(names, gangs.uids())
+        evicted = {one.sighting.uid for one in new}
+        for one in new:
+            if one.sighting.uid in counted:
+                one.seconds = 0.0
+            if one.gang in names:
+                names.remove(one.gang)
+                one.siblings = gangs.siblings(one.gang, evicted, seen, counted)
+
+    def _counted(self, gangs: Collection[str], uids: Collection[str]) -> tuple[set[str], set[str]]:
+        """Of these pods, those that were evicted earlier; and all whose work was counted as that of siblings."""
+        cluster_id = self._work.cluster.pk
+        seen = ObservedEviction.objects.filter(cluster_id=cluster_id, uid__in=uids).values_list("uid", flat=True)
+        rows = ReclaimVictim.objects.filter(
+            reclaim__cluster_id=cluster_id, reclaim__source=ReclaimSource.OBSERVED, gang__in=gangs
+        ).exclude(restarted=[])
+        newest = rows.order_by("-id").values_list("restarted", flat=True)[:MOST_EARLIER]
+        return set(seen), {uid for restarted in newest for uid in restarted}
 
     def _group(self, members: list[Evicted]) -> None:
         row = self._recent(members[0])
@@ -149,6 +184,9 @@ class Writer:
             for card, count in _cards(_sum(own).to_json()).items():
                 victim.cards[card] = victim.cards.get(card, 0) + count
             victim.work_lost_card_seconds += sum(one.lost for one in own)
+            gone = {one.sighting.uid for one in own}
+            restarting = [*victim.restarted, *(uid for one in own for uid in one.siblings.uids)]
+            victim.restarted = [uid for uid in restarting if uid not in gone]
             victim.save()
             workloads.note_fall(
                 cluster_id=self._work.cluster.pk, key=gang, reclaim_id=row.pk, made_by=str(row.made_by),
@@ -178,7 +216,7 @@ class Writer:
         snapshot = self._work.snapshot
         queue = next((group.queue for group in snapshot.pod_groups if group.key == gang), "")
         waiting = [
-            pod for pod in snapshot.pods if gang and pod.group_key == gang and pod.deleted is None and not pod.started
+            pod for pod in snapshot.pods if gang and gang_of(pod) == gang and pod.deleted is None and not pod.started
         ]
         needed = Amount()
         for pod in waiting:
@@ -210,6 +248,8 @@ class Writer:
                     for one in members
                 ],
                 "cards": _cards(_sum(members).to_json()),
+                "restarting_pods": sum(len(one.siblings.uids) for one in members),
+                "work_lost_card_seconds": round(sum(one.lost for one in members), 3),
                 "session": row.session_id,
             },
         )

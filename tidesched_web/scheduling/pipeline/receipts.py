@@ -33,11 +33,12 @@ def document(decided: Decided, bases: Mapping[str, BaseQuota]) -> Document:
 
 
 def cost(victim: ReclaimVictimGang) -> Document:
-    """What it cost to take a gang, in the order in which costs are compared."""
+    """What it cost to take a gang, in the order in which costs are compared, and whether its Job fails by it."""
     return {
         "queue_priority": victim.queue_priority,
         "priority": victim.priority,
         "work_lost_card_seconds": victim.work_lost_card_seconds,
+        "last_restart": victim.last_restart,
     }
 
 

@@ -169,6 +169,7 @@ def _send(work: Work) -> None:
         made = context.pod_groups.send(work.snapshot, route, revisions=context.cache.revisions())
         bound = binds.send(binds.gangs(plan.binds), route)
         context.nominations.send(work.result, work.snapshot, route)
+        context.pod_reasons.send(work.result, route, pods=work.seen.pods, shown=context.cache.waits)
         told = _still_true(work, evicted.cancelled)
         failed = statuses.send([*plan.statuses, *told], route, told=context.events.note)
         context.gang_counts.send(work.snapshot, route, pods=work.seen.pods, shown=context.cache.gang_counts)

@@ -16,6 +16,7 @@ from typing import Final
 
 from tidesched_web.clusters.kubernetes.client import Json
 from tidesched_web.clusters.kubernetes.paths import POD, Kind
+from tidesched_web.engine.gangs import gang_named
 from tidesched_web.scheduling.models import ReclaimMaker
 
 PREEMPTED, BY_API = "PreemptionByScheduler", "EvictionByEvictionAPI"
@@ -111,8 +112,8 @@ class Sightings:
         self._new: dict[str, Sighting] = {}
         self._told: deque[str] = deque(maxlen=_MOST_KEPT)
         self._known: set[str] = set()
-        # node -> pod -> when it was last seen nominated, None while it is
-        self._nominated: dict[str, dict[str, float | None]] = {}
+        # node -> pod -> its gang as the pod says (else itself), and when it was last seen nominated, None while it is
+        self._nominated: dict[str, dict[str, tuple[str, float | None]]] = {}
         self._node_of: dict[str, str] = {}
 
     def seen(self, kind: Kind, type_: str, obj: Json) -> None:
@@ -148,14 +149,11 @@ class Sightings:
         with self._lock:
             self._new |= {one.uid: one for one in sightings}
 
-    def nominated_to(self, node: str) -> list[str]:
-        """The pods that are nominated to a node, or were a short while ago."""
-        edge = time.monotonic() - NOMINATED_SECONDS
+    def nominated_to(self, node: str) -> dict[str, str]:
+        """The pods that are nominated to a node, or were a short while ago, each with its gang or else itself."""
         with self._lock:
-            there = self._nominated.get(node, {})
-            for pod in [pod for pod, since in there.items() if since is not None and since < edge]:
-                del there[pod]
-            return sorted(there)
+            self._forget(node)
+            return {pod: gang for pod, (gang, _since) in sorted(self._nominated.get(node, {}).items())}
 
     def _follow_nomination(self, key: str, obj: Json) -> None:
         spec, status = obj.get("spec") or {}, obj.get("status") or {}
@@ -166,12 +164,24 @@ class Sightings:
         if self._node_of.get(key) != node:
             self._unnominate(key)
         self._node_of[key] = node
-        self._nominated.setdefault(node, {})[key] = None
+        metadata = obj["metadata"]
+        labels, notes = metadata.get("labels") or {}, metadata.get("annotations") or {}
+        gang = gang_named(metadata.get("namespace", ""), labels, notes) or key
+        self._nominated.setdefault(node, {})[key] = gang, None
 
     def _unnominate(self, key: str) -> None:
         node = self._node_of.pop(key, None)
         if node is not None:
-            self._nominated[node][key] = time.monotonic()
+            self._forget(node)
+            gang, _since = self._nominated[node][key]
+            self._nominated[node][key] = gang, time.monotonic()
+
+    def _forget(self, node: str) -> None:
+        """Nominations to the node that ended too long ago to count."""
+        edge = time.monotonic() - NOMINATED_SECONDS
+        there = self._nominated.get(node, {})
+        for pod in [pod for pod, (_gang, since) in there.items() if since is not None and since < edge]:
+            del there[pod]
 
 
 def gang_by_itself(sighting: Sighting) -> str:

@@ -94,10 +94,20 @@ class VictimDocument(serializers.Serializer[Any]):
     pods = serializers.ListField(child=serializers.CharField(), allow_null=True)
     cards = serializers.DictField(child=serializers.FloatField(), allow_null=True)
     work_lost_card_seconds = serializers.FloatField(allow_null=True)
+    restarting_pods = serializers.IntegerField(
+        allow_null=True,
+        help_text="Pods that another scheduler did not evict and that restart with those, since the gang restarts as a "
+        "whole. Their work is in the work lost, their cards are not in the cards.",
+    )
     queue_priority = serializers.IntegerField(
         allow_null=True, help_text="With the priority and the work lost: what it cost to take the gang."
     )
     priority = serializers.IntegerField(allow_null=True)
+    last_restart = serializers.BooleanField(
+        allow_null=True,
+        help_text="Its Volcano Job has been restarted as often as maxRetry lets it, so that this eviction fails it. "
+        "Null where it is not known.",
+    )
 
 
 class QueueMomentDocument(serializers.Serializer[Any]):
@@ -166,7 +176,8 @@ class ReclaimDocument(serializers.Serializer[Any]):
     made_by = serializers.ChoiceField(choices=ReclaimMaker.choices)
     instead = InsteadField(
         allow_null=True,
-        help_text="Of an observed one: what the own session decided at that moment. For who sees everything.",
+        help_text="Of an observed one: what the own session decided at that moment. For who sees everything. Without "
+        "sums where the session had not seen the reclaimer (unseen): there is nothing to compare.",
     )
     state = serializers.ChoiceField(choices=ReclaimState.choices)
     action = serializers.CharField()

@@ -1,0 +1,19 @@
+"""Which gang a pod belongs to, whichever scheduler places it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from scheduler_core.serde.kubernetes.pod import named_group
+from tidesched_web.engine.model import Pod
+
+
+def gang_named(namespace: str, labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
+    """``namespace/name`` of the PodGroup that a pod names; empty where it names none."""
+    name = named_group(labels, annotations)
+    return f"{namespace}/{name}" if name else ""
+
+
+def gang_of(pod: Pod) -> str:
+    """The gang as the snapshot has it; for a pod of another scheduler the one that it names; empty for none."""
+    return pod.group_key or gang_named(pod.namespace, pod.labels, pod.annotations)
