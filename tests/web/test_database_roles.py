@@ -113,6 +113,25 @@ def test_the_database_refuses_each(subtests) -> None:
     assert verify_chain(CHAIN).intact
 
 
+# A view in the place of a default partition: who reads it runs its function.
+SMUGGLED = """
+CREATE TEMP TABLE t (at timestamptz) PARTITION BY RANGE (at);
+CREATE FUNCTION pg_temp.smuggled() RETURNS timestamptz LANGUAGE plpgsql VOLATILE AS
+    'BEGIN DELETE FROM public.audit_auditentry; RETURN now(); END';
+CREATE VIEW pg_temp.t_rest AS SELECT pg_temp.smuggled() AS at;
+GRANT ALL ON t, pg_temp.t_rest TO PUBLIC;
+SELECT tidesched_make_partition('pg_temp.t', '2031-01-01', '2031-01-02');
+"""
+
+
+def test_the_owners_function_runs_nothing_that_the_application_made() -> None:
+    entry()
+    refused = pytest.raises(psycopg.errors.InsufficientPrivilege, match="is a table of tidesched_app")
+    with psycopg.connect(address(ROLE), autocommit=True) as ours, refused:
+        ours.execute(SMUGGLED)
+    assert AuditEntry.objects.filter(chain=CHAIN).count() == 1
+
+
 def test_what_the_application_does_it_may() -> None:
     with as_application():
         assert not rights.role_may_change_entries()
@@ -149,6 +168,20 @@ def test_an_unsigned_drop_removes_nothing(monkeypatch) -> None:
         Segment.objects.filter(pk=segment.pk).update(dropped_at=timezone.now(), dropped_by="mallory")
         assert segment_services.purge() == 0
         assert AuditEntry.objects.filter(chain=CHAIN).count() == 1
+
+
+def test_a_drop_under_a_false_signature_is_found_by_the_verification(monkeypatch) -> None:
+    """The database checks no signatures; the row of the segment cannot be taken away, and gives it away."""
+    monkeypatch.setattr(segment_services, "YOUNGEST", dt.timedelta(days=-2))
+    with as_application():
+        entry()
+        false = {"drop_statement": b"{}", "drop_signature": "00" * 64, "dropped_at": timezone.now()}
+        Segment.objects.filter(pk=exported().pk).update(**false, dropped_by="mallory")
+        assert segment_services.purge() == 1
+        entry(2)
+        report = verify_chain(CHAIN)
+    assert not report.intact
+    assert "segment" in {finding.kind for finding in report.findings}
 
 
 def test_partitions_are_made_and_old_ones_dropped_as_the_application() -> None:
