@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 from tidesched_web.audit.models import AuditEntry
@@ -9,34 +10,59 @@ from tidesched_web.common.permissions import Access
 
 _OF_OTHERS = ("candidates", "more_candidates")
 
+# Queues by their cluster's number and their name.
+Queues = Collection[tuple[int, str]]
+
 
 def tenants_shown(entry: AuditEntry, access: Access) -> list[int]:
     """Of the tenants that it touches those that the reader sees."""
     return [tenant for tenant in entry.tenant_ids if access.everything or tenant in access.tenant_ids]
 
 
-def content_hidden(entry: AuditEntry, access: Access) -> bool:
-    """Whether before and after stay hidden: the entry also touches somebody else's tenant."""
-    return not access.sees_all_of(entry.tenant_ids)
+def clusters_named(entries: Iterable[AuditEntry]) -> set[int]:
+    """The clusters whose queues the states of these entries name: which of them are the reader's has to be asked."""
+    return {entry.cluster_id for entry in entries if entry.cluster_id is not None and any(_queues_of(entry))}
 
 
-def after_shown(entry: AuditEntry, access: Access) -> dict[str, Any] | None:
+def _queues_of(entry: AuditEntry) -> Iterator[str]:
+    """The queues that a reclaim or a tide plan moves cards between; an entry of another kind names its own alone."""
+    if entry.object_type == "reclaim":
+        state = entry.after or {}
+        yield from (part["queue"] for part in (state, *state.get("victims", ())) if part.get("queue"))
+    elif entry.object_type == "tide_plan":
+        for state in (entry.before or {}, entry.after or {}):
+            for layer in state.get("layers", ()):
+                yield from layer["quota"]
+
+
+def content_hidden(entry: AuditEntry, access: Access, own_queues: Queues) -> bool:
+    """Whether before and after stay hidden: the entry also touches somebody else's tenant, or names a queue that is
+    not the reader's (one of the platform's own has no tenant that the entry could touch).
+    """
+    if access.everything:
+        return False
+    return not access.sees_all_of(entry.tenant_ids) or any(
+        (entry.cluster_id, queue) not in own_queues for queue in _queues_of(entry)
+    )
+
+
+def after_shown(entry: AuditEntry, access: Access, own_queues: Queues) -> dict[str, Any] | None:
     """What the reader may see of the state after. Gangs that came into question in a reclaim may be anybody's: the
     entry does not touch their tenants.
     """
-    if content_hidden(entry, access):
+    if content_hidden(entry, access, own_queues):
         return None
     if not entry.after or entry.object_type != "reclaim" or access.everything:
         return entry.after
     return {name: value for name, value in entry.after.items() if name not in _OF_OTHERS}
 
 
-def hide(entry: AuditEntry, access: Access) -> AuditEntry:
+def hide(entry: AuditEntry, access: Access, own_queues: Queues) -> AuditEntry:
     """The entry as the reader may see it: changed in memory, never stored."""
     if not access.everything:
         entry.address = ""
-    entry.after = after_shown(entry, access)
-    if content_hidden(entry, access):
+    hidden, entry.after = content_hidden(entry, access, own_queues), after_shown(entry, access, own_queues)
+    if hidden:
         entry.before = None
     entry.tenant_ids = tenants_shown(entry, access)
     return entry

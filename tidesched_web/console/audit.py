@@ -22,13 +22,14 @@ from tidesched_web.accounts.selectors import visible_tenants
 from tidesched_web.audit import check_services, rights, segment_services, selectors
 from tidesched_web.audit.canonical import digest
 from tidesched_web.audit.models import AuditEntry
-from tidesched_web.audit.sight import content_hidden, hide
+from tidesched_web.audit.sight import clusters_named, content_hidden, hide
 from tidesched_web.common.errors import DomainError
 from tidesched_web.console import amounts, differences
 from tidesched_web.console.forms.audit import AuditFilter, DropForm, SealForm
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.receipt_view import ReceiptView, receipt_view
+from tidesched_web.quota.tide_selectors import visible_queue_names
 
 # An entry shows at most so many others of its request.
 OF_REQUEST = 50
@@ -42,8 +43,10 @@ def _form(this: Page) -> AuditFilter:
 def _named(this: Page, entries: Sequence[AuditEntry], form: AuditFilter) -> None:
     """Give each entry the names of its cluster and tenants, and leave out what the reader may not know."""
     clusters, tenants = dict(form.clusters), dict(form.tenants)
+    own_queues = visible_queue_names(this.access, clusters_named(entries))
     for entry in entries:
-        hide(entry, this.access)
+        entry.hidden = content_hidden(entry, this.access, own_queues)  # type: ignore[attr-defined]
+        hide(entry, this.access, own_queues)
         entry.cluster_name = clusters.get(str(entry.cluster_id), "")  # type: ignore[attr-defined]
         entry.tenant_names = [  # type: ignore[attr-defined]
             tenants[str(pk)] for pk in entry.tenant_ids if str(pk) in tenants
@@ -97,7 +100,6 @@ def entry(this: Page, pk: int) -> HttpResponse:
         raise Http404
     form = _form(this)
     holds = digest(bytes(row.payload)) == row.hash
-    hidden = content_hidden(row, this.access)
     companions: list[AuditEntry] = []
     if row.request_id:
         companions = list(entries.filter(request_id=row.request_id).order_by("id")[: OF_REQUEST + 1])
@@ -108,7 +110,7 @@ def entry(this: Page, pk: int) -> HttpResponse:
         {
             "entry": row,
             "lines": differences.lines(row.before, row.after),
-            "hidden": hidden,
+            "hidden": row.hidden,  # type: ignore[attr-defined]
             "holds": holds,
             "payload": bytes(row.payload).decode() if this.access.everything else "",
             "readable": _readable(bytes(row.payload)) if this.access.everything else "",

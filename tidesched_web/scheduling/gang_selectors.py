@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import BooleanField, Case, F, OuterRef, Q, QuerySet, Value, When
+from django.db.models import BooleanField, Case, Exists, F, OuterRef, Q, QuerySet, Value, When
 from django.db.models.functions import Concat, JSONObject
 
 from tidesched_web.common.permissions import Access
@@ -33,12 +33,15 @@ class EvictionMarks:
 def with_evictions(gangs: QuerySet[Gang], access: Access, now: dt.datetime) -> QuerySet[Gang]:
     """Each row also carries ``eviction_rows``: the reclaims of the last hour that it fell in, in the same query.
 
-    How much the reclaimer needed is only there for who sees the reclaimer's queue.
+    How much was needed and freed is only there for who sees the reclaimer's queue and those of all that were evicted.
     """
     own: Value | Case = Value(True)
     if not access.everything:
         mine = Q(reclaim__queue__tenant_id__in=access.tenant_ids)
-        own = Case(When(mine, then=True), default=False, output_field=BooleanField())
+        foreign = ReclaimVictim.objects.filter(reclaim=OuterRef("reclaim")).exclude(
+            queue__tenant_id__in=access.tenant_ids
+        )
+        own = Case(When(mine & ~Exists(foreign), then=True), default=False, output_field=BooleanField())
     fell = (
         ReclaimVictim.objects.filter(
             gang=Concat(OuterRef("namespace"), Value("/"), OuterRef("name")),

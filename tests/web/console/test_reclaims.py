@@ -107,6 +107,36 @@ def test_the_audit_entry_shows_the_same_and_names_no_gang_of_others_to_who_sees_
         assert "foundation/base-lap2-001" not in page
 
 
+@pytest.mark.parametrize(
+    ("kind", "states"),
+    [
+        ("reclaim", {"after": {"reclaimer": RANK, "queue": "search-rank-inference", "victims": [
+            {"gang": "ops/night-batch", "queue": "platform-night", "pods": ["night-0"], "cards": {H200: 4}}]}}),
+        ("tide_plan", {"before": {"layers": [{"quota": {"search-rank-inference": {H200: {"add": -4}}}}]},
+                       "after": {"layers": [{"quota": {"search-rank-inference": {H200: {"add": -4}},
+                                                       "platform-night": {H200: {"add": 4}}}}]}}),
+    ],
+)  # fmt: skip
+def test_an_audit_entry_keeps_queues_of_the_platform_from_a_tenants_reader(world, kind, states) -> None:
+    """Such a queue has no tenant, so the entry touches the reader's alone; the pages of both kinds hide it too."""
+    entry = audit.append(
+        chain=audit.cluster_chain(world.cluster.pk), actor="scheduler", action=f"{kind}.decide", object_type=kind,
+        object_id=1, object_label=RANK, cluster_id=world.cluster.pk,
+        tenant_ids=[world.queues["search-rank-inference"].tenant_id], **states,
+    )  # fmt: skip
+    for address in (f"/audit/{entry.pk}/", f"/api/v1/audit/{entry.pk}/", "/audit/", "/api/v1/audit/?format=csv"):
+        answer = client_of(world.member).get(address)
+        assert answer.status_code == 200
+        assert "platform-night" not in _text(answer), address
+    shown = client_of(world.member).get(f"/api/v1/audit/{entry.pk}/").json()
+    assert (shown["before"], shown["after"], shown["object_label"]) == (None, None, RANK)
+    assert "platform-night" in client_of(world.auditor).get(f"/audit/{entry.pk}/").content.decode()
+
+
+def _text(answer) -> str:
+    return (b"".join(iter(answer)) if answer.streaming else answer.content).decode()
+
+
 def _figure(world, who, query: str = "") -> dict:
     answer = client_of(who).get(f"/clusters/demo/reclaims/taken/{query}")
     assert answer.status_code == 200
@@ -221,6 +251,19 @@ def test_what_one_victim_had_is_not_told_by_what_was_freed(world) -> None:
     page = _page(world, world.member)
     assert "4 × H200" in page
     assert "8 × H200" not in page
+
+
+def test_the_mark_of_ones_own_gang_does_not_tell_what_anothers_freed(world) -> None:
+    """The tenant's gang reclaims from another gang of the tenant and from one of another tenant."""
+    Reclaim.objects.filter(pk=_mine(world).pk).update(at=world.cluster.clock() - dt.timedelta(minutes=10))
+    ReclaimVictim.objects.create(
+        reclaim=_mine(world), gang="search/embed-lap2-007", queue=world.queues["search-training"],
+        queue_name="search-training", pods=["embed-0"], cards={H200: 4}, work_lost_card_seconds=1,
+    )  # fmt: skip
+    for who, told in ((world.auditor, True), (world.member, False)):
+        page = client_of(who).get("/clusters/demo/gangs/?q=embed-lap2-007").content.decode()
+        assert "search/" in page
+        assert ("8 freed for 4" in page) is told
 
 
 def test_a_gang_that_is_evicted_again_and_again_and_too_much_freed_are_marked(world) -> None:

@@ -28,14 +28,16 @@ from tidesched_web.api.v1.serializers.audit import (
     SegmentDocument,
     SignedHeadDocument,
 )
-from tidesched_web.api.views import Documents, ReadView
+from tidesched_web.api.views import Documents, ReadView, Rows
 from tidesched_web.audit.bundle import pages
 from tidesched_web.audit.models import AuditEntry, Segment
 from tidesched_web.audit.segment_services import mark_exported, segment_lines
 from tidesched_web.audit.selectors import chains_now, public_keys, segments, signed_heads, touching, visible_entries
+from tidesched_web.audit.sight import clusters_named
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access
 from tidesched_web.common.spreadsheets import guarded
+from tidesched_web.quota.tide_selectors import visible_queue_names
 
 EXPORT_PAGE = 500
 _TYPES = {"ndjson": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
@@ -81,6 +83,9 @@ class Audit(ReadView):
 
     def visible(self) -> QuerySet[AuditEntry]:
         return visible_entries(self.access)
+
+    def rows_context(self, rows: Rows) -> dict[str, Any]:
+        return {"own_queues": visible_queue_names(self.access, clusters_named(rows))}
 
     def known_parameters(self) -> set[str]:
         if self.action == "bundle":

@@ -23,7 +23,7 @@ class AuditEntryDocument(serializers.Serializer[Any]):
     """One entry of a chain. ``hash`` is SHA-256 over the bytes of ``payload``; docs/audit.md has the recipe.
 
     Who does not see everything gets neither payload nor address, and of an entry that also touches somebody else's
-    tenant neither before nor after.
+    tenant, or a queue of the platform's own, neither before nor after.
     """
 
     id = serializers.IntegerField()
@@ -62,8 +62,9 @@ class AuditEntryDocument(serializers.Serializer[Any]):
         access = self.context["access"]
         if not access.everything:
             document |= {"address": "", "payload": None, "tenants": tenants_shown(instance, access)}
-        document["after"] = after_shown(instance, access)
-        if content_hidden(instance, access):
+        own_queues = self.context["own_queues"]
+        document["after"] = after_shown(instance, access, own_queues)
+        if content_hidden(instance, access, own_queues):
             document["before"] = None
         return document
 
