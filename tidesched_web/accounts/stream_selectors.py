@@ -17,6 +17,20 @@ from tidesched_web.accounts.tokens import token_hash
 from tidesched_web.common.permissions import Access
 
 MAY_LISTEN = (Scope.CLUSTER_READ, Scope.QUOTA_READ, Scope.RECLAIM_READ)
+# The scopes, any one of which lets a token read the objects of a topic. With others it hears that something changed.
+NAMED_TO = {
+    "alerts": (Scope.CLUSTER_READ, Scope.RECLAIM_READ),
+    "changes": (Scope.QUOTA_READ, Scope.QUOTA_WRITE),
+    "clusters": (Scope.CLUSTER_READ, Scope.QUOTA_READ),
+    "drift": (Scope.QUOTA_READ, Scope.QUOTA_WRITE),
+    "gangs": (Scope.CLUSTER_READ, Scope.QUOTA_READ),
+    "jobs": (Scope.QUOTA_READ, Scope.QUOTA_WRITE),
+    "nodes": (Scope.CLUSTER_READ,),
+    "queues": (Scope.QUOTA_READ,),
+    "reclaims": (Scope.RECLAIM_READ,),
+    "sessions": (Scope.CLUSTER_READ, Scope.RECLAIM_READ),
+    "usage": (Scope.METRICS_READ, Scope.QUOTA_READ),
+}
 
 
 @dataclass(frozen=True, slots=True)

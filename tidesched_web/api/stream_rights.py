@@ -20,7 +20,7 @@ from django.db import Error as DatabaseError
 from django.db import connections
 from psycopg_pool import PoolTimeout
 
-from tidesched_web.accounts.stream_selectors import Caller, access_of_caller, standings
+from tidesched_web.accounts.stream_selectors import NAMED_TO, Caller, access_of_caller, standings
 from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.common.live import Sight
 from tidesched_web.common.live_hub import Listener
@@ -40,6 +40,7 @@ _all: WeakKeyDictionary[asyncio.AbstractEventLoop, OpenStreams] = WeakKeyDiction
 def sight_of(access: Access) -> Sight:
     """What a caller may ask for."""
     return Sight(
+        named=frozenset(topic for topic, scopes in NAMED_TO.items() if access.has_scope(scopes)),
         clusters=frozenset(visible_clusters(access).values_list("pk", flat=True)),
         tenants=access.tenant_ids,
         everything=access.everything,

@@ -46,8 +46,9 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What a reader of events may ask for."""
+    """What a reader of events may ask for. ``named``: the topics whose objects a token's scopes let it read."""
 
+    named: frozenset[str] = frozenset(TOPICS)
     clusters: frozenset[int] = frozenset()
     tenants: frozenset[int] = frozenset()
     everything: bool = False
@@ -133,7 +134,7 @@ def seen(events: Iterable[Event], sight: Sight) -> list[Event]:
     for event in events:
         if event.cluster is not None and event.cluster not in sight.clusters:
             continue
-        if event.about is None or sight.of(event.about):
+        if event.about is None or (event.topic in sight.named and sight.of(event.about)):
             found[event.position] = event
         else:
             found[event.topic, event.cluster] = Event(event.position, event.topic, EVERYTHING, "0", event.cluster)

@@ -14,6 +14,9 @@ from tests.web.console import world as story
 from tests.web.console.test_pages import client_of
 from tidesched_web.accounts.models import Membership, Project, Scope, Tenant, User
 from tidesched_web.accounts.services import create_token
+from tidesched_web.accounts.stream_selectors import NAMED_TO
+from tidesched_web.api.urls import router
+from tidesched_web.api.v1 import scheduling
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common import live
 from tidesched_web.common.models import ServiceType
@@ -166,6 +169,31 @@ def test_an_event_names_its_object_and_what_changed_to_those_who_see_it(people) 
             assert heard == {"topic": "queues", "id": "*", "version": "0", "cluster": cluster.pk}
 
 
+@pytest.mark.parametrize(("scope", "named"), [(Scope.QUOTA_READ, True), (Scope.CLUSTER_READ, False)])
+def test_a_token_hears_names_of_what_its_scopes_let_it_read(people, scope, named) -> None:
+    _token, plain = create_token(user=people["member"], scopes=[scope], actor="mei")
+    queue = Queue.objects.get(name="rank")
+
+    def close() -> None:
+        with transaction.atomic():
+            record(
+                queue, kind="queue", verb="update", actor="a", label=queue.name, cluster=queue.cluster,
+                tenant_ids=[queue.tenant_id],
+            )  # fmt: skip
+
+    heard = _said(hear_of(close, headers={"Authorization": f"Bearer {plain}"}))
+    assert heard["topic"] == "queues"
+    assert heard.get("name") == ("rank" if named else None)
+    assert (heard["id"] == "*") is not named
+
+
+def test_a_topic_takes_the_scopes_of_its_objects() -> None:
+    views = {prefix: view for prefix, view, _name in router.registry} | {"usage": scheduling.Usage}
+    for topic in live.TOPICS:
+        view = views["quota-changes" if topic == "changes" else topic]
+        assert set(NAMED_TO[topic]) == set(view.scopes), topic
+
+
 def test_a_job_is_named_to_its_owner_only(people) -> None:
     """And to platform admins, as in the list of jobs."""
     Membership.objects.create(user=people["newcomer"], tenant=Tenant.objects.get(slug="search"))
@@ -189,10 +217,11 @@ def hear_of(act, **how: object) -> str:
     return async_to_sync(_hear_of)(act, **how)
 
 
-async def _hear_of(act, user: User) -> str:
+async def _hear_of(act, user: User | None = None, headers: dict[str, str] | None = None) -> str:
     client = AsyncClient()
-    await client.aforce_login(user)
-    answer = await client.get("/api/v1/stream?topics=queues,jobs")
+    if user is not None:
+        await client.aforce_login(user)
+    answer = await client.get("/api/v1/stream?topics=queues,jobs", headers=headers or {})
     parts = answer.streaming_content
     await anext(parts)
     waits = asyncio.ensure_future(anext(parts))
