@@ -104,6 +104,8 @@ def alert_sentence(code: str, numbers: Mapping[str, Any], message: str, *, every
         return str(HOLDS[numbers["rule"]])
     if code == "promise_unused" and not everything:  # its queue may be another tenant's
         return str(_("Quota is promised to gangs that do not run, while others wait for it."))
+    if code == "push_refused" and not everything:  # so may be the object
+        return str(_("The cluster refuses something that is sent to it."))
     if code not in _SENTENCES:
         return message if everything else code
     names, sentence = _SENTENCES[code]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 
 import pytest
+from django.utils import timezone
 
 from tests.web.console import world as story
 from tests.web.console import world_drift
@@ -86,6 +87,22 @@ def test_an_alert_is_looked_after_counted_and_linked(world) -> None:
     assert AuditEntry.objects.filter(action="alert.acknowledge").count() == 2
     client_of(world.admin).post(f"/alerts/{platform.pk}/acknowledge/")
     assert AuditEntry.objects.filter(action="alert.acknowledge").count() == 2
+
+
+def test_an_alert_names_no_object_and_no_note_of_others_to_a_tenants_reader(world) -> None:
+    Alert.objects.create(
+        cluster=world.cluster, key="push_refused", severity="warning", code="push_refused",
+        message="Queue maps-route-inference: denied", raised_at=timezone.now(),
+        numbers={"objects": 1, "object": "Queue maps-route-inference"},
+    )  # fmt: skip
+    alerts = "/clusters/demo/alerts/"
+    assert "the first is Queue maps-route-inference" in shown(world.auditor, alerts)
+    assert "The nodes come on Monday." in shown(world.auditor, alerts)
+    page = shown(world.member, alerts)
+    assert "The cluster refuses something that is sent to it." in page
+    assert "maps-route-inference" not in page
+    assert "looks after it" in page
+    assert "The nodes come on Monday." not in page
 
 
 def test_evictions_by_others_stand_beside_the_own_decision(world) -> None:
