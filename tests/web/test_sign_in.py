@@ -84,6 +84,14 @@ def test_many_right_sign_ins_of_one_address_end_at_its_limit(ann, settings):
     assert actions()[-1] == "user.sign_in_limited"
 
 
+def test_a_zero_byte_in_the_name_is_refused_like_any_other_name(ann, settings):
+    limits(settings, login="1/m/ip")
+    here = fresh()
+    assert [sign_in(here, "an\0n").status_code for _ in range(2)] == [200, 429]
+    entry = AuditEntry.objects.order_by("-id")[0]
+    assert (entry.action, entry.object_label) == ("user.sign_in_limited", "an\N{REPLACEMENT CHARACTER}n")
+
+
 def test_failures_from_many_addresses_only_ask_each_for_a_pause(ann, settings):
     limits(settings, login_account="6/10m/key")
     for _ in range(6):

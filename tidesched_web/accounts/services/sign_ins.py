@@ -99,7 +99,7 @@ def _tried(name: str, action: str) -> tuple[Actor, str, object, str]:
     shown = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in name)
     if len(shown) > LONGEST_NAME:
         shown = f"{shown[: LONGEST_NAME - 1]}…"
-    user = user_by_name(name)
+    user = user_by_name(name) if "\0" not in name else None  # PostgreSQL's text holds no such letter
     if user is None:
         return ANONYMOUS, action, "", shown
     return Actor(user.get_username(), ActorKind.ACCOUNT, user.pk), action, user.pk, user.get_username()
