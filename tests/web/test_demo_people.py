@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from django.core.cache import cache
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.test import Client
@@ -17,6 +18,7 @@ from tidesched_web.audit.models import AuditEntry
 from tidesched_web.changes.acts import Act, allowed_actions
 from tidesched_web.changes.management.commands import demo_setup
 from tidesched_web.changes.models import QuotaChange
+from tidesched_web.changes.tasks import sweep
 from tidesched_web.clusters.kubernetes.paths import QUEUE
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.quota.models import Queue, TidePlan
@@ -24,9 +26,15 @@ from tidesched_web.quota.models import Queue, TidePlan
 DOOR = reverse("console:sign_in")
 
 
+def at_home(settings, folder):
+    """A demo that its own machine alone can reach."""
+    settings.EMBEDDED, settings.DEMO, settings.DATA_DIR, settings.LISTENS_ON = True, True, folder, "127.0.0.1"
+    settings.PUBLIC_URL, settings.ALLOWED_HOSTS = "http://127.0.0.1:8000", ["localhost", "127.0.0.1", "[::1]"]
+
+
 @pytest.fixture
 def demo_people(db, demo_server, settings, tmp_path):  # noqa: F811
-    settings.EMBEDDED, settings.DEMO, settings.DATA_DIR, settings.LISTENS_ON = True, True, tmp_path, "127.0.0.1"
+    at_home(settings, tmp_path)
     setup(demo_server)
     rows = json.loads((tmp_path / FILE).read_text())
     assert (tmp_path / FILE).stat().st_mode & 0o777 == 0o600
@@ -34,7 +42,13 @@ def demo_people(db, demo_server, settings, tmp_path):  # noqa: F811
 
 
 def door() -> str:
-    return Client().get(DOOR).content.decode()
+    answer = visitor().get(DOOR)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def visitor() -> Client:
+    return Client(SERVER_NAME="localhost")
 
 
 def test_the_demo_has_people_who_come_in_by_its_door_and_something_to_do(demo_people, demo_server):  # noqa: F811
@@ -42,7 +56,7 @@ def test_the_demo_has_people_who_come_in_by_its_door_and_something_to_do(demo_pe
     page = door()
     for name, password in demo_people.items():
         assert password in page
-        client = Client()
+        client = visitor()
         answer = client.post(DOOR, {"username": name, "login": name, "password": password})
         assert answer.status_code == 302
         assert client.get(reverse("console:profile")).context["user"].username == name
@@ -83,6 +97,18 @@ def test_later_starts_forget_what_changed_and_with_a_real_cluster_the_people_end
     assert AuditEntry.objects.filter(action="user.deactivate", reason__contains="real cluster").count() == 2
 
 
+def test_the_people_end_within_a_minute_of_a_real_cluster_without_another_start(demo_people):
+    """A start with DEMO=0 sets no demo up, so it ends nobody: the sweep of the changes does."""
+    cache.delete("prune_changes")
+    sweep()
+    assert User.objects.filter(username__in=demo_people, is_active=True).count() == 3
+    create_user(username="root", password=demo_people["auditor"], platform_role=PlatformRole.ADMIN, actor="tests")
+    Cluster.objects.create(name="Real", slug="real", api_url="https://10.0.0.1:6443", mode="observe")
+    cache.delete("prune_changes")
+    sweep()
+    assert not User.objects.filter(username__in=demo_people, is_active=True).exists()
+
+
 @pytest.mark.parametrize(
     "elsewhere",
     [
@@ -90,10 +116,13 @@ def test_later_starts_forget_what_changed_and_with_a_real_cluster_the_people_end
         {"DEMO": False},
         {"LISTENS_ON": "0.0.0.0"},
         {"SECURE_PROXY_SSL_HEADER": ("HTTP_X_FORWARDED_PROTO", "https")},
+        {"PUBLIC_URL": "http://tide.example.com"},
+        {"ALLOWED_HOSTS": ["localhost", "tide.example.com"]},
+        {"ALLOWED_HOSTS": ["*"]},
     ],
 )
 def test_an_installation_that_others_reach_offers_nobody(db, settings, tmp_path, elsewhere):
-    settings.EMBEDDED, settings.DEMO, settings.DATA_DIR, settings.LISTENS_ON = True, True, tmp_path, "127.0.0.1"
+    at_home(settings, tmp_path)
     row = {"username": "quota-admin", "part": "quota admin", "password": "read-by-everybody"}
     (tmp_path / FILE).write_text(json.dumps([row]))
     assert "read-by-everybody" in door()

@@ -1,7 +1,8 @@
 """The people of the demo: who they are, and the file with their passwords in the data folder of the embedded start.
 
 They are offered on the sign-in page while the installation is a demo alone: it keeps its own servers, it listens on
-this machine only, and no cluster but a simulated one is connected. Elsewhere there is no such file.
+this machine only and goes by no other name, and no cluster but a simulated one is connected. Elsewhere there is no such
+file.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import secrets
 from dataclasses import asdict, dataclass
 from typing import Final
+from urllib.parse import urlsplit
 
 from django.conf import settings
 
@@ -74,6 +76,10 @@ def invented() -> list[Offered]:
 
 
 def may_be_offered() -> bool:
-    """Whether this installation is one that only its own machine can reach."""
+    """Whether this installation is one that only its own machine can reach.
+
+    A public name says that others reach it, by a proxy or a tunnel, even where no proxy was named.
+    """
     alone = settings.EMBEDDED and settings.DEMO and settings.SECURE_PROXY_SSL_HEADER is None
-    return alone and settings.LISTENS_ON in _LOOPBACK
+    names = {settings.LISTENS_ON, urlsplit(settings.PUBLIC_URL).hostname, *settings.ALLOWED_HOSTS}
+    return alone and {str(name).strip("[]") for name in names} <= _LOOPBACK

@@ -6,6 +6,7 @@ from celery import shared_task
 from django.core.cache import cache
 
 from tidesched_web.changes import services
+from tidesched_web.changes.services import demo_life
 from tidesched_web.changes.waking import SWEEP_SECONDS, SWEEP_TASK
 from tidesched_web.quota.waking import PUSH_QUEUE
 
@@ -14,7 +15,8 @@ PRUNE_SECONDS = 60
 
 @shared_task(name=SWEEP_TASK, queue=PUSH_QUEUE, expires=SWEEP_SECONDS)
 def sweep() -> None:
-    """Apply what is due and carry what is written; now and then drop what is over and old."""
+    """Apply what is due and carry what is written; now and then drop what is over and old, the demo's people too."""
     services.sweep()
     if cache.add("prune_changes", 1, PRUNE_SECONDS):
         services.prune()
+        demo_life.end_people()

@@ -100,6 +100,11 @@ def forget_people() -> int:
     return off
 
 
+def end_people() -> int:
+    """Switch them off once a real cluster is connected; returns how many. Asked now and then, whatever DEMO says."""
+    return forget_people() if kept() and not only_simulated() else 0
+
+
 def _switched_off(user: User) -> bool:
     reason = "A real cluster is connected: the accounts of the demo end."
     try:
