@@ -181,7 +181,7 @@ def test_a_drop_under_a_false_signature_is_found_by_the_verification(monkeypatch
         entry(2)
         report = verify_chain(CHAIN)
     assert not report.intact
-    assert "segment" in {finding.kind for finding in report.findings}
+    assert "not_exported" in {finding.kind for finding in report.findings}
 
 
 def test_partitions_are_made_and_old_ones_dropped_as_the_application() -> None:
