@@ -73,6 +73,7 @@ def make_pod_group(state: WorkloadState, *, uid: str, now: float, timestamp: str
         service_type=annotations[SERVICE_TYPE],
         owner_kind=workload.owner_kind.value,
         owner_name=workload.name,
+        owner_created=now if workload.owner_kind is OwnerKind.JOB else None,
         evicted_policy=workload.evicted_policy,
         preemptable=None if preemptable is None else preemptable == "true",
         waits_for_admission=workload.owner_kind is OwnerKind.JOB,
