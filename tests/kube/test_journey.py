@@ -154,7 +154,6 @@ def _pushed(place: Place) -> bool:
         return False
 
 
-@pytest.mark.xfail(reason="the impact counts 0 gangs that run at once on the real API server: to be found out")
 def test_from_a_waiting_gang_to_the_roll_back_and_a_change_by_hand(
     server: RealServer, hall: Plain, installed: product.Demo, open_browser: Opener
 ) -> None:

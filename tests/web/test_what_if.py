@@ -8,6 +8,9 @@ import random
 import msgspec
 import pytest
 
+from scheduler_core.model.cards import CardType
+from scheduler_core.model.podgroup import GangPhase
+from scheduler_core.model.resources import Amount
 from scheduler_core.serde.kubernetes import SnapshotBuilder
 from tests import builders as b
 from tests.core.small_cluster import H, decide, gang, inference, node, policy, service, snapshot, training
@@ -68,6 +71,25 @@ def test_more_quota_starts_the_gang_that_waits_for_it() -> None:
     assert told["gangs_run"][0]["reason_before"]["code"] == "WaitingForQuota"
     assert told["gangs_run"][0]["cards"] == {H: 8}
     assert not any(told[name] for name in told if name != "gangs_run")
+
+
+@pytest.mark.parametrize(
+    ("roles", "list_name"),
+    [({}, "gangs_run"), ({"worker": 8}, "gangs_run"), ({"main": 1, "worker": 7}, "gangs_admitted")],
+)
+def test_a_job_that_has_no_pods_before_it_is_admitted_runs_where_its_pods_are_known(roles, list_name: str) -> None:
+    """Volcano names the least of each role; what a pod of one of several roles asks for is not in the PodGroup."""
+    asks = {
+        "min_task_member": roles,
+        "card_request": {H: 8000},
+        "min_resources": Amount(cpu_milli=8000, memory_mib=8192),
+        "waits_for_admission": True,
+    }
+    group, _pods = gang("waits", 8, 1, "training", phase=GangPhase.PENDING, group=asks)
+    found = snapshot([node("a")], [training("training", {H: 0})], (group, []))
+    found = msgspec.structs.replace(found, card_types=(CardType(name=H, resource="nvidia.com/gpu"),))
+    lists = impact(try_out(picture(found), quota_edit(found, training=8)))
+    assert {name: names(lists[name]) for name in GAINS if lists[name]} == {list_name: ["waits"]}
 
 
 def test_less_quota_costs_a_gang_its_place_and_is_exceeded() -> None:

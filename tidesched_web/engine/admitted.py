@@ -47,13 +47,17 @@ def with_pods(snapshot: Snapshot, names: Collection[str], *, phase: GangPhase | 
 
 
 def _members(group: PodGroup, resources: dict[str, str], snapshot: Snapshot) -> list[Pod]:
-    """Equal pods that make up the gang's minimum; none where its request says nothing of a single pod."""
+    """Equal pods that make up the gang's minimum; none where its request says nothing of a single pod.
+
+    Several roles may differ in what a pod of them asks for; what the PodGroup says is their sum.
+    """
     count = group.min_member
+    roles = [role for role, least in group.min_task_member.items() if least]
     least = group.min_resources
     card = _card_of_each(group, resources)
     if count < 1 or len(group.card_request) > 1 or (group.card_request and card is None):
         return []
-    if (least is None and card is None) or group.min_task_member:
+    if (least is None and card is None) or len(roles) > 1:
         return []
     return [
         Pod(
@@ -67,6 +71,7 @@ def _members(group: PodGroup, resources: dict[str, str], snapshot: Snapshot) -> 
             memory_mib=least.memory_mib // count if least else 0,
             card=card,
             group=group.name,
+            role=roles[0] if roles else "",
             owner=OwnerReference("Job", group.owner_name or group.name),
         )
         for member in range(count)
