@@ -10,7 +10,12 @@
   const layers = document.getElementById("layers");
   const week = document.getElementById("week");
 
-  const minutes = (text) => { const [h, m] = text.split(":").map(Number); return Number.isFinite(h) && Number.isFinite(m) ? h * 60 + m : 0; };
+  // Minutes after midnight; null for what is no time of day: then the dial shows no stretch, and the form says what is wrong.
+  const minutes = (text) => {
+    const found = /^(\d{1,2}):([0-5]\d)$/.exec(text.trim());
+    const value = found ? Number(found[1]) * 60 + Number(found[2]) : null;
+    return value === null || value > DAY ? null : value;
+  };
   const clock = (value) => { const m = ((value % DAY) + DAY) % DAY; return `${String(Math.floor(m / 60)).padStart(2, "0")}:${String(m % 60).padStart(2, "0")}`; };
   const shape = (name, attributes) => {
     const el = document.createElementNS(NS, name);
@@ -62,7 +67,7 @@
         const by = { ArrowLeft: -STEP, ArrowDown: -STEP, ArrowRight: STEP, ArrowUp: STEP, PageUp: 60, PageDown: -60 }[event.key];
         if (by === undefined) return;
         event.preventDefault();
-        move(minutes(field[which].value) + by);
+        move((minutes(field[which].value) ?? 0) + by);
       });
       grip.addEventListener("pointerdown", (event) => { event.preventDefault(); grip.setPointerCapture(event.pointerId); grip.focus(); });
       grip.addEventListener("pointermove", (event) => {
@@ -76,12 +81,16 @@
       const start = minutes(field.start.value);
       let end = minutes(field.end.value);
       if (end === 0) end = DAY;
-      const over = end <= start;
-      first.setAttribute("x", percent(start));
-      first.setAttribute("width", percent((over ? DAY : end) - start));
+      const whole = start !== null && end !== null;
+      const over = whole && end <= start;
+      first.setAttribute("x", percent(start ?? 0));
+      first.setAttribute("width", whole ? percent((over ? DAY : end) - start) : "0");
       second.setAttribute("x", "0");
       second.setAttribute("width", over ? percent(end) : "0");
       for (const [which, value] of [["start", start], ["end", end]]) {
+        grips[which].classList.toggle("unset", value === null);
+        field[which].classList.toggle("is-invalid", value === null);
+        if (value === null) continue;
         grips[which].setAttribute("cx", percent(value));
         grips[which].setAttribute("aria-valuenow", String(value));
         grips[which].setAttribute("aria-valuetext", clock(value));
@@ -118,6 +127,7 @@
     const number = String(next++);
     line.querySelector("input[type=hidden]").name = `l${owner}-line`;
     renumber(line, { bare: old, prefix: `${was}-x${old}-` }, { bare: number, prefix: `l${owner}-x${number}-` });
+    line.querySelector(".line-error")?.remove();
     line.querySelector("[data-drop]").value = `drop_line:${owner}.${number}`;
     clear(line);
     return line;
@@ -127,7 +137,8 @@
     const old = layer.dataset.layer;
     const number = String(next++);
     for (const extra of [...layer.querySelectorAll("[data-line]")].slice(1)) extra.remove();
-    for (const banner of layer.querySelectorAll(".banner")) banner.remove();
+    for (const banner of layer.querySelectorAll(".banner, .text-danger")) banner.remove();
+    for (const field of layer.querySelectorAll(".is-invalid")) field.classList.remove("is-invalid");
     layer.querySelector("input[type=hidden][name=layer]").value = number;
     layer.dataset.layer = number;
     renumber(layer, { bare: "", prefix: `l${old}-` }, { bare: "", prefix: `l${number}-` });

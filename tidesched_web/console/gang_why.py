@@ -14,7 +14,8 @@ from django.utils.translation import gettext as _
 from tidesched_web.common.permissions import Access
 from tidesched_web.console import rule_words, wording
 from tidesched_web.console.rights import manages
-from tidesched_web.workloads.models import Gang
+from tidesched_web.scheduling.holds import SendingStop
+from tidesched_web.workloads.models import Gang, GangState
 from tidesched_web.workloads.remedies import remedy_of
 from tidesched_web.workloads.selectors import visible_gang_keys
 from tidesched_web.workloads.sight import shown_reason, shown_remedy
@@ -51,6 +52,7 @@ class RemedyView:
 class Why:
     """The card that says why a gang waits."""
 
+    title: str
     sentence: str
     figures: list[tuple[str, str]]
     holders: list[HolderRow]
@@ -71,8 +73,25 @@ def shown_numbers(access: Access, gang: Gang) -> tuple[Mapping[str, Any], str]:
     return wording.own_numbers(access, numbers), message
 
 
-def why_sentence(access: Access, gang: Gang) -> str:
-    """Why it waits, in one sentence."""
+def held_back(gang: Gang, stop: SendingStop | None) -> bool:
+    """Whether nothing but the stop of sending keeps it: a session would start it, or admit it so that pods are made."""
+    if stop is None or gang.state not in (GangState.WAITING, GangState.ADMITTED):
+        return False
+    without_pods = gang.reason_code == "GangIncomplete" and gang.state == GangState.WAITING and gang.owner_kind != ""
+    return not gang.reason_code or without_pods
+
+
+def why_title(gang: Gang, stop: SendingStop | None) -> str:
+    """The short name of what keeps it."""
+    return _("Sending stopped") if held_back(gang, stop) else str(wording.reason_title(gang.reason_code))
+
+
+def why_sentence(access: Access, gang: Gang, stop: SendingStop | None) -> str:
+    """Why it waits, in one sentence. ``stop``: what keeps everything from being sent to its cluster."""
+    if held_back(gang, stop):
+        if not gang.reason_code:
+            return _("A session would start it, but nothing is sent to the cluster.")
+        return _("A session would admit it, but nothing is sent to the cluster: its pods are made after its admission.")
     numbers, message = shown_numbers(access, gang)
     return wording.reason_detail(gang.reason_code, message) or wording.reason_sentence(gang.reason_code, numbers)
 
@@ -97,7 +116,7 @@ def gangs_in_remedies(access: Access, cluster_id: int, gangs: list[Gang]) -> set
     return visible_gang_keys(access, [cluster_id], names) if names else set()
 
 
-def why(access: Access, gang: Gang) -> Why:
+def why(access: Access, gang: Gang, stop: SendingStop | None) -> Why:
     """The reason with its numbers, its holders and what would help. At most one query, for who does not see all."""
     own_queue = getattr(gang, "own_queue", True)
     numbers: Mapping[str, Any] = gang.reason_numbers or {}
@@ -116,7 +135,9 @@ def why(access: Access, gang: Gang) -> Why:
         named.add(found.remedy["gang"])
     seen = visible_gang_keys(access, [gang.cluster_id], named) if named and not access.everything else None
     holders = [_holder(gang.cluster_id, resource, holder, seen) for holder in held]
-    sentence = why_sentence(access, gang)
+    if held_back(gang, stop):
+        return Why(why_title(gang, stop), why_sentence(access, gang, stop), [], [], [], [], None, [], "")
+    sentence = why_sentence(access, gang, stop)
     if holders and holders[0].gang and own_queue:
         # The largest holder is named only to a reader who may see it.
         detail = wording.reason_detail(gang.reason_code, gang.reason_message)
@@ -124,6 +145,7 @@ def why(access: Access, gang: Gang) -> Why:
     granted = list(getattr(gang, "granted", ())) if _misdirected(gang) else []
     near = difflib.get_close_matches(gang.queue_name, granted, n=1)
     return Why(
+        why_title(gang, stop),
         sentence,
         figures,
         [*holders, *(row for row in (_promises(gang, resource) if own_queue else ()) if row.gang not in named)],

@@ -25,13 +25,24 @@ from tidesched_web.console import wording
 from tidesched_web.console.export import csv_list, plain_cards
 from tidesched_web.console.forms.filters import GangFilter
 from tidesched_web.console.gang_timeline import timeline
-from tidesched_web.console.gang_why import gangs_in_remedies, remedy_line, shown_numbers, why, why_sentence
+from tidesched_web.console.gang_why import (
+    Why,
+    gangs_in_remedies,
+    held_back,
+    remedy_line,
+    shown_numbers,
+    why,
+    why_sentence,
+    why_title,
+)
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.pod_group import pod_group_yaml
 from tidesched_web.console.rights import manages
+from tidesched_web.console.stop_words import stop_words
 from tidesched_web.quota.selectors import card_quota_of, visible_queues, with_card_quota
 from tidesched_web.scheduling.gang_selectors import marks_of, with_evictions, with_pods, with_promises
+from tidesched_web.scheduling.holds import sending_stop
 from tidesched_web.scheduling.selectors import reclaims_of_gang
 from tidesched_web.workloads.models import Gang
 from tidesched_web.workloads.remedies import remedy_of
@@ -68,10 +79,12 @@ def gangs(this: Page) -> HttpResponse:
     if this.request.GET.get("format") == "csv":
         return _export(this, rows.order_by(*order))
     found = paged(with_reason_counts(rows, form.apply_but_reason(all_gangs)), order, this.request.GET.get("cursor", ""))
+    stop = sending_stop(cluster)
     seen = gangs_in_remedies(this.access, cluster.pk, found.rows)
     for row in found.rows:
-        if row.needs and row.reason_code:
-            row.why, row.helps = why_sentence(this.access, row), remedy_line(row, seen)
+        if held_back(row, stop) or (row.needs and row.reason_code):
+            row.title, row.why = why_title(row, stop), why_sentence(this.access, row, stop)
+            row.helps = "" if held_back(row, stop) else remedy_line(row, seen)
         row.marks = marks_of(row)
     counts = found.rows[0].reason_counts if found.rows else []
     total = sum(entry["n"] for entry in counts)
@@ -88,8 +101,10 @@ def gangs(this: Page) -> HttpResponse:
 
 
 def _export(this: Page, rows: Any) -> HttpResponse:
+    stop = sending_stop(this.cluster)
+
     def sentence(row: Gang) -> str:
-        return why_sentence(this.access, row) if row.needs else ""
+        return why_sentence(this.access, row, stop) if row.needs or held_back(row, stop) else ""
 
     def would_help(row: Gang) -> str:
         # Names of gangs of other tenants are for who sees everything.
@@ -150,7 +165,8 @@ def gang(this: Page, pk: int) -> HttpResponse:
             "cards": found.cards or {name: milli / 1000 for name, milli in asked.items()},
             "cpu_milli": found.cpu_milli or least.get("cpu_milli", 0),
             "memory_mib": found.memory_mib or least.get("memory_mib", 0),
-            "why": why(this.access, found) if found.needs and found.reason_code else None,
+            "why": _why(this, found),
+            "stop": stop_words(this.cluster, this.access),
             "pods": pods,
             "steps": timeline(this.access, found.step_rows, own_queue=own_queue),  # type: ignore[attr-defined]
             "reclaims": reclaims_of_gang(this.access, this.cluster, found.key, limit=6),
@@ -164,6 +180,11 @@ def gang(this: Page, pk: int) -> HttpResponse:
     )
 
 
+def _why(this: Page, gang: Gang) -> Why | None:
+    stop = sending_stop(this.cluster)
+    return why(this.access, gang, stop) if held_back(gang, stop) or (gang.needs and gang.reason_code) else None
+
+
 def _at_once(gang: Gang) -> bool:
     """It waits since it was submitted: the same time is not said twice."""
     if not gang.needs or gang.waiting_since is None:
@@ -175,7 +196,7 @@ def _export_one(this: Page, gang: Gang, pods: list[dict[str, Any]]) -> HttpRespo
     """All that the page says of a gang, as JSON."""
     numbers, message = shown_numbers(this.access, gang)
     own_queue = gang.own_queue  # type: ignore[attr-defined]
-    shown = why(this.access, gang) if gang.needs and gang.reason_code else None
+    shown = _why(this, gang)
     document = {
         "cluster": this.cluster.slug,
         "gang": gang.key,

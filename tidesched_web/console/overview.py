@@ -22,6 +22,7 @@ from tidesched_web.console.figures.tide_rows import TideRow, rows
 from tidesched_web.console.first_steps import first_steps
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.tide_figures import sentence, shown
+from tidesched_web.scheduling.holds import sending_stop
 from tidesched_web.scheduling.models import TidePoint
 from tidesched_web.scheduling.selectors import newest_reclaims, newest_tide, tide_points
 from tidesched_web.scheduling.tide_figures_selectors import tide_figures
@@ -77,7 +78,7 @@ def overview(this: Page) -> HttpResponse:
         "overview/overview.html",
         {
             "rows": cards,
-            "figures": shown(found, gangs=total, reclaims=taken, now=now),
+            "figures": shown(found, gangs=total, reclaims=taken, now=now, stopped=sending_stop(cluster) is not None),
             "tide_line": sentence(found, now),
             "steps": first_steps(this),
             "ran": ran,

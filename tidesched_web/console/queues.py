@@ -17,11 +17,13 @@ from tidesched_web.console.export import csv_list
 from tidesched_web.console.figures import base
 from tidesched_web.console.figures import usage as usage_figure
 from tidesched_web.console.forms.filters import QueueFilter
+from tidesched_web.console.gang_why import held_back
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.queue_edit import acts_on
 from tidesched_web.quota.models import Queue
 from tidesched_web.quota.selectors import card_quota_of, effective_quota_of, queue_grants
 from tidesched_web.scheduling.gang_selectors import unused_promises
+from tidesched_web.scheduling.holds import sending_stop
 from tidesched_web.scheduling.selectors import queues_with_usage, usage_points, waiting_cards_of
 from tidesched_web.workloads.selectors import gangs_of_queue
 
@@ -124,15 +126,15 @@ def queue(this: Page, name: str) -> HttpResponse:
     """One queue: use, order of those who wait, who runs, settings and ready-made manifests."""
     found = _queue(this, name)
     row = queue_row(found)
-    gangs = gangs_of_queue(found)
+    gangs, stop = gangs_of_queue(found), sending_stop(this.cluster)
     cards = [use.card for use in row.uses]
     return this.render(
         "queues/queue.html",
         {
             "row": row,
             "queue": found,
-            "waiting": [gang for gang in gangs if gang.needs],
-            "running": [gang for gang in gangs if not gang.needs],
+            "waiting": [gang for gang in gangs if gang.needs or held_back(gang, stop)],
+            "running": [gang for gang in gangs if not gang.needs and not held_back(gang, stop)],
             "unused": [
                 (promise, next((use for use in row.uses if use.card == promise.card), None))
                 for promise in unused_promises(this.cluster.pk, found.pk)

@@ -13,6 +13,7 @@ from tidesched_web.console.figures import timings as timings_figure
 from tidesched_web.console.forms.filters import SessionFilter
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
+from tidesched_web.scheduling.holds import Hold, SendingStop, sending_stop
 from tidesched_web.scheduling.models import Session
 from tidesched_web.scheduling.selectors import (
     first_unsent,
@@ -131,6 +132,12 @@ def timings(this: Page) -> HttpResponse:
     return answer(this.request, key=key, figure=lambda theme: timings_figure.figure(series(), theme), twin=twin)
 
 
+def _guard(this: Page, number: int) -> SendingStop | None:
+    """The stop of sending, where this is the session that the guard stopped."""
+    stop = sending_stop(this.cluster)
+    return stop if stop is not None and stop.code is Hold.GUARD and stop.session == number else None
+
+
 @page(section="sessions", topics="sessions")
 def session(this: Page, number: int) -> HttpResponse:
     """One session: its steps, its decisions with what came of each, its reclaims."""
@@ -157,6 +164,7 @@ def session(this: Page, number: int) -> HttpResponse:
             ],
             "parts": [(step.removeprefix(PARTS), value) for step, value in parts.items()],
             "held": held,
+            "guard": _guard(this, number),
             "first_unsent": first_unsent(this.cluster, found.pk) if held and not decisions.rows else None,
             "page": decisions,
             "reclaims": session_reclaims(this.access, found),

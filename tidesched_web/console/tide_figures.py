@@ -27,8 +27,10 @@ class Figure:
     moment: dt.datetime | None = None
 
 
-def shown(found: Figures, *, gangs: int, reclaims: Sequence[Reclaim], now: dt.datetime) -> list[Figure]:
-    """Up to six figures; nothing where no session has counted cards."""
+def shown(
+    found: Figures, *, gangs: int, reclaims: Sequence[Reclaim], now: dt.datetime, stopped: bool = False
+) -> list[Figure]:
+    """Up to six figures; nothing where no session has counted cards. ``stopped``: nothing is sent to the cluster."""
     if found.now is None:
         return []
     earlier = found.earlier
@@ -45,7 +47,9 @@ def shown(found: Figures, *, gangs: int, reclaims: Sequence[Reclaim], now: dt.da
             _("Idle while waited for"),
             amounts.number(round(found.now.idle_wanted)),
             _trend(found.now.idle_wanted, earlier.idle_wanted if earlier else None),
-            _("physical cards of types that gangs wait for: scattered, or out of quota"),
+            _("physical cards of types that gangs wait for: sending is stopped, so none is assigned")
+            if stopped
+            else _("physical cards of types that gangs wait for: scattered, or out of quota"),
             "gangs",
             "?needs=yes",
         ),

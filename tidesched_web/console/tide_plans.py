@@ -246,6 +246,10 @@ def _save(this: Page, row: TidePlan | None, form: PlanForm) -> QuotaChange | Non
     if not form.name or "/" in form.name:
         form.field_errors["name"] = _("Give it a name without a slash.")
     if not form.sound:
+        # All that is wrong is said at once: what the document's own reading finds beside what the form has seen.
+        _document, faults = tide_document.canonical(document)
+        if faults:
+            form.refuse([{"field": fault.field, "detail": fault.detail} for fault in faults], "")
         return None
     key = key_of("tide-plan", form.name)
     # A merge patch keeps exceptions that it does not name; those that left the form have to be named.
@@ -301,9 +305,8 @@ def week_of_draft(this: Page) -> HttpResponse:
         form.refuse(plan["errors"], "") if plan["errors"] else None
     except DomainError as error:
         form.refuse(error.extra.get("errors", ()), error.message)
-    said = [*form.errors, *form.field_errors.values(), *(text for layer in form.layers for text in layer.errors)]
     week = _week_of_form(this, PlanForm.read(this.request.POST), _queues(this))
-    return render(this.request, "tide/week.html", {"week": week, "errors": list(dict.fromkeys(said))[:5]})
+    return render(this.request, "tide/week.html", {"week": week, "errors": list(dict.fromkeys(form.said))})
 
 
 @page(section="tide_plans")

@@ -9,7 +9,7 @@ import msgspec
 
 from tidesched_web.common.ceiling import ceiling
 from tidesched_web.engine.cards import card_of, hardware
-from tidesched_web.engine.model import Pod, PodGroup, Result, ServiceType, Snapshot
+from tidesched_web.engine.model import GangPhase, Pod, PodGroup, Result, ServiceType, Snapshot
 
 
 class Tide(msgspec.Struct, frozen=True):
@@ -62,6 +62,64 @@ def measure(snapshot: Snapshot, result: Result) -> list[Tide]:
             )
         )
     return rows
+
+
+class QueueUse(msgspec.Struct, frozen=True):
+    """One queue × card at one moment, in milli-cards."""
+
+    quota: int
+    allocated: int
+    inqueue: int
+    elastic: int
+
+
+def queue_use(snapshot: Snapshot, result: Result, *, sent: bool) -> dict[str, dict[str, QueueUse]]:
+    """Queue → card → its use: as after a session that is ``sent``, else as the cluster is without its decisions."""
+    held, promised = ({}, {}) if sent else (_held(snapshot), _promised(snapshot))
+    found = {}
+    for queue in result.queues:
+        allocated = queue.allocated.cards if sent else held.get(queue.name, {})
+        inqueue = queue.inqueue.cards if sent else promised.get(queue.name, {})
+        parts = (queue.quota.cards, allocated, inqueue, queue.elastic.cards)
+        found[queue.name] = {
+            card: QueueUse(
+                queue.quota.cards.get(card, 0),
+                allocated.get(card, 0),
+                inqueue.get(card, 0),
+                min(queue.elastic.cards.get(card, 0), allocated.get(card, 0)),
+            )
+            for card in sorted({card for part in parts for card in part})
+        }
+    return found
+
+
+def _held(snapshot: Snapshot) -> dict[str, Counter[str]]:
+    """Queue → what the pods on nodes hold."""
+    queues = {group.key: group.queue for group in snapshot.pod_groups}
+    nodes = {node.name: node for node in snapshot.nodes}
+    held: dict[str, Counter[str]] = {}
+    for pod in snapshot.pods:
+        if pod.card is not None and pod.node and not pod.finished and pod.group_key in queues:
+            card = card_of(pod, nodes.get(pod.node))
+            held.setdefault(queues[pod.group_key], Counter())[card] += pod.card.milli
+    return held
+
+
+def _promised(snapshot: Snapshot) -> dict[str, Counter[str]]:
+    """Queue → what its admitted gangs still lack; a choice ``A|B`` counts at its first card."""
+    admitted = {group.key: group for group in snapshot.pod_groups if group.phase is GangPhase.INQUEUE}
+    promised: dict[str, Counter[str]] = {}
+    with_pods = set()
+    for pod in snapshot.pods:
+        if pod.group_key in admitted and not pod.finished and pod.deleted is None:
+            with_pods.add(pod.group_key)
+            if not pod.node and pod.card is not None and pod.card.names:
+                queue = admitted[pod.group_key].queue
+                promised.setdefault(queue, Counter())[pod.card.names[0]] += pod.card.milli
+    for key in admitted.keys() - with_pods:
+        for names, milli in admitted[key].card_request.items():
+            promised.setdefault(admitted[key].queue, Counter())[names.partition("|")[0]] += milli
+    return promised
 
 
 def running_cards(snapshot: Snapshot, result: Result, service_type: ServiceType) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import difflib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -82,29 +82,54 @@ def _whole(value: Any, at: str, least: int, most: int) -> int:
     return value
 
 
-def _exceptions(value: Any) -> dict[str, str]:
+class _Reading:
+    """Reads the parts of a document one by one and keeps what is wrong with each, so that all of it is said at once."""
+
+    def __init__(self) -> None:
+        self.faults: list[PlanFault] = []
+
+    def read(self, part: Callable[..., Any], *given: Any, otherwise: Any = None, **named: Any) -> Any:
+        """What ``part`` makes of it; ``otherwise`` where it refuses."""
+        try:
+            return part(*given, **named)
+        except _Refused as refused:
+            self.faults.append(refused.fault)
+            return otherwise
+
+
+def _exceptions(value: Any, reading: _Reading) -> dict[str, str]:
     at = "/exceptions"
     if not isinstance(value, Mapping) or len(value) > MOST_EXCEPTIONS:
         raise _Refused(at, _("This has to be a map from dates to the weekday that each counts as."))
-    found = {}
+    found: dict[str, str] = {}
     for day in sorted(value, key=str):
-        place = f"{at}/{_escaped(str(day))}"
-        try:
-            date = day if isinstance(day, dt.date) else dt.date.fromisoformat(str(day))
-        except ValueError:
-            raise _Refused(place, _("%(day)r is no date such as 2026-10-01.") % {"day": day}) from None
-        if value[day] not in (*WEEKDAYS, NO_DAY):
-            said = _("A date counts as one of %(days)s, or as none.")
-            raise _Refused(place, said % {"days": ", ".join(WEEKDAYS)})
-        found[date.isoformat()] = value[day]
+        read = reading.read(_exception, day, value[day], f"{at}/{_escaped(str(day))}")
+        if read is not None:
+            found[read] = value[day]
     return found
+
+
+def _exception(day: Any, counts: Any, place: str) -> str:
+    try:
+        date = day if isinstance(day, dt.date) else dt.date.fromisoformat(str(day))
+    except ValueError:
+        raise _Refused(place, _("%(day)r is no date such as 2026-10-01.") % {"day": day}) from None
+    if counts not in (*WEEKDAYS, NO_DAY):
+        said = _("%(day)s: a date counts as one of %(days)s, or as none.")
+        raise _Refused(place, said % {"day": day, "days": ", ".join(WEEKDAYS)})
+    return date.isoformat()
 
 
 def _time(value: Any, at: str, *, end: bool) -> str:
     # A YAML reader of another make takes 22:00 for the number 1320.
     found = value if isinstance(value, int) and not isinstance(value, bool) else minutes(value)
     if found is None or not 0 <= found <= 24 * 60 or (found == 24 * 60 and not end):
-        raise _Refused(at, _("%(value)r is no time of day such as 22:00.") % {"value": value})
+        said = (
+            _("“%(value)s” is no time of day: write hours and minutes from 00:00 to 24:00, such as 07:00.")
+            if end
+            else _("“%(value)s” is no time of day: write hours and minutes from 00:00 to 23:59, such as 22:00.")
+        )
+        raise _Refused(at, said % {"value": "" if value is None else value})
     return clock(found)
 
 
@@ -124,75 +149,74 @@ def _amount(value: Any, at: str) -> dict[str, int]:
     return {act: _whole(figure, f"{at}/{act}", 0 if act == "set" else -MOST_CARDS, MOST_CARDS)}
 
 
-def _layer(value: Any, at: str) -> dict[str, Any]:
+def _layer(value: Any, at: str, reading: _Reading) -> dict[str, Any] | None:
+    """A layer in canonical form; None where any part of it is refused."""
+    before = len(reading.faults)
     if not isinstance(value, Mapping):
         raise _Refused(at, _("This has to be a map."))
-    _known(value, LAYER_FIELDS, at)
+    reading.read(_known, value, LAYER_FIELDS, at)
     name = value.get("name", "")
     if not isinstance(name, str) or len(name) > 120 or "\x00" in name:
-        raise _Refused(f"{at}/name", _("This has to be a text of at most %(most)d characters.") % {"most": 120})
-    start = _time(value.get("start"), f"{at}/start", end=False)
-    end = _time(value.get("end"), f"{at}/end", end=True)
-    if start == end:
-        raise _Refused(f"{at}/end", _("A layer that ends when it begins never opens; 00:00 to 24:00 is the whole day."))
-    quota = value.get("quota")
-    if not isinstance(quota, Mapping) or not quota:
-        raise _Refused(f"{at}/quota", _("Say for at least one queue what changes."))
+        said = _("This has to be a text of at most %(most)d characters.") % {"most": 120}
+        reading.faults.append(PlanFault(f"{at}/name", "invalid", said))
+    start = reading.read(_time, value.get("start"), f"{at}/start", end=False)
+    end = reading.read(_time, value.get("end"), f"{at}/end", end=True)
+    if start is not None and start == end:
+        said = _("A layer that ends when it begins never opens; 00:00 to 24:00 is the whole day.")
+        reading.faults.append(PlanFault(f"{at}/end", "invalid", said))
+    days = reading.read(_days, value.get("days"), f"{at}/days")
+    quota = reading.read(_quota, value.get("quota"), f"{at}/quota", reading)
+    if len(reading.faults) > before:
+        return None
+    return {"name": name.strip(), "days": days, "start": start, "end": end, "quota": quota}
+
+
+def _quota(value: Any, at: str, reading: _Reading) -> dict[str, Any]:
+    if not isinstance(value, Mapping) or not value:
+        raise _Refused(at, _("Say for at least one queue what changes."))
     found: dict[str, Any] = {}
-    for queue in sorted(quota, key=str):
-        place = f"{at}/quota/{_escaped(str(queue))}"
-        if not isinstance(quota[queue], Mapping) or not quota[queue]:
-            raise _Refused(place, _("Say for at least one card type what changes."))
+    for queue in sorted(value, key=str):
+        place = f"{at}/{_escaped(str(queue))}"
+        cards = value[queue]
+        if not isinstance(cards, Mapping) or not cards:
+            said = _("Say for at least one card type what changes.")
+            reading.faults.append(PlanFault(place, "invalid", said))
+            continue
         found[str(queue)] = {
-            str(card): _amount(quota[queue][card], f"{place}/{_escaped(str(card))}")
-            for card in sorted(quota[queue], key=str)
+            str(card): reading.read(_amount, cards[card], f"{place}/{_escaped(str(card))}")
+            for card in sorted(cards, key=str)
         }
-    return {
-        "name": name.strip(),
-        "days": _days(value.get("days"), f"{at}/days"),
-        "start": start,
-        "end": end,
-        "quota": found,
-    }
+    return found
 
 
 def canonical(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[PlanFault]]:
-    """The canonical form of a document, and what is wrong with it (then the field keeps its default)."""
+    """The canonical form of a document, and all that is wrong with it (then the field keeps its default)."""
     found: dict[str, Any] = {"enabled": False, "position": 0, "time_zone": "UTC", "exceptions": {}, "layers": []}
-    faults: list[PlanFault] = []
+    reading = _Reading()
     for name in sorted(document, key=str):
-        try:
-            _known({name: None}, FIELDS, "")
-            if name == "layers":
-                faults += _layers_into(found, document[name])
-            else:
-                found[name] = _field(name, document[name])
-        except _Refused as refused:
-            faults.append(refused.fault)
-    return found, faults
+        if reading.read(_known, {name: None}, FIELDS, "", otherwise=False) is False:
+            continue
+        found[name] = reading.read(_field, name, document[name], reading, otherwise=found[name])
+    return found, reading.faults
 
 
-def _field(name: str, value: Any) -> Any:
+def _field(name: str, value: Any, reading: _Reading) -> Any:
     if name == "enabled":
         if not isinstance(value, bool):
             raise _Refused("/enabled", _("This has to be true or false."))
         return value
     if name == "position":
         return _whole(value, "/position", 0, 1_000_000)
-    return _zone(value) if name == "time_zone" else _exceptions(value)
+    if name == "time_zone":
+        return _zone(value)
+    return _exceptions(value, reading) if name == "exceptions" else _layers(value, reading)
 
 
-def _layers_into(found: dict[str, Any], value: Any) -> Iterator[PlanFault]:
+def _layers(value: Any, reading: _Reading) -> list[dict[str, Any]]:
     if not isinstance(value, list) or len(value) > MOST_LAYERS:
-        yield PlanFault(
-            "/layers", "invalid", _("This has to be a list of at most %(most)d layers.") % {"most": MOST_LAYERS}
-        )
-        return
-    for number, layer in enumerate(value):
-        try:
-            found["layers"].append(_layer(layer, f"/layers/{number}"))
-        except _Refused as refused:
-            yield refused.fault
+        raise _Refused("/layers", _("This has to be a list of at most %(most)d layers.") % {"most": MOST_LAYERS})
+    layers = (reading.read(_layer, layer, f"/layers/{number}", reading) for number, layer in enumerate(value))
+    return [layer for layer in layers if layer is not None]
 
 
 def unknown_names(document: Mapping[str, Any], queues: Collection[str], cards: Collection[str]) -> Iterator[PlanFault]:

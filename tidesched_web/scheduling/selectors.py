@@ -28,12 +28,13 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce, Concat, JSONObject
 
 from tidesched_web.clusters.connection_selectors import newest_verdict
-from tidesched_web.clusters.models import Cluster
+from tidesched_web.clusters.models import Cluster, PolicyRevision
 from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.common.permissions import Access
 from tidesched_web.quota.models import Drift, DriftState, Queue, TidePlan
 from tidesched_web.quota.selectors import visible_queues, with_card_quota
 from tidesched_web.scheduling.gang_selectors import MARKED_FOR
+from tidesched_web.scheduling.holds import FOREIGN_CODE, GUARD_CODE
 from tidesched_web.scheduling.models import (
     Alert,
     ClusterLease,
@@ -51,17 +52,27 @@ from tidesched_web.scheduling.sight import hide_other_side
 from tidesched_web.workloads.models import Gang, GangState
 from tidesched_web.workloads.selectors import visible_gangs
 
+# So many alerts of a cluster are shown above its overview; the others are counted.
+BANNERS = 3
+STOP_CODES = (GUARD_CODE, FOREIGN_CODE)
+_STOP_FIELDS = {"pk": "pk", "code": "code", "numbers": "numbers", "raised_at": "raised_at"}
+
 
 def clusters_with_sessions(access: Access) -> QuerySet[Cluster]:
     """Visible clusters with their newest session and what waits for a person, in one query.
 
     Annotations: ``session_id``, ``session_number``, ``session_state``, ``session_at`` (wall), ``session_now`` (the
     cluster's clock), ``open_alerts`` and ``platform_alerts`` (nobody has acknowledged them), ``open_drift``,
-    ``lease_until``; and how the cluster is reached (`reach`).
+    ``lease_until``; how the cluster is reached (`reach`); the first `BANNERS` alerts of ``alert_banners`` in all as
+    ``alert_rows``; and what `holds.sending_stop` needs (``stop_rows``, ``newest_policy``).
     """
     newest = Session.objects.filter(cluster=OuterRef("pk")).order_by("-id")
     waiting = Alert.objects.filter(resolved_at__isnull=True, acknowledged_at__isnull=True).order_by()
     alerts = waiting.filter(cluster=OuterRef("pk")).values("cluster").annotate(n=Count("pk")).values("n")
+    # The pages say in words of their own how a cluster is reached and what stops the sending.
+    banners = waiting.filter(cluster=OuterRef("pk")).exclude(key__startswith="reach:").exclude(code__in=STOP_CODES)
+    stops = Alert.objects.filter(cluster=OuterRef("pk"), code__in=STOP_CODES, resolved_at__isnull=True).order_by("pk")
+    stopped = Session.objects.filter(pk=OuterRef("session_id")).values("number")[:1]
     platform = waiting.filter(cluster__isnull=True).values("cluster").annotate(n=Count("pk")).values("n")
     drifts = Drift.objects.filter(cluster=OuterRef("pk"), state=DriftState.OPEN).order_by()
     if not access.everything:
@@ -84,10 +95,16 @@ def clusters_with_sessions(access: Access) -> QuerySet[Cluster]:
         lease_until=Subquery(lease[:1]),
         local_zone=Subquery(zone[:1]),
         alert_rows=ArraySubquery(
-            waiting.filter(cluster=OuterRef("pk"))
-            .exclude(key__startswith="reach:")  # the pages say it in words of their own
-            .order_by("-raised_at")
-            .values(row=JSONObject(severity="severity", code="code", message="message", numbers="numbers"))[:3]
+            banners.order_by("-raised_at").values(
+                row=JSONObject(severity="severity", code="code", message="message", numbers="numbers")
+            )[:BANNERS]
+        ),
+        alert_banners=Coalesce(Subquery(banners.values("cluster").annotate(n=Count("pk")).values("n")), 0),
+        stop_rows=ArraySubquery(stops.values(row=JSONObject(**_STOP_FIELDS, session=Subquery(stopped)))),
+        newest_policy=Subquery(
+            PolicyRevision.objects.filter(cluster=OuterRef("pk"), valid=True)
+            .order_by("-number")
+            .values(row=JSONObject(released_at="released_at", created_at="created_at", created_by="created_by"))[:1]
         ),
     )
 

@@ -11,9 +11,9 @@ from tidesched_web.audit import services as audit
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common import live
 from tidesched_web.common.errors import DomainError
+from tidesched_web.scheduling.holds import GUARD_KEY
 from tidesched_web.scheduling.models import Alert
 from tidesched_web.scheduling.pipeline import requests
-from tidesched_web.scheduling.pipeline.guards import GUARD_KEY
 from tidesched_web.scheduling.waking import wake_holder
 
 _log = logging.getLogger(__name__)

@@ -78,6 +78,11 @@ def test_reclaims_suffered_and_card_hours_are_counted_by_the_clusters_clock(worl
     assert "research/llm-pretrain-lap2-003" not in listed
 
 
+def test_the_figures_say_how_old_they_are(world) -> None:
+    part = home(world.member).partition('id="part-1"')[2].partition("</section>")[0]
+    assert f"as of session {world.sessions[-1].number}" in part
+
+
 def test_a_stranger_sees_nothing_of_it(world) -> None:
     page = home(world.stranger).partition('id="live"')[2].partition("</main>")[0]
     assert "Research" in page

@@ -1,6 +1,7 @@
 """The pages of tide plans: list, week, editor, switch, preview; written as changes, read within sight."""
 
 import datetime as dt
+import html
 
 import pytest
 from django.db import connection
@@ -158,6 +159,38 @@ def test_what_is_wrong_is_said_in_the_form(world, change, words):
     assert response.status_code == 400
     assert words in response.content.decode()
     assert not TidePlan.objects.filter(name="days").exists()
+
+
+def test_all_that_is_wrong_is_said_at_once_each_at_its_field(world):
+    wrong = {
+        "l7-start": "25:99",
+        "l7-end": "7",
+        "l7-days": [],
+        "l7-x0-cards": "many",
+        "reason": "",
+        "time_zone": "Mars",
+    }
+    response = client_of(world.admin).post(
+        "/clusters/demo/new/tide-plan/", sent(exceptions="soon sun\n2026-10-01 x", **wrong)
+    )
+    assert response.status_code == 400
+    page = html.unescape(response.content.decode())
+    start = "“25:99” is no time of day: write hours and minutes from 00:00 to 23:59, such as 22:00."
+    at_field = page.partition('id="l7-start-error"')[2]
+    assert at_field.partition("</div>")[0].endswith(start)
+    summary = page.partition("Nothing was saved:")[2].partition("</ul>")[0]
+    for words in (
+        f"day, From: {start}",
+        "day, To: “7” is no time of day",
+        "Choose at least one day.",
+        "'many' is no whole number",
+        "Say why",
+        "There is no time zone 'Mars'.",
+        "'soon' is no date such as 2026-10-01.",
+        "2026-10-01: a date counts as one of",
+    ):
+        assert words in summary, words
+    assert 'id="l7-x0-error"' in page
 
 
 def test_without_scripts_layers_and_lines_come_and_go(world):

@@ -20,9 +20,19 @@ from tidesched_web.clusters.kubernetes.paths import DEPLOYMENT, QUEUE
 from tidesched_web.clusters.models import Cluster, PolicyRevision
 from tidesched_web.common.errors import DomainError
 from tidesched_web.scheduling import services
-from tidesched_web.scheduling.models import Alert, Decision, DecisionState, Reclaim, Session, SessionState
+from tidesched_web.scheduling.holds import GUARD_KEY
+from tidesched_web.scheduling.models import (
+    Alert,
+    Decision,
+    DecisionState,
+    QueueUsage,
+    Reclaim,
+    Session,
+    SessionState,
+    TidePoint,
+)
 from tidesched_web.scheduling.pipeline import guards
-from tidesched_web.scheduling.pipeline.guards import GUARD_KEY, Breach
+from tidesched_web.scheduling.pipeline.guards import Breach
 from tidesched_web.scheduling.pipeline.shard import ClusterShard
 from tidesched_web.workloads.models import Gang
 
@@ -64,6 +74,22 @@ def test_the_first_session_of_a_new_policy_is_shown_as_a_dry_run(stage: Stage) -
     assert not Decision.objects.filter(session=second).exists()
     clusters.release_policy(revision=revision, actor="anna")
     stage.sessions_until(lambda: stage.running("job") == 2)
+
+
+def test_what_is_decided_and_not_sent_is_used_by_no_queue(stage: Stage) -> None:
+    stage.train("job", pods=4)
+    stage.serve("web", replicas=4)
+    eventually(lambda: stage.known("web") == 4, 30)
+    clusters.pause(cluster=stage.cluster, actor="anna", reason="maintenance")
+    done = stage.session()
+    assert done.counts["binds"] == 4
+    use = dict(QueueUsage.objects.values_list("queue__name", "allocated"))
+    newest = TidePoint.objects.latest("id")
+    assert (use["serve"], use["train"]) == (newest.inference, newest.training) == (0, 0)
+    assert set(QueueUsage.objects.values_list("inqueue", flat=True)) == {0}
+    clusters.resume(cluster=Cluster.objects.get(), actor="anna", reason="over")
+    stage.sessions_until(lambda: stage.running("web") == 4)
+    assert QueueUsage.objects.get(queue__name="serve").allocated == 4000
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ class Line:
     card: str = ""
     act: str = ADD
     cards: str = ""
+    error: str = ""
 
 
 @dataclass
@@ -38,6 +39,16 @@ class Layer:
     end: str = "07:00"
     lines: list[Line] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    field_errors: dict[str, str] = field(default_factory=dict)
+
+    def said(self, place: int) -> list[str]:
+        """All that is wrong with it, each with the layer (the ``place``-th where it has no name) and the field."""
+        where = self.name or _("layer %(n)s") % {"n": place}
+        words = {"name": _("Layer"), "start": _("From"), "end": _("To"), "days": _("Days on which it begins")}
+        fields = (f"{words[name]}: {text}" for name, text in self.field_errors.items())
+        return [f"{where}, {text}" for text in (*fields, *(line.error for line in self.lines if line.error))] + [
+            f"{where}: {text}" for text in self.errors
+        ]
 
 
 @dataclass
@@ -143,7 +154,16 @@ class PlanForm:
     @property
     def sound(self) -> bool:
         """Nothing that the form itself can see is wrong."""
-        return not (self.errors or self.field_errors or any(layer.errors for layer in self.layers))
+        return not (self.errors or self.field_errors or any(layer.said(0) for layer in self.layers))
+
+    @property
+    def said(self) -> list[str]:
+        """All that is wrong, in the order of the form."""
+        return [
+            *self.errors,
+            *self.field_errors.values(),
+            *(text for place, layer in enumerate(self.layers, 1) for text in layer.said(place)),
+        ]
 
     def refuse(self, errors: Sequence[Mapping[str, Any]], fallback: str) -> None:
         """Put errors of the services at their places. A pointer may lead into the plan or into a whole change."""
@@ -154,15 +174,30 @@ class PlanForm:
             if "layers" in steps and steps[-1] != "layers":
                 number = steps[steps.index("layers") + 1]
                 if number.isdigit() and int(number) < len(self.layers):
-                    self.layers[int(number)].errors.append(detail)
+                    _refuse_in(self.layers[int(number)], steps[steps.index("layers") + 2 :], detail)
                     continue
             known = [step for step in steps if step in ("name", "position", "time_zone", "exceptions", "reason")]
             if known:
-                self.field_errors[known[-1]] = detail
+                before = self.field_errors.get(known[-1])
+                self.field_errors[known[-1]] = f"{before} {detail}" if before else detail
             else:
                 self.errors.append(detail)
         if not errors:
             self.errors.append(fallback)
+
+
+def _refuse_in(layer: Layer, steps: Sequence[str], detail: str) -> None:
+    """Put an error at the field or the line of a layer that its pointer names."""
+    if steps and steps[0] in ("name", "start", "end", "days"):
+        layer.field_errors[steps[0]] = detail
+        return
+    names = [step.replace("~1", "/").replace("~0", "~") for step in steps[1:]]
+    if steps and steps[0] == "quota" and names:
+        for line in layer.lines:
+            if line.queue == names[0] and (len(names) == 1 or line.card == names[1]):
+                line.error = detail
+                return
+    layer.errors.append(detail)
 
 
 def _numbers(data: QueryDict, name: str) -> list[str]:

@@ -30,7 +30,9 @@ from tidesched_web.console.navigation import COOKIE, SETTINGS, groups
 from tidesched_web.console.reach_words import ReachWords, reach_words
 from tidesched_web.console.rule_words import rule_text
 from tidesched_web.console.states import look
+from tidesched_web.console.stop_words import StopWords, stop_words
 from tidesched_web.console.wording import reason_title
+from tidesched_web.scheduling.holds import sending_stop
 from tidesched_web.scheduling.models import Alert
 from tidesched_web.workloads.models import Gang
 
@@ -104,6 +106,13 @@ def reach_of(context: dict[str, Any], cluster: Cluster) -> ReachWords | None:
     return reach_words(cluster, everything=bool(access and access.everything))
 
 
+@register.simple_tag(takes_context=True)
+def stop_of(context: dict[str, Any], cluster: Cluster) -> StopWords | None:
+    """Why nothing is sent to a cluster, if something stopped it. A page of errors has no reader."""
+    access = context.get("access")
+    return stop_words(cluster, access) if access is not None else None
+
+
 @register.simple_tag
 def state(kind: str, value: str) -> SafeString:
     """A state as icon and word."""
@@ -148,6 +157,12 @@ def count(value: float | None) -> str | SafeString:
 def counted(value: int) -> amounts.Counted:
     """The number that a ``blocktranslate count`` chooses by, as a person reads it."""
     return amounts.Counted(value)
+
+
+@register.filter
+def more_alerts(cluster: Cluster) -> int:
+    """How many of its alerts stand behind those that are shown above its overview."""
+    return cluster.alert_banners - len(cluster.alert_rows)  # type: ignore[attr-defined,no-any-return]
 
 
 @register.filter
@@ -306,9 +321,9 @@ def short_moment(moment: dt.datetime | None) -> str | SafeString:
 
 
 @register.simple_tag(takes_context=True)
-def why_waits(context: template.Context, gang: Any) -> str:
-    """Why a gang waits, as far as the reader may see it."""
-    return why_sentence(context["access"], gang)
+def why_waits(context: template.Context, gang: Any, cluster: Cluster | None = None) -> str:
+    """Why a gang waits, as far as the reader may see it; ``cluster``: where the page is not about one."""
+    return why_sentence(context["access"], gang, sending_stop(cluster or context["cluster"]))
 
 
 @register.simple_tag

@@ -6,33 +6,20 @@ Budgets count in minutes of the cluster's clock, over what was really sent, so t
 from __future__ import annotations
 
 import datetime as dt
-import enum
 from typing import Any
 
 import msgspec
 from django.db import connection
 from django.utils import timezone
 
-from tidesched_web.clusters.models import Cluster, ClusterMode, PolicyRevision
+from tidesched_web.clusters.models import Cluster, PolicyRevision
 from tidesched_web.engine.model import Result, ServiceType, Snapshot
 from tidesched_web.engine.tide import running_cards
+from tidesched_web.scheduling.holds import GUARD_KEY, Hold, standing_hold
 from tidesched_web.scheduling.models import Alert, Session
 
-GUARD_KEY = "guard:evictions"
 # A person's release lets one session pass, if it comes this soon.
 RELEASE_LASTS = dt.timedelta(minutes=10)
-
-
-class Hold(enum.StrEnum):
-    """Why a session decides and shows, but sends nothing."""
-
-    OBSERVE = "observe"
-    QUOTA_ONLY = "quota"
-    PAUSED = "paused"
-    MODE_CHANGED = "mode_changed"
-    POLICY_UNRELEASED = "policy_unreleased"
-    GUARD = "guard"
-    FOREIGN = "foreign_scheduler"
 
 
 class Breach(msgspec.Struct, frozen=True):
@@ -49,19 +36,11 @@ class Breach(msgspec.Struct, frozen=True):
 
 def hold(cluster: Cluster, policy: PolicyRevision) -> Hold | None:
     """Why nothing may be sent now, or None. Read again right before sending: a pause must not wait for a session."""
-    if cluster.mode == ClusterMode.OBSERVE:
-        return Hold.OBSERVE
-    if cluster.mode == ClusterMode.QUOTA:
-        return Hold.QUOTA_ONLY
-    if cluster.paused:
-        return Hold.PAUSED
-    if policy.released_at is None:
-        return Hold.POLICY_UNRELEASED
-    if mode_changed(cluster):
+    guarded = Alert.objects.filter(cluster=cluster, key=GUARD_KEY, resolved_at__isnull=True).exists()
+    standing = standing_hold(cluster, released=policy.released_at is not None, guarded=guarded)
+    if standing in (None, Hold.GUARD) and mode_changed(cluster):
         return Hold.MODE_CHANGED  # shown once as a dry run; the session after it goes on
-    if Alert.objects.filter(cluster=cluster, key=GUARD_KEY, resolved_at__isnull=True).exists():
-        return Hold.GUARD
-    return None
+    return standing
 
 
 def mode_changed(cluster: Cluster) -> bool:

@@ -16,6 +16,7 @@ from tidesched_web.common.progress import progress
 from tidesched_web.engine import bridge
 from tidesched_web.engine.cooldowns import spared_until
 from tidesched_web.engine.model import BadInput, BrokenInvariant
+from tidesched_web.scheduling.holds import Hold
 from tidesched_web.scheduling.models import Session, SessionState
 from tidesched_web.scheduling.pipeline import (
     binds,
@@ -33,7 +34,6 @@ from tidesched_web.scheduling.pipeline import (
 from tidesched_web.scheduling.pipeline.budgets import Budgets
 from tidesched_web.scheduling.pipeline.context import ClusterContext
 from tidesched_web.scheduling.pipeline.decisions import Draft
-from tidesched_web.scheduling.pipeline.guards import Hold
 from tidesched_web.scheduling.pipeline.lease import hold_row
 from tidesched_web.scheduling.pipeline.sending import Paused, supersede
 from tidesched_web.scheduling.pipeline.work import Work
@@ -225,7 +225,9 @@ def _6_record_and_announce(work: Work) -> None:
                 reclaim_of=_reclaim_of(work),
                 spared=spared_until(work.memory_out, work.now),
             )
-            queues = context.usage.record_queues(result, queue_ids=queue_ids, at=work.now, wall_at=wall)
+            queues = context.usage.record_queues(
+                work.snapshot, result, sent=work.sends, queue_ids=queue_ids, at=work.now, wall_at=wall
+            )
             tide = context.usage.record_tide(work.snapshot, result, at=work.now, wall_at=wall)
             nodes = context.inventory.record(work.snapshot, ratios=_ratios(work.cluster), wall_at=wall)
             followed = reclaims.follow(

@@ -24,6 +24,7 @@ from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
 from tidesched_web.clusters.models import Cluster, ClusterMode
 from tidesched_web.common.progress import progress
 from tidesched_web.engine.model import BadInput, BrokenInvariant
+from tidesched_web.scheduling.holds import FOREIGN_CODE
 from tidesched_web.scheduling.models import AlertSeverity
 from tidesched_web.scheduling.pipeline import alerts, lease, requests, session, timing
 from tidesched_web.scheduling.pipeline.context import ClusterContext, NoPolicy
@@ -240,7 +241,7 @@ class ClusterShard(threading.Thread):
             cluster_id=self.cluster_id,
             key=FOREIGN_KEY,
             severity=AlertSeverity.CRITICAL,
-            code="foreign_scheduler",
+            code=FOREIGN_CODE,
             message=f"Nothing is sent: the cluster's Lease is held by {context.foreign_holder}.",
             numbers={"holder": context.foreign_holder},
         )

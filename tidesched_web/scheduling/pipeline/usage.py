@@ -7,21 +7,11 @@ import datetime as dt
 import msgspec
 
 from tidesched_web.common.locking import require_transaction
-from tidesched_web.engine.model import QueueOutcome, Result, Snapshot
-from tidesched_web.engine.tide import Tide, measure
+from tidesched_web.engine.model import Result, Snapshot
+from tidesched_web.engine.tide import QueueUse, Tide, measure, queue_use
 from tidesched_web.scheduling.models import QueueUsage, TidePoint, UsageChange
 
-
-class _Point(msgspec.Struct, frozen=True):
-    """Milli-cards."""
-
-    quota: int
-    allocated: int
-    inqueue: int
-    elastic: int
-
-
-_NOTHING = _Point(0, 0, 0, 0)
+_NOTHING = QueueUse(0, 0, 0, 0)
 UNKNOWN = -1
 # So often the tide is written although nothing moved: a longer silence means that no session ran.
 TIDE_HEARTBEAT = dt.timedelta(minutes=5)
@@ -32,7 +22,7 @@ class UsageRecorder:
 
     def __init__(self, *, cluster_id: int) -> None:
         self.cluster_id = cluster_id
-        self._queues: dict[tuple[int, str], _Point] = {}
+        self._queues: dict[tuple[int, str], QueueUse] = {}
         self._tide: dict[str, Tide] = {}
         self._tide_whole: dt.datetime | None = None
 
@@ -40,7 +30,7 @@ class UsageRecorder:
         """Read the newest points from the tables."""
         rows = QueueUsage.objects.filter(queue__cluster_id=self.cluster_id)
         self._queues = {
-            (queue, card): _Point(*figures)
+            (queue, card): QueueUse(*figures)
             for queue, card, *figures in rows.values_list(
                 "queue_id", "card", "quota", "allocated", "inqueue", "elastic"
             )
@@ -62,20 +52,30 @@ class UsageRecorder:
         }
 
     def record_queues(
-        self, result: Result, *, queue_ids: dict[str, int], at: dt.datetime, wall_at: dt.datetime
+        self,
+        snapshot: Snapshot,
+        result: Result,
+        *,
+        sent: bool,
+        queue_ids: dict[str, int],
+        at: dt.datetime,
+        wall_at: dt.datetime,
     ) -> list[int]:
-        """Write the points of TideSched's queues that moved; returns the ids of those queues."""
+        """Write the points of TideSched's queues that moved; returns the ids of those queues.
+
+        What a session decided and did not send (``sent``) is used by no queue.
+        """
         require_transaction()
-        moved: dict[tuple[int, str], _Point] = {}
-        for outcome in result.queues:
-            queue_id = queue_ids.get(outcome.name)
+        moved: dict[tuple[int, str], QueueUse] = {}
+        for name, points in queue_use(snapshot, result, sent=sent).items():
+            queue_id = queue_ids.get(name)
             if queue_id is None:
                 continue
-            for card, point in _points(outcome).items():
+            for card, point in points.items():
                 if self._queues.get((queue_id, card)) != point:
                     moved[queue_id, card] = point
             for key in self._queues:
-                if key[0] == queue_id and key[1] not in _points(outcome) and self._queues[key] != _NOTHING:
+                if key[0] == queue_id and key[1] not in points and self._queues[key] != _NOTHING:
                     moved[key] = _NOTHING
         if not moved:
             return []
@@ -114,9 +114,3 @@ class UsageRecorder:
         )
         self._tide |= {tide.card: tide for tide in moved}
         return len(moved)
-
-
-def _points(outcome: QueueOutcome) -> dict[str, _Point]:
-    parts = (outcome.quota.cards, outcome.allocated.cards, outcome.inqueue.cards, outcome.elastic.cards)
-    cards = sorted({card for part in parts for card in part})
-    return {card: _Point(*(part.get(card, 0) for part in parts)) for card in cards}

@@ -11,9 +11,10 @@ from django.utils import timezone
 from tidesched_web.clusters.kubernetes.writes import ClusterWrites
 from tidesched_web.clusters.models import Cluster, PolicyRevision
 from tidesched_web.engine.model import Memory, Result, Snapshot
+from tidesched_web.scheduling.holds import Hold
 from tidesched_web.scheduling.models import Reclaim, Session
 from tidesched_web.scheduling.pipeline.context import ClusterContext
-from tidesched_web.scheduling.pipeline.guards import Breach, Hold
+from tidesched_web.scheduling.pipeline.guards import Breach
 from tidesched_web.scheduling.pipeline.planning import Plan
 from tidesched_web.scheduling.pipeline.sending import Route
 

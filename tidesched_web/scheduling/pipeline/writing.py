@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from tidesched_web.engine import bridge
 from tidesched_web.engine.version import engine_version
+from tidesched_web.scheduling.holds import GUARD_CODE, GUARD_KEY
 from tidesched_web.scheduling.models import AlertSeverity, DecisionState, ReclaimState, Session, SessionState
 from tidesched_web.scheduling.pipeline import alerts, decisions, guards, memory, reclaims
 from tidesched_web.scheduling.pipeline.work import Work
@@ -63,9 +64,9 @@ def write(work: Work) -> None:
     if work.breach:
         alerts.raise_alert(
             cluster_id=work.cluster.pk,
-            key=guards.GUARD_KEY,
+            key=GUARD_KEY,
             severity=AlertSeverity.CRITICAL,
-            code="eviction_budget",
+            code=GUARD_CODE,
             message=work.breach.message,
             numbers=work.breach.numbers(),
             session_id=session.pk,

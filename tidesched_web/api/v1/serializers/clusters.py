@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from tidesched_web.api.v1.serializers.briefs import AddressField, BriefCluster, MemoryField, WholeCountsField
 from tidesched_web.clusters.models import CardKind, Cluster, ClusterMode
+from tidesched_web.scheduling.holds import STOPS, sending_stop
 from tidesched_web.scheduling.models import SessionState
 
 
@@ -25,6 +26,16 @@ class PauseDocument(serializers.Serializer[Any]):
     at = serializers.DateTimeField()
     by = serializers.CharField()
     reason = serializers.CharField()
+
+
+class SendingStopDocument(serializers.Serializer[Any]):
+    """Why sessions decide, but nothing is sent to the cluster."""
+
+    code = serializers.ChoiceField(choices=[str(code) for code in STOPS])
+    since = serializers.DateTimeField()
+    by = serializers.CharField(help_text="Who paused it or stored the policy; empty for the others.")
+    rule = serializers.CharField(help_text="The limit that the guard's session would have exceeded; empty for others.")
+    session = serializers.IntegerField(allow_null=True, help_text="Number of the session that the guard stopped.")
 
 
 class OvercommitDocument(serializers.Serializer[Any]):
@@ -65,6 +76,7 @@ class ClusterDocument(serializers.Serializer[Any]):
     simulated = serializers.BooleanField()
     clock = serializers.SerializerMethodField()
     pause = serializers.SerializerMethodField()
+    sending_stop = serializers.SerializerMethodField()
     overcommit = serializers.SerializerMethodField()
     guards = serializers.SerializerMethodField()
     scheduler_names = serializers.ListField(child=serializers.CharField())
@@ -84,6 +96,15 @@ class ClusterDocument(serializers.Serializer[Any]):
         if not cluster.paused:
             return None
         return PauseDocument({"at": cluster.paused_at, "by": cluster.paused_by, "reason": cluster.paused_reason}).data
+
+    @extend_schema_field(SendingStopDocument(allow_null=True))
+    def get_sending_stop(self, cluster: Cluster) -> Any:
+        stop = sending_stop(cluster)
+        if stop is None:
+            return None
+        rule = str(stop.numbers.get("rule", ""))
+        facts = {"code": stop.code, "since": stop.since, "by": stop.by, "rule": rule, "session": stop.session}
+        return SendingStopDocument(facts).data
 
     @extend_schema_field(OvercommitDocument)
     def get_overcommit(self, cluster: Cluster) -> Any:

@@ -1,0 +1,88 @@
+"""Why a session decides and shows, but sends nothing: the one order of the reasons, for sessions and for pages."""
+
+from __future__ import annotations
+
+import datetime as dt
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tidesched_web.clusters.models import Cluster, ClusterMode
+
+GUARD_KEY = "guard:evictions"
+GUARD_CODE = "eviction_budget"
+FOREIGN_CODE = "foreign_scheduler"
+
+
+class Hold(enum.StrEnum):
+    """Why a session decides and shows, but sends nothing."""
+
+    OBSERVE = "observe"
+    QUOTA_ONLY = "quota"
+    PAUSED = "paused"
+    MODE_CHANGED = "mode_changed"
+    POLICY_UNRELEASED = "policy_unreleased"
+    GUARD = "guard"
+    FOREIGN = "foreign_scheduler"
+
+
+# Those that a cluster in mode schedule stands under until a person or another installation ends them.
+STOPS = (Hold.PAUSED, Hold.FOREIGN, Hold.POLICY_UNRELEASED, Hold.GUARD)
+
+
+@dataclass(frozen=True, slots=True)
+class SendingStop:
+    """Nothing is sent to a cluster. ``numbers`` are those of the guard; ``session``: where the guard stopped."""
+
+    code: Hold
+    since: dt.datetime | None
+    by: str = ""
+    reason: str = ""
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    session: int | None = None
+    alert: int | None = None
+
+
+def standing_hold(cluster: Cluster, *, released: bool, guarded: bool) -> Hold | None:
+    """The hold that lasts until it is ended. ``released``: the policy is; ``guarded``: the guard's alert is open."""
+    if cluster.mode == ClusterMode.OBSERVE:
+        return Hold.OBSERVE
+    if cluster.mode == ClusterMode.QUOTA:
+        return Hold.QUOTA_ONLY
+    if cluster.paused:
+        return Hold.PAUSED
+    if not released:
+        return Hold.POLICY_UNRELEASED
+    return Hold.GUARD if guarded else None
+
+
+def sending_stop(cluster: Any) -> SendingStop | None:
+    """What keeps everything from being sent to a cluster of `selectors.clusters_with_sessions`; None in normal work.
+
+    Modes in which Volcano schedules send no decisions in normal work: only a pause is a stop there.
+    """
+    if cluster.disconnected_at is not None:
+        return None
+    if cluster.paused:
+        return SendingStop(Hold.PAUSED, cluster.paused_at, cluster.paused_by, cluster.paused_reason)
+    alerts = {row["code"]: row for row in cluster.stop_rows}
+    policy = cluster.newest_policy
+    released = policy is None or policy["released_at"] is not None
+    found = standing_hold(cluster, released=released, guarded=GUARD_CODE in alerts)
+    if found in (Hold.OBSERVE, Hold.QUOTA_ONLY):
+        return None
+    if FOREIGN_CODE in alerts:
+        row = alerts[FOREIGN_CODE]
+        return SendingStop(Hold.FOREIGN, _moment(row["raised_at"]), numbers=row["numbers"], alert=row["pk"])
+    if found is Hold.POLICY_UNRELEASED:
+        return SendingStop(found, _moment(policy["created_at"]), policy["created_by"])
+    if found is Hold.GUARD:
+        row = alerts[GUARD_CODE]
+        at = _moment(row["raised_at"])
+        return SendingStop(found, at, numbers=row["numbers"], session=row["session"], alert=row["pk"])
+    return None
+
+
+def _moment(text: str) -> dt.datetime:
+    return dt.datetime.fromisoformat(text)
