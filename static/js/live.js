@@ -64,6 +64,26 @@
     }
     before = new Map();
   });
+  // What was typed or chosen in a form survives a new form of the same name.
+  let typed = [];
+  const fields = "form[id] :is(input:not([type=hidden], [type=checkbox]), textarea)[name]";
+  const chosen = (el) => (el.type === "radio" ? el.checked && !el.defaultChecked : el.value !== el.defaultValue);
+  const placeOf = (el) => {
+    const place = `#${CSS.escape(el.form.id)} [name="${CSS.escape(el.name)}"]`;
+    return el.type === "radio" ? `${place}[value="${CSS.escape(el.value)}"]` : place;
+  };
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    if (event.detail.target?.id !== "live") return;
+    typed = [...region().querySelectorAll(fields)].filter(chosen).map((el) => [placeOf(el), el.value]);
+  });
+  document.addEventListener("htmx:afterSettle", () => {
+    for (const [place, value] of typed) {
+      const el = region().querySelector(place);
+      if (el?.type === "radio") el.checked = true;
+      else if (el && el.value === el.defaultValue) el.value = value;
+    }
+    typed = [];
+  });
   document.addEventListener("htmx:configRequest", (event) => {
     if (event.detail.target?.id === "live" && event.detail.verb === "get" && seen) event.detail.headers["If-None-Match"] = seen;
   });

@@ -132,10 +132,12 @@ class Watched:
         self.page.locator("[data-figure]:not([data-state])").first.wait_for(state="detached")
 
     def check(self) -> None:
-        """No console error, no policy violation, no accessibility violation, no sideways scrolling."""
+        """No error of console, policy or accessibility, no sideways scrolling, nothing that htmx would lose."""
         violations = self.page.evaluate("window.violations")
         assert violations == [], f"content security policy: {violations}"
         assert self.errors == []
+        nested = self.page.locator("[hx-preserve] [hx-preserve]")
+        assert nested.count() == 0, "htmx loses an element that is preserved inside a preserved one"
         self.page.evaluate(AXE.read_text(encoding="utf-8"))
         found = self.page.evaluate(AUDIT)
         assert found == [], "\n".join(found)

@@ -49,3 +49,39 @@ def test_an_answer_that_comes_late_finds_its_page(site: str, open_browser: Opene
     page.wait_for_timeout(1500)
     expect(page.locator("#live")).to_have_count(1)
     watched.check()
+
+
+def test_what_a_colleague_edits_meanwhile_neither_takes_what_is_typed_nor_passes_unseen(
+    site: str, open_browser: Opener
+) -> None:
+    watched = open_browser(site)
+    page = watched.page
+    watched.open("/clusters/demo/quota/edit/")
+    sheet = Sheet(page)
+    sheet.filter("vision-ocr", "inference")
+    sheet.type("vision-ocr-inference", RTX, "6")
+    page.get_by_role("button", name="Review").click()
+    page.wait_for_url("**/changes/*/")
+    reason = page.get_by_label("Reason", exact=True)
+    reason.fill("What I looked at.")
+    number = page.url.rstrip("/").rpartition("/")[2]
+    colleague = open_browser(site).page.request
+    there = colleague.get(f"{site}/api/v1/quota-changes/{number}/")
+    cookies = {cookie["name"]: cookie["value"] for cookie in colleague.storage_state()["cookies"]}
+    answer = colleague.patch(
+        f"{site}/api/v1/quota-changes/{number}/",
+        data={"edits": {"queue/vision-ocr-inference": {"card_quota": {RTX: 5}}}},
+        headers={"If-Match": there.headers["etag"], "X-CSRFToken": cookies["csrftoken"], "Referer": site},
+    )
+    assert answer.ok, answer.text()
+    section = page.locator("[aria-labelledby=act-title]")
+    before = section.get_attribute("id")
+    page.evaluate("window.htmx.trigger(document.getElementById('live'), 'refetch')")
+    expect(page.locator(f"[id='{before}']")).to_have_count(0)
+    expect(reason).to_have_value("What I looked at.")
+    page.get_by_role("button", name="Apply", exact=True).click()
+    expect(page.get_by_role("heading", name="What was edited after you opened it")).to_be_visible()
+    expect(reason).to_have_value("What I looked at.")
+    assert watched.errors == [
+        "Failed to load resource: the server responded with a status of 412 (Precondition Failed)"
+    ]

@@ -107,6 +107,7 @@ def _page(
     apply_form: ApplyForm | None = None,
     reject_form: ReasonForm | None = None,
     stale: DomainError | None = None,
+    status: int = 200,
 ) -> HttpResponse:
     plan = _plan(this, found)
     reject_form = reject_form or ReasonForm(prefix="reject")
@@ -157,7 +158,7 @@ def _page(
             "later": found.apply_at is not None and found.apply_at > timezone.now(),
             "undone_by": found.rolled_back_by.order_by("-id").first(),
         },
-        status=400 if bad else stale.status if stale else 200,
+        status=stale.status if stale else 400 if bad else status,
     )
 
 
@@ -223,10 +224,20 @@ def change_act(this: Page, pk: int, verb: str) -> HttpResponse:
     except DomainError as error:
         if error.code == "not_found":
             raise Http404 from None
+        typed = _typed(this, verb)
         if error.code == "stale":
-            return _page(this, _change(this, pk), stale=error)
+            return _page(this, _change(this, pk), stale=error, **typed)
         messages.error(this.request, error.message)
+        if typed:
+            return _page(this, _change(this, pk), status=error.status, **typed)
         return redirect("console:change", this.cluster.slug, found.pk)
+
+
+def _typed(this: Page, verb: str) -> dict[str, Any]:
+    """The form that was sent: what is refused keeps what was typed."""
+    if verb == "apply":
+        return {"apply_form": ApplyForm(this.request.POST)}
+    return {"reject_form": ReasonForm(this.request.POST, prefix=verb)} if verb == "reject" else {}
 
 
 def _reviewed(this: Page) -> services.Reviewed:
