@@ -14,7 +14,7 @@ BIN := .venv/bin
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 	@echo
-	@echo "  Variables of \`make up\`: HOST, PORT, DATA_DIR, ADMIN_PASSWORD, DATABASE_URL, REDIS_URL, DEMO (docs/operations.md)"
+	@echo "  Variables of \`make up\`: HOST, PORT, DATA_DIR, ADMIN_PASSWORD, DATABASE_URL, REDIS_URL, DEMO, DEMO_SIZE (docs/operations.md)"
 
 up: ## run TideSched in the foreground; Ctrl-C stops it
 	@exec $(BOOTSTRAP) run -m tidesched_web.embedded up
@@ -66,9 +66,9 @@ bench: ## the benchmarks of bench/, with their targets
 	@$(BOOTSTRAP) dev
 	$(BIN)/python -m bench
 
-# RUN: calm or faults (both by default); MINUTES: instead of the run's own time.
+# RUN: calm, faults or size (all by default); MINUTES: instead of the run's own time.
 crew: export NUMBA_CACHE_DIR := $(CURDIR)/.cache/kernels
-crew: ## scripted people on a running installation, all at once: calm and with faults (docs/crew.md)
+crew: ## scripted people on a running installation, all at once: calm, with faults, with 10,000 pods (docs/crew.md)
 	@$(BOOTSTRAP) dev
 	$(BIN)/python manage.py prepare --build-only
 	$(BIN)/python -m tests.crew $(RUN) $(if $(MINUTES),--minutes $(MINUTES))

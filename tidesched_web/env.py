@@ -40,6 +40,20 @@ def text(name: str, default: str = "") -> str:
     return os.environ.get(name, "").strip() or default
 
 
+def demo_size() -> str:
+    """Return how large the demo is, S or M.
+
+    Raises
+    ------
+    ValueError
+        for any other word.
+    """
+    size = text("DEMO_SIZE", "S").upper()
+    if size not in {"S", "M"}:
+        raise ValueError(f"DEMO_SIZE={size!r}: expected S or M")
+    return size
+
+
 def flag(name: str, *, default: bool) -> bool:
     """Return a yes/no variable.
 

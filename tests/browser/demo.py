@@ -20,6 +20,8 @@ from tests.browser import servers
 from tests.passwords import PASSWORD
 
 READY_SECONDS = 300
+# The medium demo is drawn, written and bound first.
+MEDIUM_READY_SECONDS = 900
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,8 @@ class Demo:
 
 
 @contextlib.contextmanager
-def running(folder: Path, *, cluster: bool = True) -> Iterator[Demo]:
-    """`make up` without make, in a folder of its own on a port of its own; ``cluster``: with the demo's."""
+def running(folder: Path, *, cluster: bool = True, size: str = "S") -> Iterator[Demo]:
+    """`make up` without make, in a folder of its own on a port of its own; ``cluster``: with the demo's, of a size."""
     folder.chmod(0o711)
     for parent in (folder.parent, folder.parent.parent):
         parent.chmod(parent.stat().st_mode | 0o011)  # PostgreSQL may run as another user
@@ -61,6 +63,7 @@ def running(folder: Path, *, cluster: bool = True) -> Iterator[Demo]:
     environment = {name: value for name, value in os.environ.items() if name not in own}
     port = servers.free_port()
     environment |= {"DATA_DIR": str(folder), "PORT": str(port), "ADMIN_PASSWORD": PASSWORD, "DEMO": str(int(cluster))}
+    environment["DEMO_SIZE"] = size
     address = f"http://127.0.0.1:{port}"
     with (folder / "up.log").open("wb") as log:
         process = subprocess.Popen(
@@ -71,7 +74,7 @@ def running(folder: Path, *, cluster: bool = True) -> Iterator[Demo]:
             stderr=subprocess.STDOUT,
         )
     try:
-        deadline = time.monotonic() + READY_SECONDS
+        deadline = time.monotonic() + (MEDIUM_READY_SECONDS if size == "M" else READY_SECONDS)
         while True:
             with contextlib.suppress(URLError, OSError), urlopen(f"{address}/readyz", timeout=5) as answer:
                 if answer.status == 200:

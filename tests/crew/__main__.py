@@ -1,4 +1,4 @@
-"""`python -m tests.crew [calm|faults …] [--minutes N]`: see docs/crew.md."""
+"""`python -m tests.crew [calm|faults|size …] [--minutes N]`: see docs/crew.md."""
 
 from __future__ import annotations
 
@@ -35,7 +35,11 @@ SHORT = Size(
     neighbour=False,
     rules=Rules(at_least=0, times=False, memory=False),
 )
-RUNS = {"calm": Size("calm", CALM_MINUTES), "faults": Size("faults", 30, faults=True)}
+RUNS = {
+    "calm": Size("calm", CALM_MINUTES),
+    "faults": Size("faults", 30, faults=True),
+    "size": Size("size", 20, demo="M"),
+}
 
 
 def main() -> int:

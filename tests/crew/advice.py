@@ -120,7 +120,7 @@ def waits(scene: Scene) -> None:
     client = scene.client("one who waits")
     open_ones: dict[int, tuple[Any, float, dict[str, Any]]] = {}
     while not scene.over() or open_ones:
-        rows = client.rows(f"/api/v1/gangs/?cluster={SLUG}&limit=500", page="rest gangs all")
+        rows = client.rows(f"/api/v1/gangs/?cluster={SLUG}&waiting=true&limit=500", page="rest gangs all")
         clock = needed(client.get(f"/api/v1/clusters/?slug={SLUG}", page="rest clusters"), 200)["results"][0]["clock"]
         now = dt.datetime.fromisoformat(clock["now"])
         by_id = {row["id"]: row for row in rows}
@@ -137,7 +137,7 @@ def waits(scene: Scene) -> None:
             reason = row["reason"]["code"] if row and row["reason"] else ""
             went_on = row is None or reason != was["reason"]["code"] or row["waiting_since"] != was["waiting_since"]
             if went_on or time.time() > wall:
-                came = "has left the cluster" if row is None else f"{row['state']} {reason}"
+                came = "waits no more" if row is None else f"{row['state']} {reason}"
                 scene.book.check(promise, kept=went_on, came=came, at=time.time())
                 del open_ones[key]
         time.sleep(3)

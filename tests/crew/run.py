@@ -55,6 +55,7 @@ class Size:
     hostile: bool = True
     neighbour: bool = True
     faults: bool = False
+    demo: str = "S"
     rules: Rules = field(default_factory=Rules)
 
 
@@ -203,7 +204,9 @@ def run(size: Size, results: Path) -> dict[str, Any]:
     # The engine's compiled code, where the other suites keep it: each folder would make its own, for minutes.
     os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".cache" / "kernels"))
     try:
-        with demo.running(folder) as site:
+        started = time.monotonic()
+        with demo.running(folder, size=size.demo) as site:
+            ready = time.monotonic() - started
             os.nice(19 - os.nice(0))
             scene = Scene(site, ends_at=time.time() + 600)
             set_up(scene, cast_of(size))
@@ -215,7 +218,8 @@ def run(size: Size, results: Path) -> dict[str, Any]:
             memories = list(watch.memories.values())
             told = report.figures(
                 name=size.name,
-                people=f"{size.pages} open pages, {size.readers} readers, {len(size.browsers)} browsers",
+                people=f"{size.pages} open pages, {size.readers} readers, {len(size.browsers)} browsers, "
+                f"demo {size.demo}, ready in {ready:.0f} s",
                 seconds=time.time() - began,
                 commit=commit(),
                 book=scene.book,

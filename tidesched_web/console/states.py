@@ -88,6 +88,7 @@ _MAKER = {
     ReclaimMaker.VOLCANO: ("activity", "waiting"),
     ReclaimMaker.SCHEDULER: ("calendar-time", "waiting"),
     ReclaimMaker.UNKNOWN: ("question-mark", "quiet"),
+    ReclaimMaker.DRAWN: ("history", "quiet"),
 }
 _DRIFT = {
     DriftState.OPEN: ("arrows-split-2", "reclaimed"),

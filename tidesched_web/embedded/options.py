@@ -13,6 +13,8 @@ from tidesched_web.embedded.errors import StartError
 
 # What only the release step may know, and what belongs to `make`.
 _NOT_FOR_CHILDREN = {"ADMIN_PASSWORD", "DATABASE_OWNER_URL", "MAKEFLAGS", "MAKELEVEL"}
+# So much of the medium demo's history is kept.
+_MEDIUM_LIMITS = {"RETENTION_ROLLUPS": "2000000", "RETENTION_TIDE_POINTS": "200000"}
 _WILDCARDS = {"0.0.0.0", "::", ""}  # noqa: S104 - compared, not bound
 
 
@@ -43,7 +45,7 @@ def read_options() -> Options:
         where one of them cannot be right.
     """
     try:
-        port, demo = env.number("PORT", 8000), env.flag("DEMO", default=True)
+        port, demo, _size = env.number("PORT", 8000), env.flag("DEMO", default=True), env.demo_size()
     except ValueError as error:
         raise StartError(str(error), "correct the variable or leave it out") from None
     if not 1 <= port <= 65535:
@@ -107,6 +109,8 @@ def free_port(preferred: int) -> int:
 def child_environment(options: Options, additions: dict[str, str]) -> dict[str, str]:
     """Return the environment of our own processes: this one's, with what the supervisor has decided."""
     kept = {key: value for key, value in os.environ.items() if key not in _NOT_FOR_CHILDREN}
+    if options.demo and env.demo_size() == "M":
+        kept = _MEDIUM_LIMITS | kept
     return kept | {
         "HOST": options.host,
         "PORT": str(options.port),

@@ -9,7 +9,7 @@ import msgspec
 
 from tidesched_web.embedded.account import Account
 from tidesched_web.embedded.options import Options
-from tidesched_web.env import BASE_DIR, text
+from tidesched_web.env import BASE_DIR, demo_size, text
 
 
 class ProcessSpec(msgspec.Struct, frozen=True):
@@ -40,7 +40,7 @@ def simulated_cluster(options: Options, port: int, token_file: Path, environment
             *(sys.executable, "-m", "tidesched_web.simcluster"),
             *("--data-dir", str(options.data_dir / "simcluster"), "--host", "127.0.0.1", "--port", str(port)),
             *("--token-file", str(token_file), "--rate", text("DEMO_RATE", "144")),
-            *("--seed", text("DEMO_SEED", "1")),
+            *("--seed", text("DEMO_SEED", "1"), "--stage", "medium" if demo_size() == "M" else "demo"),
         ],
         env=environment,
         stage=CLUSTER,

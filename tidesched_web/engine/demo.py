@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 from scheduler_core.model.cards import CardType
+from scheduler_core.model.node import Node
 from scheduler_core.serde.kubernetes import SnapshotBuilder
 from scheduler_core.serde.policy.founding import FOUNDING_POLICY
-from scheduler_core.simulator.demo import START
+from scheduler_core.simulator.demo import START, tide_level
 from scheduler_core.simulator.demo_nodes import demo_nodes
 from scheduler_core.simulator.demo_tenancy import BUSINESS_LINES, QUEUES, TENANTS, DemoQueue
 from scheduler_core.simulator.manifests import node_manifest
+from scheduler_core.simulator.medium_nodes import hall_nodes
+from scheduler_core.simulator.medium_tenancy import BUSINESS_LINES as HALL_BUSINESS_LINES
+from scheduler_core.simulator.medium_tenancy import TENANTS as HALL_TENANTS
+from scheduler_core.simulator.medium_tenancy import queues as hall_queues
 
-__all__ = ["BUSINESS_LINES", "FOUNDING_POLICY", "QUEUES", "START", "TENANTS", "DemoQueue", "card_types"]
+__all__ = [
+    "BUSINESS_LINES", "FOUNDING_POLICY", "HALL_BUSINESS_LINES", "HALL_TENANTS", "QUEUES", "START", "TENANTS",
+    "DemoQueue", "card_types", "hall_queues", "hardware", "tide_level",
+]  # fmt: skip
 
 
-def card_types() -> tuple[CardType, ...]:
+def _nodes(size: str) -> tuple[Node, ...]:
+    return (*demo_nodes(), *hall_nodes()) if size == "M" else demo_nodes()
+
+
+def hardware(size: str) -> dict[str, int]:
+    """Cards, slices and shares of the demo's nodes, by card type."""
+    found: dict[str, int] = {}
+    for node in _nodes(size):
+        for group in node.cards:
+            found[group.card] = found.get(group.card, 0) + group.count
+    return dict(sorted(found.items()))
+
+
+def card_types(size: str = "S") -> tuple[CardType, ...]:
     """The card types of the demo's nodes, whole cards before what is cut from them."""
     builder = SnapshotBuilder()
     boards: dict[str, CardType] = {}
-    for node in demo_nodes():
+    for node in _nodes(size):
         builder.upsert(node_manifest(node))
     found = builder.build().card_types
     for card in found:

@@ -171,6 +171,8 @@ class ReclaimMaker(models.TextChoices):
     VOLCANO = "volcano", _("Volcano")
     SCHEDULER = "scheduler", _("Another scheduler")
     UNKNOWN = "unknown", _("Unknown")
+    # History that the medium demo begins with: no pod was evicted.
+    DRAWN = "drawn", _("Drawn history")
 
 
 class ReclaimState(models.TextChoices):

@@ -20,7 +20,7 @@ import uvicorn
 from tidesched_web.simcluster.database import NewerData, open_database
 from tidesched_web.simcluster.machine import Machine
 from tidesched_web.simcluster.server import ClusterServer
-from tidesched_web.simcluster.stages import demo_stage, empty_stage
+from tidesched_web.simcluster.stages import demo_stage, empty_stage, medium_stage
 from tidesched_web.simcluster.store import Store
 from tidesched_web.simcluster.write_log import WriteLog
 
@@ -88,7 +88,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _start(store: Store, options: argparse.Namespace) -> Machine:
-    stage = demo_stage(options.seed) if options.stage == "demo" else empty_stage(options.seed, options.start)
+    # What a cluster began as it stays.
+    drawn = {"demo": demo_stage, "medium": medium_stage}.get(store.get_state("stage", options.stage))
+    stage = drawn(options.seed) if drawn is not None else empty_stage(options.seed, options.start)
     return Machine.start(store, rate=options.rate, stage=stage)
 
 
@@ -107,7 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one and prints it")
     parser.add_argument("--token-file", type=Path, required=True, help="holds the bearer token of all clients")
-    parser.add_argument("--stage", choices=("demo", "empty"), default="demo", help="what a new cluster begins as")
+    parser.add_argument("--stage", choices=("demo", "medium", "empty"), default="demo", help="what a new one begins as")
     parser.add_argument("--rate", type=_rate, default=144.0, help="virtual seconds per wall second")
     parser.add_argument("--seed", type=int, default=1, help="another seed gives another history")
     parser.add_argument(

@@ -65,10 +65,11 @@ class Machine:
             world = stage.fresh()
             machine = cls(store, VirtualClock(world.t, rate), world, stage)
             with machine.writing():
-                for node in world.nodes:
-                    machine._note(Change("upsert", "Node", node, "updated", None))  # type: ignore[arg-type]
+                for kind in WORLD_KINDS:
+                    machine._changed |= {(kind.kind, key): "upsert" for key in machine._keys(kind)}
                 machine._flush()
                 machine._dump()
+                store.put_state("stage", stage.name)
             return machine
         world = World.load(dump)
         redone = _redo(store, world, stage.scenario(world))

@@ -104,13 +104,14 @@ OPERATIONS = {
         scopes=_ADMIN,
     ),
     "nodes_list": Operation(
-        "List nodes", "Nodes of the clusters in sight. Nodes that have left a cluster are there with `gone=true`."
+        "List nodes",
+        "Nodes of the clusters in sight. With `gone=true` only those that have left a cluster, else only those in it.",
     ),
     "nodes_retrieve": Operation("Show a node", "Its cards, cpu, memory, labels and taints as the cluster says them."),
     "gangs_list": Operation(
         "List gangs",
         "Gangs in the queues of the caller's tenants, the newest first. `waiting=true` leaves those that ask for cards "
-        "and have a place in the line. Gangs that have left the cluster are there with `gone=true`.",
+        "and have a place in the line. With `gone=true` only those that have left the cluster, else only those in it.",
     ),
     "gangs_retrieve": Operation(
         "Show a gang",

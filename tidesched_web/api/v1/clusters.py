@@ -233,7 +233,7 @@ class CardTypes(TreeWrites):
 
 
 class NodeFilters(django_filters.FilterSet):
-    """Filters of `nodes`; those that left are shown with ``gone=true``."""
+    """Filters of `nodes`; ``gone=true`` shows only those that left."""
 
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     name = TextFilter()

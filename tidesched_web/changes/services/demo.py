@@ -13,7 +13,7 @@ from django.utils import timezone
 from tidesched_web import env
 from tidesched_web.accounts.demo_people import Offered
 from tidesched_web.accounts.models import BusinessLine, Project, Tenant
-from tidesched_web.changes.services import demo_life
+from tidesched_web.changes.services import demo_hall, demo_life
 from tidesched_web.clusters import services as clusters
 from tidesched_web.clusters.models import Cluster, ClusterMode
 from tidesched_web.common.actors import SYSTEM
@@ -60,24 +60,26 @@ _QUEUES = tuple(
 )
 
 
-def ensure_demo(*, url: str, token: str, people: Sequence[Offered] = ()) -> tuple[Cluster, bool]:
+def ensure_demo(*, url: str, token: str, people: Sequence[Offered] = (), size: str = "S") -> tuple[Cluster, bool]:
     """The demo's cluster, and whether it is new. An old one gets the address and the token of now.
 
-    ``people``: with which passwords the accounts of a new demo are made.
+    ``people``: with which passwords the accounts of a new demo are made. ``size``: M for the medium one.
     """
     with transaction.atomic():
         cluster = Cluster.objects.filter(slug=SLUG).first()
         if cluster is not None:
             return clusters.set_connection(cluster=cluster, api_url=url, token=token, actor=SYSTEM), False
-        cluster = _make_cluster(url, token)
+        cluster = _make_cluster(url, token, size)
         tenants = {t.slug: quota.ensure_tenant(slug=t.slug, name=t.name, actor=SYSTEM) for t in demo.TENANTS}
         _make_owners(cluster, tenants)
+        if size == "M":
+            demo_hall.add_hall(cluster)
         demo_life.make_people(people, tenants)
         demo_life.ask_for_cards(cluster)
         return cluster, True
 
 
-def _make_cluster(url: str, token: str) -> Cluster:
+def _make_cluster(url: str, token: str, size: str) -> Cluster:
     cluster = clusters.create(
         name="Demo",
         slug=SLUG,
@@ -95,7 +97,7 @@ def _make_cluster(url: str, token: str) -> Cluster:
     clusters.set_policy(
         cluster=cluster, text=demo.FOUNDING_POLICY, actor=SYSTEM, reason="The founding policy.", released=True
     )
-    for card in demo.card_types():
+    for card in demo.card_types(size):
         clusters.ensure_card_type(
             cluster=cluster,
             name=card.name,

@@ -123,7 +123,8 @@ def state(kind: str, value: str) -> SafeString:
 @register.filter
 def woken_by(trigger: str) -> str:
     """What made a session run: the watch, the time, or somebody by name."""
-    return {"watch": _("a change in the cluster"), "period": _("its time"), "": "–"}.get(trigger, trigger)
+    known = {"watch": _("a change in the cluster"), "period": _("its time"), "drawn": _("drawn history"), "": "–"}
+    return known.get(trigger, trigger)
 
 
 @register.simple_tag

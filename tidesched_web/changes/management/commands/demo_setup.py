@@ -9,6 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from tidesched_web import env
 from tidesched_web.accounts.demo_people import invented, keep
 from tidesched_web.changes.services import demo, demo_life
 from tidesched_web.clusters.models import Cluster
@@ -33,7 +34,11 @@ class Command(BaseCommand):
         except OSError as error:
             raise CommandError(f"The token of the simulated cluster cannot be read: {error}") from None
         people = invented() if settings.EMBEDDED else []
-        cluster, made = demo.ensure_demo(url=url, token=token, people=people)
+        try:
+            size = env.demo_size()
+        except ValueError as error:
+            raise CommandError(str(error)) from None
+        cluster, made = demo.ensure_demo(url=url, token=token, people=people, size=size)
         if made:
             keep(people)
         elif off := demo_life.forget_people():

@@ -1,0 +1,242 @@
+"""Ninety days of history for the medium demo: drawn from its seed, never measured.
+
+Usage, tide, sessions and reclaims as a cluster of that size leaves them behind, so that pages, charts and retention
+meet their amount. What could be taken for a decision says what it is: the sessions are woken by ``drawn``, the reclaims
+made by `ReclaimMaker.DRAWN` and without an entry in the audit log. All of it lies before the cluster's first moment.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from django.conf import settings
+from django.db import connection
+
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.common import partitions
+from tidesched_web.common.locking import require_transaction
+from tidesched_web.engine import demo
+from tidesched_web.quota.models import CardQuota
+from tidesched_web.scheduling.models import (
+    Reclaim,
+    ReclaimMaker,
+    ReclaimState,
+    ReclaimVictim,
+    Session,
+    SessionState,
+    TidePoint,
+    UsageChange,
+)
+
+DAYS = 90
+# Hours are kept for as long as the demand of an hour of the week is read from, days for all of the time.
+ROLLED_UP_HOURS_DAYS = 56
+# The newest days have a point each hour, the ones before two a day.
+DETAILED_DAYS = 3
+SESSION_MINUTES = 10
+RECLAIMS_A_DAY = 40
+DRAWN = "drawn"
+_HOUR = dt.timedelta(hours=1)
+
+
+class _Line(msgspec.Struct, frozen=True):
+    """The use of one queue × card: ``base + swing × level of the tide`` of its quota."""
+
+    queue: int
+    name: str
+    kind: str
+    card: str
+    quota: int
+    base: float
+    swing: float
+
+    def used(self, level: float) -> int:
+        return int(self.quota * min(1.0, max(0.0, self.base + self.swing * level)))
+
+
+def draw(*, cluster: Cluster, hardware: dict[str, int], seed: int, days: int = DAYS) -> dict[str, int]:
+    """Write the history up to the cluster's anchor; returns how many rows of each kind."""
+    require_transaction()
+    assert cluster.clock_anchor is not None
+    end = cluster.clock_anchor.replace(minute=0, second=0, microsecond=0)
+    hours = [end - _HOUR * number for number in range(24 * days + end.hour, 0, -1)]
+    levels = {hour: demo.tide_level(hour.timestamp(), seed=seed) for hour in hours}
+    lines = _lines(cluster, random.Random(f"{seed}/history"))
+    _make_partitions(cluster, hours[0])
+    sessions = _sessions(cluster, hours, seed)
+    return {
+        "rollups": _roll_up(lines, levels, hours[-24 * ROLLED_UP_HOURS_DAYS :], end),
+        "usage_changes": _usage(cluster, lines, levels, end),
+        "tide_points": _tide(cluster, lines, levels, hardware),
+        "sessions": len(sessions),
+        "reclaims": _reclaims(cluster, lines, sessions, days * RECLAIMS_A_DAY, seed),
+    }
+
+
+def _lines(cluster: Cluster, rng: random.Random) -> list[_Line]:
+    rows = CardQuota.objects.filter(cluster=cluster, queue__isnull=False).order_by("queue__name", "card_type__name")
+    found = []
+    for queue, name, kind, card, cards in rows.values_list(
+        "queue_id", "queue__name", "queue__service_type", "card_type__name", "cards"
+    ):
+        # Inference follows the tide; training fills what it leaves.
+        serves = kind == "inference"
+        base, swing = (rng.uniform(0.1, 0.2), rng.uniform(0.55, 0.65)) if serves else (rng.uniform(0.7, 0.75), -0.6)
+        found.append(_Line(queue, name, kind, card, cards * 1000, base, swing))
+    return found
+
+
+def _wall(cluster: Cluster, at: dt.datetime) -> dt.datetime:
+    """When it would have been, by the cluster's own rate."""
+    assert cluster.clock_anchor is not None
+    assert cluster.clock_wall_anchor is not None
+    return cluster.clock_wall_anchor - (cluster.clock_anchor - at) / cluster.clock_rate
+
+
+def _make_partitions(cluster: Cluster, first: dt.datetime) -> None:
+    assert cluster.clock_wall_anchor is not None
+    start, hours = _wall(cluster, first), settings.RETENTION_PARTITION_HOURS
+    spans = math.ceil((cluster.clock_wall_anchor - start) / dt.timedelta(hours=hours))
+    partitions.ensure("scheduling_usagechange", hours=hours, ahead=spans, now=start)
+
+
+_HOURS = """
+INSERT INTO scheduling_usagerollup (queue_id, card, step_seconds, at, quota, allocated_mean, allocated_max)
+SELECT k.queue, k.card, 3600, h.at, k.quota,
+       k.quota * least(1, greatest(0, k.base + k.swing * h.level)),
+       k.quota * least(1, greatest(0, k.base + k.swing * h.level) * 1.1)
+FROM unnest(%s::timestamptz[], %s::float[]) AS h(at, level)
+CROSS JOIN unnest(%s::bigint[], %s::text[], %s::bigint[], %s::float[], %s::float[])
+     AS k(queue, card, quota, base, swing)
+ORDER BY h.at
+"""
+_DAYS = """
+INSERT INTO scheduling_usagerollup (queue_id, card, step_seconds, at, quota, allocated_mean, allocated_max)
+SELECT k.queue, k.card, 86400, d.at, k.quota,
+       k.quota * least(1, greatest(0, k.base + k.swing * d.mean)),
+       k.quota * least(1, greatest(0, k.base + k.swing * CASE WHEN k.swing > 0 THEN d.most ELSE d.least END) * 1.1)
+FROM (SELECT date_trunc('day', at, 'UTC') AS at, avg(level) AS mean, max(level) AS most, min(level) AS least
+      FROM unnest(%s::timestamptz[], %s::float[]) AS h(at, level) GROUP BY 1 HAVING count(*) = 24) AS d
+CROSS JOIN unnest(%s::bigint[], %s::text[], %s::bigint[], %s::float[], %s::float[])
+     AS k(queue, card, quota, base, swing)
+ORDER BY d.at
+"""
+
+
+def _roll_up(
+    lines: Sequence[_Line], levels: dict[dt.datetime, float], newest: Sequence[dt.datetime], end: dt.datetime
+) -> int:
+    each = [[getattr(line, name) for line in lines] for name in ("queue", "card", "quota", "base", "swing")]
+    whole = {at: level for at, level in levels.items() if at < end.replace(hour=0)}
+    made = 0
+    with connection.cursor() as cursor:
+        for statement, hours in ((_DAYS, list(whole)), (_HOURS, list(newest))):
+            cursor.execute(statement, [hours, [levels[at] for at in hours], *each])
+            made += cursor.rowcount
+    return made
+
+
+def _usage(cluster: Cluster, lines: Sequence[_Line], levels: dict[dt.datetime, float], end: dt.datetime) -> int:
+    detailed = end - dt.timedelta(days=DETAILED_DAYS)
+    moments = [at for at in levels if at >= detailed or at.hour % 12 == 0]
+    for start in range(0, len(moments), 24):
+        UsageChange.objects.bulk_create(
+            (
+                UsageChange(
+                    wall_at=_wall(cluster, at), at=at, cluster_id=cluster.pk, queue_id=line.queue, card=line.card,
+                    quota=line.quota, allocated=line.used(levels[at]), inqueue=0, elastic=0,
+                )
+                for at in moments[start : start + 24]
+                for line in lines
+            ),
+            batch_size=2000,
+        )  # fmt: skip
+    return len(moments) * len(lines)
+
+
+def _tide(cluster: Cluster, lines: Sequence[_Line], levels: dict[dt.datetime, float], hardware: dict[str, int]) -> int:
+    promised: dict[tuple[str, str], list[_Line]] = {}
+    for line in lines:
+        promised.setdefault((line.card, line.kind), []).append(line)
+
+    def point(at: dt.datetime, level: float, card: str, cards: int) -> TidePoint:
+        serving, lent = promised.get((card, "inference"), []), promised.get((card, "training"), [])
+        total, quota = cards * 1000, sum(line.quota for line in serving)
+        inference = min(total, sum(line.used(level) for line in serving))
+        training = min(total - inference, sum(line.used(level) for line in lent))
+        return TidePoint(
+            cluster=cluster, at=at, wall_at=_wall(cluster, at), card=card, total=total, inference=inference,
+            training=training, borrowed=max(0, training - max(0, total - quota)), foreign=0,
+            idle=total - inference - training, waiting=0, quota=quota,
+        )  # fmt: skip
+
+    points = [point(at, level, card, cards) for at, level in levels.items() for card, cards in hardware.items()]
+    TidePoint.objects.bulk_create(points, batch_size=2000)
+    return len(points)
+
+
+def _sessions(cluster: Cluster, hours: Sequence[dt.datetime], seed: int) -> list[Session]:
+    rng = random.Random(f"{seed}/sessions")
+    made = []
+    for hour in hours:
+        for minute in range(0, 60, SESSION_MINUTES):
+            at = hour + dt.timedelta(minutes=minute)
+            wall = _wall(cluster, at)
+            counts: dict[str, Any] = {"binds": rng.randrange(1, 40), "evictions": 0}
+            made.append(
+                Session(
+                    cluster=cluster, number=len(made) + 1, epoch=0, state=SessionState.DONE, mode=cluster.mode,
+                    trigger=DRAWN, now=at, started_at=wall, decided_at=wall, finished_at=wall, engine_version=DRAWN,
+                    result_hash="", counts=counts,
+                )
+            )  # fmt: skip
+    return Session.objects.bulk_create(made, batch_size=2000)
+
+
+def _reclaims(cluster: Cluster, lines: Sequence[_Line], sessions: Sequence[Session], count: int, seed: int) -> int:
+    rng = random.Random(f"{seed}/reclaims")
+    serving: dict[str, list[_Line]] = {}
+    lent: dict[str, list[_Line]] = {}
+    for line in lines:
+        (serving if line.kind == "inference" else lent).setdefault(line.card, []).append(line)
+    cards = sorted(card for card in serving if card in lent)
+    rows, victims, evicted = [], [], {}
+    for session in sorted(rng.choices(sessions, k=count), key=lambda row: row.number):
+        card = rng.choice(cards)
+        gainer, needed = rng.choice(serving[card]), rng.choice((1, 2, 4, 8))
+        row = Reclaim(
+            cluster=cluster, session=session, at=session.now, wall_at=session.started_at, made_by=ReclaimMaker.DRAWN,
+            action="reclaim", state=ReclaimState.DONE, reclaimer=f"{gainer.name}/serve-{rng.randrange(1, 9):02d}",
+            queue_id=gainer.queue, queue_name=gainer.name, needed=_amount(card, needed), freed=_amount(card, needed),
+            work_lost_card_seconds=0.0, rule="Drawn history of the demo: no session decided it.",
+            promised_at=session.started_at, running_at=session.started_at,
+        )  # fmt: skip
+        for part in (needed,) if needed == 1 or rng.random() < 0.5 else (needed // 2, needed // 2):
+            loser, lost = rng.choice(lent[card]), round(part * rng.uniform(600, 20_000), 1)
+            gang = f"{loser.name.removeprefix('train-')}/train-{len(victims):06d}"
+            pods = [f"{gang}-worker-{number}" for number in range(part)]
+            victims.append(
+                ReclaimVictim(
+                    reclaim=row, gang=gang, queue_id=loser.queue, queue_name=loser.name, pods=pods, cards={card: part},
+                    work_lost_card_seconds=lost,
+                )
+            )  # fmt: skip
+            row.work_lost_card_seconds += lost
+        evicted[session.pk] = evicted.get(session.pk, 0) + needed
+        rows.append(row)
+    Reclaim.objects.bulk_create(rows, batch_size=1000)
+    ReclaimVictim.objects.bulk_create(victims, batch_size=2000)
+    touched = [session for session in sessions if session.pk in evicted]
+    for session in touched:
+        session.counts = session.counts | {"evictions": evicted[session.pk]}
+    Session.objects.bulk_update(touched, ["counts"], batch_size=1000)
+    return len(rows)
+
+
+def _amount(card: str, cards: int) -> dict[str, Any]:
+    return {"cpu_milli": 8000 * cards, "memory_bytes": 32 * 2**30 * cards, "cards": {card: cards}}

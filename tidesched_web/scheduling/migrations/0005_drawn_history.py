@@ -1,0 +1,25 @@
+"""Reclaims that are drawn history say so."""
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("scheduling", "0004_tide_quota")]
+
+    operations = [
+        migrations.AlterField(
+            model_name="reclaim",
+            name="made_by",
+            field=models.CharField(
+                choices=[
+                    ("tidesched", "TideSched"),
+                    ("volcano", "Volcano"),
+                    ("scheduler", "Another scheduler"),
+                    ("unknown", "Unknown"),
+                    ("drawn", "Drawn history"),
+                ],
+                default="tidesched",
+                max_length=16,
+            ),
+        )
+    ]
