@@ -30,7 +30,6 @@ from tidesched_web.scheduling.models import (
     Session,
     SessionState,
     TidePoint,
-    UsageChange,
 )
 
 DAYS = 90
@@ -128,35 +127,40 @@ ORDER BY d.at
 """
 
 
+def _columns(lines: Sequence[_Line]) -> list[list[Any]]:
+    return [[getattr(line, name) for line in lines] for name in ("queue", "card", "quota", "base", "swing")]
+
+
 def _roll_up(
     lines: Sequence[_Line], levels: dict[dt.datetime, float], newest: Sequence[dt.datetime], end: dt.datetime
 ) -> int:
-    each = [[getattr(line, name) for line in lines] for name in ("queue", "card", "quota", "base", "swing")]
     whole = {at: level for at, level in levels.items() if at < end.replace(hour=0)}
     made = 0
     with connection.cursor() as cursor:
         for statement, hours in ((_DAYS, list(whole)), (_HOURS, list(newest))):
-            cursor.execute(statement, [hours, [levels[at] for at in hours], *each])
+            cursor.execute(statement, [hours, [levels[at] for at in hours], *_columns(lines)])
             made += cursor.rowcount
     return made
+
+
+_CHANGES = """
+INSERT INTO scheduling_usagechange (wall_at, at, cluster_id, queue_id, card, quota, allocated, inqueue, elastic)
+SELECT h.wall_at, h.at, %s, k.queue, k.card, k.quota,
+       trunc(k.quota * least(1, greatest(0, k.base + k.swing * h.level))), 0, 0
+FROM unnest(%s::timestamptz[], %s::timestamptz[], %s::float[]) AS h(wall_at, at, level)
+CROSS JOIN unnest(%s::bigint[], %s::text[], %s::bigint[], %s::float[], %s::float[])
+     AS k(queue, card, quota, base, swing)
+ORDER BY h.at
+"""
 
 
 def _usage(cluster: Cluster, lines: Sequence[_Line], levels: dict[dt.datetime, float], end: dt.datetime) -> int:
     detailed = end - dt.timedelta(days=DETAILED_DAYS)
     moments = [at for at in levels if at >= detailed or at.hour % 12 == 0]
-    for start in range(0, len(moments), 24):
-        UsageChange.objects.bulk_create(
-            (
-                UsageChange(
-                    wall_at=_wall(cluster, at), at=at, cluster_id=cluster.pk, queue_id=line.queue, card=line.card,
-                    quota=line.quota, allocated=line.used(levels[at]), inqueue=0, elastic=0,
-                )
-                for at in moments[start : start + 24]
-                for line in lines
-            ),
-            batch_size=2000,
-        )  # fmt: skip
-    return len(moments) * len(lines)
+    walls = [_wall(cluster, at) for at in moments]
+    with connection.cursor() as cursor:
+        cursor.execute(_CHANGES, [cluster.pk, walls, moments, [levels[at] for at in moments], *_columns(lines)])
+        return cursor.rowcount
 
 
 def _tide(cluster: Cluster, lines: Sequence[_Line], levels: dict[dt.datetime, float], hardware: dict[str, int]) -> int:
