@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from scheduler_core.model.podgroup import EvictedPolicy, GangPhase
+from scheduler_core.model.podgroup import EvictedPolicy, GangCondition, GangPhase
 from scheduler_core.model.resources import MILLI
 from scheduler_core.simulator.demo import (
     DAY,
@@ -49,6 +49,8 @@ _SIZES = {
     ("large", "inference"): ((500, 5), (MILLI, 4), (2 * MILLI, 1)),
     ("large", "training"): ((MILLI, 4), (2 * MILLI, 1)),
 }
+# What a scheduler has written to a gang that runs: without it the first session would write to each of them.
+_SCHEDULED = GangCondition(type="Scheduled", reason="tasks in gang are ready to be scheduled")
 _MEMBERS = {"inference": (2, 3, 4, 6, 8), "training": (2, 4, 4, 8)}
 
 
@@ -81,8 +83,8 @@ def medium_world(seed: int) -> World:
     world.advance(world.t + world.controller_delay)
     _place(world)
     world.advance(world.t + 2 * world.start_delay)
-    for key, group in list(world.pod_groups.items()):
-        world.set_group_status(key, GangPhase.RUNNING, group.conditions)
+    for key in list(world.pod_groups):
+        world.set_group_status(key, GangPhase.RUNNING, (_SCHEDULED,))
     world.advance(START)
     return world
 
