@@ -21,6 +21,9 @@ from celery.signals import (
 from tidesched_web.common.late_messages import LateMessages
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tidesched_web.settings")
+# Jobs over a day, exports and retention give way to pages, sessions and pushes where processors are scarce.
+HEAVY_NICE = 10
+
 # It warns of a worker under root that takes pickles; these take JSON alone.
 warnings.simplefilter("ignore", SecurityWarning)
 
@@ -124,6 +127,8 @@ def _end_with_worker(**_: object) -> None:
     from tidesched_web.embedded.account import die_with_parent
 
     die_with_parent(signal.SIGKILL)
+    if os.environ.get("TIDESCHED_ROLE") == "work":
+        os.nice(HEAVY_NICE)
     from tidesched_web.common import worker_progress
 
     worker_progress.report_forked(os.environ.get("TIDESCHED_ROLE", "work"))

@@ -145,7 +145,7 @@ DATABASES = {"default": _DATABASE}
 
 CACHES = {
     "default": {
-        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "BACKEND": "tidesched_web.common.redis_cache.Cache",
         "LOCATION": REDIS_URL,
         "KEY_PREFIX": "tidesched",
         "OPTIONS": {"socket_timeout": 3, "socket_connect_timeout": 3},
@@ -155,7 +155,7 @@ CACHES = {
 # --- what one request and one person may take of the web process (docs/operations.md, Limits) ----------------------
 
 # Requests that run at the same time: as many threads, and never more database connections of pages than these.
-WEB_REQUESTS_AT_ONCE = env.number("WEB_REQUESTS_AT_ONCE", 8)
+WEB_REQUESTS_AT_ONCE = env.number("WEB_REQUESTS_AT_ONCE", 4)
 WEB_REQUESTS_OF_ONE = env.number("WEB_REQUESTS_OF_ONE", max(1, WEB_REQUESTS_AT_ONCE // 2))
 WEB_WAITING = env.number("WEB_WAITING", 1000)
 WEB_WAITING_OF_ONE = env.number("WEB_WAITING_OF_ONE", 100)

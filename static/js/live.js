@@ -15,7 +15,9 @@
 
   let dirty = false;
   let last = Date.now();
-  let rest = REST_MS;
+  // The server says how long a page rests between two looks: it knows how many are open, and what an answer costs.
+  let rest = Math.max(REST_MS, 1000 * Number(body.rest || 0));
+  let soon = false;
   // What the server last sent: where that is still so, it answers with nothing.
   let seen = "";
   let connected = false;
@@ -44,8 +46,8 @@
   const step = () => {
     const waited = Date.now() - last;
     if (!connected && waited > POLL_MS) dirty = true;
-    if (dirty && !paused && waited > rest && !busy()) {
-      dirty = false;
+    if (dirty && !paused && waited > (soon ? REST_MS : rest) && !busy()) {
+      dirty = soon = false;
       last = Date.now();
       window.htmx.trigger(region(), "refetch");
       document.dispatchEvent(new CustomEvent("refetch"));
@@ -94,7 +96,8 @@
     const { xhr, target } = event.detail;
     if (target?.id !== "live" || !xhr) return;
     if (xhr.status === 200) seen = xhr.getResponseHeader("ETag") || "";
-    rest = Math.min(REST_MOST_MS, Math.max(REST_MS, REST_OF_ANSWER * (Date.now() - last)));
+    const told = 1000 * Number(xhr.getResponseHeader("X-Live-Rest") || 0);
+    rest = Math.min(REST_MOST_MS, Math.max(REST_MS, told, REST_OF_ANSWER * (Date.now() - last)));
   });
   document.addEventListener("htmx:afterRequest", (event) => { failed = !event.detail.successful; if (!failed) last = Date.now(); show(); });
 
@@ -108,7 +111,11 @@
   const topics = () => region().dataset.live.split(" ");
   const heard = (message) => {
     if (message.kind === "state") { connected = message.state === "open"; full = message.state === "full"; show(); }
-    else if (topics().includes(message.change.topic)) dirty = true;
+    else if (topics().includes(message.change.topic)) {
+      dirty = true;
+      // News of the object that the page is about is shown soon, however many pages are open.
+      soon ||= region().dataset.object === `${message.change.topic} ${message.change.id}`;
+    }
   };
   if (window.SharedWorker) {
     const { port } = new SharedWorker(body.worker, "tidesched-live");

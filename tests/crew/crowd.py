@@ -2,8 +2,9 @@
 
 `python -m tests.crew.crowd FOLDER` reads `crowd.json` of the folder and writes `crowd-ledger.json` there every few
 seconds. It keeps to the manners of `static/js/live.js`: one stream for each page, its part is fetched again on an event
-of its topics, at most every 2.5 s and no more often than thirty times as long as the last answer took, with the ETag of
-what it has; figures come with it, at most every 5 s. Static files are taken once: a browser keeps them.
+of its topics, at most every 2.5 s, no more often than the server says and than thirty times as long as the last answer
+took, with the ETag of what it has; figures come with it, at most every 5 s. Static files are taken once: a browser
+keeps them.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ THINKS = (6.0, 18.0)
 _LIVE = re.compile(r'<div id="live"[^>]*data-live="([^"]*)"')
 _FIGURE = re.compile(r'data-figure="([^"]+)"\s+data-query="([^"]*)"')
 _AFTER = re.compile(r'data-after="([^"]*)"')
+_TOLD = re.compile(r'data-rest="([^"]*)"')
 _LINKS = re.compile(r'href="(/clusters/[^"/]+/(?:queues|gangs|reclaims|sessions)/[^"?/]+/)"')
 GONE = (404, 410)
 
@@ -64,6 +66,11 @@ class Visitor:
 
     async def get(self, path: str, page: str, headers: dict[str, str] | None = None) -> tuple[int, str, str]:
         """Status, text and ETag; 0 where no answer came."""
+        status, text, given = await self.ask(path, page, headers)
+        return status, text, given.get("etag", "")
+
+    async def ask(self, path: str, page: str, headers: dict[str, str] | None = None) -> tuple[int, str, dict[str, str]]:
+        """Status, text and headers; 0 where no answer came."""
         began, clock = time.time(), time.perf_counter()
         try:
             async with self.http.get(f"{self.base}{path}", headers=headers, allow_redirects=False) as answer:
@@ -71,7 +78,7 @@ class Visitor:
                 given = {name.lower(): value for name, value in answer.headers.items()}
         except (aiohttp.ClientError, TimeoutError) as error:
             self.ledger.trouble(UNREACHABLE, self.name, f"GET {path}", repr(error)[:200], at=began)
-            return 0, "", ""
+            return 0, "", {}
         text = body.decode("utf-8", "replace")
         self.ledger.answered(
             person=self.name,
@@ -92,7 +99,7 @@ class Visitor:
             self.ledger.trouble(
                 STRANGER, self.name, f"GET {path}", f"a member of another tenant sees {seen[0]}", at=began
             )
-        return answer.status, text, given.get("etag", "")
+        return answer.status, text, given
 
 
 class OpenPage:
@@ -121,6 +128,8 @@ class OpenPage:
         live, after = _LIVE.search(text), _AFTER.search(text)
         self.topics = set(live[1].split()) if live else set()
         self.after = after[1] if after else ""
+        told = _TOLD.search(text)
+        self.rest = max(REST, float(told[1])) if told else REST
         self.figures = {f"{address}?{unescape(query)}&theme=light": "" for address, query in _FIGURE.findall(text)}
         self.last = time.monotonic()
         await self._draw()
@@ -188,10 +197,11 @@ class OpenPage:
             headers = {"HX-Request": "true", "HX-Target": "live", "HX-Current-URL": f"{self.visitor.base}{self.path}"}
             if self.etag:
                 headers["If-None-Match"] = self.etag
-            status, _text, etag = await self.visitor.get(self.path, f"part {self.name}", headers)
+            status, _text, given = await self.visitor.ask(self.path, f"part {self.name}", headers)
             if status == 200:
-                self.etag = etag
-            self.rest = min(REST_MOST, max(REST, REST_OF_ANSWER * (time.monotonic() - self.last)))
+                self.etag = given.get("etag", "")
+            told = float(given.get("x-live-rest", "0"))
+            self.rest = min(REST_MOST, max(REST, told, REST_OF_ANSWER * (time.monotonic() - self.last)))
             self.last = time.monotonic()
             if self.last - self.figures_at >= FIGURES_REST:
                 await self._draw()

@@ -96,7 +96,7 @@ def crowd(scene: Scene, size: Size) -> Iterator[None]:
         "slug": SLUG,
         "pages": size.pages,
         "readers": size.readers,
-        "comes_within": min(60.0, 20 + 60 * size.minutes / 6),
+        "comes_within": min(180.0, 20 + 60 * size.minutes / 6),
         "seconds": max(1.0, scene.ends_at - time.time()),
         "people": [
             {

@@ -16,6 +16,8 @@ from functools import cache
 import redis
 from django.conf import settings
 
+from tidesched_web.common.live_memory import memory
+
 STREAM = "tidesched:events"
 MAX_EVENTS = 1000
 TOPICS = ("alerts", "changes", "clusters", "drift", "gangs", "jobs", "nodes", "queues", "reclaims", "sessions", "usage")
@@ -105,6 +107,7 @@ def publish(
             fields["o"] = ",".join(str(tenant) for tenant in sorted(about.tenants))
         if about.person is not None:
             fields["p"] = str(about.person)
+    memory.forget([topic])
     try:
         _client().xadd(STREAM, fields, maxlen=MAX_EVENTS, approximate=True)  # type: ignore[arg-type]  # dict is invariant
     except redis.RedisError as error:

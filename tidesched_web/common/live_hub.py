@@ -20,6 +20,7 @@ import redis.asyncio
 from django.conf import settings
 
 from tidesched_web.common.live import EVERYTHING, MAX_EVENTS, STREAM, Event, read
+from tidesched_web.common.live_memory import memory
 
 WINDOW_SECONDS = 0.5
 IDLE_SECONDS = 15.0
@@ -133,6 +134,7 @@ class Hub:
                 newest: Any = await client.xrevrange(STREAM, count=MAX_EVENTS)
                 self._recent = deque((_event(*entry) for entry in reversed(newest)), maxlen=MAX_EVENTS)
                 position = self._recent[-1].position if self._recent else "0-0"
+                memory.follow(events=True)
                 started.set_result(None)
                 while True:
                     answer: Any = await client.xread(
@@ -140,6 +142,7 @@ class Hub:
                     )
                     if answer:
                         events = [_event(*entry) for entry in answer[0][1]]
+                        memory.forget(event.topic for event in events)
                         position = events[-1].position
                         self._recent.extend(events)
                         batch = compact(events)
@@ -154,6 +157,7 @@ class Hub:
             else:
                 started.set_exception(error)
         finally:
+            memory.follow(events=False)
             if not started.done():
                 started.cancel()
 

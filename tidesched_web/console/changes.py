@@ -127,6 +127,7 @@ def _page(
     return this.render(
         "changes/change.html",
         {
+            "live_object": f"changes {found.pk}",
             "change": found,
             "plan": plan,
             "fields": change_words.fields_of_plan(plan, base=found.base, edits=found.edits),

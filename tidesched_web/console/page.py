@@ -22,8 +22,9 @@ from tidesched_web.accounts.selectors import access_of
 from tidesched_web.changes.inbox_selectors import waiting_for
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common import live
+from tidesched_web.common.live_pace import pace
 from tidesched_web.common.permissions import Access
-from tidesched_web.scheduling.selectors import clusters_now
+from tidesched_web.scheduling.selectors import clusters_now, clusters_of_frame
 
 THEMES = ("auto", "light", "dark")
 
@@ -72,10 +73,13 @@ class Page:
                 "section": self.section,
                 "topics": _with_frame(self.topics, inbox=self.inbox is not None),
                 "live_after": self.live_after,
+                "live_rest": pace.rest(),
             }
             | (context or {}),
             status=status,
         )
+        if self.topics:
+            response.headers["X-Live-Rest"] = str(pace.rest())
         patch_vary_headers(response, ["HX-Request", "Cookie"])
         patch_cache_control(response, private=True, no_store=True)
         return response
@@ -113,7 +117,7 @@ def page(*, section: str = "", topics: str = "") -> Callable[[View], View]:
             live_after = live.place_now()  # before anything is read: what changes later is told to the page
             user = request.user
             access = access_of(user)
-            clusters = clusters_now(access)
+            clusters = clusters_of_frame(access) if request.method == "GET" else clusters_now(access)
             this = Page(request, user, access, clusters, section=section, topics=topics, live_after=live_after)
             if slug is not None:
                 this.current = next((cluster for cluster in clusters if cluster.slug == slug), None)

@@ -24,8 +24,10 @@ LEAST_BYTES = 500
 BROTLI_QUALITY, GZIP_LEVEL = 5, 5
 _TEXT = ("text/", "application/json", "application/problem+json", "application/x-ndjson", "image/svg+xml")
 # What differs between two answers that say the same: times that the page keeps fresh itself, and masked tokens.
-_FLEETING = re.compile(rb'(?<=>)[^<]*(?=</time>)| data-now="[^"]*"|(?<=name="csrfmiddlewaretoken" value=")[^"]*')
-_PASSED_ON = ("Cache-Control", "Content-Language", "ETag", "Set-Cookie", "Vary")
+_FLEETING = re.compile(
+    rb'(?<=>)[^<]*(?=</time>)| data-(?:now|rest|after)="[^"]*"|(?<=name="csrfmiddlewaretoken" value=")[^"]*'
+)
+_PASSED_ON = ("Cache-Control", "Content-Language", "ETag", "Set-Cookie", "Vary", "X-Live-Rest")
 
 
 @sync_and_async_middleware

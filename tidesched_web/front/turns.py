@@ -7,10 +7,23 @@ and with them the database connections of pages, are bounded whatever is asked o
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+
+from tidesched_web.common.live_pace import pace
+
+_spent = threading.local()
+
+
+def _count_cost() -> None:
+    """What the turn that ends on this thread has cost: the thread works for nothing but turns."""
+    now = time.thread_time()
+    pace.took(now - getattr(_spent, "until", now))
+    _spent.until = now
 
 
 class TooManyOfOne(Exception):
@@ -86,6 +99,7 @@ class Turns:
             try:
                 last()
             finally:
+                _count_cost()
                 loop.call_soon_threadsafe(self._ended, turn)
 
         turn.executor.submit(end)

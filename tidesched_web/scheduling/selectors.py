@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -30,6 +31,7 @@ from django.db.models.functions import Cast, Coalesce, Concat, JSONObject
 from tidesched_web.clusters.connection_selectors import newest_verdict
 from tidesched_web.clusters.models import Cluster, PolicyRevision
 from tidesched_web.clusters.selectors import visible_clusters
+from tidesched_web.common.live_memory import memory
 from tidesched_web.common.permissions import Access
 from tidesched_web.quota.models import Drift, DriftState, Queue, TidePlan
 from tidesched_web.quota.selectors import visible_queues, with_card_quota
@@ -56,6 +58,8 @@ from tidesched_web.workloads.selectors import visible_gangs
 BANNERS = 3
 STOP_CODES = (GUARD_CODE, FOREIGN_CODE)
 _STOP_FIELDS = {"pk": "pk", "code": "code", "numbers": "numbers", "raised_at": "raised_at"}
+# Whose events say that the frame of a page may have changed.
+FRAME_TOPICS = ("alerts", "clusters", "drift", "sessions")
 
 
 def clusters_with_sessions(access: Access) -> QuerySet[Cluster]:
@@ -110,8 +114,15 @@ def clusters_with_sessions(access: Access) -> QuerySet[Cluster]:
 
 
 def clusters_now(access: Access) -> list[Cluster]:
-    """Visible clusters by name, as `clusters_with_sessions` gives them."""
+    """Visible clusters by name, as `clusters_with_sessions` gives them. One query."""
     return list(clusters_with_sessions(access).order_by("name"))
+
+
+def clusters_of_frame(access: Access) -> list[Cluster]:
+    """The same for a page that is only read: those with equal rights share what was read a moment ago."""
+    rights = ("clusters", access.everything, access.tenant_ids)
+    # Each request has objects of its own: a view may write to them.
+    return [copy(cluster) for cluster in memory.get(rights, FRAME_TOPICS, lambda: clusters_now(access))]
 
 
 def visible_sessions(access: Access) -> QuerySet[Session]:

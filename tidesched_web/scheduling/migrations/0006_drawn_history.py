@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("scheduling", "0004_tide_quota")]
+    dependencies = [("scheduling", "0005_restarted")]
 
     operations = [
         migrations.AlterField(

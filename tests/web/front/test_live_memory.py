@@ -1,0 +1,140 @@
+"""What requests share: remembered while events are read, forgotten with each event, never between rights."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.cache import cache, caches
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from tests.web.console import world as story
+from tests.web.console.test_pages import client_of
+from tidesched_web.accounts.selectors import access_of
+from tidesched_web.common import live, live_memory
+from tidesched_web.common.live_memory import Memory, memory
+from tidesched_web.common.live_pace import LEAST_SECONDS, MOST_SECONDS, SHARE, Pace, pace
+from tidesched_web.scheduling.selectors import clusters_of_frame
+
+
+@pytest.fixture
+def following():
+    memory.follow(events=True)
+    yield
+    memory.follow(events=False)
+
+
+def counted(kept: Memory, topics: tuple[str, ...] = ("alerts",)) -> list[int]:
+    """Each look reads a new number."""
+    looks: list[int] = []
+    kept.get("key", topics, lambda: looks.append(len(looks)))
+    return looks
+
+
+def test_nothing_is_remembered_where_no_events_are_read():
+    kept = Memory()
+    assert counted(kept) == [0]
+    assert counted(kept) == [0]
+
+
+def test_it_is_read_once_until_an_event_of_its_topics_comes():
+    kept = Memory()
+    kept.follow(events=True)
+    assert (counted(kept), counted(kept)) == ([0], [])
+    kept.forget(["gangs"])
+    assert counted(kept) == []
+    kept.forget(["gangs", "alerts"])
+    assert counted(kept) == [0]
+
+
+def test_what_changed_while_it_was_read_is_read_again():
+    kept = Memory()
+    kept.follow(events=True)
+    assert kept.get("key", ("alerts",), lambda: kept.forget(["alerts"]) or "old") == "old"
+    assert kept.get("key", ("alerts",), lambda: "new") == "new"
+
+
+def test_it_is_read_again_after_a_while(monkeypatch):
+    kept = Memory()
+    kept.follow(events=True)
+    assert counted(kept) == [0]
+    monkeypatch.setattr(live_memory, "MOST_SECONDS", 0.0)
+    assert counted(kept) == [0]
+
+
+@pytest.mark.django_db
+def test_readers_with_equal_rights_share_the_frame_and_others_do_not(following):
+    world = story.full()
+    admin, member = access_of(world.admin), access_of(world.member)
+    first = clusters_of_frame(admin)
+    with CaptureQueriesContext(
+        connection,
+    ) as asked:
+        again = clusters_of_frame(admin)
+    assert len(asked) == 0
+    assert [one.pk for one in again] == [one.pk for one in first]
+    assert again[0] is not first[0]
+    with CaptureQueriesContext(connection) as asked:
+        clusters_of_frame(member)
+    assert len(asked) == 1
+
+
+@pytest.mark.django_db
+def test_a_page_shows_at_once_what_this_process_has_changed(following, django_capture_on_commit_callbacks):
+    world = story.full()
+    client = client_of(world.admin)
+    before = client.get("/clusters/demo/").context["bell"]
+    assert before > 0
+    from tidesched_web.scheduling.models import Alert
+
+    Alert.objects.all().delete()
+    live.publish("alerts", "all", cluster_id=world.cluster.pk)
+    assert client.get("/clusters/demo/").context["bell"] == 0
+
+
+def test_pages_rest_longer_the_more_of_them_are_open():
+    one = Pace()
+    for _ in range(2000):
+        one.took(0.05)
+    assert one.rest() == LEAST_SECONDS
+    one.streams = 100
+    assert one.rest() == pytest.approx(100 * 0.05 / SHARE, abs=0.1)
+    one.streams = 100_000
+    assert one.rest() == MOST_SECONDS
+
+
+@pytest.mark.django_db
+def test_a_page_is_told_how_long_to_rest_also_where_nothing_moved(monkeypatch):
+    client = client_of(story.full().admin)
+    monkeypatch.setattr(pace, "rest", lambda: 17.5)
+    page = client.get("/clusters/demo/alerts/")
+    assert 'data-rest="17.5"' in page.content.decode()
+    part = {"HX-Request": "true", "HX-Target": "live"}
+    first = client.get("/clusters/demo/alerts/", headers=part)
+    monkeypatch.setattr(pace, "rest", lambda: 30.0)
+    again = client.get("/clusters/demo/alerts/", headers={**part, "If-None-Match": first["ETag"]})
+    assert (first["X-Live-Rest"], again.status_code, again["X-Live-Rest"]) == ("17.5", 304, "30.0")
+
+
+def test_each_request_uses_the_connections_of_the_process():
+    """Under ASGI a request has a cache object of its own."""
+    one, another = caches.create_connection("default"), caches.create_connection("default")
+    one.set("shared-pool", 1)
+    assert another.get("shared-pool") == 1
+    assert one is not another
+    assert one._cache._get_connection_pool(write=False) is another._cache._get_connection_pool(write=True)
+    cache.delete("shared-pool")
+
+
+def test_heavy_jobs_give_way(monkeypatch):
+    from tidesched_web import celery
+    from tidesched_web.common import worker_progress
+    from tidesched_web.embedded import account
+
+    asked: list[int] = []
+    monkeypatch.setattr("os.nice", asked.append)
+    monkeypatch.setattr(account, "die_with_parent", lambda _signal: None)
+    monkeypatch.setattr(worker_progress, "report_forked", lambda _role: None)
+    for role in ("what-if", "work"):
+        monkeypatch.setenv("TIDESCHED_ROLE", role)
+        celery._end_with_worker()
+    assert asked == [celery.HEAVY_NICE]

@@ -1,0 +1,62 @@
+"""What many requests read alike, remembered in the web process until an event says that it may have changed.
+
+It works only while the process reads the live events (a page is open somewhere); a change that this process announces
+counts at once, one of another process as soon as its event is read, and after `MOST_SECONDS` all is read anew. A page
+that shows what is remembered hears of everything since then: its place in the stream lies further back.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, TypeVar
+
+MOST_SECONDS = 1.0
+MOST_KEPT = 500
+Value = TypeVar("Value")
+
+
+class Memory:
+    """Values by key, each with the topics whose events end it. ``follows``: whether events are read at the moment."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Hashable, tuple[float, int, Any]] = {}
+        self._changes: Counter[str] = Counter()
+        self._lock = threading.Lock()
+        self.follows = False
+
+    def get(self, key: Hashable, topics: Iterable[str], read: Callable[[], Value]) -> Value:
+        """The value of the key, read where it is not known."""
+        if not self.follows:
+            return read()
+        topics = tuple(topics)
+        now = time.monotonic()
+        with self._lock:
+            # What changes while it is read may be missing in it: the count is that of before.
+            changes = sum(self._changes[topic] for topic in topics)
+            at, known, value = self._kept.get(key, (0.0, -1, None))
+        if known == changes and now - at < MOST_SECONDS:
+            found: Value = value
+            return found
+        found = read()
+        with self._lock:
+            if len(self._kept) >= MOST_KEPT:
+                self._kept.clear()
+            self._kept[key] = (now, changes, found)
+        return found
+
+    def forget(self, topics: Iterable[str]) -> None:
+        """Something of these topics has changed."""
+        with self._lock:
+            self._changes.update(set(topics))
+
+    def follow(self, *, events: bool) -> None:
+        """The reading of events has begun or ended."""
+        with self._lock:
+            self.follows = events
+            self._kept.clear()
+
+
+memory = Memory()
