@@ -13,7 +13,8 @@ from tidesched_web.changes.models import ChangeObject, QuotaChange
 from tidesched_web.changes.services import demo
 from tidesched_web.clusters.models import CardType
 from tidesched_web.quota.models import NamespaceGrant, Queue
-from tidesched_web.scheduling import drawn_history, rollups
+from tidesched_web.scheduling import drawn_history_services as drawn_history
+from tidesched_web.scheduling import rollups
 from tidesched_web.scheduling.models import Reclaim, ReclaimVictim, Session, TidePoint, UsageChange, UsageRollup
 
 DAYS = 3

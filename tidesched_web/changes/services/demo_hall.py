@@ -11,7 +11,7 @@ from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.actors import SYSTEM
 from tidesched_web.common.permissions import Access
 from tidesched_web.engine import demo
-from tidesched_web.scheduling import drawn_history
+from tidesched_web.scheduling import drawn_history_services as drawn_history
 
 REASON = "The second hall of the medium demo."
 
