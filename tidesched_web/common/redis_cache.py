@@ -6,6 +6,7 @@ would open a connection and close it again.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.core.cache.backends import redis as django_redis
@@ -16,6 +17,12 @@ _pools: dict[tuple[str, str], Any] = {}
 
 class Client(django_redis.RedisCacheClient):
     """Django's client, with the pool of the process."""
+
+    # Of Django's class, which says nothing of their types.
+    _servers: Sequence[str]
+    _pool_class: Any
+    _pool_options: dict[str, Any]
+    _get_connection_pool_index: Any
 
     def _get_connection_pool(self, write: bool) -> Any:
         address = self._servers[self._get_connection_pool_index(write)]

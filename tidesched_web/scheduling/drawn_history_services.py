@@ -186,7 +186,7 @@ def _tide(cluster: Cluster, lines: Sequence[_Line], levels: dict[dt.datetime, fl
 
 def _sessions(cluster: Cluster, hours: Sequence[dt.datetime], seed: int) -> list[Session]:
     rng = random.Random(f"{seed}/sessions")
-    made = []
+    made: list[Session] = []
     for hour in hours:
         for minute in range(0, 60, SESSION_MINUTES):
             at = hour + dt.timedelta(minutes=minute)
@@ -209,7 +209,9 @@ def _reclaims(cluster: Cluster, lines: Sequence[_Line], sessions: Sequence[Sessi
     for line in lines:
         (serving if line.kind == "inference" else lent).setdefault(line.card, []).append(line)
     cards = sorted(card for card in serving if card in lent)
-    rows, victims, evicted = [], [], {}
+    rows: list[Reclaim] = []
+    victims: list[ReclaimVictim] = []
+    evicted: dict[int, int] = {}
     for session in sorted(rng.choices(sessions, k=count), key=lambda row: row.number):
         card = rng.choice(cards)
         gainer, needed = rng.choice(serving[card]), rng.choice((1, 2, 4, 8))
