@@ -182,7 +182,7 @@ class Reclaim(Action):
                     return
                 continue
             point = attempt.statement.checkpoint()
-            passed_over, dearer = state.passed_over(chosen), state.next_dearer(chosen)
+            passed_over, dearer = state.passed_over(chosen, count, limits), state.next_dearer(chosen)
             considered = state.considered(queue)
             self._evict(session, attempt, chosen)
             placed = []

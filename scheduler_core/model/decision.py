@@ -109,11 +109,41 @@ class Refusal(msgspec.Struct, frozen=True, gc=False):
     rule: str
 
 
+class NodeRoom(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """What there would be on a node if one gang alone left: amounts of ``resource`` (a card type, or what a node has).
+
+    Units as in the numbers of a reason: cards, milli-cores, bytes, counts. Of cards only those that a pod of the
+    reclaimer could use: wholly free ones, or the most that is free on one card where a share is asked for.
+
+    Attributes:
+        free: before. frees: what the gang's leaving adds. needs: of one pod of the reclaimer.
+        fits: pods of the reclaimer that would fit. short: for one pod, where none would fit.
+    """
+
+    node: str
+    resource: str
+    free: float
+    frees: float
+    needs: float
+    fits: int
+    short: float
+
+
+class Alone(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """What one gang's leaving would have made room for: ``fits`` of ``wanted`` pods, by node, the best nodes first."""
+
+    fits: int
+    wanted: int
+    nodes: tuple[NodeRoom, ...]
+    more_nodes: int = 0
+
+
 class Candidate(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A gang that came into question and was not taken: what it would have cost, and the rule that decided.
 
     The cost is the one by which victims are chosen, as it was at that moment: queue priority, then gang priority, then
-    work lost. ``frees_milli``: milli-cards of all types (milli-cores where no cards were asked for).
+    work lost. ``frees_milli``: milli-cards of all types (milli-cores where no cards were asked for). ``alone``: where
+    room decided, what there would have been.
     """
 
     gang: str
@@ -123,6 +153,7 @@ class Candidate(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     work_lost_card_seconds: float
     frees_milli: int
     rule: str
+    alone: Alone | None = None
 
 
 class QueueMoment(msgspec.Struct, frozen=True, gc=False, kw_only=True):

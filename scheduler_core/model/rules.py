@@ -59,6 +59,16 @@ class Rule(enum.StrEnum):
     COOLDOWN_LEFT = "cools down for {seconds} s more"
     # Why a candidate that might have been taken was not.
     TOO_LITTLE = "its leaving would not make enough room"
+    SHORT_ON_NODE = (
+        "its leaving would not make enough room: on {node} it frees {frees} of {what}, {free} more free, "
+        "a pod needs {needs}, {short} short"
+    )
+    FEWER_PODS = (
+        "its leaving would make room for {fits} of {wanted} pods: on {node} it frees {frees} of {what}, "
+        "{free} more free, a pod needs {needs}"
+    )
+    NOT_REACHED = "its leaving would make enough room; the bounded search did not come to it"
+    AS_DEAR = "costs as much as all gangs of the chosen set together, or more"
     DEARER = "dearer than a gang of the chosen set whose place it could take"
     LATER_BY_NAME = "costs as much as a gang of the chosen set whose place it could take, and comes later by name"
 

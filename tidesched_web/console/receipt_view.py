@@ -30,7 +30,10 @@ class UseRow:
 
 @dataclass(frozen=True, slots=True)
 class CostRow:
-    """One gang that fell or came into question; cost is compared from left to right. ``rule`` empty = it fell."""
+    """One gang that fell or came into question; cost is compared from left to right. ``rule`` empty = it fell.
+
+    ``nodes``: where room decided, its nodes behind the first, which the rule names; ``more_nodes``: not listed.
+    """
 
     gang: str
     queue: str
@@ -40,6 +43,8 @@ class CostRow:
     frees: float | None
     rule: str
     last_restart: bool = False
+    nodes: Sequence[Mapping[str, Any]] = ()
+    more_nodes: int = 0
 
     @property
     def order(self) -> tuple[float, ...]:
@@ -89,6 +94,7 @@ def _uses(moment: Mapping[str, Any]) -> list[UseRow]:
 
 
 def _cost(row: Mapping[str, Any], frees: float, rule: str) -> CostRow:
+    alone = row.get("alone") or {}
     return CostRow(
         row["gang"],
         row.get("queue") or "",
@@ -98,4 +104,6 @@ def _cost(row: Mapping[str, Any], frees: float, rule: str) -> CostRow:
         frees,
         rule,
         bool(row.get("last_restart")),
+        alone.get("nodes", ())[1:],
+        alone.get("more_nodes", 0),
     )

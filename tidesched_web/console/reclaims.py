@@ -230,7 +230,9 @@ def reclaim(this: Page, pk: int) -> HttpResponse:
     if row is None:
         raise Http404
     _redact(this, row)
-    receipt = receipt_within_sight(row.receipt, None if this.access.everything else own_queue_ids(this.access))
+    own_queues = None if this.access.everything else own_queue_ids(this.access)
+    made_it = own_queues is None or row.queue_id in own_queues
+    receipt = receipt_within_sight(row.receipt, own_queues, made_it=made_it)
     costs = row.receipt.get("victims", {})
     seen = [
         {**victim, **costs.get(victim["gang"], {})}

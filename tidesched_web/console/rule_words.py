@@ -63,6 +63,16 @@ RULES: dict[Rule, Promise] = {
     Rule.REVOCABLE_ZONE: gettext_lazy("runs in a revocable zone"),
     Rule.COOLDOWN_LEFT: gettext_lazy("cools down for %(seconds)s s more"),
     Rule.TOO_LITTLE: gettext_lazy("its eviction would not make enough room"),
+    Rule.SHORT_ON_NODE: gettext_lazy(
+        "its eviction would not make enough room: on %(node)s it frees %(frees)s of %(what)s, %(free)s more free, "
+        "a pod needs %(needs)s, %(short)s short"
+    ),
+    Rule.FEWER_PODS: gettext_lazy(
+        "its eviction would make room for %(fits)s of %(wanted)s pods: on %(node)s it frees %(frees)s of %(what)s, "
+        "%(free)s more free, a pod needs %(needs)s"
+    ),
+    Rule.NOT_REACHED: gettext_lazy("its eviction would make enough room; the bounded search did not come to it"),
+    Rule.AS_DEAR: gettext_lazy("costs as much as all gangs of the chosen set together, or more"),
     Rule.DEARER: gettext_lazy("dearer than a gang of the chosen set whose place it could take"),
     Rule.LATER_BY_NAME: gettext_lazy(
         "costs as much as a gang of the chosen set whose place it could take, and comes later by name"
@@ -136,6 +146,8 @@ def _shown(name: str, value: str) -> str:
     """What a rule speaks of: a service type by its name here, a reason within it translated too."""
     if name == "kind":
         return str(KINDS.get(value, value))
+    if name == "what":
+        return resource_label(value)
     return _translated(value) if name == "why" else value
 
 

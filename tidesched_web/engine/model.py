@@ -5,6 +5,7 @@ from __future__ import annotations
 from scheduler_core.algorithms.allowance import may_go
 from scheduler_core.model.cards import CardKind, CardRequest, CardType, NodeCards
 from scheduler_core.model.decision import (
+    Alone,
     Bind,
     Candidate,
     Event,
@@ -36,6 +37,7 @@ from scheduler_core.model.snapshot import Snapshot
 
 __all__ = [
     "MIB",
+    "Alone",
     "Amount",
     "BadInput",
     "Bind",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from tidesched_web.engine.model import Rule, rule_of_text
 from tidesched_web.scheduling.models import Reclaim, ReclaimSource
 
 
@@ -19,7 +20,7 @@ def reclaim_within_sight(
     made_it = own_queues is None or reclaim.queue_id in own_queues
     victims = [_victim(victim, own_queues, reclaim.receipt) for victim in reclaim.victims.all()]
     all_own = own_queues is None or all(victim["queue"] is not None for victim in victims)
-    receipt = receipt_within_sight(reclaim.receipt, own_queues)
+    receipt = receipt_within_sight(reclaim.receipt, own_queues, made_it=made_it)
     refused = reclaim.refused if own_queues is None else [
         item for item in reclaim.refused if made_it and (reclaim.cluster_id, item.get("gang")) in own_gangs
     ]  # fmt: skip
@@ -61,8 +62,18 @@ def _display(reclaim: Reclaim, fallen: str) -> str:
     return f"{reclaim.reclaimer} takes from {fallen}" if reclaim.reclaimer else f"{reclaim.action} sends {fallen} away"
 
 
-def receipt_within_sight(receipt: dict[str, Any], own_queues: Collection[int] | None) -> dict[str, Any]:
-    """Of a row's receipt what is about the reader's own queues; how many others came into question is not theirs."""
+# Rules that state what the reclaimer needs, which is its own side's.
+_WITH_NEEDS = frozenset({Rule.SHORT_ON_NODE, Rule.FEWER_PODS})
+
+
+def receipt_within_sight(
+    receipt: dict[str, Any], own_queues: Collection[int] | None, *, made_it: bool
+) -> dict[str, Any]:
+    """Of a row's receipt what is about the reader's own queues; how many others came into question is not theirs.
+
+    Args:
+        made_it: the reader sees the reclaimer's side, and so what it needed.
+    """
     found: dict[str, Any] = {}
     for part in ("queues", "candidates"):
         rows = receipt.get(part, [])
@@ -71,7 +82,17 @@ def receipt_within_sight(receipt: dict[str, Any], own_queues: Collection[int] | 
             for row in rows
             if own_queues is None or row["queue_id"] in own_queues
         ]
+    found["candidates"] = [_candidate(one, made_it) for one in found["candidates"]]
     return found | {"more_candidates": receipt.get("more_candidates") if own_queues is None else None}
+
+
+def _candidate(row: dict[str, Any], made_it: bool) -> dict[str, Any]:
+    """A candidate; receipts that were written before have no figures of room."""
+    if made_it:
+        return {"alone": None, **row}
+    rule = rule_of_text(row["rule"])
+    plain = Rule.TOO_LITTLE.text() if rule is not None and rule[0] in _WITH_NEEDS else row["rule"]
+    return {**row, "rule": plain, "alone": None}
 
 
 def _victim(victim: Any, own_queues: Collection[int] | None, receipt: dict[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from scheduler_core.actions.support.reservations import cool_down, keep
 from scheduler_core.actions.support.search_state import State
 from scheduler_core.actions.support.victim_search import VictimSearch
 from scheduler_core.actions.support.victims import Victims
+from scheduler_core.algorithms.victims_alone import NOTE
 from scheduler_core.algorithms.victims_beside import RULES
 from scheduler_core.algorithms.victims_room import FREES_CPU, FREES_MILLI
 from scheduler_core.framework.kernels.claim_columns import (
@@ -58,6 +59,9 @@ def new_story(search: VictimSearch, claims: int) -> Story:
         np.zeros(there, dtype=np.bool_),
         np.zeros(10 * claims + 10, dtype=np.int32),
         np.zeros((10 * claims + 10, 2), dtype=np.int64),
+        np.zeros((10 * claims + 10, NOTE), dtype=np.int64),
+        np.zeros(units, dtype=np.bool_),
+        np.zeros(1, dtype=np.int64),
     )
 
 
@@ -171,12 +175,12 @@ class StoryTeller:
         """Who came into question for a claimant, with what taking them would have cost."""
         spared, kept = state.spared(self._session.queue_of(row[C_GANG]))
         first, last = row[C_PASSED], row[C_PASSES]
-        passed = [
-            Option(noted // len(RULES), work, frees, RULES[noted % len(RULES)].text())
-            for noted, (work, frees) in zip(
-                story.passed[first:last].tolist(), story.cost[first:last].tolist(), strict=True
-            )
-        ]
+        columns = (story.passed[first:last].tolist(), story.cost[first:last].tolist(), range(first, last))
+        passed = []
+        for noted, (work, frees), place in zip(*columns, strict=True):
+            gang, why = divmod(noted, len(RULES))
+            room = () if why else tuple(story.room[place].tolist())
+            passed.append(Option(gang, work, frees, RULES[why].text(), room))
         return Looked((*spared, *passed), int(np.count_nonzero(kept)) + eligible, further)
 
     def _places(self, turns: Turns, took: list[list[int]]) -> list[list[Placed]]:

@@ -21,6 +21,7 @@ from scheduler_core.actions.support.receipts import (
 from scheduler_core.framework.session import Session
 from scheduler_core.framework.trace import Account
 from scheduler_core.model.decision import (
+    Candidate,
     Eviction,
     QueueMoment,
     Reclaim,
@@ -105,6 +106,7 @@ def tell(session: Session, action: str, falls: Sequence[Fall], later: Sequence[M
         session.cluster.classes.classes,
         ledger.queues,
         ledger.index,
+        session.axes,
     )
     fallen = {one.gang for fall in falls for one in fall.leaving}
     moved = {session.queue_of(gang) for gang in fallen.union(fall.gang for fall in falls)}
@@ -194,11 +196,17 @@ def _written(
         victims=tuple(victims),
         rule=fall.rule,
         votes=fall.votes,
-        refused=fall.refused,
+        refused=_with_figures(fall.refused, shown),
         queues=queues,
         candidates=shown,
         more_candidates=more,
     )
+
+
+def _with_figures(refused: tuple[Refusal, ...], shown: Sequence[Candidate]) -> tuple[Refusal, ...]:
+    """Where room decided, the same sentence as the candidate's, with its figures."""
+    said = {one.gang: one.rule for one in shown if one.alone is not None}
+    return tuple([Refusal(one.gang, said[one.gang]) if one.gang in said else one for one in refused])
 
 
 def _chosen(members: Sequence[Leaver], fall: Fall) -> set[str]:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scheduler_core.actions.support.alone import alone_of, rule_of_room
 from scheduler_core.algorithms.victims_room import GANG, LEVEL, NEVER, UNIT_TASK, WORK
 from scheduler_core.framework.session import Session
 from scheduler_core.model.decision import Candidate, QueueMoment
@@ -17,7 +18,7 @@ from scheduler_core.model.podgroup import PodGroup
 from scheduler_core.model.queue import Queue
 from scheduler_core.model.resources import Amount
 from scheduler_core.model.rules import Rule
-from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
+from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY, Axes
 from scheduler_core.state.status import Bools, Ints
 from scheduler_core.state.task_class import TaskClass
 
@@ -31,7 +32,7 @@ CARD_SECOND = 1_000_000
 
 
 class Words(NamedTuple):
-    """What the numbers mean: names of gangs, PodGroups, card types, task classes, queues and their positions."""
+    """What the numbers mean: names of gangs, PodGroups, card types, task classes, queues and their positions, axes."""
 
     gangs: Sequence[str]
     groups: Sequence[PodGroup]
@@ -39,6 +40,7 @@ class Words(NamedTuple):
     classes: Sequence[TaskClass]
     queues: Sequence[Queue]
     queue_at: dict[str, int]
+    axes: Axes | None = None
 
     def queue_of(self, gang: int) -> int:
         """Position of the gang's queue, -1 when there is none of that name."""
@@ -51,12 +53,16 @@ class Words(NamedTuple):
 
 
 class Option(NamedTuple):
-    """A gang that came into question: work lost (milli-cards x milliseconds), what it frees, the rule that decided."""
+    """A gang that came into question: work lost (milli-cards x milliseconds), what it frees, the rule that decided.
+
+    ``room``: where room decided, the note of what there would have been (``algorithms.victims_alone``).
+    """
 
     gang: int
     work: int
     frees: int
     rule: str
+    room: tuple[int, ...] = ()
 
 
 class Standing:
@@ -164,6 +170,7 @@ def candidates(looked: Looked, fallen: Sequence[Fallen], words: Words) -> tuple[
 
 def _candidate(one: Option, fallen: Sequence[Fallen], words: Words) -> Candidate:
     level = words.level(one.gang)
+    alone = alone_of(one.room, words.axes) if one.room and words.axes is not None else None
     return Candidate(
         gang=words.gangs[one.gang],
         queue=words.groups[one.gang].queue,
@@ -171,18 +178,19 @@ def _candidate(one: Option, fallen: Sequence[Fallen], words: Words) -> Candidate
         priority=level[1],
         work_lost_card_seconds=round(one.work / CARD_SECOND, 3),
         frees_milli=one.frees,
-        rule=one.rule or _why_dearer(one, level, fallen),
+        rule=rule_of_room(alone) if alone is not None else one.rule or _why_dearer(one, level, fallen),
+        alone=alone,
     )
 
 
 def _why_dearer(one: Option, level: tuple[int, int], fallen: Sequence[Fallen]) -> str:
-    """As :func:`scheduler_core.algorithms.victims_beside.beside` says it."""
+    """As :func:`scheduler_core.algorithms.victims_beside.beside` says it; it costs no less than all of them."""
     beside = [other for other in fallen if one.frees >= other.frees]
     if any((level, one.work) > (other.level, other.work) for other in beside):
         return Rule.DEARER.text()
     if any((level, one.work) == (other.level, other.work) and one.gang > other.gang for other in beside):
         return Rule.LATER_BY_NAME.text()
-    return Rule.TOO_LITTLE.text()
+    return Rule.AS_DEAR.text()
 
 
 class Move(NamedTuple):

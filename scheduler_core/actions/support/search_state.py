@@ -11,6 +11,7 @@ import numpy as np
 
 from scheduler_core.actions.support.receipts import MOST_CANDIDATES, MOST_DEARER, Option, standing_rows
 from scheduler_core.algorithms.victims import Unit
+from scheduler_core.algorithms.victims_alone import NOTE, note_alone
 from scheduler_core.algorithms.victims_beside import rules_beside
 from scheduler_core.algorithms.victims_field import gangs_on
 from scheduler_core.algorithms.victims_heap import Heap, new_heap
@@ -177,11 +178,11 @@ class State:
         found[units[self.ask.ok & (units[:, LEVEL] < NEVER), GANG]] = True
         return found
 
-    def passed_over(self, chosen: list[Unit]) -> tuple[Option, ...]:
+    def passed_over(self, chosen: list[Unit], count: int, limits: list[int]) -> tuple[Option, ...]:
         """The cheapest gangs that may be taken, cost less than the chosen ones together, and were not, each with why.
 
         Args:
-            chosen: what :meth:`solve` found last.
+            chosen: what :meth:`solve` found last, for ``count`` tasks and with these limits.
         """
         units = self._search.field.units
         # The chosen ones may be on their way out already: their units say no longer what they were.
@@ -192,7 +193,18 @@ class State:
         taken = {unit.gang for unit in chosen}
         at = np.flatnonzero(found)
         order = at[np.lexsort((at, units[at, WORK], level[at]))][: MOST_PASSED_OVER + len(taken)]
-        return self._options(order, taken)[:MOST_PASSED_OVER]
+        found_options = self._options(order, taken)[:MOST_PASSED_OVER]
+        return tuple([self._with_room(one, count, limits) for one in found_options])
+
+    def _with_room(self, one: Option, count: int, limits: list[int]) -> Option:
+        """The option with what there would be if its gang alone left, where room is what decided."""
+        if one.rule != Rule.TOO_LITTLE.text():
+            return one
+        note, most = np.zeros(NOTE, dtype=np.int64), np.array(limits, dtype=np.int64)
+        alone: Bools = np.zeros(len(self._search.field.units), dtype=np.bool_)
+        unit, fits = int(self._search.whole[one.gang]), np.zeros_like(most)
+        note_alone(self._search.field, self.ask, most, unit, count, alone, fits, note)
+        return one._replace(room=tuple(note.tolist()))
 
     def next_dearer(self, chosen: list[Unit]) -> tuple[Option, ...]:
         """The cheapest gangs that may be taken and cost as much as the chosen ones together, or more, each with why."""
@@ -211,7 +223,9 @@ class State:
             if equal.size > most:
                 equal = equal[lost <= np.partition(lost, most - 1)[most - 1]]
             order += equal[np.lexsort((equal, units[equal, WORK]))].tolist()
-        return self._options(np.array(order[:most], dtype=np.int64), taken)[:MOST_DEARER]
+        found_options = self._options(np.array(order[:most], dtype=np.int64), taken)[:MOST_DEARER]
+        room = Rule.TOO_LITTLE.text()
+        return tuple([one._replace(rule=Rule.AS_DEAR.text()) if one.rule == room else one for one in found_options])
 
     def _options(self, order: Ints, taken: set[str]) -> tuple[Option, ...]:
         """Units as options, without the gangs that are taken."""

@@ -78,7 +78,9 @@ class Story(NamedTuple):
     ``passed`` int32 (any,), gangs with why they were passed over, see ``note_passed_over``. All (any,): ``left`` int32,
     tasks; ``lost`` int64, milli-cards x milliseconds;
     ``was`` int32, status before; ``taken`` bool, one of its cards is taken over. ``cost`` int64 (any, 2): of those that
-    were passed over the work that they would have lost, and what they would have freed.
+    were passed over the work that they would have lost, and what they would have freed; ``room`` int64 (any, NOTE):
+    what there would have been if they alone had left, see ``victims_alone``. ``alone`` bool (units,), ``fits`` int64
+    (1,): scratch.
     """
 
     size: Ints
@@ -90,3 +92,6 @@ class Story(NamedTuple):
     taken: Bools
     passed: Index
     cost: Ints
+    room: Ints
+    alone: Bools
+    fits: Ints

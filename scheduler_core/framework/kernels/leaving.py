@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scheduler_core.algorithms.compiled import compiled_branchy
+from scheduler_core.algorithms.victims_alone import note_alone
 from scheduler_core.algorithms.victims_beside import RULES, beside
 from scheduler_core.algorithms.victims_field import load_unit
 from scheduler_core.algorithms.victims_room import (
@@ -202,6 +203,9 @@ def note_passed_over(field: Field, ask: Ask, claims: Claims, story: Story) -> No
         why = beside(field.units, ask.size, passed[i], claims.chosen, control[CHOSEN])
         story.cost[size[S_PASSED] + i, 0] = field.units[passed[i], WORK]
         story.cost[size[S_PASSED] + i, 1] = field.units[passed[i], ask.size]
+        if why == 0:
+            room = story.room[size[S_PASSED] + i]
+            note_alone(field, ask, claims.limits, passed[i], control[WANTED], story.alone, story.fits, room)
         passed[i] = field.units[passed[i], GANG] * WHYS + why
     story.claim[size[S_CLAIM], C_PASSES] = size[S_PASSED] + found
 

@@ -291,7 +291,10 @@ def test_a_cheaper_gang_that_was_not_taken_is_named_with_the_reason():
     )
     assert evicted(result) == ["large"]
     assert {no.gang: no.rule for no in result.reclaims[0].refused} == {
-        "ns/small": "its leaving would not make enough room",
+        "ns/small": (
+            "its leaving would not make enough room: "
+            "on n1 it frees 2 of NVIDIA-H200, 0 more free, a pod needs 4, 2 short"
+        ),
         "ns/stays": 'pod says volcano.sh/preemptable: "false"',
     }
 

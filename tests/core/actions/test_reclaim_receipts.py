@@ -22,7 +22,7 @@ from tests.core.small_cluster import (
 
 # Rules by which a gang stays whatever it costs; what is left over is a matter of cost and room.
 ROOM, DEARER, LATER = (
-    "its leaving would not make enough room",
+    "its leaving would not make enough room: on n3 it frees 2 of NVIDIA-H200, 0 more free, a pod needs 4, 2 short",
     "dearer than a gang of the chosen set whose place it could take",
     "costs as much as a gang of the chosen set whose place it could take, and comes later by name",
 )

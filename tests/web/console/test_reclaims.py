@@ -14,6 +14,7 @@ from tests.web.console.cast import H200
 from tests.web.console.test_pages import client_of
 from tidesched_web.audit import services as audit
 from tidesched_web.scheduling.models import Reclaim, ReclaimVictim
+from tidesched_web.scheduling.sight import receipt_within_sight
 
 RANK = "search/rank-v8"
 
@@ -39,7 +40,8 @@ def test_the_page_shows_quota_and_use_at_that_moment_and_what_each_gang_would_ha
     for said in (
         "Was it within the quota at that moment?", "gains within its quota", "gives back", "base 32",
         "Why these gangs and no cheaper ones?", "search/embed-lap2-007", "foundation/base-lap2-001",
-        "eviction would not make enough room", "37 more gangs came into question.",
+        "eviction would not make enough room: on gpu-1 it frees 4 of H200, 0 more free, a pod needs 8, 4 short",
+        "gpu-3: frees 4, 1 more free, a pod needs 8", "2 more nodes", "37 more gangs came into question.",
     ):  # fmt: skip
         assert said in page, said
     costs = page[page.index("Why these gangs") :]
@@ -70,6 +72,12 @@ def test_rest_gives_the_receipt_within_sight(world) -> None:
         "after": {"cpu_milli": 0, "memory_bytes": 0, "cards": {H200: 16}},
     }  # fmt: skip
     assert [one["gang"] for one in whole["candidates"]] == ["foundation/base-lap2-001", "search/embed-lap2-007"]
+    short, dearer = (one["alone"] for one in whole["candidates"])
+    assert dearer is None
+    assert short["nodes"][0] == {
+        "node": "gpu-1", "resource": H200, "free": 0.0, "frees": 4.0, "needs": 8.0, "fits": 0, "short": 4.0,
+    }  # fmt: skip
+    assert (short["fits"], short["wanted"], short["more_nodes"]) == (0, 1, 2)
     assert (whole["more_candidates"], whole["victims"][0]["queue_priority"]) == (37, 20000)
     assert [row["queue"] for row in own["queues"]] == ["search-rank-inference"]
     assert [one["gang"] for one in own["candidates"]] == ["search/embed-lap2-007"]
@@ -275,3 +283,13 @@ def test_a_gang_that_is_evicted_again_and_again_and_too_much_freed_are_marked(wo
     hidden = client_of(world.member).get(f"/clusters/demo/reclaims/{_mine(world).pk}/").content.decode()
     assert "evicted 2 times" not in hidden
     assert "8 freed for 4" not in hidden
+
+
+def test_what_the_reclaimer_needs_is_not_told_to_the_side_that_only_came_into_question(world) -> None:
+    """The owner of a candidate reads that room decided, and not how much another tenant's pod asks for."""
+    own = {row["queue_id"] for row in _mine(world).receipt["candidates"] if row["queue"] == "foundation-training"}
+    receipt = receipt_within_sight(_mine(world).receipt, own, made_it=False)
+    (candidate,) = receipt["candidates"]
+    assert (candidate["rule"], candidate["alone"]) == ("its leaving would not make enough room", None)
+    seen = receipt_within_sight(_mine(world).receipt, own, made_it=True)["candidates"][0]
+    assert seen["alone"]["nodes"][0]["needs"] == 8

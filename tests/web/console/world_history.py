@@ -22,6 +22,18 @@ from tidesched_web.scheduling.models import (
 )
 from tidesched_web.workloads.models import GangState
 
+ALONE = {
+    "fits": 0,
+    "wanted": 1,
+    "more_nodes": 2,
+    "nodes": [
+        {"node": name, "resource": H200, "free": free, "frees": 4, "needs": 8, "fits": 0, "short": 4 - free}
+        for name, free in (("gpu-1", 0), ("gpu-2", 0), ("gpu-3", 1))
+    ],
+}
+SHORT = (
+    "its leaving would not make enough room: on gpu-1 it frees 4 of NVIDIA-H200, 0 more free, a pod needs 8, 4 short"
+)
 DEARER = "dearer than a gang of the chosen set whose place it could take"
 
 
@@ -29,7 +41,12 @@ def _receipt(world: World, queue: str, needed: int, victims: list[tuple[str, str
     """Quota and use at that moment, what the victims cost, and two gangs that were spared."""
     moved = [(queue, 12, 12 + needed), *((from_queue, 40, 40 - cards) for _gang, from_queue, cards in victims)]
     spared = (
-        ("foundation/base-lap2-001", "foundation-training", 7200.0, "its leaving would not make enough room"),
+        (
+            "foundation/base-lap2-001",
+            "foundation-training",
+            7200.0,
+            SHORT,
+        ),
         ("search/embed-lap2-007", "search-training", 90000.0, DEARER),
     )
     return {
@@ -49,6 +66,7 @@ def _receipt(world: World, queue: str, needed: int, victims: list[tuple[str, str
             {
                 "gang": gang, "queue": name, "queue_id": world.queues[name].pk, "queue_priority": 20000,
                 "priority": 20000, "work_lost_card_seconds": work, "frees": 4, "rule": rule,
+                "alone": ALONE if "gpu-1" in rule else None,
             }
             for gang, name, work, rule in spared
         ],

@@ -23,7 +23,9 @@ PATHS = {
     "BriefSession": "sessions", "BriefTenant": "tenants", "BusinessLineDocument": "business-lines",
     "CandidateDocument": {
         "gang": "research/llm-sft-004", "queue": "research-training", "queue_priority": 20000, "priority": 20000,
-        "work_lost_card_seconds": 5400.0, "frees": 8.0, "rule": "its leaving would not make enough room",
+        "work_lost_card_seconds": 5400.0, "frees": 2.0,
+        "rule": "its leaving would not make enough room: on gpu-node-07 it frees 2 of NVIDIA-H200, 0 more free, "
+        "a pod needs 8, 6 short",
     },
     "CardTypeDocument": "card-types", "ChangeDocument": "quota-changes", "ChangeSummary": "quota-changes",
     "ClusterDocument": "clusters", "DriftDocument": "drift", "GangDetailDocument": "gangs", "GangDocument": "gangs",

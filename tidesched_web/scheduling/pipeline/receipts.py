@@ -9,8 +9,10 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from tidesched_web.clusters.models import Cluster
-from tidesched_web.engine.model import Amount, Candidate, QueueMoment, ReclaimVictimGang, cards_to_json
+from tidesched_web.engine.model import Alone, Amount, Candidate, QueueMoment, ReclaimVictimGang, cards_to_json
 from tidesched_web.engine.model import Reclaim as Decided
 from tidesched_web.quota.tide_selectors import BaseQuota, base_quota
 
@@ -71,4 +73,11 @@ def _candidate(one: Candidate) -> Document:
         "work_lost_card_seconds": one.work_lost_card_seconds,
         "frees": cards_to_json(one.frees_milli),
         "rule": one.rule,
+        "alone": None if one.alone is None else _alone(one.alone),
     }
+
+
+def _alone(alone: Alone) -> Document:
+    """What its leaving would have made room for, node by node."""
+    nodes = msgspec.to_builtins(alone.nodes)
+    return {"fits": alone.fits, "wanted": alone.wanted, "nodes": nodes, "more_nodes": alone.more_nodes}
