@@ -12,6 +12,8 @@ from pathlib import Path
 import msgspec
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+# No password is shorter, the first account's included.
+PASSWORD_LENGTH = 10
 _RATE = re.compile(r"[1-9][0-9]*/[0-9]*[smhd]/(ip|key|user)")
 
 

@@ -177,7 +177,7 @@ STREAMS_OF_ONE = env.number("STREAMS_OF_ONE", 30)
 AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
 PASSWORD_HASHERS = ["tidesched_web.common.hashing.Argon2", "tidesched_web.common.hashing.Pbkdf2"]
 PASSWORD_HASHES_AT_ONCE = env.number("PASSWORD_HASHES_AT_ONCE", 2)
-PASSWORD_LENGTH = 10
+PASSWORD_LENGTH = env.PASSWORD_LENGTH
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {

@@ -210,12 +210,32 @@ def test_a_role_without_bounds_is_refused() -> None:
         with connection.cursor() as cursor:
             cursor.execute(f"ALTER ROLE {ROLE} {word}")
 
-    alter("SUPERUSER")
+    for word, back, why in (
+        ("SUPERUSER", "NOSUPERUSER", "is a superuser"),
+        ("CREATEROLE", "NOCREATEROLE", "CREATEROLE"),
+    ):
+        alter(word)
+        try:
+            with pytest.raises(ImproperlyConfigured, match=rf"{why}.*: it could change the audit log"):
+                granted()
+        finally:
+            alter(back)
+
+
+def test_a_role_that_owns_a_table_of_the_schema_is_refused() -> None:
+    """Its owner may grant itself every right on a table again, and put a trigger or a rule on it."""
+
+    def run(*statements: str) -> None:
+        with connection.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement)
+
+    run("CREATE TABLE stray_of_a_role (id int)", f"ALTER TABLE stray_of_a_role OWNER TO {ROLE}")
     try:
-        with pytest.raises(ImproperlyConfigured, match=r"superuser .* could change the audit log"):
+        with pytest.raises(ImproperlyConfigured, match=r"owns tables of the schema: it could change the audit log"):
             granted()
     finally:
-        alter("NOSUPERUSER")
+        run("DROP TABLE stray_of_a_role")
 
 
 def test_one_role_for_both_is_left_alone(settings) -> None:

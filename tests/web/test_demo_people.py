@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from tests.web.test_demo_setup import demo_server, setup  # noqa: F401 - the fixture
-from tidesched_web.accounts.demo_people import FILE, PEOPLE
+from tidesched_web.accounts.demo_people import FILE, PEOPLE, Offered, keep
 from tidesched_web.accounts.models import Membership, PlatformRole, User
 from tidesched_web.accounts.selectors import access_of, user_by_name
 from tidesched_web.accounts.services import create_user
@@ -71,6 +71,19 @@ def test_the_demo_has_people_who_come_in_by_its_door_and_something_to_do(demo_pe
     queue = QUEUE.path(name="train-platform-notebooks")
     assert demo_server.client().get(queue)["spec"]["weight"] == 3
     assert Queue.objects.get(name="train-platform-notebooks").weight == 1
+
+
+@pytest.mark.parametrize(
+    "header", ["X-Forwarded-For", "X-Real-IP", "Forwarded", "X-Forwarded-Host", "X-Forwarded-Proto", "Via"]
+)
+def test_behind_a_proxy_on_the_same_machine_nobody_is_offered(settings, tmp_path, db, header):
+    """A proxy may name 127.0.0.1 as Host to the server behind it, so the name in the request proves nothing."""
+    at_home(settings, tmp_path)
+    keep([Offered("auditor", "auditor", "a-password-of-the-demo")])
+    assert "a-password-of-the-demo" in door()
+    forwarded = Client(SERVER_NAME="127.0.0.1", headers={header: "203.0.113.9"}).get(DOOR)
+    assert forwarded.status_code == 200
+    assert "a-password-of-the-demo" not in forwarded.content.decode()
 
 
 def test_later_starts_forget_what_changed_and_with_a_real_cluster_the_people_end(

@@ -8,11 +8,14 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from django.core.management.base import CommandError
 
 from tidesched_web.accounts import services as accounts
 from tidesched_web.accounts.selectors import user_by_name
 from tidesched_web.console.management.commands import prepare
 from tidesched_web.embedded import up
+from tidesched_web.embedded.errors import StartError
+from tidesched_web.embedded.options import read_options
 
 pytestmark = pytest.mark.django_db
 CHANGED = "Admin password: changed since; `manage.py user password admin` sets a new one"
@@ -52,3 +55,18 @@ def test_a_start_after_a_change_of_the_password_says_so(file: Path, monkeypatch:
     monkeypatch.setenv("ADMIN_PASSWORD", "given by the operator")
     assert prepare._first_account()
     assert said(file) == f"Admin password: see {file}"
+
+
+def test_a_short_password_of_the_environment_is_refused_and_nothing_is_made(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ADMIN_PASSWORD", "nine char")
+    with pytest.raises(CommandError, match=r"^ADMIN_PASSWORD has 9 characters: a password has at least 10\."):
+        prepare._first_account()
+    assert user_by_name("admin") is None
+    assert not file.exists()
+    with pytest.raises(StartError, match=r"^ADMIN_PASSWORD has 9 characters: a password has at least 10$"):
+        read_options()
+    monkeypatch.setenv("ADMIN_PASSWORD", "ten chars!")
+    assert prepare._first_account()
+    read_options()

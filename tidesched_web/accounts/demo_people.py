@@ -1,8 +1,8 @@
 """The people of the demo: who they are, and the file with their passwords in the data folder of the embedded start.
 
 They are offered on the sign-in page while the installation is a demo alone: it keeps its own servers, it listens on
-this machine only and goes by no other name, and no cluster but a simulated one is connected. Elsewhere there is no such
-file.
+this machine only and goes by no other name, no proxy forwarded the request, and no cluster but a simulated one is
+connected. Elsewhere there is no such file.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import secrets
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Final
 from urllib.parse import urlsplit
@@ -75,11 +76,29 @@ def invented() -> list[Offered]:
     return [Offered(person.username, person.part, secrets.token_urlsafe(12)) for person in PEOPLE]
 
 
-def may_be_offered() -> bool:
-    """Whether this installation is one that only its own machine can reach.
+# What a proxy adds to the requests that it forwards, whatever it makes of their Host.
+_FORWARDED = (
+    "HTTP_FORWARDED", "HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_HOST", "HTTP_X_FORWARDED_PROTO",
+    "HTTP_X_FORWARDED_PORT", "HTTP_X_FORWARDED_SERVER", "HTTP_X_REAL_IP", "HTTP_X_ORIGINAL_HOST", "HTTP_X_CLIENT_IP",
+    "HTTP_TRUE_CLIENT_IP", "HTTP_CF_CONNECTING_IP", "HTTP_VIA",
+)  # fmt: skip
+
+
+def was_forwarded(headers: Mapping[str, object]) -> bool:
+    """Whether a request came through a proxy: on the machine itself one may name 127.0.0.1 as Host to this server."""
+    return any(name in headers for name in _FORWARDED)
+
+
+def may_be_offered(headers: Mapping[str, object]) -> bool:
+    """Whether this installation is one that only its own machine can reach, and the request came from there.
 
     A public name says that others reach it, by a proxy or a tunnel, even where no proxy was named.
+
+    Args:
+        headers: of the request, as WSGI names them (``META``).
     """
+    if was_forwarded(headers):
+        return False
     alone = settings.EMBEDDED and settings.DEMO and settings.SECURE_PROXY_SSL_HEADER is None
     names = {settings.LISTENS_ON, urlsplit(settings.PUBLIC_URL).hostname, *settings.ALLOWED_HOSTS}
     return alone and {str(name).strip("[]") for name in names} <= _LOOPBACK

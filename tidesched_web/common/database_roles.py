@@ -64,7 +64,8 @@ def grant(restricted: Mapping[str, Rights], functions: tuple[str, ...]) -> bool:
     Raises
     ------
     ImproperlyConfigured
-        where the application's role is the owner, a superuser or a member of the owner: its rights have no bounds.
+        where the application's role is a superuser, a member of the owner, may make roles or owns tables: its rights
+        have no bounds.
     """
     ours = _address(settings.DATABASE_URL)
     if not settings.DATABASE_OWNER_URL or ours["USER"] == _address(settings.DATABASE_OWNER_URL)["USER"]:
@@ -103,16 +104,30 @@ def _make_role(role: str, password: str) -> bool:
     return True
 
 
+_UNBOUNDED = (
+    "is a superuser",
+    "is a member of the owner's role",
+    "may make roles and give them rights (CREATEROLE)",
+    "owns tables of the schema",
+)
+
+
 def _refuse_unbounded(role: str) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT rolsuper OR pg_has_role(oid, current_user, 'MEMBER') FROM pg_roles WHERE rolname = %s", [role]
+            "SELECT rolsuper, pg_has_role(oid, current_user, 'MEMBER'), rolcreaterole, EXISTS ("
+            "SELECT 1 FROM pg_class WHERE relowner = pg_roles.oid AND relkind IN ('r', 'p', 'v', 'm', 'S') "
+            "AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())) "
+            "FROM pg_roles WHERE rolname = %s",
+            [role],
         )
-        if cursor.fetchone() != (False,):
-            raise ImproperlyConfigured(
-                f"The role {role} of DATABASE_URL is a superuser or a member of the owner's role: it could change the "
-                "audit log. Name another role there."
-            )
+        found = cursor.fetchone()
+    why = [word for word, so in zip(_UNBOUNDED, found or (True,) * len(_UNBOUNDED), strict=True) if so]
+    if why:
+        raise ImproperlyConfigured(
+            f"The role {role} of DATABASE_URL {' and '.join(why)}: it could change the audit log. "
+            "Name another role there."
+        )
 
 
 def _wanted(restricted: Mapping[str, Rights]) -> dict[str, Rights]:

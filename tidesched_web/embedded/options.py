@@ -61,10 +61,19 @@ def read_options() -> Options:
         redis_url=env.text("REDIS_URL"),
         demo=demo,
     )
+    _check_password(os.environ.get("ADMIN_PASSWORD", ""))
     _check_scheme("DATABASE_URL", options.database_url, ("postgres", "postgresql"))
     _check_scheme("DATABASE_OWNER_URL", options.database_owner_url, ("postgres", "postgresql"))
     _check_scheme("REDIS_URL", options.redis_url, ("redis", "rediss", "unix"))
     return options
+
+
+def _check_password(given: str) -> None:
+    if given and len(given) < env.PASSWORD_LENGTH:
+        raise StartError(
+            f"ADMIN_PASSWORD has {len(given)} characters: a password has at least {env.PASSWORD_LENGTH}",
+            "give a longer one, or leave the variable out: a password is then made",
+        )
 
 
 def check_port(host: str, port: int) -> None:

@@ -108,6 +108,11 @@ def _known_keys() -> bool:
 def _first_account() -> bool:
     """Make the admin with ADMIN_PASSWORD, else with a password of this installation's own, kept in the data folder."""
     given = os.environ.get("ADMIN_PASSWORD", "")
+    if given and len(given) < settings.PASSWORD_LENGTH:
+        raise CommandError(
+            f"ADMIN_PASSWORD has {len(given)} characters: a password has at least {settings.PASSWORD_LENGTH}. Nothing "
+            "was changed."
+        )
     user = user_by_name(ADMIN)
     if user is None:
         password = given or _kept_password() or secrets.token_urlsafe(15)
