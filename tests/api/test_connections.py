@@ -205,6 +205,24 @@ def test_settings_need_the_version_that_was_looked_at(admin, world):
     assert (entry.before["name"], entry.after["name"]) == (cluster.name, "East hall")
 
 
+def test_a_cluster_has_a_time_zone_of_its_own(admin, world):
+    cluster = world.clusters["east"]
+    address = f"clusters/{cluster.pk}/"
+    before = admin.get(f"/api/v1/{address}")
+    assert (before.json()["time_zone"], before.json()["local_time_zone"]) == ("", "UTC")
+    patch = {"time_zone": "America/Bogota", "reason": WHY}
+    changed = admin.change("PATCH", address, patch, If_Match=before.headers["ETag"])
+    assert (changed.json()["time_zone"], changed.json()["local_time_zone"]) == ("America/Bogota", "America/Bogota")
+    etag = changed.headers["ETag"]
+    wrong = admin.change("PATCH", address, patch | {"time_zone": "Bogota"}, If_Match=etag)
+    assert wrong.status_code in (400, 422)
+    assert wrong.json()["errors"][0]["pointer"] == "/time_zone"
+    stranger = ApiClient(user=world.users["stranger"])
+    assert stranger.change("PATCH", address, patch, If_Match=etag).status_code in (403, 404)
+    entry = AuditEntry.objects.get(action="cluster.set_settings")
+    assert (entry.before["time_zone"], entry.after["time_zone"]) == ("", "America/Bogota")
+
+
 def test_nobody_else_connects_or_looks(world, server):
     pk = world.clusters["east"].pk
     for name in ("owner", "auditor"):

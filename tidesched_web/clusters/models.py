@@ -73,6 +73,8 @@ class Cluster(Versioned, SealedConnection):
     clock_rate = models.FloatField(default=1.0)
     clock_anchor = models.DateTimeField(null=True, blank=True)
     clock_wall_anchor = models.DateTimeField(null=True, blank=True)
+    # Its own zone; empty = that of its first tide plan which is on, else UTC (``zone_of``).
+    time_zone = models.CharField(max_length=64, blank=True, default="")
     scheduler_names: ArrayField[list[str], list[str]] = ArrayField(
         models.CharField(max_length=63), default=default_scheduler_names
     )

@@ -23,6 +23,7 @@ from tidesched_web.common import live
 from tidesched_web.common.encryption import known_key_ids
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.locking import lock_row
+from tidesched_web.common.time_zones import time_zones
 from tidesched_web.common.validation import check_fields
 
 
@@ -155,6 +156,7 @@ _SETTINGS = (
     "evict_gangs_per_minute",
     "evict_cards_per_minute",
     "evict_share_of_training",
+    "time_zone",
 )
 
 
@@ -202,6 +204,8 @@ def _check_settings(row: Cluster) -> None:
         raise DomainError.for_field("/session_period_seconds", _("From 0.1 to 3600 seconds."))
     if not 0 <= row.evict_share_of_training <= 1:
         raise DomainError.for_field("/evict_share_of_training", _("From 0 to 1."))
+    if row.time_zone and row.time_zone not in time_zones():
+        raise DomainError.for_field("/time_zone", _("This is no time zone; one is Asia/Shanghai."))
 
 
 @transaction.atomic

@@ -20,6 +20,7 @@ from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.tree_document import key_of
 from tidesched_web.clusters.selectors import card_names
 from tidesched_web.common.errors import DomainError
+from tidesched_web.common.time_zones import time_zones
 from tidesched_web.console import amounts, chart
 from tidesched_web.console.card_names import card_label
 from tidesched_web.console.figures import tide_preview
@@ -222,7 +223,7 @@ def edit(this: Page, name: str) -> HttpResponse:
 
 def _editor(this: Page, row: TidePlan | None) -> HttpResponse:
     if this.request.method != "POST":
-        zone = timezone.get_current_timezone_name()
+        zone = this.cluster.time_zone or timezone.get_current_timezone_name()
         form = PlanForm.of(row.name, document_of(row), row.version) if row else PlanForm.empty(zone)
         return _show_editor(this, row, form)
     form = PlanForm.read(this.request.POST)
@@ -275,7 +276,7 @@ def _show_editor(this: Page, row: TidePlan | None, form: PlanForm, *, status: in
             "queues": queues,
             "cards": card_names(this.cluster),
             "days": DAYS,
-            "zones": tide_document.time_zones(),
+            "zones": time_zones(),
             "week": _week_of_form(this, form, queues),
         },
         status=status,

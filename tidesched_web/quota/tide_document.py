@@ -6,12 +6,12 @@ import datetime as dt
 import difflib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final
 from zoneinfo import ZoneInfo, available_timezones
 
 from django.utils.translation import gettext as _
 
+from tidesched_web.common.time_zones import time_zones
 from tidesched_web.quota.tide import NO_DAY, WEEKDAYS, clock, minutes
 
 FIELDS: Final = ("enabled", "position", "time_zone", "exceptions", "layers")
@@ -35,12 +35,6 @@ class _Refused(ValueError):
     def __init__(self, field: str, detail: str, code: str = "invalid") -> None:
         super().__init__(detail)
         self.fault = PlanFault(field, code, detail)
-
-
-@cache
-def time_zones() -> tuple[str, ...]:
-    """Names of time zones, the ones with a place in them first."""
-    return tuple(sorted(available_timezones(), key=lambda name: ("/" not in name, name)))
 
 
 def _zone(value: Any) -> str:

@@ -15,7 +15,7 @@ from tidesched_web.clusters.models import CardType, Cluster
 from tidesched_web.common.permissions import Access
 from tidesched_web.quota.models import Queue
 from tidesched_web.quota.selectors import visible_queues
-from tidesched_web.scheduling.models import ReclaimVictim
+from tidesched_web.scheduling.models import Reclaim, ReclaimVictim
 
 
 def filter_choices(access: Access, cluster: Cluster) -> tuple[list[tuple[str, str]], list[str]]:
@@ -95,3 +95,10 @@ def _queues_of(access: Access, value: str) -> QuerySet[Queue, Any]:
 
 def _is_id(value: str) -> bool:
     return value.isascii() and value.isdigit() and len(value) < 19
+
+
+def entries_of_gang(gang: str) -> Q:
+    """Audit entries of reclaims in which a gang (namespace/name) gained or lost; the reader's sight is the caller's."""
+    lost = ReclaimVictim.objects.filter(gang=gang).values("reclaim_id")
+    rows = Reclaim.objects.filter(Q(reclaimer=gang) | Q(pk__in=lost), audit_entry_id__isnull=False)
+    return Q(object_type="reclaim") & (Q(object_label=gang) | Q(pk__in=rows.values("audit_entry_id")))

@@ -26,7 +26,7 @@ from django.db.models import (
     When,
 )
 from django.db.models.fields.json import KeyTextTransform
-from django.db.models.functions import Cast, Coalesce, Concat, JSONObject
+from django.db.models.functions import Cast, Coalesce, Concat, JSONObject, NullIf
 
 from tidesched_web.clusters.connection_selectors import newest_verdict
 from tidesched_web.clusters.models import Cluster, PolicyRevision
@@ -67,8 +67,8 @@ def clusters_with_sessions(access: Access) -> QuerySet[Cluster]:
 
     Annotations: ``session_id``, ``session_number``, ``session_state``, ``session_at`` (wall), ``session_now`` (the
     cluster's clock), ``open_alerts`` and ``platform_alerts`` (nobody has acknowledged them), ``open_drift``,
-    ``lease_until``; how the cluster is reached (`reach`); the first `BANNERS` alerts of ``alert_banners`` in all as
-    ``alert_rows``; and what `holds.sending_stop` needs (``stop_rows``, ``newest_policy``).
+    ``lease_until``; ``local_zone``, its own or that of its first tide plan; how the cluster is reached (`reach`); the
+    first `BANNERS` alerts of ``alert_banners`` in all as ``alert_rows``; and what `holds.sending_stop` needs (``stop_rows``, ``newest_policy``).
     """
     newest = Session.objects.filter(cluster=OuterRef("pk")).order_by("-id")
     waiting = Alert.objects.filter(resolved_at__isnull=True, acknowledged_at__isnull=True).order_by()
@@ -82,7 +82,7 @@ def clusters_with_sessions(access: Access) -> QuerySet[Cluster]:
     if not access.everything:
         drifts = drifts.filter(queue__tenant_id__in=access.tenant_ids)
     lease = ClusterLease.objects.filter(cluster=OuterRef("pk")).values("expires_at")
-    zone = (
+    plans_zone = (
         TidePlan.objects.filter(cluster=OuterRef("pk"), enabled=True).order_by("position", "name").values("time_zone")
     )
     found = visible_clusters(access).select_related("reach")
@@ -97,7 +97,7 @@ def clusters_with_sessions(access: Access) -> QuerySet[Cluster]:
         platform_alerts=Coalesce(Subquery(platform), 0) if access.everything else Value(0),
         open_drift=Coalesce(Subquery(drifts.values("cluster").annotate(n=Count("pk")).values("n")), 0),
         lease_until=Subquery(lease[:1]),
-        local_zone=Subquery(zone[:1]),
+        local_zone=Coalesce(NullIf(F("time_zone"), Value("")), Subquery(plans_zone[:1]), Value("UTC")),
         alert_rows=ArraySubquery(
             banners.order_by("-raised_at").values(
                 row=JSONObject(severity="severity", code="code", message="message", numbers="numbers")

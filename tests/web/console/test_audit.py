@@ -18,6 +18,7 @@ from tidesched_web.common import request_context
 from tidesched_web.console import differences
 from tidesched_web.console.audit_words import act_words
 from tidesched_web.scheduling.models import Reclaim
+from tidesched_web.workloads.models import Gang
 
 pytestmark = pytest.mark.django_db
 
@@ -229,3 +230,32 @@ def test_a_reclaim_and_its_entry_lead_to_each_other(world):
     client, address = client_of(world.admin), f"/clusters/{world.cluster.slug}/reclaims/{row.pk}/"
     assert f'<a href="/audit/{made.pk}/">#{made.pk}</a>' in client.get(address).content.decode()
     assert f'href="{address}"' in client.get(f"/audit/{made.pk}/").content.decode()
+
+
+def test_a_gang_leads_to_the_entries_of_what_it_took_and_of_what_was_taken_from_it(world):
+    took = Reclaim.objects.filter(cluster=world.cluster, victims__isnull=False).first()
+    lost = took.victims.first()
+    made = audit.append(
+        chain=f"cluster:{world.cluster.pk}", actor="scheduler", action="reclaim.decide", object_type="reclaim",
+        object_id=took.pk, object_label=took.reclaimer, cluster_id=world.cluster.pk,
+    )  # fmt: skip
+    Reclaim.objects.filter(pk=took.pk).update(audit_entry_id=made.pk)
+    client = client_of(world.admin)
+    for gang in (took.reclaimer, lost.gang):
+        query = f"cluster={world.cluster.pk}&gang={gang}"
+        page = client.get(f"/audit/?{query}")
+        assert made.pk in {row.pk for row in page.context["page"].rows}, gang
+        assert f"gang={gang.replace('/', '%2F')}" in page.context["export"]
+        found = client.get(f"/api/v1/audit/?{query}").json()["results"]
+        assert made.pk in {row["id"] for row in found}, gang
+    assert client.get("/audit/?gang=nobody/here").context["page"].rows == []
+    gang = Gang.objects.filter(cluster=world.cluster).first()
+    page = client.get(f"/clusters/{world.cluster.slug}/gangs/{gang.pk}/").content.decode()
+    assert f'href="/audit/?cluster={world.cluster.pk}&amp;gang={gang.key}"' in page
+
+
+def test_the_filter_by_an_objects_number_is_a_chip_that_can_be_removed(world):
+    page = client_of(world.admin).get("/audit/?object_id=both&actor=root").content.decode()
+    assert "Object number" in page
+    chips = page[page.index('<ul class="chips') : page.index("</ul>", page.index('<ul class="chips'))]
+    assert 'href="?actor=root"' in chips, "what is left when the number is removed"

@@ -97,3 +97,24 @@ def test_the_head_of_each_page_has_the_clusters_clock_in_its_zone(world) -> None
     shown = re.search(r'id="cluster-clock" datetime="([^"]+)"[^>]*>([^<]+)<', page)
     there = dt.datetime.fromisoformat(shown[1]).astimezone(dt.timezone(dt.timedelta(hours=8)))
     assert shown[2] == there.strftime("%Y-%m-%d %H:%M")
+
+
+def test_a_clusters_own_zone_rules_its_clock_its_times_and_where_a_new_plan_begins(world) -> None:
+    """Before the zone of any plan; set on the cluster's page."""
+    layer = {"days": ["mon"], "start": "01:00", "end": "02:00", "quota": {"search-training": {story.H200: {"add": 0}}}}
+    plan = {"enabled": True, "time_zone": "Asia/Shanghai", "layers": [layer]}
+    write_tide_plan(cluster=world.cluster, name="zone", document=plan, actor="tests")
+    client = client_of(world.admin)
+    form = client.get("/clusters/demo/settings/")
+    assert form.status_code == 200, form.status_code
+    given = {name: value for name, value in form.context["form"].initial.items() if value is not None}
+    saved = client.post("/clusters/demo/settings/", given | {"time_zone": "Asia/Kolkata", "reason": "moved"})
+    assert saved.status_code == 302, saved.context["form"].errors
+    page = client.get("/clusters/demo/reclaims/").content.decode()
+    assert 'data-zone="Asia/Kolkata"' in page
+    assert "UTC+5:30" in page[page.index('id="cluster-clock"') :][:400]
+    assert re.search(r'title="[^"]* UTC\+5:30 by the cluster', page), "times by the cluster's clock are in its zone"
+    editor = client.get("/clusters/demo/new/tide-plan/").content.decode()
+    assert 'id="time_zone" name="time_zone" value="Asia/Kolkata"' in editor
+    wrong = client.post("/clusters/demo/settings/", given | {"time_zone": "Mars/Base", "reason": "moved"})
+    assert wrong.status_code == 400

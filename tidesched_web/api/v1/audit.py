@@ -38,6 +38,7 @@ from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access
 from tidesched_web.common.spreadsheets import guarded
 from tidesched_web.quota.tide_selectors import visible_queue_names
+from tidesched_web.scheduling.reclaim_selectors import entries_of_gang
 
 EXPORT_PAGE = 500
 _TYPES = {"ndjson": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
@@ -53,6 +54,9 @@ class AuditFilters(django_filters.FilterSet):
     object_type = TextFilter()
     object_id = TextFilter()
     q = django_filters.CharFilter(method="about", label="Part of the object's label, or its id.")
+    gang = django_filters.CharFilter(
+        method="moved", label="Reclaims that gave this gang (namespace/name) something, or took something from it."
+    )
     tenant = IdFilter(method="touching", label="A tenant that it touches.")
     request_id = TextFilter()
 
@@ -61,6 +65,10 @@ class AuditFilters(django_filters.FilterSet):
         if "\x00" in value:
             return entries.none()
         return entries.filter(Q(object_label__icontains=value) | Q(object_id=value))
+
+    def moved(self, entries: QuerySet[AuditEntry], name: str, value: str) -> QuerySet[AuditEntry]:
+        """Entries of reclaims in which a gang gained or lost."""
+        return entries.none() if "\x00" in value else entries.filter(entries_of_gang(value))
 
     def touching(self, entries: QuerySet[AuditEntry], name: str, value: Any) -> QuerySet[AuditEntry]:
         """Entries that touch a tenant; none where the caller does not see it, as if it were not there."""

@@ -17,6 +17,7 @@ from tidesched_web.audit.selectors import touching
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.console.audit_words import OBJECTS
 from tidesched_web.console.forms.bounded import BoundedFilterForm
+from tidesched_web.scheduling.reclaim_selectors import entries_of_gang
 
 
 class AuditFilter(BoundedFilterForm):
@@ -26,6 +27,7 @@ class AuditFilter(BoundedFilterForm):
     action = forms.CharField(label=_("Action"), max_length=80)
     object_type = forms.ChoiceField(label=_("Kind of object"))
     q = forms.CharField(label=_("Object"), max_length=200)
+    gang = forms.CharField(label=_("Gang that gained or lost"), max_length=320)
     cluster = forms.ChoiceField(label=_("Cluster"))
     tenant = forms.ChoiceField(label=_("Tenant"))
     request_id = forms.CharField(label=_("Request"), max_length=80)
@@ -60,6 +62,8 @@ class AuditFilter(BoundedFilterForm):
             entries = entries.filter(object_id=self.object_id)
         if text := self.value("q"):
             entries = entries.filter(Q(object_label__icontains=text) | Q(object_id=text))
+        if gang := self.value("gang"):
+            entries = entries.filter(entries_of_gang(gang))
         if cluster := self.value("cluster"):
             entries = entries.filter(cluster_id=int(cluster))
         if tenant := self.value("tenant"):
@@ -72,7 +76,7 @@ class AuditFilter(BoundedFilterForm):
 
     def rest_parameters(self) -> dict[str, str]:
         """The same filter in an address of the REST API, which writes the exports."""
-        names = ("actor", "action", "object_type", "request_id", "cluster", "tenant", "q")
+        names = ("actor", "action", "object_type", "request_id", "cluster", "tenant", "q", "gang")
         found = {name: self.value(name) for name in names} | {"object_id": self.object_id}
         for name in ("from", "to"):
             if moment := self.moment(name):

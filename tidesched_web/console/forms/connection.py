@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from tidesched_web.clusters.connection_input import Offered, by_kubeconfig, by_own_pod, by_token
 from tidesched_web.clusters.kubernetes.kubeconfig import MAX_BYTES
 from tidesched_web.clusters.models import ClusterMode
+from tidesched_web.common.time_zones import time_zones
 from tidesched_web.console.forms.edit import EditForm, reason_field
 from tidesched_web.console.forms.owners import name_field, slug_field
 
@@ -157,6 +158,10 @@ class RemoveForm(EditForm):
     reason = reason_field()
 
 
+def _zones() -> list[tuple[str, Any]]:
+    return [("", _("that of the first tide plan")), *((name, name) for name in time_zones())]
+
+
 class SettingsForm(EditForm):
     """A cluster's settings."""
 
@@ -190,6 +195,12 @@ class SettingsForm(EditForm):
         min_value=0,
         max_value=1,
         help_text=_("From 0 to 1."),
+    )
+    time_zone = forms.ChoiceField(
+        label=_("Time zone"),
+        required=False,
+        choices=_zones,
+        help_text=_("Of the clock in the head, and where a new tide plan begins. Tide plans have zones of their own."),
     )
     reason = reason_field()
 

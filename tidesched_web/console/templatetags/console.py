@@ -25,13 +25,14 @@ from tidesched_web.console import amounts
 from tidesched_web.console.alert_words import alert_sentence
 from tidesched_web.console.audit_words import act_words, object_word
 from tidesched_web.console.card_names import card_label
+from tidesched_web.console.cluster_zone import zone_of_page
 from tidesched_web.console.gang_why import why_sentence
 from tidesched_web.console.navigation import COOKIE, SETTINGS, groups
 from tidesched_web.console.reach_words import ReachWords, reach_words
 from tidesched_web.console.rule_words import rule_text
 from tidesched_web.console.states import look
 from tidesched_web.console.stop_words import StopWords, stop_words
-from tidesched_web.console.wording import reason_title
+from tidesched_web.console.wording import reason_title, resource_amount
 from tidesched_web.scheduling.holds import sending_stop
 from tidesched_web.scheduling.models import Alert
 from tidesched_web.workloads.models import Gang
@@ -42,6 +43,7 @@ TAIL = 11
 _PARTS = {"quota admin": _lazy("Quota admin"), "tenant admin": _lazy("Tenant admin"), "auditor": _lazy("Auditor")}
 register.filter("rule_text", rule_text)
 register.filter("act_words", act_words)
+register.filter("resource_amount", resource_amount)
 register.filter("object_word", object_word)
 
 
@@ -61,7 +63,9 @@ def icon(name: str, css: str = "") -> SafeString:
 @register.inclusion_tag("accounts/demo_people.html", takes_context=True)
 def demo_people(context: dict[str, Any]) -> dict[str, Any]:
     """The accounts of the demo with their passwords; nothing where the installation is more than a demo."""
-    people = people_file.kept() if people_file.may_be_offered() and only_simulated() else []
+    request = context.get("request")
+    offered = request is not None and people_file.may_be_offered(request.META) and only_simulated()
+    people = people_file.kept() if offered else []
     found = [{"name": row.username, "password": row.password, "part": _PARTS.get(row.part, row.part)} for row in people]
     return {
         "people": found,
@@ -290,7 +294,10 @@ def ago(moment: dt.datetime | None, now: dt.datetime | None = None) -> str | Saf
 
 
 def cluster_time_title(moment: dt.datetime) -> str:
-    return _("%(time)s by the cluster's clock") % {"time": exact_zone(moment)}
+    """A moment of the cluster's clock to the second, in the cluster's zone."""
+    there = moment.astimezone(zone_of_page())
+    text = formats.date_format(there, "Y-m-d H:i:s")
+    return _("%(time)s by the cluster's clock") % {"time": f"{text} {_offset(there)}"}
 
 
 @register.simple_tag
@@ -329,15 +336,15 @@ def why_waits(context: template.Context, gang: Any, cluster: Cluster | None = No
 
 @register.simple_tag
 def cluster_clock(cluster: Cluster, now: dt.datetime) -> SafeString:
-    """The clock of a cluster in its own zone: that of its first tide plan which is on, else UTC."""
-    name = getattr(cluster, "local_zone", None) or "UTC"
+    """The clock of a cluster in its zone: its own, else that of its first tide plan which is on, else UTC."""
+    name = cluster.local_zone  # type: ignore[attr-defined]  # of `clusters_now`
     there = now.astimezone(zoneinfo.ZoneInfo(name))
     return format_html(
         '<time class="num" id="cluster-clock" datetime="{}" data-zone="{}" title="{}">{}</time>'
         ' <span class="zone">{}</span>',
         now.isoformat(),
         name,
-        _("The cluster's clock, in the time zone of its tide plans (%(zone)s)") % {"zone": name},
+        _("The cluster's clock, in its time zone (%(zone)s)") % {"zone": name},
         there.strftime("%Y-%m-%d %H:%M"),
         _offset(there),
     )

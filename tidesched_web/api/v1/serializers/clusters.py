@@ -83,6 +83,10 @@ class ClusterDocument(serializers.Serializer[Any]):
     volcano_namespace = serializers.CharField()
     volcano_config_map = serializers.CharField()
     session_period_seconds = serializers.FloatField()
+    time_zone = serializers.CharField(help_text="Its own; empty = that of its first tide plan that is on.")
+    local_time_zone = serializers.CharField(
+        source="local_zone", help_text="What holds: its own, else that of its first tide plan that is on, else UTC."
+    )
     session = serializers.SerializerMethodField()
     open_alerts = serializers.IntegerField()
     version = serializers.IntegerField()

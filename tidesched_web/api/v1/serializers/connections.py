@@ -61,6 +61,9 @@ class ClusterPatch(serializers.Serializer[Any]):
     evict_gangs_per_minute = serializers.IntegerField(required=False, min_value=0, max_value=1_000_000)
     evict_cards_per_minute = serializers.IntegerField(required=False, min_value=0, max_value=1_000_000)
     evict_share_of_training = serializers.FloatField(required=False, min_value=0, max_value=1)
+    time_zone = serializers.CharField(
+        required=False, allow_blank=True, max_length=64, help_text="Empty = that of its first tide plan that is on."
+    )
     reason = serializers.CharField(max_length=1000, trim_whitespace=True, help_text="Goes into the audit log.")
 
 

@@ -127,6 +127,31 @@ class QueueMomentDocument(serializers.Serializer[Any]):
     after = AmountDocument()
 
 
+class NodeRoomDocument(serializers.Serializer[Any]):
+    """What a pod of the reclaimer would have found on one node if the gang alone had left.
+
+    Amounts of ``resource`` in the units of a reason's numbers: cards, milli-cores, bytes, counts. Of cards those that
+    the pod could use: wholly free ones, or the most that is free on one card where a share is asked for.
+    """
+
+    node = serializers.CharField()
+    resource = serializers.CharField(help_text="A card type, or cpu, memory, pods or another resource of nodes.")
+    free = serializers.FloatField(help_text="Free before.")
+    frees = serializers.FloatField(help_text="Added by the gang's leaving.")
+    needs = serializers.FloatField(help_text="Of one pod of the reclaimer.")
+    fits = serializers.IntegerField(help_text="Pods of the reclaimer that would have fitted.")
+    short = serializers.FloatField(help_text="For one pod; 0 where one would have fitted.")
+
+
+class AloneDocument(serializers.Serializer[Any]):
+    """What the gang's leaving alone would have made room for."""
+
+    fits = serializers.IntegerField(help_text="Pods that would have fitted, of those that looked for room.")
+    wanted = serializers.IntegerField(help_text="Pods of the reclaimer that looked for room.")
+    nodes = NodeRoomDocument(many=True, help_text="Up to three nodes, those nearest to enough first.")
+    more_nodes = serializers.IntegerField()
+
+
 class CandidateDocument(serializers.Serializer[Any]):
     """A gang that came into question and was not taken. Costs are compared in the order of these members."""
 
@@ -137,6 +162,9 @@ class CandidateDocument(serializers.Serializer[Any]):
     work_lost_card_seconds = serializers.FloatField()
     frees = serializers.FloatField(help_text="Cards of all types; cores where no cards were asked for.")
     rule = serializers.CharField(help_text="What kept it, or why a gang of the chosen set was taken before it.")
+    alone = AloneDocument(
+        allow_null=True, help_text="Where room decided, its figures; for who sees the reclaimer's side."
+    )
 
 
 class VoteDocument(serializers.Serializer[Any]):
