@@ -68,7 +68,8 @@ def clusters_with_sessions(access: Access) -> QuerySet[Cluster]:
     Annotations: ``session_id``, ``session_number``, ``session_state``, ``session_at`` (wall), ``session_now`` (the
     cluster's clock), ``open_alerts`` and ``platform_alerts`` (nobody has acknowledged them), ``open_drift``,
     ``lease_until``; ``local_zone``, its own or that of its first tide plan; how the cluster is reached (`reach`); the
-    first `BANNERS` alerts of ``alert_banners`` in all as ``alert_rows``; and what `holds.sending_stop` needs (``stop_rows``, ``newest_policy``).
+    first `BANNERS` alerts of ``alert_banners`` in all as ``alert_rows``; and what `holds.sending_stop` needs
+    (``stop_rows``, ``newest_policy``).
     """
     newest = Session.objects.filter(cluster=OuterRef("pk")).order_by("-id")
     waiting = Alert.objects.filter(resolved_at__isnull=True, acknowledged_at__isnull=True).order_by()
