@@ -198,7 +198,9 @@ def test_a_draft_on_a_base_that_moved_says_what_moved(world) -> None:
     act(client, first, "apply", reason="First.", when="now")
     page = client.get(f"{BASE}changes/{second.pk}/").content.decode()
     assert "What was changed since this draft was made" in page
-    act(client, second, "apply", reason="Second.", when="now")
+    refused = client.post(f"{BASE}changes/{second.pk}/apply/", {**NOW, "reason": "Second."})
+    assert refused.status_code == 409
+    assert ">\nSecond.</textarea>" in refused.content.decode(), "what was typed is kept"
     assert quota("search-training") == 16
     act(client, second, "rebase")
     assert "What was changed since" not in client.get(f"{BASE}changes/{second.pk}/").content.decode()
