@@ -1,15 +1,26 @@
-"""What is compiled ahead is all that a session of the founding policy compiles."""
+"""Compiling the engine takes minutes at a first start: it says how far it is."""
 
-from __future__ import annotations
+import time
+
+import numba
 
 from scheduler_core.cli import warm
-from scheduler_core.scheduler import run_session
-from scheduler_core.serde.policy import parse_policy
-from scheduler_core.serde.policy.founding import FOUNDING_POLICY
 
 
-def test_the_session_admits_places_and_takes_back():
-    result, _ = run_session(warm._snapshot(), parse_policy(FOUNDING_POLICY), now=100.0, check=True)
-    assert [bind.pod for bind in result.binds] == ["warm/a-w-0", "warm/f-w-0"]
-    assert [eviction.pod for eviction in result.evictions] == ["warm/c-w-0"]
-    assert [place.pod for place in result.pipelined] == ["warm/b-w-0"]
+def test_the_compiler_says_how_many_functions_of_how_many_and_for_how_long() -> None:
+    said: list[str] = []
+
+    def fresh(number: int) -> int:
+        return number + 1
+
+    with warm.progress(said.append, every=0.05):
+        numba.njit(fresh)(1)
+        deadline = time.monotonic() + 30
+        while not any(" 1 of at most" in line for line in said) and time.monotonic() < deadline:
+            time.sleep(0.05)
+    assert said[-1].startswith(f"compiling the scheduler: 1 of at most {warm.compilable()} functions, ")
+    assert said[-1].endswith(" s")
+    assert warm.compilable() > 50
+    silent = len(said)
+    time.sleep(0.2)
+    assert len(said) == silent

@@ -43,6 +43,11 @@ class Command(BaseCommand):
 
     def handle(self, *args: object, **options: object) -> None:
         kernels = build.start_compiling()
+        if kernels is not None:
+            self.stdout.write(
+                "compiling the scheduler, once for this version: some minutes; the rest goes on beside it"
+            )
+            self.stdout.flush()
         try:
             self._installation(build_only=bool(options["build_only"]))
         finally:
