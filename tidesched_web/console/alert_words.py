@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from tidesched_web.common.failures import in_words
 from tidesched_web.console import amounts
 from tidesched_web.console.card_names import card_label
 from tidesched_web.console.wording import HOLDS
@@ -106,13 +107,18 @@ def alert_sentence(code: str, numbers: Mapping[str, Any], message: str, *, every
         return str(_("Quota is promised to gangs that do not run, while others wait for it."))
     if code == "push_refused" and not everything:  # so may be the object
         return str(_("The cluster refuses something that is sent to it."))
+    if code == "session_failed" and everything and {"failures", "said"} <= numbers.keys():
+        return _("No session for %(n)s attempts in a row: %(said)s.") % {  # type: ignore[no-any-return]
+            "n": amounts.number(numbers["failures"]),
+            "said": in_words(str(numbers["said"])).rstrip("."),
+        }
     if code not in _SENTENCES:
         return message if everything else code
     names, sentence = _SENTENCES[code]
     if any(name not in numbers for name in names):
         return message if everything else code
     text = str(sentence) % {name: _written(name, numbers[name]) for name in names}
-    return f"{text} {message}" if everything and not names else text
+    return f"{text} {in_words(message)}" if everything and not names else text
 
 
 def _written(name: str, value: Any) -> str:

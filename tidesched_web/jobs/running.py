@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from tidesched_web.common import live
 from tidesched_web.common.errors import DomainError
+from tidesched_web.common.failures import described
 from tidesched_web.common.progress import progress as moves
 from tidesched_web.jobs import services, waiting
 from tidesched_web.jobs.kinds import handler_of
@@ -148,8 +149,8 @@ def _do(job: Job) -> JobState | None:
     except DatabaseError:
         raise  # the row stays claimed; the sweep finds it once it is silent for long enough
     except Exception as error:  # noqa: BLE001 - a bug; the job says so and the worker lives on
-        _log.exception("job %s failed", job.pk)
-        services.finish(job, state=JobState.FAILED, error=f"{type(error).__name__}: {error}")
+        _log.error("job %s failed", job.pk)
+        services.finish(job, state=JobState.FAILED, error=described(error))
         return JobState.FAILED
     services.finish(job, state=JobState.DONE, result=result)
     return JobState.DONE

@@ -20,6 +20,7 @@ from django.utils.translation import gettext_lazy as _lazy
 from tidesched_web.accounts import demo_people as people_file
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.clusters.selectors import only_simulated
+from tidesched_web.common.failures import in_words
 from tidesched_web.common.permissions import Access
 from tidesched_web.console import amounts
 from tidesched_web.console.alert_words import alert_sentence
@@ -168,6 +169,12 @@ def counted(value: int) -> amounts.Counted:
 def more_alerts(cluster: Cluster) -> int:
     """How many of its alerts stand behind those that are shown above its overview."""
     return cluster.alert_banners - len(cluster.alert_rows)  # type: ignore[attr-defined]
+
+
+@register.filter
+def error_text(text: str) -> str:
+    """A stored error in the reader's language, where it is one of those without an own sentence."""
+    return in_words(text)
 
 
 @register.filter

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from tidesched_web.clusters import services as clusters
 from tidesched_web.clusters.models import Cluster
+from tidesched_web.common.failures import described
 from tidesched_web.common.live import EVERYTHING
 from tidesched_web.common.progress import progress
 from tidesched_web.engine import bridge
@@ -132,7 +133,7 @@ def _4_decide(work: Work) -> None:
             workspace=work.context.workspace,
         )
     except (BadInput, BrokenInvariant) as error:
-        writing.write_failed(work, f"{type(error).__name__}: {error}")
+        writing.write_failed(work, described(error))
         raise
     work.timings |= {f"engine.{name}": round(ms, 3) for name, ms in work.result.timings_ms.items()}
     work.timed("decide", since)

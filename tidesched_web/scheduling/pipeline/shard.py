@@ -22,6 +22,7 @@ from tidesched_web.clusters.kubernetes.installation_lease import (
 )
 from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
 from tidesched_web.clusters.models import Cluster, ClusterMode
+from tidesched_web.common.failures import described
 from tidesched_web.common.progress import progress
 from tidesched_web.engine.model import BadInput, BrokenInvariant
 from tidesched_web.scheduling.holds import FOREIGN_CODE
@@ -249,7 +250,7 @@ class ClusterShard(threading.Thread):
     def _fail(self, error: Exception, period: float) -> None:
         self._say(error)
         try:
-            said = f"{type(error).__name__}: {error}"
+            said = described(error)
             seconds, failures = requests.failed(self.cluster_id, at=timezone.now(), period=period, error=said)
             if failures >= _FAILURES_BEFORE_ALERT:
                 alerts.raise_alert(
@@ -258,6 +259,7 @@ class ClusterShard(threading.Thread):
                     severity=AlertSeverity.CRITICAL,
                     code="no_policy" if isinstance(error, NoPolicy) else "session_failed",
                     message=f"No session for {failures} attempts in a row: {said}",
+                    numbers={"failures": failures, "said": said},
                 )
         except DatabaseError as second:
             self._say(second)

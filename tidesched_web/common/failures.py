@@ -1,0 +1,57 @@
+"""What is said of an exception outside of the log: its kind in words and a reference that finds it there.
+
+The text of an exception of Django, a driver or Python itself names statements, addresses and files. Our own exceptions
+are written for readers.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+
+from django.db import DatabaseError
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+_log = logging.getLogger(__name__)
+_OURS = ("tidesched_web.", "scheduler_core.")
+_DATABASE, _SYSTEM, _MEMORY, _INTERNAL = (
+    "The database refused or lost a statement",
+    "The network or a file failed",
+    "There was too little memory",
+    "An internal error",
+)
+_WORDS: dict[str, Promise] = {
+    _DATABASE: gettext_lazy("The database refused or lost a statement"),
+    _SYSTEM: gettext_lazy("The network or a file failed"),
+    _MEMORY: gettext_lazy("There was too little memory"),
+    _INTERNAL: gettext_lazy("An internal error"),
+}
+_DESCRIBED = re.compile(rf"({'|'.join(_WORDS)}) \(reference ([0-9a-f]{{8}})\)")
+
+
+def described(error: BaseException) -> str:
+    """The sentence that is stored and shown; the log has all of the exception under the reference in it."""
+    if type(error).__module__.startswith(_OURS):
+        return str(error)
+    reference = secrets.token_hex(4)
+    _log.error("reference %s: %s", reference, type(error).__name__, exc_info=error)
+    return f"{_kind(error)} (reference {reference})"
+
+
+def _kind(error: BaseException) -> str:
+    if isinstance(error, DatabaseError):
+        return _DATABASE
+    if isinstance(error, MemoryError):
+        return _MEMORY
+    return _SYSTEM if isinstance(error, OSError) else _INTERNAL
+
+
+def in_words(text: str) -> str:
+    """A stored text in the reader's language, where `described` wrote it."""
+    return _DESCRIBED.sub(
+        lambda found: _("%(what)s (reference %(reference)s)") % {"what": _WORDS[found[1]], "reference": found[2]},
+        text,
+    )
