@@ -8,6 +8,7 @@ from typing import Any
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
 
 from tidesched_web.common.failures import in_words
 from tidesched_web.console import amounts
@@ -46,9 +47,12 @@ _SENTENCES: dict[str, tuple[tuple[str, ...], Promise]] = {
     "cluster_failing": ((), _("The API server of the cluster answers with errors.")),
     "promise_unused": (
         ("promised", "card", "queue", "waiting"),
-        _(
+        ngettext_lazy(
+            "%(promised)s × %(card)s of queue %(queue)s are promised to gangs that do not run, and %(waiting)s gang "
+            "waits for that quota.",
             "%(promised)s × %(card)s of queue %(queue)s are promised to gangs that do not run, and %(waiting)s gangs "
-            "wait for that quota."
+            "wait for that quota.",
+            "waiting",
         ),
     ),
     "audit_broken": (("chain",), _("Chain %(chain)s of the audit log does not hold.")),
@@ -117,11 +121,13 @@ def alert_sentence(code: str, numbers: Mapping[str, Any], message: str, *, every
     names, sentence = _SENTENCES[code]
     if any(name not in numbers for name in names):
         return message if everything else code
-    text = str(sentence) % {name: _written(name, numbers[name]) for name in names}
+    text = str(sentence % {name: _written(name, numbers[name]) for name in names})
     return f"{text} {in_words(message)}" if everything and not names else text
 
 
-def _written(name: str, value: Any) -> str:
+def _written(name: str, value: Any) -> str | int:
     if name == "card":
         return card_label(str(value))
-    return amounts.number(value) if isinstance(value, int | float) else str(value)
+    if isinstance(value, int):
+        return amounts.Counted(value)  # a plural form may be chosen by it
+    return amounts.number(value) if isinstance(value, float) else str(value)

@@ -8,7 +8,7 @@ from typing import Final
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from tidesched_web.clusters.connection_selectors import newest_test
 from tidesched_web.clusters.models import Cluster, ClusterMode
@@ -88,7 +88,12 @@ def _adopted(cluster: Cluster) -> Step:
         why = _("The queues of the cluster have not been read yet.")
         return _step(cluster, name, WAITS, why, "adoption", _("Adopt queues"))
     if look.unmanaged:
-        why = _("%(n)s queues of the cluster are not decided on here.") % {"n": amounts.number(len(look.unmanaged))}
+        n = len(look.unmanaged)
+        why = ngettext(
+            "%(n)s queue of the cluster is not decided on here.",
+            "%(n)s queues of the cluster are not decided on here.",
+            n,
+        ) % {"n": amounts.number(n)}
         return _step(cluster, name, DUE, why, "adoption", _("Adopt queues"))
     if not there.tenants:
         return _step(cluster, name, DUE, _("There is no tenant yet."), "tree_file", _("Import a tree"))

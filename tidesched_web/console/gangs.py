@@ -47,6 +47,8 @@ from tidesched_web.scheduling.selectors import reclaims_of_gang
 from tidesched_web.workloads.models import Gang
 from tidesched_web.workloads.remedies import remedy_of
 from tidesched_web.workloads.selectors import (
+    BY_NEED,
+    by_need,
     newest_gang_id,
     that_wait,
     visible_gangs,
@@ -72,10 +74,14 @@ def gangs(this: Page) -> HttpResponse:
     form = GangFilter(this.request.GET, card_names(cluster))
     all_gangs = visible_gangs(this.access).filter(cluster=cluster)
     rows = _rows(this, form.apply(all_gangs))
-    waiting_first = form.value("order") == "waiting"
-    if waiting_first:
-        rows = that_wait(rows).filter(waiting_since__isnull=False)
-    order = ("waiting_since", "id") if waiting_first else ("-submitted_at", "-id")
+    wanted = form.value("order")
+    order: tuple[str, ...] = BY_NEED
+    if wanted == "waiting":
+        rows, order = that_wait(rows).filter(waiting_since__isnull=False), ("waiting_since", "id")
+    elif wanted == "newest":
+        order = ("-submitted_at", "-id")
+    else:
+        rows = by_need(rows)
     if this.request.GET.get("format") == "csv":
         return _export(this, rows.order_by(*order))
     found = paged(with_reason_counts(rows, form.apply_but_reason(all_gangs)), order, this.request.GET.get("cursor", ""))

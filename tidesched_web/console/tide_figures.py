@@ -105,18 +105,14 @@ def sentence(found: Figures, now: dt.datetime) -> str:
     if turn is None:
         if len(found.inference) < 2:
             return ""
-        return _(
-            "No tide is recorded yet for a whole day, or the day was even; %(lent)s cards are lent to training."
-        ) % {"lent": lent}
+        return _("No tide is recorded yet for a whole day, or the day was even; cards lent to training: %(lent)s.") % {
+            "lent": lent
+        }
     flood, at = turn
     facts = {"lent": lent, "wait": amounts.duration(max(0.0, (at - now).total_seconds()))}
     if flood:
-        return (
-            _("The tide comes in: inference peaks in %(wait)s, as it did yesterday; %(lent)s cards are lent.") % facts
-        )
-    return (
-        _("The tide goes out: inference is lowest in %(wait)s, as it was yesterday; %(lent)s cards are lent.") % facts
-    )
+        return _("The tide comes in: inference peaks in %(wait)s, as it did yesterday; cards lent: %(lent)s.") % facts
+    return _("The tide goes out: inference is lowest in %(wait)s, as it was yesterday; cards lent: %(lent)s.") % facts
 
 
 def _trend(now: float, earlier: float | None, unit: str = "") -> str:

@@ -227,7 +227,7 @@ _SENTENCES: dict[str, tuple[tuple[tuple[str, ...], Promise], ...]] = {
         ((), gettext_lazy("Too few cards are free in the cluster.")),
     ),
     "NoNodeMatches": (
-        (("nodes",), gettext_lazy("None of %(nodes)s nodes fits its pods.")),
+        (("nodes",), gettext_lazy("Its pods fit on none of the nodes (%(nodes)s).")),
         ((), gettext_lazy("No node fits its pods.")),
     ),
     "WaitingForResources": (

@@ -281,3 +281,35 @@ def test_a_name_is_cut_in_its_middle_and_stays_whole_for_copying(world) -> None:
     )
     assert cut is not None
     assert cut[1] == cut[2] + cut[3] + cut[4]
+
+
+def test_who_waits_stands_first_then_who_runs_then_who_is_over(world) -> None:
+    page = client_of(world.admin).get(f"{BASE}gangs/").content.decode()
+    shown = [next(gang for gang in world.gangs.values() if gang.key == name) for name in names(page)]
+    ranks = [0 if gang.needs else 2 if gang.gone_at or gang.state in ("finished", "failed") else 1 for gang in shown]
+    assert ranks == sorted(ranks)
+    assert {0, 1} <= set(ranks)
+    waits = [gang.waiting_since for gang in shown if gang.needs]
+    assert waits == sorted(waits)
+    newest = client_of(world.admin).get(f"{BASE}gangs/?order=newest").content.decode()
+    assert names(newest)[0] == max(world.gangs.values(), key=lambda gang: (gang.submitted_at, gang.pk)).key
+
+
+def test_names_are_cut_in_their_middle_and_stand_whole_in_the_title(world) -> None:
+    client = client_of(world.admin)
+    gangs = client.get(f"{BASE}gangs/?queue=search-training").content.decode()
+    assert '<span class="cut" title="search-training">' in gangs
+    reclaims = client.get(f"{BASE}reclaims/").content.decode()
+    for reclaim in world.reclaims[-1:]:
+        assert f'<span class="cut" title="{reclaim.victims.first().gang}">' in reclaims
+        assert f'<span class="cut" title="{reclaim.reclaimer}">' in reclaims
+
+
+def test_the_button_for_compact_rows_says_what_it_is_and_whether_it_is_on(world) -> None:
+    client = client_of(world.admin)
+    for density, pressed in (("dense", "true"), ("comfortable", "false")):
+        client.post("/profile/density/", {"density": density, "next": f"{BASE}gangs/"})
+        button = re.search(r'<button class="btn" type="submit" aria-pressed="(\w+)"[^>]*>(.*?)</button>',
+                           client.get(f"{BASE}gangs/").content.decode(), re.DOTALL)  # fmt: skip
+        assert button[1] == pressed
+        assert button[2].strip().endswith("Compact")

@@ -167,5 +167,15 @@ def test_alerts_beyond_the_first_three_are_counted(world) -> None:
     assert "and 2 more alerts" in text
 
 
+def test_one_gang_waits_and_two_wait(world) -> None:
+    alert = Alert.objects.create(
+        cluster=world.cluster, key="promise", code="promise_unused", severity=AlertSeverity.WARNING,
+        numbers={"promised": 64, "card": "NVIDIA-H200", "queue": "train", "waiting": 1}, raised_at=timezone.now(),
+    )  # fmt: skip
+    assert "and 1 gang waits for that quota" in page(world.admin, "/clusters/demo/alerts/")
+    Alert.objects.filter(pk=alert.pk).update(numbers=alert.numbers | {"waiting": 2})
+    assert "and 2 gangs wait for that quota" in page(world.admin, "/clusters/demo/alerts/")
+
+
 def _access(world: story.World):
     return access_of(world.admin)

@@ -125,7 +125,11 @@ class GangFilter(CardFilterForm):
     needs = forms.ChoiceField(label=_("Waiting"), choices=[("", _("any")), ("yes", _("waits for something"))])
     order = forms.ChoiceField(
         label=_("Order"),
-        choices=[("", _("newest first")), ("waiting", _("longest wait first"))],
+        choices=[
+            ("", _("waiting, running, finished")),
+            ("waiting", _("longest wait first")),
+            ("newest", _("newest first")),
+        ],
     )
 
     def apply(self, gangs: QuerySet) -> QuerySet:

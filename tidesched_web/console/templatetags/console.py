@@ -75,9 +75,9 @@ def demo_people(context: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@register.simple_tag
-def gang_name(key: str) -> SafeString:
-    """A gang's name cut in its middle where the room ends, behind its namespace in grey; copied it is whole."""
+@register.filter
+def cut_name(key: str) -> SafeString:
+    """A name cut in its middle where the room ends, behind its namespace in grey; copied and on hover it is whole."""
     namespace, slash, name = key.rpartition("/")
     split = max(0, len(name) - TAIL)
     return format_html(
