@@ -14,18 +14,35 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import schemathesis
+from asgiref.sync import async_to_sync
 from django.core.cache import cache
 from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections, connections, transaction
+from schemathesis import Case, CheckContext, Response
 from schemathesis.config import SchemathesisConfig
+from schemathesis.core.failures import Failure, FailureGroup
 from schemathesis.engine import events, from_schema
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 PHASES = ("examples", "coverage", "fuzzing", "stateful")
-# A value of the right form may name what is not there, or meet a state that does not allow the act: the document says
-# so by these statuses, beside the ones that Schemathesis takes for granted.
+# A value of the right form may be of an older version (412), without one (428), or against the quota rules (422). The
+# status 400 says so too, and the check below looks at its code: the document names those that data of the right form
+# may be answered with.
 OF_THE_WORLD = ["400", "412", "422", "428"]
+
+
+@schemathesis.check
+def refused_by_a_stated_rule(ctx: CheckContext, response: Response, case: Case) -> None:
+    """Data of the right form is refused (400) for a rule that the document names, and never for its form."""
+    meta = case.meta
+    if meta is None or not meta.generation.mode.is_positive or response.status_code != 400:
+        return
+    schemas = case.operation.schema.raw_schema["components"]["schemas"]
+    said = response.json()
+    if said["code"] not in schemas["RuleProblem"]["properties"]["code"]["enum"]:
+        text = f"{said['code']}: {said['detail']}"
+        raise Failure(operation=case.operation.label, title="Refused for its form, which is right", message=text)
 
 
 class Application:
@@ -42,11 +59,16 @@ class Application:
             cache.clear()
             with transaction.atomic():
                 answer = self.inner(environ, start_response)
-                body = list(answer)
+                body = async_to_sync(_parts)(answer) if getattr(answer, "is_async", False) else list(answer)
                 if (close := getattr(answer, "close", None)) is not None:
                     close()
                 transaction.set_rollback(True)
             return body
+
+
+async def _parts(answer: Any) -> list[bytes]:
+    """A stream, until it ends."""
+    return [part async for part in answer]
 
 
 class _Silent(WSGIRequestHandler):
@@ -76,11 +98,28 @@ def served() -> Iterator[str]:
 
 @dataclass
 class Findings:
-    """What a run came to: failures and answers by operation, and what could not be run."""
+    """What a run came to: failures and answers by operation, what could not be run, and the seconds of each phase."""
 
     failures: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     errors: list[str] = field(default_factory=list)
     answers: dict[str, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def without_success(self, operations: Iterable[str]) -> list[str]:
+        """Those that were never answered with a 2xx, or never asked."""
+        return sorted(one for one in operations if not any(200 <= status < 300 for status in self.answers[one]))
+
+    def table(self) -> str:
+        """One line an operation: how many answers of each class."""
+        lines = [f"{'operation':64}{'2xx':>7}{'3xx':>7}{'4xx':>7}{'5xx':>7}"]
+        for operation, answers in sorted(self.answers.items()):
+            classes = Counter[int]()
+            for status, count in answers.items():
+                classes[status // 100] += count
+            lines.append(f"{operation:64}" + "".join(f"{classes[one]:7}" for one in (2, 3, 4, 5)))
+        asked = sum(answers.total() for answers in self.answers.values())
+        phases = ", ".join(f"{name} {took / 60:.1f} min" for name, took in self.seconds.items() if took > 0.5)
+        return "\n".join([*lines, f"{asked} requests to {len(self.answers)} operations; {phases}"])
 
 
 def settings_of(
@@ -104,14 +143,35 @@ def settings_of(
     )
 
 
-def run(settings: SchemathesisConfig, address: str) -> Findings:
-    """Run and gather."""
+def run(settings: SchemathesisConfig, address: str, *, token: str, ids: dict[str, dict[str, Any]]) -> Findings:
+    """Run all phases of the settings, then ask once what no phase has asked, and gather."""
     found = Findings()
     schema = schemathesis.openapi.from_url(f"{address}/api/v1/schema/?format=json", config=settings)
     schema.config.update(base_url=address)
+    started: dict[str, float] = {}
     for event in from_schema(schema).execute():
+        if isinstance(event, events.PhaseStarted):
+            started[event.phase.name.value] = event.timestamp
+        elif isinstance(event, events.PhaseFinished) and event.phase.name.value in started:
+            found.seconds[event.phase.name.value] = event.timestamp - started[event.phase.name.value]
         _note(event, found)
+    for result in schema.get_all_operations():
+        operation = result.ok()
+        if operation.label not in found.answers:
+            _ask(operation, ids.get(operation.definition.raw["operationId"], {}), token, found)
     return found
+
+
+def _ask(operation: Any, ids: dict[str, Any], token: str, found: Findings) -> None:
+    """One plain request: an operation without parameters and body has no example that a phase could send."""
+    path = {name.removeprefix("path."): value for name, value in ids.items()}
+    case = operation.Case(path_parameters=path, headers={"Authorization": f"Bearer {token}"})
+    answer = case.call()
+    found.answers[operation.label][answer.status_code] += 1
+    try:
+        case.validate_response(answer)
+    except FailureGroup as group:
+        found.failures[operation.label] += [f"{one.title} {one.message}" for one in group.exceptions]
 
 
 def _note(event: Any, found: Findings) -> None:

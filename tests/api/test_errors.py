@@ -90,10 +90,8 @@ def test_a_figure_that_is_none_is_named_to_a_tenants_admin_too(world):
     for patch in ({"weight": 0}, {"weight": "x"}, {"priority": []}, {"reclaimable": 5}, {"service_type": 5}):
         sent = {"cluster": "east", "edits": {"queue/acme-online": patch}, "reason": "x"}
         (field,) = patch
-        made = world.client("owner").send("quota-changes/", sent)
-        assert made.status_code == 201, made.content
-        plan = world.client("owner").read(f"quota-changes/{made.json()['id']}/plan/", impact="false")
-        assert f"/{field}" in [error["field"] for error in plan["errors"]]
+        refused = problem(world.client("owner").send("quota-changes/", sent), 400, "invalid")
+        assert f"/edits/queue~1acme-online/{field}" in [error["pointer"] for error in refused["errors"]]
 
 
 def test_a_first_password_has_to_be_changed_before(world):

@@ -289,7 +289,7 @@ def test_count_only_when_asked_for(world):
         ("queues/", "service_type=batch", "invalid"),
         ("queues/", "name=a&name=b", "invalid"),
         ("sessions/", "number=one", "invalid"),
-        ("usage/", "card=x", "invalid"),
+        ("usage/", "card=x", "against_rules"),
         ("usage/", "queue=acme-online&from=yesterday", "invalid"),
         ("usage/", "queue=acme-online&step=never", "invalid"),
         ("usage/", "queue=acme-online&step=1", "too_many_points"),

@@ -93,3 +93,69 @@ def test_every_group_of_operations_is_described():
 )
 def test_the_introduction_teaches(word):
     assert word in DOCUMENT["info"]["description"]
+
+
+SAYS_WHAT = {"type", "$ref", "anyOf", "oneOf", "allOf", "enum", "const"}
+OF_MAPS = {"properties", "patternProperties", "$defs"}
+
+
+def schemas():
+    """(place, schema) of every schema of the document."""
+    found = [(f"components/{name}", part) for name, part in DOCUMENT["components"]["schemas"].items()]
+    for name, (_path, _method, operation) in OPERATIONS.items():
+        found += [(f"{name}/{one['name']}", one["schema"]) for one in operation.get("parameters", ())]
+        bodies = [operation.get("requestBody", {}), *map(resolved, operation["responses"].values())]
+        for body in bodies:
+            found += [(f"{name}/{kind}", media["schema"]) for kind, media in body.get("content", {}).items()]
+    while found:
+        place, part = found.pop()
+        yield place, part
+        if not isinstance(part, dict):
+            continue
+        for key in ("items", "additionalProperties", "propertyNames"):
+            if key in part:
+                found.append((f"{place}/{key}", part[key]))
+        for key in OF_MAPS & part.keys():
+            found += [(f"{place}/{name}", inner) for name, inner in part[key].items()]
+        for key in ("anyOf", "oneOf", "allOf"):
+            found += [(f"{place}/{key}/{index}", inner) for index, inner in enumerate(part.get(key, ()))]
+
+
+def free_form(part):
+    """Why a schema says nothing of its values; empty where it does."""
+    if not isinstance(part, dict):
+        return "" if part is False else "true stands for anything"
+    if not SAYS_WHAT & part.keys() and "format" not in part:
+        return "no type"
+    kinds = part.get("type", ())
+    kinds = kinds if isinstance(kinds, list) else [kinds]
+    if "object" in kinds and not {"properties", "patternProperties", "additionalProperties"} & part.keys():
+        return "a map of anything"
+    if "array" in kinds and "items" not in part:
+        return "a list of anything"
+    return ""
+
+
+def test_no_schema_is_free_form():
+    assert {place: why for place, part in schemas() if (why := free_form(part))} == {}
+
+
+def test_no_schema_contains_itself():
+    """A reader knows how deep a document can be."""
+
+    def references(part):
+        if isinstance(part, list):
+            return {name for one in part for name in references(one)}
+        if not isinstance(part, dict):
+            return set()
+        own = {part["$ref"].rpartition("/")[2]} if "$ref" in part else set()
+        return own | {name for key, inner in part.items() if key != "example" for name in references(inner)}
+
+    below = {name: references(part) for name, part in DOCUMENT["components"]["schemas"].items()}
+
+    def reached(name, seen):
+        for inner in below[name] - seen:
+            seen |= {inner} | reached(inner, seen | {inner})
+        return seen
+
+    assert [name for name in below if name in reached(name, set())] == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from rest_framework.fields import BooleanField, CharField, ChoiceField, DateTimeField, Field, IntegerField
+from rest_framework.fields import BooleanField, CharField, ChoiceField, DateTimeField, Field, FloatField, IntegerField
 from rest_framework.request import Request
 from rest_framework.serializers import Serializer
 
@@ -17,8 +17,12 @@ def _of_wrong_type(field: Field[Any, Any, Any, Any], value: Any, pointer: str) -
     if value is None:
         return
     if isinstance(field, Serializer):
+        if not isinstance(value, dict):
+            return
+        for name in sorted(value.keys() - field.fields.keys()):
+            yield {"pointer": f"{pointer}/{name}", "code": "invalid", "detail": f"Unknown member {name!r}."}
         for name, member in field.fields.items():
-            if isinstance(value, dict) and name in value:
+            if name in value:
                 yield from _of_wrong_type(member, value[name], f"{pointer}/{name}")
         return
     child = getattr(field, "child", None)
@@ -36,6 +40,7 @@ def _of_wrong_type(field: Field[Any, Any, Any, Any], value: Any, pointer: str) -
 _PLAIN: tuple[tuple[type[Field[Any, Any, Any, Any]], str, Callable[[Any], bool]], ...] = (
     (BooleanField, "true or false", lambda value: isinstance(value, bool)),
     (IntegerField, "A whole number", lambda value: type(value) in (int, float) and value == int(value)),
+    (FloatField, "A number", lambda value: type(value) in (int, float)),
     (CharField, "A text", lambda value: isinstance(value, str)),
     (DateTimeField, "A time", lambda value: isinstance(value, str)),
     (ChoiceField, "A text", lambda value: isinstance(value, str)),

@@ -60,7 +60,8 @@ class ReferenceFilter(django_filters.CharFilter):
         if self.among is None or not value or _is_id(value):
             return
         if not self.among(access).filter(**{self.by: value}).exists():
-            raise DomainError.for_field(f"/{name}", f"You see no {self.relation.replace('_', ' ')} {value!r}.")
+            text = f"You see no {self.relation.replace('_', ' ')} {value!r}."
+            raise DomainError.for_field(f"/{name}", text, code="unknown_object")
 
 
 def _is_id(value: str) -> bool:

@@ -92,7 +92,7 @@ class KeysetPagination(BasePagination):
             {
                 "name": "cursor",
                 "in": "query",
-                "schema": {"type": "string"},
+                "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{2,40}$"},
                 "description": "From `next` or `previous` of an earlier page.",
             },
             {

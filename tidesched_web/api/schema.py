@@ -26,11 +26,10 @@ def complete(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     result["tags"] = [{"name": name, "description": text} for name, text in TAGS.items()]
     result["paths"][stream.PATH] = stream.path_item()
     components = result.setdefault("components", {})
-    components.setdefault("schemas", {})["Problem"] = copy.deepcopy(refusals.PROBLEM)
-    components["schemas"] |= copy.deepcopy(shapes.COMPONENTS)
+    components.setdefault("schemas", {}).update(copy.deepcopy(refusals.SCHEMAS | shapes.COMPONENTS))
+    for name, depends in shapes.DEPENDENT.items():
+        components["schemas"][name] |= copy.deepcopy(depends)
     components["responses"] = refusals.components()
-    shapes.closed(result["paths"])
-    shapes.closed(components["schemas"])
     examples.add_to(result)
     return result
 

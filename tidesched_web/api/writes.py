@@ -24,7 +24,7 @@ IDEMPOTENCY = OpenApiParameter(
     OpenApiParameter.HEADER,
     description="Send again without doing it twice.",
 )
-_ETAG = {"type": "string", "pattern": rf"^(\*|{_TAG.pattern})$", "example": '"7"'}
+_ETAG = {"type": "string", "pattern": rf"^(\*|{_TAG.pattern})$", "example": '"1"'}
 IF_MATCH = OpenApiParameter(
     "If-Match", _ETAG, OpenApiParameter.HEADER, description="The ETag that you looked at; a stale one is answered 412."
 )

@@ -46,7 +46,7 @@ def remove_cluster(*, cluster: Cluster, name: str, actor: str, reason: str) -> d
         )
     if name.strip() != row.name:
         text = _("Type the cluster's name: %(name)s.") % {"name": row.name}
-        raise DomainError.for_field("/name", text)
+        raise DomainError.for_field("/name", text, code="against_rules")
     pk, before, counts = row.pk, {"name": row.name, "slug": row.slug, **about(row)}, hanging_on(row)
     CardQuota.objects.filter(cluster=row).delete()  # they keep their card types from being deleted
     row.delete()

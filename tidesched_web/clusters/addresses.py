@@ -21,4 +21,4 @@ def checked_address(text: str, *, simulated: bool) -> str:
         shown = text.rpartition("@")[2]  # a password in front of the host is not repeated
         text = _("%(address)s cannot be a cluster's address: %(why)s.")
         values = {"address": repr(shown), "why": message_of(error)}
-        raise DomainError.for_field("/api_url", text % values) from None
+        raise DomainError.for_field("/api_url", text % values, code="against_rules") from None

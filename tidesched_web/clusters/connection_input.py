@@ -40,13 +40,15 @@ def by_kubeconfig(text: str, *, context: str = "") -> Offered:
         if context and context not in contexts:
             there = ", ".join(contexts)
             text = _("The file has no context %(name)s. It has: %(there)s.")
-            raise DomainError.for_field("/context", text % {"name": repr(context), "there": there})
+            raise DomainError.for_field(
+                "/context", text % {"name": repr(context), "there": there}, code="against_rules"
+            )
         connection = read_kubeconfig(text, context=chosen)
         _check_authorities(connection)
         facts = facts_of(connection)
     except BadConnection as error:
         pointer = "/context" if error.path == "current-context" else "/kubeconfig"
-        raise DomainError.for_field(pointer, sentence_of(error)) from None
+        raise DomainError.for_field(pointer, sentence_of(error), code="against_rules") from None
     kind = ConnectionKind.CERTIFICATE if connection.client_certificate else ConnectionKind.TOKEN
     return Offered(kind, connection, facts, chosen, contexts, text)
 
@@ -62,7 +64,7 @@ def by_token(*, api_url: str, token: str, ca_certificate: str = "", tls_server_n
         raise DomainError.for_field("/token", _("A token is needed."))
     if len(token) > MOST_TOKEN or not (token.isascii() and token.isprintable()) or " " in token:
         text = _("This is not a token: it has blanks, line ends or other signs in it.")
-        raise DomainError.for_field("/token", text)
+        raise DomainError.for_field("/token", text, code="against_rules")
     server_name = tls_server_name.strip()
     connection = Connection(address, ca_certificate=ca_certificate, token=token, tls_server_name=server_name)
     try:
@@ -70,7 +72,7 @@ def by_token(*, api_url: str, token: str, ca_certificate: str = "", tls_server_n
         _check_authorities(connection)
     except BadConnection as error:
         said = message_of(error)
-        raise DomainError.for_field(f"/{error.path}", f"{said[:1].upper()}{said[1:]}.") from None
+        raise DomainError.for_field(f"/{error.path}", f"{said[:1].upper()}{said[1:]}.", code="against_rules") from None
     return Offered(ConnectionKind.TOKEN, connection, facts_of(connection))
 
 

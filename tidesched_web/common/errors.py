@@ -30,6 +30,7 @@ STATUS_OF: Final[Mapping[str, HTTPStatus]] = {
     "unknown_card": HTTPStatus.BAD_REQUEST,
     "unknown_field": HTTPStatus.BAD_REQUEST,
     "unknown_object": HTTPStatus.BAD_REQUEST,
+    "against_rules": HTTPStatus.BAD_REQUEST,
     "not_authenticated": HTTPStatus.UNAUTHORIZED,
     "invalid_token": HTTPStatus.UNAUTHORIZED,
     "permission_denied": HTTPStatus.FORBIDDEN,

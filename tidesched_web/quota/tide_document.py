@@ -46,7 +46,9 @@ def _zone(value: Any) -> str:
         if not known:
             near = difflib.get_close_matches(name[:253], time_zones(), n=1)
             hint = " " + _("Did you mean %(near)r?") % {"near": near[0]} if near else ""
-            raise _Refused("/time_zone", _("There is no time zone %(name)r.") % {"name": value} + hint) from None
+            said = _("There is no time zone %(name)r.") % {"name": value}
+            code = "unknown_time_zone" if isinstance(value, str) else "invalid"
+            raise _Refused("/time_zone", said + hint, code) from None
     return name
 
 
@@ -157,7 +159,7 @@ def _layer(value: Any, at: str, reading: _Reading) -> dict[str, Any] | None:
     end = reading.read(_time, value.get("end"), f"{at}/end", end=True)
     if start is not None and start == end:
         said = _("A layer that ends when it begins never opens; 00:00 to 24:00 is the whole day.")
-        reading.faults.append(PlanFault(f"{at}/end", "invalid", said))
+        reading.faults.append(PlanFault(f"{at}/end", "never_opens", said))
     days = reading.read(_days, value.get("days"), f"{at}/days")
     quota = reading.read(_quota, value.get("quota"), f"{at}/quota", reading)
     if len(reading.faults) > before:

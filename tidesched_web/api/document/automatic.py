@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from drf_spectacular.openapi import AutoSchema
-from rest_framework.fields import CharField, ListField
+from rest_framework.fields import CharField, DateTimeField, ListField
 from rest_framework.permissions import AllowAny
 
 from tidesched_web.api.document import account_operations, cluster_operations, quota_operations, refusals
@@ -21,8 +21,11 @@ OPERATIONS: dict[str, Operation] = {
     **quota_operations.OPERATIONS,
 }
 _INDEX_TAG = "index"
-# One visible character at least: blanks at the ends of a text are dropped before it is looked at.
-NOT_BLANK = r"\S"
+# No text holds a zero byte, which the database cannot store. One visible character at least where a text has to say
+# something: blanks at its ends are dropped before it is looked at.
+STORABLE = r"^[^\x00]*$"
+NOT_BLANK = r"^[^\x00]*[^\x00\s][^\x00]*$"
+_TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})$"
 
 
 class DocumentedSchema(AutoSchema):
@@ -56,18 +59,32 @@ class DocumentedSchema(AutoSchema):
             self.method = "DELETE"
         return body
 
+    def _map_basic_serializer(self, serializer: Any, direction: Any) -> Any:
+        """A body has no member that nobody knows (`checked_body`)."""
+        schema = super()._map_basic_serializer(serializer, direction)
+        if direction == "request":
+            schema["additionalProperties"] = False
+        return schema
+
     def _map_serializer_field(self, field: Any, direction: Any, bypass_extensions: bool = False) -> Any:
         """Also what the framework refuses and its description leaves out: blank texts and empty lists in requests."""
         schema = super()._map_serializer_field(field, direction, bypass_extensions)
         if direction != "request" or schema is None:
             return schema
-        if isinstance(field, CharField) and not field.allow_blank and not field.read_only:
-            schema.setdefault("minLength", 1)
-            if field.trim_whitespace and "pattern" not in schema:
-                schema["pattern"] = NOT_BLANK
+        if isinstance(field, CharField) and not field.read_only and "$ref" not in schema:
+            if not field.allow_blank:
+                schema.setdefault("minLength", 1)
+            blank = field.allow_blank or not field.trim_whitespace
+            schema.setdefault("pattern", STORABLE if blank else NOT_BLANK)
+        if isinstance(field, DateTimeField):
+            schema["pattern"] = _TIME
         if isinstance(field, ListField) and not field.allow_empty:
             schema["minItems"] = max(1, schema.get("minItems", 1))
         return schema
+
+    def _get_paginator(self) -> Any:
+        """Pages are of reads: the answer to a write that names several objects is a plain array."""
+        return super()._get_paginator() if self.method == "GET" else None
 
     def get_filter_backends(self) -> list[Any]:
         """Filters are those of the list itself: another act of the view does not take them."""
@@ -79,6 +96,9 @@ class DocumentedSchema(AutoSchema):
         if allowed is None:
             return
         known = allowed(writes=self.method != "GET")
+        for one in operation.get("parameters", ()):
+            if one["in"] == "query" and one["schema"].get("type") == "string" and "enum" not in one["schema"]:
+                one["schema"].setdefault("pattern", _TIME if one["schema"].get("format") == "date-time" else STORABLE)
         kept = [one for one in operation.get("parameters", ()) if one["in"] != "query" or one["name"] in known]
         operation.pop("parameters", None)
         if kept:

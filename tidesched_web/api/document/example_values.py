@@ -6,11 +6,13 @@ from typing import Any
 
 _CARD = "NVIDIA-H200"
 _HASH = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+# What the examples were looked at in, the tree that their plan stands on, and the drift that they decide about.
+VERSION, BASE_VERSION, DRIFT_IDS = 1, 12, (301, 302)
 _WHY = "Launch of the chat assistant"
 _EDITS = {"queue/acme-online": {"card_quota": {_CARD: 8}}}
 _LAYER = {
     "name": "night", "days": ["mon", "tue", "wed", "thu", "fri"], "start": "22:00", "end": "07:00",
-    "quota": {"acme-train": {_CARD: {"add": 8}}},
+    "quota": {"acme-train": {_CARD: {"add": 1}}},
 }  # fmt: skip
 _DIFFERENCE = {
     "field": "spec.weight", "intent": "1", "pushed": "1", "live": "7", "changed_by": "kubectl-edit",
@@ -21,12 +23,6 @@ _DIFFERENCE = {
 PATHS = {
     "AlertDocument": "alerts", "AuditEntryDocument": "audit", "BriefCluster": "clusters", "BriefProject": "projects",
     "BriefSession": "sessions", "BriefTenant": "tenants", "BusinessLineDocument": "business-lines",
-    "CandidateDocument": {
-        "gang": "research/llm-sft-004", "queue": "research-training", "queue_priority": 20000, "priority": 20000,
-        "work_lost_card_seconds": 5400.0, "frees": 2.0,
-        "rule": "its leaving would not make enough room: on gpu-node-07 it frees 2 of NVIDIA-H200, 0 more free, "
-        "a pod needs 8, 6 short",
-    },
     "CardTypeDocument": "card-types", "ChangeDocument": "quota-changes", "ChangeSummary": "quota-changes",
     "ClusterDocument": "clusters", "DriftDocument": "drift", "GangDetailDocument": "gangs", "GangDocument": "gangs",
     "GangQueueDocument": "queues", "GrantDocument": "grants", "InvitedUserDocument": "users", "JobDocument": "jobs",
@@ -42,7 +38,8 @@ VALUES: dict[str, Any] = {
     "acknowledged_at": None, "acknowledged_by": "", "action": "queue.update", "actor": "user:mei", "actor_id": "7",
     "actor_kind": "user", "address": "10.0.3.7", "after": {"card_quota": {_CARD: 8}}, "aliases": ["H200"],
     "allocated": 6.0, "api_url": "https://east.example:6443", "apply_at": None, "approved_by": "user:li",
-    "asked": "", "base_version": 12, "before": {"card_quota": {_CARD: 6}}, "borrowed": 2.0, "broken_seq": None,
+    "asked": "", "base_version": BASE_VERSION, "before": {"card_quota": {_CARD: 6}}, "borrowed": 2.0,
+    "broken_seq": None,
     "card": _CARD, "card_indices": [0, 1], "card_quota": {_CARD: 8}, "cards": {_CARD: 4.0}, "chain": "platform",
     "closed_by": "", "closed_reason": "", "code": "WaitingForCards", "counts": {"binds": 3, "evictions": 1},
     "cpu_milli": 32000, "created_by": "user:mei", "decided_by": "", "decided_at": None,
@@ -70,7 +67,8 @@ VALUES: dict[str, Any] = {
     "sync_error": "", "taints": [], "target": "acme/chat-7b-0", "time_zone": "Asia/Shanghai",
     "timings_ms": {"allocate": 3.2}, "tls_server_name": "", "trigger": "timer",
     "uid": "5b1c4a1e-7f42-4f0c-9a13-d5680c1e7f42",
-    "username": "mei", "value": 80000, "version": 7, "victims": [], "volcano_config_map": "volcano-scheduler-configmap",
+    "username": "mei", "value": 80000, "version": VERSION, "victims": [],
+    "volcano_config_map": "volcano-scheduler-configmap",
     "volcano_namespace": "volcano-system", "vote": "permit", "weight": 1, "work_lost_card_seconds": 40.0,
     "state": "applied", "display": "acme-online",
 }  # fmt: skip
@@ -89,6 +87,16 @@ OF: dict[str, dict[str, Any]] = {
     "BriefTenant": {"display": "Acme", "slug": "acme"},
     "BriefUser": {"display": "Mei Chen", "username": "mei"},
     "BusinessLineDocument": {"display": "Research", "slug": "research", "name": "Research"},
+    "CandidateDocument": {
+        "gang": "research/llm-sft-004",
+        "queue": "research-training",
+        "queue_priority": 20000,
+        "priority": 20000,
+        "work_lost_card_seconds": 5400.0,
+        "frees": 2.0,
+        "rule": "its leaving would not make enough room: on gpu-node-07 it frees 2 of NVIDIA-H200, 0 more free, "
+        "a pod needs 8, 6 short",
+    },
     "CardTypeDocument": {"display": _CARD, "name": _CARD, "kind": "whole"},
     "ChangeDocument": {"display": "change 1 of East"},
     "ChangeSummary": {"display": "change 1 of East"},
@@ -128,49 +136,56 @@ OF: dict[str, dict[str, Any]] = {
 }
 
 _WRITE = {"reason": _WHY}
-_CONNECTION = {"kubeconfig": "apiVersion: v1\nkind: Config\n…", "context": "east", "reason": "A new hall"}
+_KUBECONFIG = """\
+apiVersion: v1
+kind: Config
+clusters: [{name: north, cluster: {server: "https://10.20.0.1:6443"}}]
+users: [{name: tidesched, user: {token: eyJhbGciOiJSUzI1NiJ9.e30.c2lnbmF0dXJl}}]
+contexts: [{name: north, context: {cluster: north, user: tidesched}}]
+current-context: north
+"""
+_CONNECTION = {"kubeconfig": _KUBECONFIG, "context": "north", "accept": True, "reason": "A new hall"}
 _POLICY = {
     "text": 'actions: "enqueue, allocate, reclaim"\ntiers:\n- plugins:\n  - name: gang\n  - name: capacity-card\n',
     "reason": "Cards of the night",
 }
 # schema of a request → its body
 REQUESTS: dict[str, dict[str, Any]] = {
-    "ApplyInput": {"reason": _WHY, "base_version": 12},
-    "BusinessLineInput": {"tenant": "acme", "slug": "research", "name": "Research"},
+    "ApplyInput": {"reason": _WHY, "base_version": BASE_VERSION},
+    "BusinessLineInput": {"tenant": "acme", "slug": "evaluation", "name": "Evaluation"},
     "CardTypeInput": {"cluster": "east", "name": "NVIDIA-B200", "resource": "nvidia.com/gpu", "reason": "Ordered"},
     "ChangeInput": {"cluster": "east", "edits": _EDITS, "reason": _WHY},
-    "ClusterInput": {"name": "East", "slug": "east", "mode": "observe", **_CONNECTION},
+    "ClusterInput": {"name": "North", "slug": "north", "mode": "observe", **_CONNECTION},
     "ConnectionInput": _CONNECTION,
     "DeleteInput": {"reason": "Not used any more"},
-    "DriftActs": {"ids": [3, 4], "act": "repush", "reason": "Edited by mistake"},
-    "GrantInput": {"cluster": "east", "namespace": "acme", "queue": "acme-online", "reason": _WHY},
+    "DriftActs": {"ids": [*DRIFT_IDS], "act": "repush", "reason": "Edited by mistake"},
+    "GrantInput": {"cluster": "east", "namespace": "acme-batch", "queue": "acme-online", "reason": _WHY},
     "MemberInput": {"tenant": "acme", "user": "mei", "role": "member"},
-    "PatchedCardTypePatch": {"aliases": ["H200"], "reason": "As the teams call it"},
-    "PatchedChangePatch": {"edits": _EDITS, "reason": _WHY},
-    "PatchedClusterPatch": {"mode": "quota", "evict_gangs_per_minute": 20, "reason": "Ready for quota"},
-    "PatchedMemberPatch": {"role": "admin"},
-    "PatchedNamePatch": {"name": "Research and evaluation"},
-    "PatchedPolicyInput": _POLICY,
-    "PatchedPriorityClassPatch": {"description": "Chat and search", "reason": _WHY},
-    "PatchedProjectPatch": {"name": "Chat"},
-    "PatchedQueuePatch": {"card_quota": {_CARD: 8, "NVIDIA-A100": None}, **_WRITE},
-    "PatchedTenantPatch": {"name": "Acme", "quota": {"east": {"inference": {"card_quota": {_CARD: 16}}}}, **_WRITE},
-    "PatchedTidePlanPatch": {"enabled": False, "reason": "Holidays"},
-    "PatchedUserPatch": {"first_name": "Mei", "last_name": "Chen"},
+    "CardTypePatch": {"aliases": ["H200"], "reason": "As the teams call it"},
+    "ChangePatch": {"edits": _EDITS, "reason": _WHY},
+    "ClusterPatch": {"mode": "quota", "evict_gangs_per_minute": 20, "reason": "Ready for quota"},
+    "MemberPatch": {"role": "admin"},
+    "NamePatch": {"name": "Research and evaluation"},
+    "PriorityClassPatch": {"description": "Chat and search", "reason": _WHY},
+    "ProjectPatch": {"name": "Chat"},
+    "QueuePatch": {"card_quota": {_CARD: 8, "NVIDIA-A100": None}, **_WRITE},
+    "TenantPatch": {"name": "Acme", "quota": {"east": {"inference": {"card_quota": {_CARD: 7}}}}, **_WRITE},
+    "TidePlanPatch": {"enabled": False, "reason": "Holidays"},
+    "UserPatch": {"first_name": "Mei", "last_name": "Chen"},
     "PolicyInput": _POLICY,
     "PriorityClassInput": {"cluster": "east", "name": "inference-high", "value": 80000, **_WRITE},
-    "ProjectInput": {"tenant": "acme", "slug": "chat", "name": "Chat"},
+    "ProjectInput": {"tenant": "acme", "slug": "search", "name": "Search"},
     "QueueInput": {
-        "cluster": "east", "name": "acme-online", "service_type": "inference", "tenant": "acme", "project": "chat",
-        "card_quota": {_CARD: 8}, **_WRITE,
+        "cluster": "east", "name": "acme-search", "service_type": "inference", "tenant": "acme", "project": "chat",
+        "card_quota": {_CARD: 2}, **_WRITE,
     },
     "ReasonInput": {"reason": "Work on the network"},
-    "RemoveInput": {"name": "east", "reason": "The hall is closed"},
+    "RemoveInput": {"name": "Old hall", "reason": "The hall is closed"},
     "RollBackInput": {"reason": "The launch is over", "apply": False},
     "SayWhy": _WRITE,
-    "TenantInput": {"slug": "acme", "name": "Acme"},
+    "TenantInput": {"slug": "lumen", "name": "Lumen"},
     "TestInput": {"mode": "quota"},
     "TidePlanInput": {"cluster": "east", "name": "nights", "time_zone": "Asia/Shanghai", "layers": [_LAYER], **_WRITE},
     "TokenInput": {"name": "platform", "scopes": ["quota:read", "reclaim:read"], "expires": "90d", "tenant": "acme"},
-    "UserInput": {"username": "mei", "email": "mei@acme.example", "memberships": [{"tenant": "acme", "role": "admin"}]},
+    "UserInput": {"username": "li", "email": "li@acme.example", "memberships": [{"tenant": "acme", "role": "admin"}]},
 }  # fmt: skip

@@ -96,6 +96,8 @@ def _may_be(value: Any, schema: Mapping[str, Any], schemas: Mapping[str, Any]) -
             return any(_may_be(value, part, schemas) for part in schema[several])
     if "enum" in schema:
         return value in schema["enum"]
+    if schema.get("maxProperties") == 0 and value != {}:
+        return False
     kinds = schema.get("type", ())
     kinds = kinds if isinstance(kinds, list) else [kinds]
     return _KINDS[type(value)] in kinds or (type(value) is int and "number" in kinds)

@@ -8,6 +8,7 @@ from tidesched_web.api.problem_json import CONTENT_TYPE
 from tidesched_web.common.errors import STATUS_OF
 
 _REFERENCE = {"$ref": "#/components/schemas/Problem"}
+_FORM_OR_RULE = {"oneOf": [{"$ref": f"#/components/schemas/{name}Problem"} for name in ("Form", "Rule")]}
 
 PROBLEM = {
     "type": "object",
@@ -34,16 +35,48 @@ PROBLEM = {
                     "code": {"type": "string"},
                     "detail": {"type": "string"},
                 },
-                "additionalProperties": True,
+                "additionalProperties": {"$ref": "#/components/schemas/Fact"},
             },
         },
     },
-    "additionalProperties": True,
+    "additionalProperties": {
+        "anyOf": [
+            {"$ref": "#/components/schemas/Fact"},
+            {"$ref": "#/components/schemas/Facts4"},
+            {"type": "array", "items": {"$ref": "#/components/schemas/Facts4"}},
+        ]
+    },
+}
+
+# The status 400 for data of the right form: what it names is not there, or a rule of the product does not allow it.
+RULES = (
+    "against_rules", "invalid_cursor", "invalid_policy", "misleading_name", "reason_required", "too_many_points",
+    "unknown_card", "unknown_field", "unknown_object", "unknown_scope", "unknown_tenant",
+    "unknown_user", "weak_password",
+)  # fmt: skip
+# The status 400 for data whose form is wrong: the document says which form it has.
+FORM = ("invalid", "malformed_body", "unknown_parameter")
+
+
+def _with_codes(description: str, codes: tuple[str, ...]) -> dict[str, Any]:
+    properties = PROBLEM["properties"] | {"code": {"type": "string", "enum": list(codes)}}
+    return {**PROBLEM, "description": description, "properties": properties}
+
+
+SCHEMAS = {
+    "Problem": PROBLEM,
+    "FormProblem": _with_codes("The form of a parameter or of the body is wrong.", FORM),
+    "RuleProblem": _with_codes(
+        "The form is right; what the request names is not there or out of sight (`unknown_…`), or a rule that `detail` "
+        "states does not allow it.",
+        RULES,
+    ),
 }
 
 # status → (name of the component, what it means, code and sentence of its example)
 _REFUSALS = {
-    400: ("Invalid", "A parameter, a member of the body or the body itself is wrong; `errors` names each.",
+    400: ("Invalid", ("The form of a parameter or of the body is wrong (`FormProblem`), or it names what is not there "
+          "or goes against a rule (`RuleProblem`); `code` tells which, `errors` names each place."),
           "unknown_parameter", "Unknown parameter 'slag'. Known here: count, cursor, limit, name, slug."),
     401: ("NotSignedIn", "Neither a live token nor a session.", "invalid_token",
           "This token is unknown, expired or revoked."),
@@ -102,7 +135,8 @@ def components() -> dict[str, Any]:
     """The refusals by name."""
     found: dict[str, Any] = {}
     for status, (name, text, code, detail) in _REFUSALS.items():
-        content = {CONTENT_TYPE: {"schema": _REFERENCE, "example": _example(status, code, detail)}}
+        schema = _FORM_OR_RULE if status == 400 else _REFERENCE
+        content = {CONTENT_TYPE: {"schema": schema, "example": _example(status, code, detail)}}
         found[name] = {"description": text, "content": content}
         if status in (429, 503):
             found[name]["headers"] = _WAITS

@@ -1,11 +1,16 @@
-"""Shapes that several operations share: what a plan and a dry run say, and values of any kind."""
+"""Shapes that several operations share: what a plan and a dry run say."""
 
 from __future__ import annotations
 
 from typing import Any
 
-VALUE = {"$ref": "#/components/schemas/Value"}
-_VALUES = {"type": "object", "additionalProperties": VALUE}
+from tidesched_web.api.document import tree_shapes, value_shapes
+from tidesched_web.api.document.value_shapes import or_null
+
+_FIGURE = {"$ref": "#/components/schemas/Figure"}
+_FACTS = {"$ref": "#/components/schemas/Facts3"}
+_MANIFEST = or_null({"$ref": "#/components/schemas/Facts5"})
+_IMPACT = or_null({"$ref": "#/components/schemas/Impact"})
 _TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}
 _TEXT, _NUMBER = {"type": "string"}, {"type": ["number", "null"]}
 _NAME = {"type": ["string", "null"]}
@@ -24,8 +29,8 @@ _DIFFERENCE = _object(
     {
         "object": {**_TEXT, "example": "queue/chat"},
         "field": {**_TEXT, "description": "JSON pointer into its document.", "example": "/card_quota/NVIDIA-H200"},
-        "before": VALUE,
-        "after": VALUE,
+        "before": _FIGURE,
+        "after": _FIGURE,
         "in_use": {**_NUMBER, "description": "Of a card: how many are in use now."},
     },
     "in_use",
@@ -37,9 +42,9 @@ _BREACH = _object(
         "field": _TEXT,
         "code": {**_TEXT, "example": "above_parent"},
         "detail": _TEXT,
-        "requested": VALUE,
-        "limit": VALUE,
-        "in_use": VALUE,
+        "requested": _NUMBER,
+        "limit": _NUMBER,
+        "in_use": _NUMBER,
         "sibling": _NAME,
         "sibling_object": _NAME,
     }
@@ -48,8 +53,8 @@ _CARRIED = _object(
     {
         "kind": _TEXT,
         "name": _TEXT,
-        "before": {"anyOf": [_VALUES, {"type": "null"}]},
-        "after": {"anyOf": [_VALUES, {"type": "null"}]},
+        "before": _MANIFEST,
+        "after": _MANIFEST,
         "replaced": {"type": "boolean"},
     },
     "replaced",
@@ -80,25 +85,35 @@ _PLAN = {
         "fields": _list(_DIFFERENCE),
         "objects": _list(_CARRIED),
         "errors": _list(_BREACH),
-        "warnings": _list(_VALUES),
+        "warnings": _list(_FACTS),
         "stale": _list(_DIFFERENCE),
         "merged": _list(_DIFFERENCE),
         "approval": _object({"due": {"type": "boolean"}, "why": _list(_TEXTS)}),
-        "impact": {"anyOf": [_VALUES, {"type": "null"}]},
+        "impact": _IMPACT,
         "server": _SERVER,
     },
     "additionalProperties": False,
 }  # fmt: skip
+
+
+def _way(*names: str) -> dict[str, Any]:
+    return {"type": "object", "required": [*names], "properties": dict.fromkeys(names, _TEXT)}
+
+
+# Members of a body that depend on each other, by the component of the body.
+DEPENDENT: dict[str, dict[str, Any]] = {
+    name: {
+        "oneOf": [
+            _way("kubeconfig"),
+            _way("api_url", "token"),
+            {"type": "object", "required": ["in_cluster"], "properties": {"in_cluster": {"const": True}}},
+        ]
+    }
+    for name in ("ConnectionInput", "ClusterInput")
+}
 COMPONENTS: dict[str, Any] = {
-    "Value": {
-        "description": "A value of any kind: a figure, a text, or a part of a document.",
-        "anyOf": [
-            {"type": ["string", "number", "boolean", "null"]},
-            {"type": "array", "items": VALUE},
-            {"type": "object", "additionalProperties": VALUE},
-        ],
-        "example": 8,
-    },
+    **tree_shapes.COMPONENTS,
+    **value_shapes.COMPONENTS,
     "Plan": _PLAN,
     "DryRun": {
         "type": "object",
@@ -107,33 +122,14 @@ COMPONENTS: dict[str, Any] = {
         "properties": {
             "dry_run": {"type": "boolean", "const": True, "example": True},
             "plan": {"$ref": "#/components/schemas/Plan"},
-            "dependents": {**_list(_VALUES), "description": "Of a deletion: what would go along."},
+            "dependents": {**_list(_FACTS), "description": "Of a deletion: what would go along."},
             "valid": {"type": "boolean", "description": "Of a policy: whether a session could run under it."},
-            "findings": {**_list(_VALUES), "description": "Of a policy."},
+            "findings": {**_list(_FACTS), "description": "Of a policy."},
             "difference": {**_list(_TEXT), "description": "Of a policy: its lines against the one that rules."},
-            "impact": {"anyOf": [_VALUES, {"type": "null"}], "description": "Of a policy."},
-            "test": {"anyOf": [_VALUES, {"type": "null"}], "description": "Of a connection: its test."},
+            "impact": {**_IMPACT, "description": "Of a policy."},
+            "test": or_null({"$ref": "#/components/schemas/ConnectionTestDocument"}),
         },
         "additionalProperties": False,
         "example": {"dry_run": True},
     },
 }
-
-
-def closed(part: Any) -> None:
-    """Say of every map that holds anything that its values are values: no schema of the document is empty."""
-    if isinstance(part, list):
-        for one in part:
-            closed(one)
-        return
-    if not isinstance(part, dict):
-        return
-    if part.get("additionalProperties") in (True, {}):
-        part["additionalProperties"] = dict(VALUE)
-    kind = part.get("type")
-    holds = kind == "object" or (isinstance(kind, list) and "object" in kind)
-    if holds and not {"properties", "additionalProperties"} & part.keys():
-        part["additionalProperties"] = dict(VALUE)
-    for name, inner in part.items():
-        if name not in ("example", "examples", "default"):
-            closed(inner)

@@ -28,6 +28,20 @@ data: {"reason":"lifetime"}
 """
 
 
+_EVENT = {
+    "type": "object",
+    "description": "One event of the stream.",
+    "required": ["event", "data"],
+    "properties": {
+        "id": {"type": "string", "description": "Its place: send it as `Last-Event-ID`."},
+        "event": {"type": "string", "enum": ["change", "end"]},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+        "retry": {"type": "integer"},
+    },
+    "additionalProperties": False,
+}
+
+
 def path_item() -> dict[str, Any]:
     """`GET /api/v1/stream`."""
     scopes = tuple(str(scope) for scope in MAY_LISTEN)
@@ -75,7 +89,7 @@ def path_item() -> dict[str, Any]:
             "responses": {
                 "200": {
                     "description": "The stream, until it ends.",
-                    "content": {"text/event-stream": {"schema": {"type": "string"}, "example": _EXAMPLE}},
+                    "content": {"text/event-stream": {"schema": _EVENT, "example": _EXAMPLE}},
                 },
                 **{str(status): reference_to(status) for status in (400, 401, 429, 503)},
                 "default": {"$ref": "#/components/responses/Problem"},

@@ -35,7 +35,12 @@ def _at_object(errors: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def preview(view: ReadView, cluster: Cluster, edits: Edits, *, whole: bool = False) -> Response:
     """What the edits would do; nothing is done. ``whole``: pointers lead into a change, not into one object."""
-    plan = services.check(cluster=cluster, edits=edits, access=view.access)
+    try:
+        plan = services.check(cluster=cluster, edits=edits, access=view.access, well_formed=True)
+    except DomainError as error:
+        if not whole and "errors" in error.extra:
+            error.extra["errors"] = _at_object(error.extra["errors"])
+        raise
     errors = plan["errors"] if whole else _at_object(plan["errors"])
     return Response({"dry_run": True, "plan": plan | {"errors": errors}})
 
@@ -76,7 +81,7 @@ def quota_patch(
     by_cluster = _by_cluster(view, quota)
     if len(by_cluster) != 1:
         text = "Change the quota of one cluster at a time: each has a tree and a history of its own."
-        raise DomainError.for_field("/quota", text)
+        raise DomainError.for_field("/quota", text, code="against_rules")
     cluster, limits = next(iter(by_cluster.items()))
     if isinstance(holder, Tenant):
         key = key_of("tenant", holder.slug)

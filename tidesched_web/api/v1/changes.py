@@ -110,6 +110,7 @@ class QuotaChanges(ReadView):
             reason=wanted["reason"],
             source="api",
             apply_at=wanted["apply_at"],
+            well_formed=True,
         )
         services.ask_impact(change=change, access=self.access)
         return self.made(change)
@@ -127,7 +128,9 @@ class QuotaChanges(ReadView):
         """Edit a draft of one's own; new edits take back an approval."""
         change = self.get_object()
         wanted = checked_body(ChangePatch, request)
-        change = services.edit_draft(change=change, access=self.access, seen=self._seen(needed=False), **wanted)
+        change = services.edit_draft(
+            change=change, access=self.access, seen=self._seen(needed=False), well_formed=True, **wanted
+        )
         services.ask_impact(change=change, access=self.access)
         return self.changed(change)
 
@@ -200,6 +203,7 @@ class QuotaChanges(ReadView):
         """Apply it now or at a set time; 409 with what changed since where its base moved. Dry run: 200, its plan."""
         if is_dry_run(request):
             change = self.get_object()
+            checked_body(ApplyInput, request)
             services.require_reviewed(change, self._seen(needed=False))
             plan = services.shown_plan(change=change, access=self.access)
             return Response({"dry_run": True, "plan": plan})

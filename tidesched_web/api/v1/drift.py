@@ -61,7 +61,7 @@ class DriftView(ReadView):
         rows = list(self.visible().filter(pk__in=wanted["ids"]))
         if len(rows) != len(set(wanted["ids"])):
             missing = sorted(set(wanted["ids"]).difference(row.pk for row in rows))
-            raise DomainError.for_field("/ids", f"You see no drift {missing[0]}.")
+            raise DomainError.for_field("/ids", f"You see no drift {missing[0]}.", code="unknown_object")
         return self._done(rows, wanted["act"], wanted["reason"], many=True)
 
     @extend_schema(request=SayWhy, responses=_ACCEPTED, parameters=[IDEMPOTENCY])

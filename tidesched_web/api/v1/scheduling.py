@@ -172,12 +172,25 @@ class Usage(ScopedView):
         operation_id="usage_list",
         responses=UsagePointDocument(many=True),
         parameters=[
-            OpenApiParameter("cluster", str, description="Id or slug. Needed where the queue is named, not numbered."),
-            OpenApiParameter("queue", str, description="Id or name; without it the sum of all queues in sight."),
+            OpenApiParameter(
+                "cluster",
+                {"type": "string", "example": "east"},
+                description="Id or slug. One of cluster and queue is needed, both where several clusters have a queue "
+                "of that name.",
+            ),
+            OpenApiParameter(
+                "queue",
+                {"type": "string", "example": "acme-online"},
+                description="Id or name; without it the sum of all queues in sight.",
+            ),
             OpenApiParameter("card", str, description="Without it the sum over all cards."),
             OpenApiParameter("from", OpenApiTypes.DATETIME, description="Of the cluster's clock; 24 h before `to`."),
             OpenApiParameter("to", OpenApiTypes.DATETIME, description="Of the cluster's clock; now."),
-            OpenApiParameter("step", str, description="Seconds, or 30s, 5m, 1h, 1d; without it the change points."),
+            OpenApiParameter(
+                "step",
+                {"type": "string", "pattern": "^[1-9][0-9]{0,7}[smhd]?$", "example": "1h"},
+                description="Seconds, or 30s, 5m, 1h, 1d; without it the change points.",
+            ),
         ],
     )
     def get(self, request: Request) -> Response:
@@ -190,7 +203,7 @@ class Usage(ScopedView):
         end = _moment(request, "to", cluster.clock())
         start = _moment(request, "from", end - dt.timedelta(hours=24))
         if start > end:
-            raise DomainError.for_field("/from", "The beginning lies behind the end.")
+            raise DomainError.for_field("/from", "The beginning lies behind the end.", code="against_rules")
         step = _step(request)
         if step is not None and (end - start) / step >= MAX_POINTS:
             raise _too_many("/step")
@@ -209,7 +222,7 @@ class Usage(ScopedView):
         """The queues that are asked for; all of one cluster, since each cluster has a clock of its own."""
         params = request.query_params
         if not params.get("cluster") and not params.get("queue"):
-            raise DomainError.for_field("/cluster", "Say which cluster or which queue.")
+            raise DomainError.for_field("/cluster", "Say which cluster or which queue.", code="against_rules")
         queues = visible_queues(self.access)
         if params.get("cluster"):
             queues = _referred(queues, "cluster_id", "cluster__slug", params["cluster"])
@@ -219,7 +232,8 @@ class Usage(ScopedView):
         if not found:
             raise DomainError("not_found", "You see no such queue.")
         if len({queue.cluster_id for queue in found}) > 1:
-            raise DomainError.for_field("/cluster", "Queues of this name are in several clusters: say which.")
+            text = "Queues of this name are in several clusters: say which."
+            raise DomainError.for_field("/cluster", text, code="against_rules")
         return found
 
 

@@ -88,7 +88,7 @@ class TreeWrites(ReadView):
         """Carry out a deletion. The reason stands in the body, or in the address where a client sends no body."""
         key = self.key_of_row(row)
         seen = self._seen(key)
-        body = checked_body(DeleteInput, self.request) if self.request.data else {}
+        body = checked_body(DeleteInput, self.request)
         if is_dry_run(self.request):
             services.require_versions(row.cluster, seen)
             return preview(self, row.cluster, {key: None})

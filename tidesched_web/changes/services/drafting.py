@@ -12,7 +12,7 @@ from tidesched_web.changes.acts import Act, require_act
 from tidesched_web.changes.authority import require_writer
 from tidesched_web.changes.models import ChangeRevision, ChangeState, QuotaChange
 from tidesched_web.changes.selectors import sent_under
-from tidesched_web.changes.services.planning import Plan, plan_of, work_out
+from tidesched_web.changes.services.planning import Plan, plan_of, require_form, work_out
 from tidesched_web.changes.services.recording import announce, locked, move
 from tidesched_web.changes.services.reviewed import Reviewed, require_reviewed
 from tidesched_web.changes.tree_document import as_known, base_of
@@ -35,11 +35,13 @@ def draft(
     rolls_back: QuotaChange | None = None,
     known: Mapping[str, Any] | None = None,
     mark: str = "",
+    well_formed: bool = False,
 ) -> QuotaChange:
     """Keep edits as a draft. They may still be wrong (the plan says so), but not another's to make.
 
     ``known``: a patch with what the author saw in the edited figures; where that has moved the plan says so.
-    ``mark``: a draft that came under it already is the answer.
+    ``mark``: a draft that came under it already is the answer. ``well_formed``: figures that no document can hold are
+    refused at once (`planning.require_form`).
     """
     require_writer(access)
     with transaction.atomic():
@@ -47,6 +49,8 @@ def draft(
         if mark and (sent := sent_under(access, mark)) is not None:
             return sent
         plan = work_out(cluster, edits, access=access, version=version)
+        if well_formed:
+            require_form(plan, access=access)
         change = new_change(
             cluster,
             plan,
@@ -109,6 +113,7 @@ def edit_draft(
     known: Mapping[str, Any] | None = None,
     mark: str = "",
     seen: Reviewed | None = None,
+    well_formed: bool = False,
 ) -> QuotaChange:
     """Change a draft of one's own; new edits take back an approval. ``rebase`` accepts what was changed meanwhile."""
     require_writer(access)
@@ -122,6 +127,8 @@ def edit_draft(
             chosen = change.edits if edits is None else edits
             base = None if rebase else change.base
             plan = work_out(change.cluster, chosen, access=access, base=base, version=tree)
+            if well_formed:
+                require_form(plan, access=access)
             old = {} if rebase else change.base
             fields |= {
                 "edits": plan.edits,

@@ -106,9 +106,9 @@ class Plan:
 
     def errors(self, access: Access | None) -> list[dict[str, Any]]:
         """All faults as JSON, as far as the caller may know of them."""
-        return [self._seen(fault, access) for fault in self.faults]
+        return [self.seen(fault, access) for fault in self.faults]
 
-    def _seen(self, fault: Fault, access: Access | None) -> dict[str, Any]:
+    def seen(self, fault: Fault, access: Access | None) -> dict[str, Any]:
         found = fault.as_json()
         if access is not None and not access.everything and fault.sibling:
             owner = tenant_of(fault.sibling, self.after)
@@ -264,6 +264,8 @@ def _warnings(cluster: Cluster, plan: Plan) -> list[dict[str, Any]]:
     return found
 
 
+# Faults of a figure by itself, whatever else is in the tree.
+FORM_FAULTS = frozenset({"invalid", "invalid_name", "unknown_field"})
 _BREACHES = ("exceeds_", "below_children", "tide_")
 
 
@@ -271,7 +273,8 @@ def _problem_of(code: str) -> str:
     """Which application error the first fault makes of a plan."""
     if code.startswith(_BREACHES):
         return "quota_breach"
-    return {"in_use": "in_use", "not_drained": "in_use", "unknown_card": "unknown_card"}.get(code, "invalid")
+    known = {"in_use": "in_use", "not_drained": "in_use", "unknown_card": "unknown_card"}
+    return known.get(code) or ("invalid" if code in FORM_FAULTS else "against_rules")
 
 
 def require_sound(plan: Plan, *, access: Access | None) -> None:
@@ -284,6 +287,17 @@ def require_sound(plan: Plan, *, access: Access | None) -> None:
         # What breaks the tree is said with its own status only where nothing simpler is wrong.
         first = min(plan.faults, key=lambda fault: _problem_of(fault.code) == "quota_breach")
         raise DomainError(_problem_of(first.code), first.detail, {"errors": plan.errors(access)})
+
+
+def require_form(plan: Plan, *, access: Access | None) -> None:
+    """Refuse edits that no document of their kind can hold; what goes against the rules of the tree stays in the plan.
+
+    Raises:
+        DomainError: ``invalid``, with the place of each.
+    """
+    wrong = [fault for fault in plan.faults if fault.code in FORM_FAULTS]
+    if wrong:
+        raise DomainError("invalid", wrong[0].detail, {"errors": [plan.seen(fault, access) for fault in wrong]})
 
 
 def require_fresh(plan: Plan) -> None:
@@ -299,9 +313,11 @@ def require_fresh(plan: Plan) -> None:
         raise DomainError("conflict", text % {"count": len(changed)}, extra)
 
 
-def check(*, cluster: Cluster, edits: Mapping[str, Any], access: Access) -> dict[str, Any]:
-    """What edits would do, for typing and for dry runs; nothing is stored."""
+def check(*, cluster: Cluster, edits: Mapping[str, Any], access: Access, well_formed: bool = False) -> dict[str, Any]:
+    """What edits would do, for typing and for dry runs; nothing is stored. ``well_formed``: see `require_form`."""
     plan = work_out(cluster, edits, access=access)
+    if well_formed:
+        require_form(plan, access=access)
     return plan.document(base_version=plan.tree_version, access=access)
 
 

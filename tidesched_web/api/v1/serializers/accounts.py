@@ -19,6 +19,9 @@ from tidesched_web.api.v1.serializers.briefs import (
 from tidesched_web.common.models import ServiceType
 from tidesched_web.quota.selectors import limits_of
 
+# 30m, 12h, 90d, 2w.
+LIFETIME = r"^[1-9][0-9]{0,5}[mhdw]$"
+
 
 class LimitDocument(serializers.Serializer[Any]):
     """What a tenant or project may hand out in one cluster for one service type; null is no limit."""
@@ -103,13 +106,25 @@ class NewTokenDocument(TokenDocument):
     token = serializers.CharField(help_text="Shown this once. Send it as `Authorization: Bearer`.")
 
 
+@extend_schema_field(
+    {"type": "array", "minItems": 1, "maxItems": 20, "items": {"$ref": "#/components/schemas/ScopesEnum"}}
+)
+class ScopesField(serializers.ListField):
+    """Scopes of a token; the services name the known ones where one is unknown."""
+
+
 class TokenInput(serializers.Serializer[Any]):
     """A token to make. It never may more than its user."""
 
     name = serializers.CharField(max_length=120, required=False, default="", allow_blank=True)
-    scopes = serializers.ListField(child=serializers.CharField(max_length=32), allow_empty=False, max_length=20)
-    expires = serializers.CharField(
-        max_length=16, required=False, allow_null=True, default=None, help_text="A life time: 30m, 12h, 90d, 2w."
+    scopes = ScopesField(child=serializers.CharField(max_length=32), allow_empty=False, max_length=20)
+    expires = serializers.RegexField(
+        LIFETIME,
+        max_length=16,
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="A life time: 30m, 12h, 90d, 2w.",
     )
     tenant = serializers.CharField(
         max_length=63, required=False, allow_null=True, default=None, help_text="Slug: may only see this tenant."

@@ -11,7 +11,7 @@ from tidesched_web.api.v1.serializers.briefs import AddressField
 from tidesched_web.audit.sight import after_shown, content_hidden, tenants_shown
 
 
-@extend_schema_field({"type": ["object", "null"], "additionalProperties": True})
+@extend_schema_field({"$ref": "#/components/schemas/AuditState"})
 class StateField(serializers.Field[Any, Any, Any, Any]):
     """What the object said before or after."""
 

@@ -12,16 +12,8 @@ from tidesched_web.api.v1.serializers.owners import ReferenceField
 from tidesched_web.changes.acts import Act, allowed_actions
 from tidesched_web.changes.models import CarryAct, CarryState, ChangeState
 
-_EDITS = {
-    "type": "object",
-    "additionalProperties": {"type": ["object", "null"], "additionalProperties": True},
-    "description": "Object (`queue/chat`, `tenant/acme`, `project/acme/web`, `grant/namespace/queue` …) → merge patch "
-    "(RFC 7386) of its document; null deletes it, a new key makes it.",
-    "example": {"queue/chat": {"card_quota": {"NVIDIA-H200": 8}}},
-}
 
-
-@extend_schema_field(_EDITS)
+@extend_schema_field({"$ref": "#/components/schemas/TreeEdits"})
 class EditsField(serializers.Field[Any, Any, Any, Any]):
     """Edits of a tree."""
 
@@ -34,7 +26,7 @@ class EditsField(serializers.Field[Any, Any, Any, Any]):
         return value
 
 
-@extend_schema_field({"type": ["object", "null"], "additionalProperties": True})
+@extend_schema_field({"$ref": "#/components/schemas/ChangeFailure"})
 class FailureField(serializers.Field[Any, Any, Any, Any]):
     """Why nothing was written, or which objects the cluster refused."""
 
@@ -86,7 +78,7 @@ class ChangeDocument(ChangeSummary):
     """A change with its edits and how far each object has come."""
 
     edits = EditsField()
-    failure = FailureField(allow_null=True)
+    failure = FailureField()
     objects = CarriedDocument(many=True, source="objects_carried.all")
     actions = serializers.SerializerMethodField(help_text="What the caller may do with it now.")
 
@@ -121,7 +113,9 @@ class ApplyInput(serializers.Serializer[Any]):
 
     apply_at = serializers.DateTimeField(required=False, allow_null=True, default=None)
     reason = serializers.CharField(max_length=1000, required=False, allow_blank=True)
-    base_version = serializers.IntegerField(required=False, allow_null=True, default=None)
+    base_version = serializers.IntegerField(
+        required=False, allow_null=True, default=None, min_value=0, max_value=2**63 - 1
+    )
 
 
 class SayWhy(serializers.Serializer[Any]):

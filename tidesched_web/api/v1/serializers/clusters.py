@@ -181,7 +181,7 @@ class LabelsField(serializers.Field[Any, Any, Any, Any]):
         return value
 
 
-@extend_schema_field({"type": "array", "items": {"type": "object", "additionalProperties": True}})
+@extend_schema_field({"type": "array", "items": {"$ref": "#/components/schemas/Taint"}})
 class TaintsField(serializers.Field[Any, Any, Any, Any]):
     """Taints of a node, as Kubernetes writes them."""
 

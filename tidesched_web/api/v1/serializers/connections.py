@@ -7,12 +7,16 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from tidesched_web.api.document.tree_shapes import DNS_NAME, SUBDOMAIN
 from tidesched_web.api.v1.serializers.briefs import AddressField
 from tidesched_web.api.v1.serializers.clusters import ClusterDocument
 from tidesched_web.clusters import finding_words
 from tidesched_web.clusters.kubernetes.credential_facts import authorities
 from tidesched_web.clusters.models import Cluster, ClusterMode, ConnectionKind, ConnectionTest
 
+# What the checks of the address and the token begin with; the host itself is looked at by the services.
+API_ADDRESS = r"^https?://[^\s@]+$"
+VISIBLE = r"^[!-~]+$"
 LEVEL_CHOICES = [(level, level) for level in ("good", "note", "warning", "failed")]
 VERDICT_CHOICES = [(verdict, verdict) for verdict in ("running", "good", "warning", "failed")]
 
@@ -26,8 +30,8 @@ class ConnectionInput(serializers.Serializer[Any]):
     context = serializers.CharField(  # type: ignore[assignment]  # declared fields leave the class
         required=False, max_length=300, help_text="Else the file's current one."
     )
-    api_url = serializers.CharField(required=False, max_length=300)
-    token = serializers.CharField(required=False, max_length=20_000, write_only=True)
+    api_url = serializers.RegexField(API_ADDRESS, required=False, max_length=300)
+    token = serializers.RegexField(VISIBLE, required=False, max_length=20_000, write_only=True)
     ca_certificate = serializers.CharField(required=False, max_length=200_000, help_text="PEM.")
     tls_server_name = serializers.CharField(required=False, max_length=253)
     in_cluster = serializers.BooleanField(required=False, help_text="The cluster that TideSched itself runs in.")
@@ -53,10 +57,12 @@ class ClusterPatch(serializers.Serializer[Any]):
     scheduler_names = serializers.ListField(
         required=False, child=serializers.CharField(max_length=63), min_length=1, max_length=20
     )
-    volcano_namespace = serializers.CharField(
-        required=False, max_length=63, help_text="Where Volcano's scheduler has its ConfigMap."
+    volcano_namespace = serializers.RegexField(
+        DNS_NAME, required=False, max_length=63, help_text="Where Volcano's scheduler has its ConfigMap."
     )
-    volcano_config_map = serializers.CharField(required=False, max_length=253, help_text="The ConfigMap's name.")
+    volcano_config_map = serializers.RegexField(
+        SUBDOMAIN, required=False, max_length=253, help_text="The ConfigMap's name."
+    )
     session_period_seconds = serializers.FloatField(required=False, min_value=0.1, max_value=3600)
     evict_gangs_per_minute = serializers.IntegerField(required=False, min_value=0, max_value=1_000_000)
     evict_cards_per_minute = serializers.IntegerField(required=False, min_value=0, max_value=1_000_000)
@@ -80,7 +86,7 @@ class TestInput(serializers.Serializer[Any]):
     mode = serializers.ChoiceField(required=False, choices=ClusterMode.choices, help_text="Else the cluster's own.")
 
 
-@extend_schema_field({"type": "object", "additionalProperties": True})
+@extend_schema_field({"$ref": "#/components/schemas/Facts3"})
 class ValuesField(serializers.Field[Any, Any, Any, Any]):
     """The numbers and names that a sentence is made of."""
 

@@ -51,8 +51,16 @@ class JobSummary(serializers.Serializer[Any]):
         return job.open and job.cancel_asked_at is not None
 
 
+@extend_schema_field({"$ref": "#/components/schemas/JobResult"})
+class ResultField(serializers.Field[Any, Any, Any, Any]):
+    """What a job has found so far."""
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
 class JobDocument(JobSummary):
     """A job with its log and what it has found so far, as far as the caller may see it."""
 
     log = LogLineDocument(many=True)
-    result = serializers.DictField(allow_null=True)
+    result = ResultField()

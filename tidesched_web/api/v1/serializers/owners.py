@@ -10,15 +10,36 @@ from rest_framework import serializers
 from tidesched_web.accounts.models import TenantRole
 from tidesched_web.api.v1.serializers.briefs import AddressField, BriefTenant
 
+# Digits that are an id for sure, and the longest name of anything that a body refers to.
+MOST_DIGITS, LONGEST_NAME = 18, 253
 
-@extend_schema_field({"type": ["integer", "string"], "description": "An id, a slug or a name."})
+
+@extend_schema_field(
+    {
+        "description": "An id, a slug or a name.",
+        "oneOf": [
+            {"type": "integer", "minimum": 0, "maximum": 2**63 - 1},
+            {"type": "string", "minLength": 1, "maxLength": 253, "pattern": r"^[^\x00]+$"},
+        ],
+    }
+)
 class ReferenceField(serializers.Field[Any, Any, Any, Any]):
     """Another object by its id, or by its slug or name."""
 
     def to_internal_value(self, data: Any) -> int | str:
-        if isinstance(data, bool) or not isinstance(data, int | str) or data == "":
+        if isinstance(data, float) and data.is_integer():
+            data = int(data)  # JSON knows only one kind of number
+        if isinstance(data, bool) or not isinstance(data, int | str) or not self._in_bounds(data):
             raise serializers.ValidationError("An id or a slug is meant.")
-        return data if isinstance(data, int) or not data.isascii() or not data.isdigit() else int(data)
+        if isinstance(data, int) or not data.isascii() or not data.isdigit() or len(data) > MOST_DIGITS:
+            return data
+        return int(data)
+
+    @staticmethod
+    def _in_bounds(data: int | str) -> bool:
+        if isinstance(data, int):
+            return 0 <= data < 2**63
+        return 0 < len(data) <= LONGEST_NAME and "\x00" not in data
 
     def to_representation(self, value: Any) -> Any:
         return value
@@ -38,8 +59,13 @@ class ReasonMixin(serializers.Serializer[Any]):
         "named stays), or `{cluster: {service_type: {card_quota, cpu_milli, memory_bytes}}}` as a merge patch: null "
         "takes a limit away.",
         "oneOf": [
-            {"type": "array", "items": {"type": "object", "additionalProperties": True}},
-            {"type": "object", "additionalProperties": {"type": ["object", "null"], "additionalProperties": True}},
+            {"type": "array", "minItems": 1, "items": {"$ref": "#/components/schemas/LimitRow"}},
+            {
+                "type": "object",
+                "minProperties": 1,
+                "maxProperties": 1,
+                "additionalProperties": {"$ref": "#/components/schemas/QuotaEdit"},
+            },
         ],
     }
 )

@@ -182,7 +182,7 @@ class RefusedDocument(serializers.Serializer[Any]):
     rule = serializers.CharField()
 
 
-@extend_schema_field({"type": "object", "additionalProperties": True, "nullable": True})
+@extend_schema_field({"$ref": "#/components/schemas/Instead"})
 class InsteadField(serializers.Field[Any, Any, Any, Any]):
     """Session, what was found (reclaims, places, waits, stands, unseen), sums, and the reclaims themselves."""
 
@@ -238,7 +238,7 @@ class UsagePointDocument(serializers.Serializer[Any]):
     elastic = serializers.FloatField()
 
 
-@extend_schema_field({"type": "object", "additionalProperties": True})
+@extend_schema_field({"$ref": "#/components/schemas/Facts3"})
 class FiguresField(serializers.Field[Any, Any, Any, Any]):
     """Name → figure."""
 

@@ -7,37 +7,12 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from tidesched_web.api.document.tree_shapes import LAYERS, PLAN_NAME
 from tidesched_web.api.v1.serializers.briefs import AddressField, BriefCluster
 from tidesched_web.api.v1.serializers.owners import ReferenceField
 
-_STEP = {
-    "type": "object",
-    "properties": {"set": {"type": "integer"}, "add": {"type": "integer"}},
-    "additionalProperties": False,
-}
-_LAYERS = {
-    "type": "array",
-    "items": {
-        "type": "object",
-        "required": ["days", "start", "end", "quota"],
-        "properties": {
-            "name": {"type": "string"},
-            "days": {"type": "array", "items": {"enum": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]}},
-            "start": {"type": "string", "example": "22:00"},
-            "end": {"type": "string", "example": "07:00", "description": "Not after start: on the next day."},
-            "quota": {
-                "type": "object",
-                "description": 'queue → card → {"set": n} or {"add": ±n}',
-                "additionalProperties": {"type": "object", "additionalProperties": _STEP},
-            },
-        },
-    },
-}
-_EXCEPTIONS = {
-    "type": "object",
-    "description": "date → the weekday that it counts as, or none",
-    "additionalProperties": {"enum": ["none", "mon", "tue", "wed", "thu", "fri", "sat", "sun"]},
-}
+_LAYERS = LAYERS
+_EXCEPTIONS = {"$ref": "#/components/schemas/TideExceptions"}
 
 
 @extend_schema_field(_LAYERS)
@@ -101,4 +76,4 @@ class TidePlanInput(TidePlanPatch):
     """A new plan."""
 
     cluster = ReferenceField()
-    name = serializers.CharField(max_length=120)
+    name = serializers.RegexField(PLAN_NAME, max_length=120)

@@ -7,16 +7,19 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from tidesched_web.api.document.tree_shapes import CARD_NAME, DNS_NAME, MOST_AMOUNT, SUBDOMAIN
 from tidesched_web.api.v1.serializers.briefs import AddressField, BriefCluster
 from tidesched_web.api.v1.serializers.owners import ReasonMixin, ReferenceField
+from tidesched_web.changes.documents import MOST_ALIASES
 from tidesched_web.clusters.models import CardKind
 from tidesched_web.common.models import ServiceType
 
 # A closed queue is Closing until it is drained; that is for nobody to set.
+PREEMPTION = [("PreemptLowerPriority", "PreemptLowerPriority"), ("Never", "Never")]
 WANTED_STATES = [("Open", "Open"), ("Closed", "Closed")]
 
 
-@extend_schema_field({"type": "object", "additionalProperties": {"type": ["integer", "null"]}})
+@extend_schema_field({"$ref": "#/components/schemas/CardCounts"})
 class CardQuotaField(serializers.Field[Any, Any, Any, Any]):
     """Card name → count. In a PATCH a merge patch: null takes a card away, a card that is left out stays."""
 
@@ -27,7 +30,7 @@ class CardQuotaField(serializers.Field[Any, Any, Any, Any]):
         return value
 
 
-@extend_schema_field({"type": ["object", "null"], "additionalProperties": {"type": ["string", "null"]}})
+@extend_schema_field({"$ref": "#/components/schemas/QuantitiesEdit"})
 class QuantitiesField(CardQuotaField):
     """Resource → quantity as Kubernetes writes it; a merge patch."""
 
@@ -35,11 +38,11 @@ class QuantitiesField(CardQuotaField):
 class QueuePatch(ReasonMixin):
     """What may change in a queue. Null takes a limit away; closing is ``state: "Closed"``."""
 
-    weight = serializers.IntegerField(required=False)
-    priority = serializers.IntegerField(required=False)
+    weight = serializers.IntegerField(required=False, min_value=1, max_value=65535)
+    priority = serializers.IntegerField(required=False, min_value=0, max_value=2**31 - 1)
     reclaimable = serializers.BooleanField(required=False)
-    cpu_milli = serializers.IntegerField(required=False, allow_null=True)
-    memory_bytes = serializers.IntegerField(required=False, allow_null=True)
+    cpu_milli = serializers.IntegerField(required=False, allow_null=True, min_value=0, max_value=MOST_AMOUNT)
+    memory_bytes = serializers.IntegerField(required=False, allow_null=True, min_value=0, max_value=MOST_AMOUNT)
     card_quota = CardQuotaField(required=False)
     state = serializers.ChoiceField(choices=WANTED_STATES, required=False)
     parent = serializers.CharField(  # type: ignore[assignment]  # a member of the document, not of the serializer
@@ -53,7 +56,7 @@ class QueueInput(QueuePatch):
     """A queue to make: an inference queue names its project, a training queue its business line."""
 
     cluster = ReferenceField()
-    name = serializers.CharField(max_length=63)
+    name = serializers.RegexField(DNS_NAME, max_length=63)
     service_type = serializers.ChoiceField(choices=ServiceType.choices)
     tenant = ReferenceField(required=False, allow_null=True)
     project = ReferenceField(required=False, allow_null=True)
@@ -63,9 +66,9 @@ class QueueInput(QueuePatch):
 class PriorityClassPatch(ReasonMixin):
     """What may change in a class. Another value or preemption policy needs ``replace: true``: it is made anew."""
 
-    value = serializers.IntegerField(required=False)
+    value = serializers.IntegerField(required=False, min_value=-(2**31), max_value=1_000_000_000)
     global_default = serializers.BooleanField(required=False)
-    preemption_policy = serializers.CharField(max_length=24, required=False)
+    preemption_policy = serializers.ChoiceField(choices=PREEMPTION, required=False)
     description = serializers.CharField(max_length=2000, required=False, allow_blank=True, allow_null=True)
     replace = serializers.BooleanField(required=False)
 
@@ -74,10 +77,10 @@ class PriorityClassInput(ReasonMixin):
     """A class to make."""
 
     cluster = ReferenceField()
-    name = serializers.CharField(max_length=253)
-    value = serializers.IntegerField()
+    name = serializers.RegexField(SUBDOMAIN, max_length=253)
+    value = serializers.IntegerField(min_value=-(2**31), max_value=1_000_000_000)
     global_default = serializers.BooleanField(required=False)
-    preemption_policy = serializers.CharField(max_length=24, required=False)
+    preemption_policy = serializers.ChoiceField(choices=PREEMPTION, required=False)
     description = serializers.CharField(max_length=2000, required=False, allow_blank=True)
 
 
@@ -90,8 +93,9 @@ class CardTypePatch(ReasonMixin):
         max_length=120, required=False, allow_null=True, allow_blank=True
     )
     aliases = serializers.ListField(
-        child=serializers.CharField(max_length=120),
+        child=serializers.RegexField(CARD_NAME, max_length=120),
         required=False,
+        max_length=MOST_ALIASES,
         help_text="Other names that may be used for it wherever quota is written; answers use the canonical one.",
     )
 
@@ -100,15 +104,15 @@ class CardTypeInput(CardTypePatch):
     """A card type to declare before a node carries it."""
 
     cluster = ReferenceField()
-    name = serializers.CharField(max_length=120)
+    name = serializers.RegexField(CARD_NAME, max_length=120)
 
 
 class GrantInput(ReasonMixin):
     """A namespace that may use a queue."""
 
     cluster = ReferenceField()
-    namespace = serializers.CharField(max_length=63)
-    queue = serializers.CharField(max_length=63)
+    namespace = serializers.RegexField(DNS_NAME, max_length=63)
+    queue = serializers.RegexField(DNS_NAME, max_length=63)
 
 
 class GrantDocument(serializers.Serializer[Any]):

@@ -23,9 +23,17 @@ class GangQueueDocument(serializers.Serializer[Any]):
     name = serializers.CharField()
 
 
-@extend_schema_field({"type": "object", "additionalProperties": True})
+@extend_schema_field({"$ref": "#/components/schemas/ReasonNumbers"})
 class NumbersField(serializers.Field[Any, Any, Any, Any]):
     """The figures behind a reason: resource, requested, limit, allocated, inqueue, free, short, holders, nodes."""
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+@extend_schema_field({"$ref": "#/components/schemas/Facts4"})
+class DetailField(serializers.Field[Any, Any, Any, Any]):
+    """What a point of a timeline says: of a reason its code and figures, of a move where to."""
 
     def to_representation(self, value: Any) -> Any:
         return value
@@ -170,4 +178,4 @@ class GangEventDocument(serializers.Serializer[Any]):
     wall_at = serializers.DateTimeField()
     session = serializers.IntegerField(source="session_id", allow_null=True)
     reclaim = serializers.IntegerField(source="reclaim_id", allow_null=True)
-    detail = NumbersField()
+    detail = DetailField()
