@@ -61,12 +61,29 @@ def _world() -> tuple[Any, int]:
         ),
         batch_size=5000,
     )
+    _set_up(cluster, queues[0].name, now)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
     settings.ALLOWED_HOSTS = ["*"]
     client = Client()
     client.force_login(User.objects.create(username="bench-lists", platform_role=PlatformRole.ADMIN))
     return client, gangs[GANGS // 2].pk
+
+
+def _set_up(cluster: Any, queue: str, now: dt.datetime) -> None:
+    """A policy, a session and a first push: a cluster that runs, whose overview shows no first steps."""
+    from tidesched_web.clusters.models import PolicyRevision
+    from tidesched_web.quota.models import PushedObject
+    from tidesched_web.scheduling.models import Session, SessionState
+
+    policy = PolicyRevision.objects.create(
+        cluster=cluster, number=1, text="actions: allocate", valid=True, created_by="bench", released_at=now
+    )
+    moments = dict.fromkeys(("now", "started_at", "decided_at", "finished_at"), now)
+    Session.objects.create(
+        cluster=cluster, number=1, epoch=0, state=SessionState.DONE, mode=cluster.mode, policy=policy, **moments
+    )
+    PushedObject.objects.create(cluster=cluster, kind="Queue", name=queue, pushed_at=now)
 
 
 def _two_days(cluster: Any, card: str, now: dt.datetime) -> Iterator[Any]:

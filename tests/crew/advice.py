@@ -16,7 +16,6 @@ from tests.crew.platform import (
     expect_start,
     gang_of,
     name_faults,
-    name_missing,
     take_back,
 )
 from tests.crew.scene import SLUG, Scene, until
@@ -99,12 +98,12 @@ def later(scene: Scene, queue: str) -> None:
         needed(sent, 200, 202)
 
         def written(path: str = path, promise: Promise = promise) -> dict[str, Any] | None:
-            name_missing(scene, promise)
+            name_faults(scene, promise)
             found = needed(client.get(path, page="rest quota-change"), 200)
             return found if found["state"] in ("applied", "failed") else None
 
         found = until(written, seconds=AHEAD_SECONDS + 90)
-        name_faults(client, scene, change, promise)
+        name_faults(scene, promise)
         at = found and found["committed_at"] and dt.datetime.fromisoformat(found["committed_at"])
         kept = bool(at) and 0 <= (at - hour).total_seconds() <= LATE_SECONDS
         came = f"{found and found['state']}, written at {at:%H:%M:%S.%f}" if at else "not written"
@@ -136,6 +135,8 @@ def waits(scene: Scene) -> None:
             row = by_id.get(key)
             reason = row["reason"]["code"] if row and row["reason"] else ""
             went_on = row is None or reason != was["reason"]["code"] or row["waiting_since"] != was["waiting_since"]
+            if not went_on:
+                name_faults(scene, promise)
             if went_on or time.time() > wall:
                 came = "waits no more" if row is None else f"{row['state']} {reason}"
                 scene.book.check(promise, kept=went_on, came=came, at=time.time())

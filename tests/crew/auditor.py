@@ -10,6 +10,7 @@ from typing import Any
 from tests.crew.book import TAKEN_BACK
 from tests.crew.browsers import Browser, browser_of
 from tests.crew.ledger import UNEXPECTED
+from tests.crew.platform import name_faults
 from tests.crew.scene import SLUG, Scene, until
 from tests.crew.web_client import WebClient, needed
 
@@ -36,6 +37,7 @@ def compare(scene: Scene, row: dict[str, Any], where: str) -> None:
     told: dict[str, str] = {}
 
     def all_told() -> bool:
+        name_faults(scene, promise)
         told.update(evicted(scene, 0.0))
         return all(pod in told for pod in pods)
 
@@ -92,7 +94,7 @@ def work(scene: Scene, person: str) -> None:
             # What the medium demo begins with is drawn: no receipt says that it was sent to the cluster.
             decided = [row for row in rows["results"] if row["source"] == "own" and row["made_by"] == "tidesched"]
             fresh = [row for row in decided if row["id"] not in seen]
-            for row in choice.sample(fresh, min(2, len(fresh))):
+            for row in choice.sample(fresh, min(3, len(fresh))):
                 seen.add(row["id"])
                 look_at(browser, client, scene, row)
                 compare(scene, row, f"reclaim {row['id']}")

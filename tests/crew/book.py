@@ -1,9 +1,10 @@
 """The book: each promise that the product made, when and where, what was promised, and what came.
 
 Nothing in it knows the product. A promise is ``open`` until it has been compared with what came: then it is ``kept``,
-``broken``, ``explained`` or ``void``. A broken one is explained only where a page named a fault before the check, and
-the crew's own log has a fault at that time. Void is what cannot be compared: the crew itself took the ground away
-(another change was applied in between, the gang was ended by its owner). Void promises count for nothing and are shown.
+``broken``, ``explained`` or ``void``. A broken one is explained only where a page named a part that is away before
+the check, and the crew's own log has a fault of that part at that time. Void is what cannot be compared: the crew
+itself took the ground away (another change was applied in between, the gang was ended). Void promises count for
+nothing and are shown.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tests.crew.faults import FaultLog
+from tests.crew.faults import FaultLog, named_parts
 
 IMPACT, ETA, REMEDY, SAVED, APPLIED, TAKEN_BACK = "impact", "eta", "remedy", "saved", "applied", "taken back by"
 KINDS = (IMPACT, ETA, REMEDY, SAVED, APPLIED, TAKEN_BACK)
@@ -30,9 +31,8 @@ class Promise:
     outcome: str = OPEN
     came: str = ""
     checked_at: float | None = None
-    # What a page said of a fault before the check, and when it was read.
-    named: str = ""
-    named_at: float | None = None
+    # What pages said of parts that are away before the check, and when that was read.
+    named: list[tuple[str, float]] = field(default_factory=list)
     # The thread of the person to whom it was made.
     by: str = field(default_factory=lambda: threading.current_thread().name)
 
@@ -70,9 +70,9 @@ class Book:
         return one
 
     def name_fault(self, promise: Promise, named: str, at: float) -> None:
-        """A page named a fault that concerns a promise which has not been checked yet; the first one counts."""
-        if promise.outcome == OPEN and not promise.named:
-            promise.named, promise.named_at = named, at
+        """A page named parts that are away while a promise has not been checked yet."""
+        if promise.outcome == OPEN and named_parts(named):
+            promise.named.append((named, at))
 
     def check(self, promise: Promise, *, kept: bool, came: str, at: float) -> str:
         """Compare a promise with what came; the answer is its outcome. It is checked once."""
@@ -81,7 +81,7 @@ class Book:
         promise.came, promise.checked_at = came, at
         if kept:
             promise.outcome = KEPT
-        elif promise.named_at is not None and promise.named_at <= at and self.faults.at(promise.named_at):
+        elif any(when <= at and self.faults.at(when, parts=named_parts(text)) for text, when in promise.named):
             promise.outcome = EXPLAINED
         else:
             promise.outcome = BROKEN

@@ -125,7 +125,7 @@ def one_edit(
         return
     for queue, value in figures.items():
         promise = scene.book.promise(APPLIED, where, f"{queue}: {value} {CARD}", time.time())
-        name_faults(client, scene, change, promise)
+        name_faults(scene, promise)
         found = (scene.cluster.quota(queue) or {}).get(CARD, 0)
         last = scene.book.last_of(cell(queue))
         if last is not None and last.version > change["tree_version"] and found != value:

@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import threading
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 # From a fault until so long after its end a read may answer 503 and a write may be refused.
 AFTERWARDS_SECONDS = 30.0
+
+# What pages say of a part of the installation, in their own words.
+_NAMES = {
+    "postgres": re.compile(r"cannot reach its database|database does not answer", re.IGNORECASE),
+    "valkey": re.compile(r"cannot reach its Redis|Redis does not answer", re.IGNORECASE),
+    "simcluster": re.compile(r"API server (does not answer|answers with errors)", re.IGNORECASE),
+}
+_SILENT = re.compile(r"No process of the role ([\w-]+) moves on")
+
+
+def named_parts(text: str) -> frozenset[str]:
+    """The parts of the installation that a page says are away."""
+    return frozenset({part for part, words in _NAMES.items() if words.search(text)} | set(_SILENT.findall(text)))
 
 
 @dataclass
@@ -37,7 +52,14 @@ class FaultLog:
             self.faults.append(fault)
         return fault
 
-    def at(self, moment: float, *, before: float = 0.0) -> Fault | None:
-        """The fault at a moment, if there is one."""
+    def at(self, moment: float, *, before: float = 0.0, parts: Collection[str] | None = None) -> Fault | None:
+        """The fault at a moment, if there is one; with ``parts`` one of these."""
         with self._lock:
-            return next((fault for fault in reversed(self.faults) if fault.covers(moment, before=before)), None)
+            return next(
+                (
+                    fault
+                    for fault in reversed(self.faults)
+                    if fault.covers(moment, before=before) and (parts is None or fault.part in parts)
+                ),
+                None,
+            )

@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from contextlib import suppress
 from typing import Any
-
-import httpx
 
 from tests.crew.book import APPLIED, IMPACT, SAVED, Promise
 from tests.crew.cluster import CARD, NAMESPACE
@@ -64,26 +61,10 @@ def impact_of(client: WebClient, change: dict[str, Any]) -> dict[str, Any] | Non
     return answer
 
 
-def name_faults(client: WebClient, scene: Scene, change: dict[str, Any], promise: Promise) -> None:
-    """What the change's page says of a fault before its promise is checked."""
-    answer = client.get(f"/api/v1/quota-changes/{change['id']}/", page="rest quota-change")
-    if answer.status_code == 503:
-        scene.book.name_fault(promise, "503 with Retry-After", time.time())
-        return
-    found = answer.json()
-    said = [found["error"], *(one["reason"] for one in found["objects"] if one["state"] != "done")]
-    if text := "; ".join(filter(None, said)):
+def name_faults(scene: Scene, promise: Promise) -> None:
+    """What the pages say of parts that are away, before a promise is checked."""
+    if text := scene.status_line():
         scene.book.name_fault(promise, text, time.time())
-
-
-def name_missing(scene: Scene, promise: Promise) -> None:
-    """What `/readyz` says is missing while one waits for a promise."""
-    if promise.named:
-        return
-    with suppress(httpx.HTTPError):
-        answer = httpx.get(f"{scene.address}/readyz", timeout=5)
-        if answer.status_code == 503:
-            scene.book.name_fault(promise, f"/readyz: {answer.text[:200]}", time.time())
 
 
 def apply_one(
@@ -105,7 +86,7 @@ def apply_one(
         return None
     for queue, value in figures.items():
         promise = scene.book.promise(APPLIED, where, f"{queue}: {value} {CARD}", time.time())
-        name_faults(client, scene, change, promise)
+        name_faults(scene, promise)
         found = (scene.cluster.quota(queue) or {}).get(CARD, 0)
         last = scene.book.last_of(cell(queue))
         if last is not None and last.version > done["tree_version"] and found != value:
@@ -133,7 +114,7 @@ def expect_start(
     name = gang.partition("/")[2]
 
     def placed() -> bool:
-        name_missing(scene, promise)
+        name_faults(scene, promise)
         if gang.startswith(f"{NAMESPACE}/"):
             return scene.cluster.pods_placed(name) >= pods
         found = gang_of(client, gang)
@@ -141,7 +122,7 @@ def expect_start(
 
     kept = until(placed, seconds=IMPACT_SECONDS)
     if not kept:
-        name_faults(client, scene, change, promise)
+        name_faults(scene, promise)
         row = needed(client.get(f"/api/v1/quota-changes/{change['id']}/forecast/", page="rest forecast"), 200)
         outcome = next((one["outcome"] for one in row["rows"] if one["gang"] == gang), "")
         if outcome in ("gone", "overtaken") and not gang.startswith(f"{NAMESPACE}/"):

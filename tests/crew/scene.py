@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
+
+import httpx
 
 from tests.browser.demo import Demo
 from tests.crew.book import Book
@@ -17,9 +21,13 @@ from tests.crew.web_client import WebClient, fields_of, needed
 from tests.passwords import PASSWORD
 
 SLUG = "demo"
+LOOKS_EVERY = 3.0
+_BANNER = re.compile(r'<div[^>]*class="banner[^"]*"[^>]*>.*?<p class="grow">(.*?)</p>', re.DOTALL)
+_AWAY = re.compile(r"<h1>(.*?)</h1>", re.DOTALL)
+_TAG = re.compile(r"<[^>]+>")
 LANES = [f"crew-lane-{number}" for number in range(4)]
-REMEDIES = [f"crew-remedy-{number}" for number in range(3)]
-LATER = ["crew-later-0"]
+REMEDIES = [f"crew-remedy-{number}" for number in range(4)]
+LATER = ["crew-later-0", "crew-later-1"]
 SHEET = [f"crew-sheet-{number}" for number in range(6)]
 OWN = [*LANES, *REMEDIES, *LATER, *SHEET]
 NODES = 8
@@ -55,6 +63,9 @@ class Scene:
     token: str = ""
     notes: list[str] = field(default_factory=list)
     stopped: threading.Event = field(default_factory=threading.Event)
+    _line: str = ""
+    _looked_at: float = -1000.0
+    _looking: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def __post_init__(self) -> None:
         self.book, self.cluster = Book(self.faults), Cluster(self.demo)
@@ -74,6 +85,24 @@ class Scene:
     def client(self, person: str) -> WebClient:
         """A platform's client with the crew's token."""
         return WebClient(self.address, person, self.ledger, token=self.token)
+
+    def status_line(self) -> str:
+        """What the banners of the status page and of the overview say now, to an auditor; empty: all is well."""
+        with self._looking:
+            if time.monotonic() - self._looked_at > LOOKS_EVERY:
+                self._line, self._looked_at = self._banners(), time.monotonic()
+            return self._line
+
+    def _banners(self) -> str:
+        reader = next((one for one in self.people if one.role == "auditor"), None)
+        if reader is None:
+            return ""
+        found = []
+        for path in ("/status/", f"/clusters/{SLUG}/"):
+            with suppress(httpx.HTTPError):
+                answer = httpx.get(f"{self.address}{path}", cookies=reader.cookies, timeout=10)
+                found += (_AWAY if answer.status_code == 503 else _BANNER).findall(answer.text)
+        return "; ".join(dict.fromkeys(_TAG.sub("", text).strip() for text in found))
 
     def note(self, text: str) -> None:
         """For the report: what a person of the crew did not get done, and why."""

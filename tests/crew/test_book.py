@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.crew import saboteur
 from tests.crew.book import APPLIED, BROKEN, EXPLAINED, IMPACT, KEPT, VOID, Book
-from tests.crew.faults import FaultLog
+from tests.crew.faults import FaultLog, named_parts
 from tests.crew.ledger import CONSOLE, STRANGER, UNREACHABLE, Ledger
 from tests.crew.verdict import Memory, Rules, failings, percentile
 
@@ -75,6 +76,52 @@ def test_a_broken_promise_is_explained_only_by_a_fault_that_a_page_named_and_the
     if named_at is not None:
         book.name_fault(promise, "Redis does not answer", named_at)
     assert book.check(promise, kept=False, came="not there", at=60.0) == outcome
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome"),
+    [
+        ("TideSched cannot reach its Redis at the moment", EXPLAINED),
+        ("TideSched cannot reach its database at the moment", BROKEN),
+        ("No process of the role sessions moves on now.", BROKEN),
+        ("The API server does not answer.", BROKEN),
+        ("Sending is stopped.", BROKEN),
+    ],
+)
+def test_a_page_that_names_another_part_than_the_crew_stopped_explains_nothing(said: str, outcome: str) -> None:
+    book, _ledger, faults = nothing()
+    faults.begin("valkey", "SIGSTOP", 10.0).end = 20.0
+    promise = book.promise(APPLIED, "c", "x", 1.0)
+    book.name_fault(promise, said, 15.0)
+    assert book.check(promise, kept=False, came="not there", at=60.0) == outcome
+
+
+def test_pages_name_each_part_in_words_of_their_own() -> None:
+    said = {
+        "postgres": "TideSched cannot reach its database at the moment",
+        "valkey": "Redis does not answer: what the processes say of themselves cannot be read.",
+        "simcluster": "The API server does not answer. Sessions wait and nothing is sent",
+        "what-if": "No process of the role what-if moves on now.",
+    }
+    assert {part: named_parts(text) for part, text in said.items()} == {part: {part} for part in said}
+    assert named_parts("; ".join(said.values())) == set(said)
+    assert named_parts("Sending is stopped.") == set()
+
+
+def test_each_part_is_killed_and_stopped() -> None:
+    parts = {"sessions", "push", "work", "what-if", "web", "valkey", "postgres", "simcluster"}
+    acts = [(act.__name__, name) for act, name in saboteur.plan()]
+    assert {name for act, name in acts if act == "kill"} == parts
+    assert {name for act, name in acts if act in ("hang", "stop")} == parts
+    assert len(acts) == len(set(acts)) == 16
+
+
+@pytest.mark.parametrize(("part", "fails"), [("web", False), ("valkey", True)])
+def test_a_read_that_nothing_answers_is_excused_where_web_itself_was_away(part: str, *, fails: bool) -> None:
+    book, ledger, faults = nothing()
+    faults.begin(part, "SIGKILL", 10.0).end = 20.0
+    ledger.trouble(UNREACHABLE, "reader", "/", "refused", at=15.0)
+    assert bool(failings(book, ledger, faults, [], LOOSE)) == fails
 
 
 def test_what_a_page_names_after_the_check_explains_nothing() -> None:

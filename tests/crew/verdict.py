@@ -66,7 +66,10 @@ def excused(trouble: Trouble, faults: FaultLog) -> bool:
         return False
     if trouble.kind == UNAVAILABLE:
         return trouble.write or trouble.retry_after
-    return trouble.kind == CONSOLE or (trouble.kind == UNREACHABLE and trouble.write)
+    if trouble.kind == UNREACHABLE:
+        # Where the web process itself is away nothing answers for it.
+        return trouble.write or faults.at(trouble.at, before=1.0, parts=("web",)) is not None
+    return trouble.kind == CONSOLE
 
 
 def unexcused(ledger: Ledger, faults: FaultLog) -> list[Trouble]:

@@ -60,11 +60,16 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """An error that nobody foresaw; or a database or Redis that is away for a moment, which is a 503."""
-    away = isinstance(sys.exc_info()[1], UNREACHABLE)
+    error_now = sys.exc_info()[1]
+    away = isinstance(error_now, UNREACHABLE)
     if _for_api(request):
-        error = problem_json.unforeseen(sys.exc_info()[1])
+        error = problem_json.unforeseen(error_now)
         return problem_json.answer(error, request, {"Retry-After": AGAIN_SECONDS} if away else None)
-    context: dict[str, Any] = {"request_id": _id(), "away": away}
+    context: dict[str, Any] = {
+        "request_id": _id(),
+        "away": away,
+        "redis": isinstance(error_now, RedisError),
+    }
     # Not rendered for the request: what fails may be what every page asks for.
     response = render(None, "500.html", context, status=503 if away else 500)
     if away:

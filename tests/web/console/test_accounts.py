@@ -113,7 +113,7 @@ def test_a_bug_has_a_page_too(admin, monkeypatch) -> None:
     def broken(_access: object) -> list[object]:
         raise RuntimeError
 
-    monkeypatch.setattr("tidesched_web.console.page.clusters_now", broken)
+    monkeypatch.setattr("tidesched_web.console.page.clusters_of_frame", broken)
     client = client_of(admin)
     client.raise_request_exception = False
     answer = client.get("/help/")

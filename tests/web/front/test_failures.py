@@ -7,6 +7,7 @@ from unittest.mock import patch
 import pytest
 from django.db import OperationalError
 from django.test import Client
+from redis import RedisError
 
 from tests.web.console import world as story
 from tests.web.console.test_pages import client_of
@@ -37,10 +38,10 @@ def test_a_post_without_its_token(client):
 
 
 @pytest.mark.parametrize(("error", "status"), [(ZeroDivisionError(), 500), (OperationalError("gone"), 503)])
-@pytest.mark.parametrize("at", ["clusters_now", "middleware"])
+@pytest.mark.parametrize("at", ["clusters_of_frame", "middleware"])
 def test_an_error_says_its_id_and_a_database_that_is_away_is_a_503(client, error, status, at):
     place = {
-        "clusters_now": "tidesched_web.console.page.clusters_now",
+        "clusters_of_frame": "tidesched_web.console.page.clusters_of_frame",
         "middleware": "tidesched_web.console.middleware._zone",
     }[at]
     with patch(place, side_effect=error):
@@ -49,6 +50,14 @@ def test_an_error_says_its_id_and_a_database_that_is_away_is_a_503(client, error
     assert b"<code>request-12345</code>" in page.content
     assert page["X-Request-ID"] == "request-12345"
     assert ("Retry-After" in page) is (status == 503)
+
+
+@pytest.mark.parametrize(("error", "named"), [(OperationalError("gone"), "database"), (RedisError("gone"), "Redis")])
+def test_a_page_names_what_is_away(client, error, named):
+    with patch("tidesched_web.console.page.clusters_of_frame", side_effect=error):
+        page = client.get("/clusters/")
+    assert page.status_code == 503
+    assert f"<h1>TideSched cannot reach its {named} at the moment</h1>" in page.content.decode()
 
 
 @pytest.mark.parametrize(("error", "status"), [(ZeroDivisionError(), 500), (OperationalError("gone"), 503)])
