@@ -130,7 +130,8 @@ def _receipt(row: AuditEntry) -> ReceiptView | None:
     """What the bytes of a reclaim's entry say of quota, use and costs; none where the reader may not know them."""
     if row.object_type != "reclaim" or not row.after or "queues" not in row.after:
         return None
-    return receipt_view(row.after, row.after["victims"])
+    needed = (row.after.get("needed") or {}).get("cards")
+    return receipt_view(row.after, row.after["victims"], queue=row.after.get("queue", ""), needed=needed)
 
 
 def _object_url(this: Page, row: AuditEntry) -> str:

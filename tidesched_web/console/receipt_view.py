@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
 
 @dataclass(frozen=True, slots=True)
 class UseRow:
@@ -18,14 +21,20 @@ class UseRow:
     plans: Sequence[str]
     before: float
     after: float
+    # What the pods wait for that the eviction was for, where it is not known what they were assigned.
+    waits_for: float = 0
 
     @property
     def gained(self) -> bool:
         return self.after > self.before
 
     @property
+    def waits(self) -> bool:
+        return self.waits_for > 0 and not self.gained
+
+    @property
     def within(self) -> bool:
-        return self.limit is None or self.after <= self.limit
+        return self.limit is None or self.after + self.waits_for <= self.limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,25 +67,48 @@ class ReceiptView:
     uses: Sequence[UseRow]
     costs: Sequence[CostRow]
     more: int | None
+    unknown: Sequence[str] = ()
 
     def __bool__(self) -> bool:
         return bool(self.uses)
 
 
-def receipt_view(receipt: Mapping[str, Any], victims: Sequence[Mapping[str, Any]]) -> ReceiptView:
+# What nothing in the cluster says of a reclaim that others made.
+UNKNOWN: dict[str, Promise] = {
+    "reclaimer": _("for whom it was: no event and no nominated pod names a gang"),
+    "votes": _("what the plugins of the other scheduler said"),
+    "candidates": _("which other gangs it looked at, and why it passed them over"),
+    "gain": _("what was assigned afterwards: use after counts what was evicted, and nothing that was gained"),
+}
+
+
+def receipt_view(
+    receipt: Mapping[str, Any],
+    victims: Sequence[Mapping[str, Any]],
+    *,
+    queue: str = "",
+    needed: Mapping[str, float] | None = None,
+) -> ReceiptView:
     """The tables of a receipt within the reader's sight.
 
     Args:
-        victims: those in sight as REST or the audit entry gives them.
+        victims: those in sight as REST or the audit entry gives them. queue: of the reclaimer, and ``needed`` cards.
     """
-    uses = [row for moment in receipt.get("queues") or () for row in _uses(moment)]
+    unknown = receipt.get("unknown") or ()
+    wants = (needed or {}) if "gain" in unknown else {}
+    uses = [
+        row
+        for moment in receipt.get("queues") or ()
+        for row in _uses(moment, wants if moment["queue"] == queue else {})
+    ]
     fell = [_cost(victim, sum((victim.get("cards") or {}).values()), "") for victim in victims]
     spared = [_cost(one, one["frees"], one["rule"]) for one in receipt.get("candidates") or ()]
     costs = sorted([*fell, *spared], key=lambda row: (*row.order, row.gang))
-    return ReceiptView(uses, costs, receipt.get("more_candidates"))
+    words = [str(UNKNOWN[code]) for code in unknown if code in UNKNOWN]
+    return ReceiptView(uses, costs, receipt.get("more_candidates"), words)
 
 
-def _uses(moment: Mapping[str, Any]) -> list[UseRow]:
+def _uses(moment: Mapping[str, Any], wants: Mapping[str, float]) -> list[UseRow]:
     base, quota = moment["base"] or {}, moment["quota"]
     cards = sorted({*moment["before"]["cards"], *moment["after"]["cards"]})
     return [
@@ -88,6 +120,7 @@ def _uses(moment: Mapping[str, Any]) -> list[UseRow]:
             moment["plans"],
             moment["before"]["cards"].get(card, 0),
             moment["after"]["cards"].get(card, 0),
+            wants.get(card, 0),
         )
         for card in cards
     ]

@@ -254,7 +254,12 @@ def reclaim(this: Page, pk: int) -> HttpResponse:
             "line": line,
             "balance": balance(row),
             "marks": marks_of_reclaim(row),
-            "receipt": receipt_view(receipt, seen),
+            "receipt": receipt_view(
+                receipt | {"unknown": row.receipt.get("unknown")},
+                seen,
+                queue=row.queue_name,
+                needed=row.needed.get("cards"),
+            ),
             "decisions": decisions,
             "redacted": not this.access.everything,
             # Gone where its segment was exported and dropped.

@@ -49,10 +49,18 @@ def reclaim_within_sight(
         "queues": receipt["queues"],
         "candidates": receipt["candidates"],
         "more_candidates": receipt["more_candidates"],
+        "unknown": _unknown(reclaim),
         "audit_entry": reclaim.audit_entry_id,
         "promised_at": reclaim.promised_at,
         "running_at": reclaim.running_at,
     }
+
+
+def _unknown(reclaim: Reclaim) -> list[str]:
+    """What nothing in the cluster says of it: of reclaims by others alone."""
+    if reclaim.source != ReclaimSource.OBSERVED:
+        return []
+    return list(reclaim.receipt.get("unknown", ("use", "votes", "candidates", "gain")))
 
 
 def _display(reclaim: Reclaim, fallen: str) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 
 import msgspec
 import pytest
+from django.test import Client
 
 from scheduler_core.model.podgroup import EvictedPolicy
 from tests.cluster.objects import CARD, template
@@ -20,7 +22,7 @@ from tidesched_web.clusters.models import Cluster
 from tidesched_web.console.gang_timeline import timeline
 from tidesched_web.engine.model import CardRequest, Pod, PodGroup, PodPhase, Snapshot
 from tidesched_web.scheduling.models import ObservedEviction, Reclaim, ReclaimVictim
-from tidesched_web.scheduling.pipeline import observed, sightings
+from tidesched_web.scheduling.pipeline import inputs, observed, sightings
 from tidesched_web.scheduling.pipeline.context import ClusterContext
 from tidesched_web.scheduling.pipeline.observed import Observer
 from tidesched_web.scheduling.pipeline.observed_instead import instead_of
@@ -138,6 +140,9 @@ def test_a_nominated_pod_names_the_reclaimer_and_the_own_decision_stands_beside(
     assert instead["reclaims"][0]["reclaimer"] == row.reclaimer
     # The own way takes the gang whole, so it frees both of its pods.
     assert instead["cards"] == {CARD: 16}
+    snapshot, _ = inputs.read(row.session)
+    quota = {one.name: one.card_quota for one in snapshot.queues if one.card_quota}
+    assert_receipt(row, quota)
     assert instead["work_lost_card_seconds"] > 0
     # The job restarts with its pod: the work of both pods is lost, as in the own way.
     assert len(fallen.restarted) == 1
@@ -147,6 +152,33 @@ def test_a_nominated_pod_names_the_reclaimer_and_the_own_decision_stands_beside(
     entry = AuditEntry.objects.get(action="reclaim.observe")
     assert entry.pk == row.audit_entry_id
     assert (entry.actor, entry.after["made_by"], entry.after["evidence"]) == ("observer", "volcano", ["nominated"])
+
+
+def assert_receipt(row, quota):
+    """Two pods of 8 ran in queue train, one of them was evicted; serve used nothing yet and waits for 8."""
+    unknown = ["votes", "candidates", "gain"]
+    use = {"serve": (0, 0), "train": (16, 8)}
+    admin = create_user(username="looks", password="a long password", platform_role="auditor", actor="tests")
+    client = Client()
+    client.force_login(admin)
+    document = client.get(f"/api/v1/reclaims/{row.pk}/").json()
+    entry = AuditEntry.objects.get(pk=row.audit_entry_id)
+    hashed = json.loads(bytes(entry.payload))["after"]
+    for said in (document, hashed):
+        assert [one["queue"] for one in said["queues"]] == ["serve", "train"]
+        for one in said["queues"]:
+            before, after = use[one["queue"]]
+            assert one["before"]["cards"] == {CARD: before}
+            assert one["after"]["cards"] == {CARD: after}
+            assert one["quota"] == {CARD: quota[one["queue"]][CARD] / 1000}
+        assert (said["votes"], said["candidates"], said["more_candidates"]) == ([], [], None)
+        assert said["unknown"] == unknown
+        assert said["victims"][0]["queue_priority"] is not None
+        assert said["needed"]["cards"] == {CARD: 8}
+    page = client.get(f"/clusters/{row.cluster.slug}/reclaims/{row.pk}/").content.decode()
+    for words in ("within its quota with the 8 that it waits for", "Another scheduler chose.", "gives back"):
+        assert words in page, words
+    assert "within its quota with the 8" in client.get(f"/audit/{entry.pk}/").content.decode()
 
 
 def test_nobody_is_named_where_the_cluster_does_not_say_and_a_restart_changes_nothing(watched):

@@ -6,6 +6,7 @@ import datetime as dt
 import time
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from django.utils import timezone
@@ -17,7 +18,8 @@ from tidesched_web.engine.model import Amount, Snapshot
 from tidesched_web.scheduling.models import ObservedEviction, Reclaim, ReclaimSource, ReclaimState, ReclaimVictim
 from tidesched_web.scheduling.pipeline.observed_instead import OwnDecisions, instead_of
 from tidesched_web.scheduling.pipeline.observed_losses import Gangs, Siblings
-from tidesched_web.scheduling.pipeline.reclaims import QueueOwner
+from tidesched_web.scheduling.pipeline.observed_receipts import Books, joined
+from tidesched_web.scheduling.pipeline.reclaims import QueueOwner, without_ids
 from tidesched_web.scheduling.pipeline.sightings import Sighting
 from tidesched_web.scheduling.pipeline.work import Work
 from tidesched_web.workloads import services as workloads
@@ -64,10 +66,15 @@ class Writer:
         self._owners: dict[str, QueueOwner] = work.context.owners()
         self._facts: list[tuple[Reclaim, audit.Fact]] = []
         self._wall = timezone.now()
+        self._evicted: list[Evicted] = []
+
+    @cached_property
+    def _books(self) -> Books:
+        return Books(self._work, self._before, self._evicted, self._owners)
 
     def write(self, found: list[Evicted], named: list[Evicted]) -> int:
         """New ones, then names that came later; the audit entries last of all."""
-        new = self._not_yet_seen(found)
+        self._evicted = new = self._not_yet_seen(found)
         self._count_siblings(new)
         groups: dict[tuple[str, str, str, str], list[Evicted]] = {}
         for one in new:
@@ -158,6 +165,7 @@ class Writer:
             queue_id=owner.id if owner else None, queue_name=queue, needed=needed.to_json(),
             freed=_sum(members).to_json(), work_lost_card_seconds=sum(member.lost for member in members),
             rule=one.sighting.message, promised_pods=promised, instead=instead_of(decided, one.reclaimer),
+            receipt=self._books.receipt(members, one.reclaimer, queue, needed),
         )  # fmt: skip
 
     def _extend(self, row: Reclaim, members: list[Evicted]) -> None:
@@ -171,7 +179,9 @@ class Writer:
             "cards": cards,
         }
         row.work_lost_card_seconds += sum(member.lost for member in members)
-        row.save(update_fields=["freed", "work_lost_card_seconds"])
+        later = self._books.receipt(members, row.reclaimer, row.queue_name, Amount())
+        row.receipt = joined(row.receipt, later)
+        row.save(update_fields=["freed", "work_lost_card_seconds", "receipt"])
 
     def _write_victims(self, row: Reclaim, members: list[Evicted]) -> None:
         there = {victim.gang: victim for victim in ReclaimVictim.objects.filter(reclaim=row)}
@@ -202,6 +212,7 @@ class Writer:
         row.reclaimer = names.pop()
         queue, needed, promised = self._reclaimer(row.reclaimer)
         row.queue_name, row.queue_id, row.needed = queue, self._id(queue), needed.to_json()
+        row.receipt = joined(row.receipt, self._books.receipt([], row.reclaimer, queue, needed))
         row.promised_pods, row.state = promised, ReclaimState.PROMISED if promised else row.state
         if row.instead is not None:
             decided = self._own.before([one.sighting.pod for one in members])
@@ -248,6 +259,12 @@ class Writer:
                     for one in members
                 ],
                 "cards": _cards(_sum(members).to_json()),
+                "needed": row.needed,
+                "freed": row.freed,
+                "victims": [_told(victim, row.receipt) for victim in row.victims.all()],
+                "votes": [],
+                **without_ids(row.receipt),
+                "unknown": row.receipt["unknown"],
                 "restarting_pods": sum(len(one.siblings.uids) for one in members),
                 "work_lost_card_seconds": round(sum(one.lost for one in members), 3),
                 "session": row.session_id,
@@ -267,6 +284,19 @@ class Writer:
         )
         for (row, _fact), entry in zip(self._facts, entries, strict=True):
             Reclaim.objects.filter(pk=row.pk, audit_entry_id__isnull=True).update(audit_entry_id=entry.pk)
+
+
+def _told(victim: ReclaimVictim, receipt: dict[str, Any]) -> dict[str, Any]:
+    """A gang of which pods were evicted, as the entry of an own reclaim tells it."""
+    cost = receipt["victims"].get(victim.gang, {})
+    return {
+        "gang": victim.gang,
+        "queue": victim.queue_name,
+        "pods": victim.pods,
+        "cards": victim.cards,
+        **cost,
+        "work_lost_card_seconds": round(victim.work_lost_card_seconds, 3),
+    }
 
 
 def _cards(amount: dict[str, Any]) -> dict[str, float]:

@@ -21,14 +21,14 @@ Document = dict[str, Any]
 
 def bases(decided: Sequence[Decided], cluster: Cluster, now: dt.datetime) -> dict[str, BaseQuota]:
     """The base quota of the queues that gain or lose, and the plans that turn it. No query without reclaims."""
-    names = {moment.queue for reclaim in decided for moment in reclaim.queues}
+    names = {one.queue for reclaim in decided for one in reclaim.queues}
     return base_quota(cluster, names, now) if names else {}
 
 
 def document(decided: Decided, bases: Mapping[str, BaseQuota]) -> Document:
     """The same in the row, in the bytes under the audit entry's hash, and in REST; a queue of another's has no base."""
     return {
-        "queues": [_moment(moment, bases.get(moment.queue)) for moment in decided.queues],
+        "queues": [moment(one, bases.get(one.queue)) for one in decided.queues],
         "candidates": [_candidate(one) for one in decided.candidates],
         "more_candidates": decided.more_candidates,
     }
@@ -44,14 +44,15 @@ def cost(victim: ReclaimVictimGang) -> Document:
     }
 
 
-def _moment(moment: QueueMoment, base: BaseQuota | None) -> Document:
+def moment(held: QueueMoment, base: BaseQuota | None) -> Document:
+    """One queue at that moment, with its base and the plans that turned it."""
     return {
-        "queue": moment.queue,
-        "base": None if base is None else {card: base.cards.get(card, 0) for card in sorted(moment.quota.cards)},
+        "queue": held.queue,
+        "base": None if base is None else {card: base.cards.get(card, 0) for card in sorted(held.quota.cards)},
         "plans": [] if base is None else list(base.plans),
-        "quota": _cards(moment.quota.cards),
-        "before": _amount(moment.before),
-        "after": _amount(moment.after),
+        "quota": _cards(held.quota.cards),
+        "before": _amount(held.before),
+        "after": _amount(held.after),
     }
 
 

@@ -109,7 +109,7 @@ def append_to_audit(rows: Sequence[Reclaim], decided: Sequence[DecidedReclaim], 
                     for victim in reclaim.victims
                 ],
                 "votes": row.votes,
-                **_without_ids(row.receipt),
+                **without_ids(row.receipt),
                 "session": row.session_id,
             },
         )
@@ -117,7 +117,7 @@ def append_to_audit(rows: Sequence[Reclaim], decided: Sequence[DecidedReclaim], 
     Reclaim.objects.bulk_update(rows, ["audit_entry_id"])
 
 
-def _without_ids(receipt: dict[str, Any]) -> dict[str, Any]:
+def without_ids(receipt: dict[str, Any]) -> dict[str, Any]:
     """The part of a receipt that the audit entry holds too; the cost of victims stands beside each of them."""
     parts = {
         part: [{name: value for name, value in row.items() if name != "queue_id"} for row in receipt[part]]

@@ -223,6 +223,11 @@ class ReclaimDocument(serializers.Serializer[Any]):
     more_candidates = serializers.IntegerField(
         allow_null=True, help_text="How many more came into question. For who sees everything."
     )
+    unknown = serializers.ListField(
+        child=serializers.ChoiceField(choices=["reclaimer", "use", "votes", "candidates", "gain"]),
+        help_text="Of a reclaim that others made, what nothing in the cluster says: for whom, use at that moment (of "
+        "old rows), what the plugins said, whom else it looked at, what was assigned afterwards. Empty of own ones.",
+    )
     audit_entry = serializers.IntegerField(allow_null=True)
     promised_at = serializers.DateTimeField(allow_null=True)
     running_at = serializers.DateTimeField(allow_null=True)
