@@ -12,11 +12,15 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from tidesched_web.common import incidents
 from tidesched_web.embedded import identity
+from tidesched_web.embedded.asking import web_question
 from tidesched_web.embedded.console_output import Output
 from tidesched_web.embedded.data_folder import DataFolder
+from tidesched_web.embedded.options import free_port
 from tidesched_web.embedded.processes import APPLICATIONS, SERVERS, ProcessSpec
 from tidesched_web.embedded.supervisor import Supervisor
+from tidesched_web.embedded.valkey import Valkey
 from tidesched_web.env import Runtime
 
 SLEEP = "import time; time.sleep(60)"
@@ -45,6 +49,13 @@ from tidesched_web.embedded.console_output import Output
 output = Output(Path(sys.argv[1]))
 for number in range(5000):
     output.line("web", f"line {number} " + "x" * 100)
+"""
+WEB = """
+import uvicorn
+async def application(scope, receive, send):
+    await send({{"type": "http.response.start", "status": 200, "headers": []}})
+    await send({{"type": "http.response.body", "body": b"ok"}})
+uvicorn.run(application, host="127.0.0.1", port={port}, lifespan="off", log_level="error")
 """
 DEAF = """
 import signal, time
@@ -152,6 +163,59 @@ async def test_a_stop_ends_run_once(run: Run) -> None:
     spec = ProcessSpec(name="once", argv=[sys.executable, "-c", SLEEP], env={}, stage=0)
     asyncio.get_running_loop().call_later(0.3, run.supervisor.request_stop)
     assert await run.supervisor.run_once(spec) == -signal.SIGTERM
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second or two stands for the forty."""
+    monkeypatch.setattr("tidesched_web.embedded.hangs.SILENT_SECONDS", 2.0)
+    monkeypatch.setattr("tidesched_web.embedded.supervisor.EVERY_SECONDS", 0.2)
+
+
+def replaced_notes(run: Run) -> list[tuple[str, str, str]]:
+    """What the status page will show: process, at what it stood still, who ended it."""
+    found: list[tuple[str, str, str]] = []
+    incidents.take(run.supervisor.hangs.folder, lambda one: found.append((one.role, one.step, one.ended_by)))
+    return found
+
+
+@pytest.mark.asyncio
+async def test_a_valkey_that_is_stopped_is_replaced_and_the_status_page_has_a_note(run: Run, impatient: None) -> None:
+    server = Valkey(run.data.path, disposable=True)
+    server.prepare()
+    run.supervisor.keep(
+        ProcessSpec(
+            name="valkey",
+            argv=server.command(),
+            env=server.environment(),
+            stage=SERVERS,
+            before_restart=server.prepare,
+            asked=server.question,
+        )
+    )
+    await run.until(lambda: run.pid("valkey"))
+    first = run.pid("valkey")
+    await run.until(lambda: run.supervisor.answers.silent_for("valkey", first) is not None)
+    os.kill(first, signal.SIGSTOP)
+    await run.until(lambda: run.pid("valkey") not in {0, first}, 30)
+    await run.until(server.ready)
+    assert "valkey stands still (process silent, " in run.log.read_text()
+    assert replaced_notes(run) == [("valkey", "silent", "supervisor")]
+
+
+@pytest.mark.asyncio
+async def test_a_web_process_that_is_stopped_is_replaced(run: Run, impatient: None) -> None:
+    port = free_port(0)
+    run.keep("web", WEB.format(port=port), asked=web_question("127.0.0.1", port))
+    await run.until(lambda: run.pid("web"))
+    first = run.pid("web")
+    await run.until(lambda: run.supervisor.answers.silent_for("web", first) is not None, 30)
+    await asyncio.sleep(3)
+    assert run.pid("web") == first, "one that answers stays"
+    os.kill(first, signal.SIGSTOP)
+    await run.until(lambda: run.pid("web") not in {0, first}, 30)
+    await run.until(lambda: run.supervisor.answers.silent_for("web", run.pid("web")) is not None, 30)
+    assert replaced_notes(run) == [("web", "silent", "supervisor")]
 
 
 def test_a_reader_that_stops_reading_stops_nothing(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tidesched_web.common import incidents
 from tidesched_web.common.progress import HANG_SECONDS, START_SECONDS, Report, Standing, read, why_replaced
+from tidesched_web.embedded.asking import SILENT_SECONDS
 
 FOLDER = "progress"
 # Whoever looked no more often than this was stopped itself, and so, perhaps, was all that it looks after.
@@ -46,6 +47,15 @@ class HangWatch:
         if report is None or report.pid != pid:
             return Standing("process", "starting", round(now - born, 1)) if now - born > START_SECONDS else None
         return why_replaced(report, now)
+
+    def silent(self, seconds: float | None, born: float) -> Standing | None:
+        """The same for a process that is asked, ``seconds`` after its last answer; None of them = none has come yet."""
+        now = self._clock()
+        if now < self._fair_from:
+            return None
+        if seconds is None:
+            return Standing("process", "starting", round(now - born, 1)) if now - born > 2 * START_SECONDS else None
+        return Standing("process", "silent", round(seconds, 1)) if seconds > SILENT_SECONDS else None
 
     def note(self, name: str, pid: int, born: float, standing: Standing) -> None:
         """Leave a note for the status page."""

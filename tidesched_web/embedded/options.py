@@ -15,7 +15,7 @@ from tidesched_web.embedded.errors import StartError
 _NOT_FOR_CHILDREN = {"ADMIN_PASSWORD", "DATABASE_OWNER_URL", "MAKEFLAGS", "MAKELEVEL"}
 # So much of the medium demo's history is kept.
 _MEDIUM_LIMITS = {"RETENTION_ROLLUPS": "2000000", "RETENTION_TIDE_POINTS": "200000"}
-_WILDCARDS = {"0.0.0.0", "::", ""}  # noqa: S104 - compared, not bound
+WILDCARDS = {"0.0.0.0", "::", ""}  # noqa: S104 - compared, not bound
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -32,7 +32,7 @@ class Options(msgspec.Struct, frozen=True):
     @property
     def web_url(self) -> str:
         """The address to open in a browser on this machine."""
-        host = "127.0.0.1" if self.host in _WILDCARDS else self.host
+        host = "127.0.0.1" if self.host in WILDCARDS else self.host
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
 

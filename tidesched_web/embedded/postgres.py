@@ -16,6 +16,7 @@ import psycopg
 
 from tidesched_web.embedded import sockets
 from tidesched_web.embedded.account import Account, own, server_account
+from tidesched_web.embedded.asking import SPEAKS_TLS, Question
 from tidesched_web.embedded.child import run
 from tidesched_web.embedded.errors import StartError
 
@@ -64,6 +65,11 @@ class Postgres:
         self._name_who_may_enter()
         self._drop_stale_locks()
         return made
+
+    @property
+    def question(self) -> Question:
+        """What it is asked while it runs."""
+        return Question(str(self.socket_dir / ".s.PGSQL.5432"), SPEAKS_TLS)
 
     def command(self) -> list[str]:
         """Return the command line of the server in the foreground."""

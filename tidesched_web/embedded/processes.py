@@ -8,7 +8,8 @@ from pathlib import Path
 import msgspec
 
 from tidesched_web.embedded.account import Account
-from tidesched_web.embedded.options import Options
+from tidesched_web.embedded.asking import Question, web_question
+from tidesched_web.embedded.options import WILDCARDS, Options
 from tidesched_web.env import BASE_DIR, demo_size, text
 
 
@@ -27,6 +28,8 @@ class ProcessSpec(msgspec.Struct, frozen=True):
     cwd: Path = BASE_DIR
     # It says how it moves on (`common.progress`), and is replaced where it does not.
     watched: bool = False
+    # It is asked this now and then, and replaced where it does not answer any more.
+    asked: Question | None = None
 
 
 APPLICATIONS, CLUSTER, SERVERS = 0, 1, 2
@@ -95,9 +98,15 @@ def applications(options: Options, environment: Mapping[str, str]) -> list[Proce
         ],
         "beat": [*celery, "beat", "--loglevel", "WARNING", "--scheduler", "celery.beat:Scheduler"],
     }
+    reached = "127.0.0.1" if options.host in WILDCARDS else options.host
     return [
         ProcessSpec(
-            name=name, argv=argv, env={**environment, "TIDESCHED_ROLE": name}, stage=APPLICATIONS, watched=name != "web"
+            name=name,
+            argv=argv,
+            env={**environment, "TIDESCHED_ROLE": name},
+            stage=APPLICATIONS,
+            watched=name != "web",
+            asked=web_question(reached, options.port) if name == "web" else None,
         )
         for name, argv in commands.items()
     ]

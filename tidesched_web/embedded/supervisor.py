@@ -11,6 +11,7 @@ import subprocess
 import time
 
 from tidesched_web.embedded import identity
+from tidesched_web.embedded.asking import EVERY_SECONDS, Answers, Question, answers
 from tidesched_web.embedded.child import spawn
 from tidesched_web.embedded.console_output import Output
 from tidesched_web.embedded.data_folder import DataFolder
@@ -41,6 +42,8 @@ class Supervisor:
         self.deaths: dict[str, int] = {}
         self.hangs = HangWatch(folder.path / FOLDER)
         self._looking: asyncio.Task[None] | None = None
+        self._asking: set[asyncio.Task[None]] = set()
+        self.answers = Answers()
 
     def request_stop(self) -> None:
         """Ask for the stop. Asking again changes nothing: `make` passes on a signal that the whole group gets too."""
@@ -49,9 +52,13 @@ class Supervisor:
     def keep(self, spec: ProcessSpec) -> None:
         """Start a process and keep it alive from now on."""
         self._kept[spec.name] = spec
-        if spec.watched and self._looking is None:
+        if (spec.watched or spec.asked) and self._looking is None:
             self.hangs.begin()
             self._looking = asyncio.create_task(self._end_what_hangs(), name="hangs")
+        if spec.asked is not None:
+            asking = asyncio.create_task(self._ask(spec.name, spec.asked), name=f"asks {spec.name}")
+            self._asking.add(asking)
+            asking.add_done_callback(self._asking.discard)
         self._tasks[spec.name] = asyncio.create_task(self._keep_alive(spec), name=spec.name)
 
     async def run_once(self, spec: ProcessSpec) -> int:
@@ -70,6 +77,8 @@ class Supervisor:
     async def stop(self) -> None:
         """Stop all processes, those that use others first; return when none is left."""
         self.stopping.set()
+        for asking in list(self._asking):
+            asking.cancel()
         for stage, seconds in enumerate(STAGE_SECONDS):
             specs = [spec for spec in self._kept.values() if spec.stage == stage]
             waiting = [self._tasks[spec.name] for spec in specs]
@@ -113,11 +122,15 @@ class Supervisor:
         """One that does not move is ended like one that died: what keeps it alive starts it again."""
         while not self.stopping.is_set():
             self.hangs.look()
-            for name in [spec.name for spec in self._kept.values() if spec.watched]:
+            for spec in [spec for spec in self._kept.values() if spec.watched or spec.asked]:
+                name = spec.name
                 child, born = self._running.get(name), self._born.get(name)
                 if child is None or born is None or child.poll() is not None:
                     continue
-                if standing := self.hangs.hung(name, child.pid, born):
+                silent = self.answers.silent_for(name, child.pid)
+                if standing := (
+                    self.hangs.hung(name, child.pid, born) if spec.watched else self.hangs.silent(silent, born)
+                ):
                     what = f"{standing.activity} {standing.at}".rstrip()
                     self._output.say(f"{name} stands still ({what}, {standing.seconds:.0f} s) and is replaced")
                     self.hangs.note(name, child.pid, born, standing)
@@ -125,6 +138,15 @@ class Supervisor:
                     del self._born[name]
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self.stopping.wait(), 1.0)
+
+    async def _ask(self, name: str, question: Question) -> None:
+        """Note when a process answers; one that has just started has time until its first answer."""
+        while not self.stopping.is_set():
+            child = self._running.get(name)
+            if child is not None and await answers(question):
+                self.answers.heard(name, child.pid)
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self.stopping.wait(), EVERY_SECONDS)
 
     def _start(self, spec: ProcessSpec) -> subprocess.Popen[bytes]:
         child = spawn(

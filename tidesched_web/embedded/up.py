@@ -122,6 +122,7 @@ class _Installation:
                     account=server.account,
                     before_restart=server.prepare,
                     cwd=Path("/"),
+                    asked=server.question,
                 )
             )
         for server in self.servers:

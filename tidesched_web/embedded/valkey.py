@@ -10,6 +10,7 @@ import redis
 
 from tidesched_web.embedded import sockets
 from tidesched_web.embedded.account import Account
+from tidesched_web.embedded.asking import PING, Question
 from tidesched_web.embedded.errors import StartError
 
 
@@ -57,6 +58,11 @@ class Valkey:
     def environment(self) -> Mapping[str, str]:
         """Return the environment of the server: nothing of ours reaches it."""
         return {"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"}
+
+    @property
+    def question(self) -> Question:
+        """What it is asked while it runs."""
+        return Question(str(self.socket), PING)
 
     def ready(self) -> bool:
         """Tell whether the server answers."""
