@@ -174,7 +174,7 @@ def _entry(key: str, row: Row) -> Entry:
     if key == "queues_over":
         pointer = f"/{row['resource']}" if row["resource"] in ("cpu_milli", "memory_bytes") else ""
         name = field_name(pointer) if pointer else card_label(row["resource"])
-        note = _("%(name)s: %(used)s in use, quota %(before)s → %(after)s") % {
+        note = _("%(name)s: %(used)s in use after the next session, quota %(before)s → %(after)s") % {
             "name": name,
             "used": figure(pointer, row["in_use"]),
             "before": figure(pointer, row["quota_before"]),

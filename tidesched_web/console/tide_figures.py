@@ -38,7 +38,7 @@ def shown(
         Figure(
             _("Cards in use"),
             f"{amounts.number(round(found.now.utilisation))} %",
-            _trend(found.now.utilisation, earlier.utilisation if earlier else None, "%"),
+            _trend(found.now.utilisation, earlier.utilisation if earlier else None, _("points")),
             _("%(used)s of %(total)s physical cards")
             % {"used": amounts.number(round(found.now.used)), "total": amounts.number(round(found.now.total))},
             "nodes",

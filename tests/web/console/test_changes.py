@@ -306,7 +306,7 @@ def test_an_impact_is_told_by_what_becomes_of_gangs() -> None:
     assert view.line == "1 gang would run at once; 3 would be reclaimed; 1 queue is above its new quota."
     by_key = {section.key: section for section in view.sections}
     assert by_key["gangs_run"].entries[0].note == "runs"
-    assert by_key["queues_over"].entries[0].note == "H200: 6 in use, quota 8 → 4"
+    assert by_key["queues_over"].entries[0].note == "H200: 6 in use after the next session, quota 8 → 4"
     assert by_key["reclaimed_next"].entries[0].note == "for a/waits · 2 card-hours lost"
     assert by_key["reclaimed_next"].hidden == 2
     assert [row.queue for row in view.hours] == ["q"]

@@ -15,7 +15,7 @@ from django.utils import formats, timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as _lazy
+from django.utils.translation import gettext_lazy
 
 from tidesched_web.accounts import demo_people as people_file
 from tidesched_web.clusters.models import Cluster
@@ -41,7 +41,11 @@ from tidesched_web.workloads.models import Gang
 register = template.Library()
 # So many letters at the end of a name are never cut: what tells the runs of one job apart stands there.
 TAIL = 11
-_PARTS = {"quota admin": _lazy("Quota admin"), "tenant admin": _lazy("Tenant admin"), "auditor": _lazy("Auditor")}
+_PARTS = {
+    "quota admin": gettext_lazy("Quota admin"),
+    "tenant admin": gettext_lazy("Tenant admin"),
+    "auditor": gettext_lazy("Auditor"),
+}
 register.filter("rule_text", rule_text)
 register.filter("act_words", act_words)
 register.filter("resource_amount", resource_amount)

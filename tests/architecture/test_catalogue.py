@@ -1,0 +1,72 @@
+"""The Chinese catalogue has one word for each term and Chinese punctuation, and no text escapes the extraction."""
+
+import re
+from pathlib import Path
+
+import pytest
+from babel.messages.pofile import read_po
+
+ROOT = Path(__file__).resolve().parents[2]
+CATALOGUE = ROOT / "locale" / "zh_Hans" / "LC_MESSAGES" / "django.po"
+HAN = "[\u4e00-\u9fff）”》]"
+# What follows Chinese text directly belongs to its sentence; a sign of an address or a placeholder does not.
+PUNCTUATION = re.compile(rf"{HAN}[,;:!?](?!//)|{HAN}\.(?=\s|$)|[\u4e00-\u9fff] ?\((?!s\b)|\) ?(?=[\u4e00-\u9fff])")
+PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|%%|\{\w*\}|`[^`]*`")
+# English term → the one Chinese word for it, and words that other texts once had for it.
+GLOSSARY = {
+    r"\bgangs?\b": ("作业组", ("任务组", "gang")),
+    r"\bqueues?\b": ("队列", ("排队组",)),
+    r"\btenants?\b": ("租户", ("承租方",)),
+    r"\breclaims?\b": ("回收", ("索回",)),
+    r"\btide plans?\b": ("潮汐计划", ("潮汐方案",)),
+    r"\brecorded sessions?\b|\bnext session\b": ("会话", ("次调度",)),
+}
+# A Chinese sentence may speak of a thing without naming it; these name it otherwise on purpose.
+SIGNED_IN = "Its check value does not fit your session"
+KNOWN_NAMES = frozenset({"_", "gettext", "gettext_lazy", "gettext_noop", "ngettext", "ngettext_lazy", "pgettext_lazy"})
+
+
+def texts() -> list[tuple[str, str]]:
+    with CATALOGUE.open("rb") as file:
+        messages = [message for message in read_po(file) if message.id]
+    return [
+        (message.id if isinstance(message.id, str) else message.id[0], text)
+        for message in messages
+        for text in (message.string if isinstance(message.string, tuple) else (message.string,))
+    ]
+
+
+def test_chinese_sentences_have_chinese_punctuation() -> None:
+    wrong = [text for _id, text in texts() if PUNCTUATION.search(PLACEHOLDER.sub("x", text))]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("term", GLOSSARY)
+def test_a_term_has_one_chinese_word(term: str) -> None:
+    _word, others = GLOSSARY[term]
+    wrong = [
+        text
+        for identity, text in texts()
+        if re.search(term, identity, re.IGNORECASE)
+        and not identity.startswith(SIGNED_IN)
+        and any(re.search(rf"(?<![A-Za-z]){other}s?(?![A-Za-z])", PLACEHOLDER.sub("", text)) for other in others)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_term_of_the_glossary_is_in_use_and_in_the_docs() -> None:
+    page = (ROOT / "docs" / "console.md").read_text(encoding="utf-8")
+    everything = " ".join(text for _id, text in texts())
+    for word, _others in GLOSSARY.values():
+        assert word in page
+        assert word in everything
+
+
+def test_texts_are_marked_by_names_that_the_extraction_knows() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}: {found[1]}"
+        for path in (ROOT / "tidesched_web").rglob("*.py")
+        for found in re.finditer(r"import n?p?gettext\w* as (\w+)", path.read_text(encoding="utf-8"))
+        if found[1] not in KNOWN_NAMES
+    ]
+    assert not wrong, wrong
