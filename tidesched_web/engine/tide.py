@@ -79,7 +79,7 @@ def queue_use(snapshot: Snapshot, result: Result, *, sent: bool) -> dict[str, di
     found = {}
     for queue in result.queues:
         allocated = queue.allocated.cards if sent else held.get(queue.name, {})
-        inqueue = queue.inqueue.cards if sent else promised.get(queue.name, {})
+        inqueue = _at_first(queue.inqueue.cards) if sent else promised.get(queue.name, {})
         parts = (queue.quota.cards, allocated, inqueue, queue.elastic.cards)
         found[queue.name] = {
             card: QueueUse(
@@ -90,6 +90,14 @@ def queue_use(snapshot: Snapshot, result: Result, *, sent: bool) -> dict[str, di
             )
             for card in sorted({card for part in parts for card in part})
         }
+    return found
+
+
+def _at_first(amounts: Mapping[str, int]) -> Counter[str]:
+    """What is promised by card type: a choice ``A|B`` is none, and counts at its first card."""
+    found: Counter[str] = Counter()
+    for name, milli in amounts.items():
+        found[name.partition("|")[0]] += milli
     return found
 
 

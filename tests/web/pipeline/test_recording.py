@@ -81,6 +81,25 @@ def test_names_that_no_column_holds_end_no_session(stage: Stage) -> None:
     assert Gang.objects.filter(needs=True).count() == 3
 
 
+def test_a_gang_that_may_run_on_many_card_types_ends_no_session(stage: Stage) -> None:
+    """What is promised to it is written at the first of its cards: all their names together fit no column."""
+    cards = [CARD, *(f"NVIDIA-CARD-{number:02d}" for number in range(12))]
+    for number, card in enumerate(cards[1:]):
+        other = node(f"other-{number}")
+        other["metadata"]["labels"]["nvidia.com/gpu.product"] = card
+        stage.send(NODE.path(), other)
+    wanted = objects.job("choice", pods=2, queue="train")
+    wanted["spec"]["priorityClassName"] = "pc-low"
+    of_pod = wanted["spec"]["tasks"][0]["template"]
+    of_pod["metadata"]["annotations"]["volcano.sh/card.name"] = "|".join(cards)
+    stage.send(JOB.path(NAMESPACE_NAME), wanted)
+    states: list[str] = []
+    stage.sessions_until(lambda: states.append(stage.session().state) or stage.running("choice") == 2)
+    assert "failed" not in states
+    points = UsageChange.objects.filter(queue__name="train", inqueue__gt=0)
+    assert {point.card for point in points} == {CARD}
+
+
 def test_a_gang_that_leaves_the_cluster_is_kept_as_history(stage: Stage) -> None:
     stage.train("job", pods=2)
     stage.sessions_until(lambda: stage.running("job") == 2)
