@@ -156,7 +156,7 @@ def set_up(scene: Scene, people: list[Person]) -> None:
         lambda: any(
             row["name"] == CARD for row in client.rows("/api/v1/card-types/?limit=200", page="rest card-types")
         ),
-        seconds=60,
+        seconds=240,
     )
     edits: dict[str, Any] = {"business-line/-/crew": {"name": "Crew"}}
     for queue in OWN:
