@@ -200,7 +200,7 @@ def heal(place: Place, watched: Watched, *, pictures: str) -> None:
     expect(row).to_contain_text("H200", timeout=SECONDS * 1000)
     figures = row.locator("td.num").all_inner_texts()
     assert figures == [str(intent), str(intent), str(intent + 3)]
-    expect(page.locator("#page-line")).not_to_contain_text("Everything stands in the cluster as it was told.")
+    expect(page.locator("#page-line")).not_to_contain_text("All objects of the cluster are as they were sent.")
     assert _found_at(place, watched) - changed < FOUND_SECONDS
     watched.picture(f"{pictures}-drift-light-1440")
     watched.check()

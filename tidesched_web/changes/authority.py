@@ -53,7 +53,7 @@ def require_authority(
             # Of another tenant or not there at all: the answer does not tell which.
             raise DomainError("not_found", _("You see no object %(object)s.") % {"object": key})
         if key in after and tenant_of(key, after) not in own:
-            text = _("%(object)s would belong to somebody else; you administer %(own)s.")
+            text = _("%(object)s would belong to another tenant; you administer %(own)s.")
             raise DomainError(
                 "permission_denied", text % {"object": key, "own": ", ".join(sorted(own)) or _("no tenant")}
             )

@@ -40,7 +40,7 @@ WORDS: Mapping[str, tuple[str | Promise, str | Promise]] = {
     ),
     "gone": (_("The connection that was to be tested is not there any more."), _("Give the connection again.")),
     "no_end": (
-        _("The credentials say nothing of an end: they hold until somebody revokes them."),
+        _("The credentials say nothing of an end: they hold until they are revoked."),
         _("A token with an end, replaced in time, is safer: kubectl create token … --duration=8760h."),
     ),
     "expired": (
@@ -128,7 +128,7 @@ WORDS: Mapping[str, tuple[str | Promise, str | Promise]] = {
         _("Grant what is missing under Rights."),
     ),
     "conf_missing": (
-        _("The ConfigMap %(name)s is not there: nobody knows whether card quotas hold."),
+        _("The ConfigMap %(name)s is not there: whether card quotas hold is not known."),
         _("Where Volcano's scheduler has another one, name it in the cluster's settings."),
     ),
     "card_quota_holds": (_("The cluster's Volcano has the plugin capacity-card: card quotas hold."), ""),
@@ -192,7 +192,9 @@ _HELP_IN_MODE: Mapping[tuple[str, str], str | Promise] = {
         "Two schedulers would write the same PodGroups and queues: stop Volcano's "
         "(kubectl -n volcano-system scale deployment volcano-scheduler --replicas=0), or choose mode quota."
     ),
-    ("volcano_absent", "quota"): _("In mode quota nobody would place pods: install Volcano, or choose mode schedule."),
+    ("volcano_absent", "quota"): _(
+        "In mode quota no scheduler would place pods: install Volcano, or choose mode schedule."
+    ),
 }
 
 

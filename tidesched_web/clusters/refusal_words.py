@@ -21,7 +21,7 @@ SAID = (
     _("https is needed: the token would cross the network in the clear"),
     _("the server must be verified; put its authority into certificate-authority-data"),
     _("basic authentication is not part of Kubernetes any more; use a token"),
-    _("a proxy is chosen by whoever runs this server, not by a cluster's file"),
+    _("a proxy is chosen by the operator of this server, not by a cluster's file"),
     _("the file has no context"),
     _("name the context to use: %(contexts)s"),
     _("a client certificate needs its key, and a key its certificate"),

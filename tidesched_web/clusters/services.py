@@ -168,7 +168,7 @@ def set_settings(
     reason = _need_reason(reason)
     row = lock_row(Cluster, cluster.pk)
     if version is not None and version != row.version:
-        said = _("Somebody changed this cluster meanwhile: look at the present state, then try again.")
+        said = _("This cluster was changed meanwhile: look at the present state, then try again.")
         raise DomainError("stale", said, {"etag": f'"{row.version}"', "version": row.version})
     unknown = sorted(set(values).difference(_SETTINGS))
     if unknown:
@@ -230,7 +230,7 @@ def set_policy(
     newest = PolicyRevision.objects.filter(cluster=cluster).order_by("-number").first()
     number = newest.number if newest else 0
     if version is not None and version != number:
-        said = _("Somebody changed the policy meanwhile: you looked at revision %(seen)s, the newest is %(now)s.")
+        said = _("The policy was changed meanwhile: you looked at revision %(seen)s, the newest is %(now)s.")
         raise DomainError("stale", said % {"seen": version, "now": number}, {"etag": f'"{number}"', "version": number})
     if newest is not None and newest.text == text:
         return newest

@@ -32,7 +32,7 @@ def check_version(row: models.Model, version: int | None) -> None:
     if version is not None and now != version:
         raise DomainError(
             "stale",
-            _("Somebody changed this meanwhile: you looked at version %(seen)s, it is version %(now)s now.")
+            _("This was changed meanwhile: you looked at version %(seen)s, it is version %(now)s now.")
             % {"seen": version, "now": now},
             {"etag": f'"{now}"', "version": now},
         )

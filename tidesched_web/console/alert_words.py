@@ -35,7 +35,7 @@ _SENTENCES: dict[str, tuple[tuple[str, ...], Promise]] = {
     "no_policy": ((), _("No session runs: the cluster has no policy yet.")),
     "card_lost": (("card", "quota"), _("No node has %(card)s any more; the queues are promised %(quota)s of it.")),
     "quota_without_card": (("card", "quota"), _("The queues are promised %(quota)s × %(card)s, which no node has.")),
-    "drift": (("objects",), _("Objects of the cluster that stand otherwise than they were told: %(objects)s.")),
+    "drift": (("objects",), _("Objects of the cluster that differ from what was sent: %(objects)s.")),
     "push_refused": (
         ("objects", "object"),
         _("The cluster refuses what is sent to it (objects: %(objects)s, the first is %(object)s)."),

@@ -65,8 +65,8 @@ def _line(opened: list[Alert]) -> str:
         return ngettext("%(n)s alert is open.", "%(n)s alerts are open.", waits) % {"n": amounts.number(waits)}
     if opened:
         return ngettext(
-            "Somebody looks after the %(n)s alert that has not ended.",
-            "Somebody looks after the %(n)s alerts that have not ended.",
+            "The %(n)s alert that has not ended is acknowledged.",
+            "The %(n)s alerts that have not ended are acknowledged.",
             len(opened),
         ) % {"n": amounts.number(len(opened))}
     return _("Nothing needs a person now.")
@@ -98,7 +98,7 @@ def acknowledge(this: Page, pk: int) -> HttpResponse:
     if scheduling.acknowledge_alert(alert=alert, actor=this.access.actor, note=note):
         messages.success(this.request, _("The alert is acknowledged: it counts no more and ends with its condition."))
     else:
-        messages.info(this.request, _("Somebody had acknowledged it already, or it has ended."))
+        messages.info(this.request, _("It was acknowledged already, or it has ended."))
     return _back(this, alert)
 
 
@@ -110,5 +110,5 @@ def resolve(this: Page, pk: int) -> HttpResponse:
     if scheduling.resolve_alert(alert=alert, actor=this.access.actor):
         messages.success(this.request, _("The alert is resolved."))
     else:
-        messages.info(this.request, _("Somebody had resolved it already."))
+        messages.info(this.request, _("It was resolved already."))
     return _back(this, alert)

@@ -33,7 +33,7 @@ def pause(this: Page) -> HttpResponse:
         try:
             act(cluster=cluster, actor=this.access.actor, reason=form.cleaned_data["reason"])
         except DomainError as error:
-            faster = _("Somebody was faster: look at the present state, then try again.")
+            faster = _("It was changed meanwhile: look at the present state, then try again.")
             form.add_error(None, faster if error.code == "conflict" else error.message)
         else:
             text = _("%(cluster)s is paused.") if cluster.paused else _("%(cluster)s goes on.")

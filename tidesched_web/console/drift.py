@@ -81,9 +81,9 @@ def _line(counts: dict[str, int], look: Any) -> str:
         return _("The cluster has not been compared yet.")
     waits = counts.get(DriftState.OPEN, 0)
     if not waits:
-        return _("Everything stands in the cluster as it was told.")
+        return _("All objects of the cluster are as they were sent.")
     return ngettext(
-        "%(n)s object stands otherwise than it was told.", "%(n)s objects stand otherwise than they were told.", waits
+        "%(n)s object differs from what was sent to it.", "%(n)s objects differ from what was sent to them.", waits
     ) % {"n": amounts.number(waits)}
 
 

@@ -99,13 +99,18 @@ _TITLES: dict[str, tuple[str | Promise, str, str, str | Promise]] = {
         gettext_lazy("No running gang would be reclaimed now."),
     ),
     "reclaimed_at_flood": (
-        gettext_lazy("Reclaimed at the next flood"),
+        gettext_lazy("Reclaimed when inference uses its full quota"),
         "ripple",
         "reclaimed",
-        gettext_lazy("A full flood would reclaim no other gang than today."),
+        gettext_lazy("Inference at its full quota would reclaim no other gang than today."),
     ),
     "spared_next": (gettext_lazy("No longer reclaimed now"), "shield-check", "good", ""),
-    "spared_at_flood": (gettext_lazy("No longer reclaimed at a flood"), "shield-check", "good", ""),
+    "spared_at_flood": (
+        gettext_lazy("No longer reclaimed when inference uses its full quota"),
+        "shield-check",
+        "good",
+        "",
+    ),
 }
 _BECOMES = {
     "running": gettext_lazy("runs"),

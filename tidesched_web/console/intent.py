@@ -50,7 +50,7 @@ def carried(
     if change.pk is None:
         messages.info(this.request, _("Nothing was changed: it is so already."))
     elif change.state == ChangeState.WAITING:
-        text = _("Change %(number)s waits for somebody else's approval; nothing is changed until then.")
+        text = _("Change %(number)s waits for the approval of a second person; nothing is changed until then.")
         messages.warning(this.request, text % {"number": change.pk})
     else:
         messages.success(this.request, done or _("The changes are saved and go to the cluster."))

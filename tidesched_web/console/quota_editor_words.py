@@ -15,7 +15,7 @@ def words() -> dict[str, str]:
         "no_limit": _("no limit"),
         "now": _("now {now}"),
         "in_use": _("in use {n}"),
-        "below_use": _("{n} are in use: nobody is evicted by that, but nothing new starts until they fall below it."),
+        "below_use": _("{n} are in use: no gang is evicted by that, but nothing new starts until the use is below it."),
         "not_number": _("“{text}” is no number."),
         "whole": _("Cards are whole: 0, 1, 2, …"),
         "whole_number": _("A whole number is needed."),

@@ -135,7 +135,7 @@ def user_switch(this: Page, pk: int) -> HttpResponse:
         messages.success(this.request, text % {"user": found.username})
         return redirect("console:user", found.pk)
     keeps = found.is_active and only_admin_who_signs_in(found)
-    protected = [_("This is the last active platform admin. Make somebody else one first.")] if keeps else []
+    protected = [_("This is the last active platform admin. Make another account one first.")] if keeps else []
     title = _("Switch %(user)s off?") if found.is_active else _("Switch %(user)s on again?")
     return delete_page(
         this,

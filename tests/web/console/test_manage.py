@@ -82,7 +82,7 @@ def test_a_mistake_is_told_at_its_field_and_what_was_typed_stays(world) -> None:
     assert TOLD.findall(page) == ["There is one of this name already."]
     assert 'value="Search again"' in page
     stale = client.post("/tenants/search/edit/", {"name": "Other", "version": "7"}).content.decode()
-    assert "Somebody changed this meanwhile" in stale
+    assert "This was changed meanwhile" in stale
     beyond = {"weight": "1", "priority": "20000", "card:NVIDIA-H200": "99999", "reason": "more"}
     refused = client.post("/clusters/demo/queues/search-training/edit/", beyond)
     assert refused.status_code == 400
@@ -128,7 +128,7 @@ def test_the_defaults_are_explained_and_taken(world) -> None:
     client = client_of(world.lead)
     page = client.get("/clusters/demo/new/queue/").content.decode()
     assert "80,000" in page
-    assert "when the flood comes" in page
+    assert "when inference needs them" in page
     assert 'name="priority"' not in page, "ranking a queue is the platform's"
     project = Project.objects.get(slug="search-rank-inference")
     body = {"name": "rank-two", "service_type": "inference", "owner": f"project-{project.pk}", "reason": "more"}
@@ -211,7 +211,7 @@ def test_a_policy_is_checked_applied_rolled_back_and_released(world) -> None:
     assert "New, and not released yet." in stored
     assert PolicyRevision.objects.get(number=2).text == POLICY
     stale = client.post(address, {"text": "x", "act": "apply", "reason": "x", "version": "1"}).content.decode()
-    assert "Somebody changed the policy meanwhile" in stale
+    assert "The policy was changed meanwhile" in stale
     PolicyRevision.objects.filter(number=1).update(text=POLICY.replace("gang", "priority"))
     back = client.post(f"{address}1/roll-back/", {"reason": "worse"}, follow=True).content.decode()
     assert "Revision 1 is back." in back

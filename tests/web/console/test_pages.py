@@ -89,7 +89,7 @@ def test_what_a_plugin_sends_away_falls_for_nobody(world) -> None:
     client = client_of(world.admin)
     page = client.get(address("clusters/demo/reclaims/{reclaim}/", world)).content.decode()
     assert "A plugin of the policy sent 2 gangs away" in page
-    assert "Nobody: a plugin of the policy wanted these pods elsewhere." in page
+    assert "No gang: a plugin of the policy wanted these pods elsewhere." in page
     assert '<span class="key">shuffle</span>' in client.get("/clusters/demo/reclaims/").content.decode()
 
 

@@ -53,7 +53,7 @@ def test_a_place_without_a_limit_claims_what_stands_below_it(world) -> None:
 def test_badges_say_where_more_is_handed_on_than_there_is(world) -> None:
     page = client_of(world.admin).get(TREE).content.decode()
     assert "3 places hand on more than they have" in page
-    assert "40 of 32 handed on" in page
+    assert "40 of 32 assigned below it" in page
     over = keys(client_of(world.admin).get(f"{TREE}?badge=over").content.decode())
     assert [key for key in over if "-t" in key] == [f"training-t{world.queues['research-training'].tenant_id}"]
 

@@ -57,3 +57,18 @@ def test_the_bytes_of_an_entry_are_readable(world) -> None:
 @pytest.fixture
 def world() -> story.World:
     return story.full()
+
+
+def test_what_does_not_fit_stays_beside_the_grid_and_is_one_click_from_its_count(world) -> None:
+    page = client_of(world.admin).get("/clusters/demo/quota/edit/").content.decode()
+    assert re.search(r'<a class="num" id="count-errors" href="#faults">', page)
+    assert re.search(r'<section class="[^"]*sheet-faults[^"]*" id="faults"', page)
+
+
+def test_a_cluster_is_connected_from_the_switcher_and_its_commands_are_copied(world) -> None:
+    page = client_of(world.admin).get("/clusters/demo/").content.decode()
+    assert 'href="/new/cluster/">Connect a cluster</a>' in page
+    assert "Connect a cluster" not in client_of(world.member).get("/clusters/demo/").content.decode()
+    connect = client_of(world.admin).get("/new/cluster/").content.decode()
+    assert 'data-copy="account-commands"' in connect
+    assert '<pre class="manifest" id="account-commands"' in connect

@@ -34,13 +34,11 @@ def shown(user, path, status=200):
 
 def test_drift_is_told_to_whose_it_is_and_decided_by_an_admin(world) -> None:
     page = shown(world.admin, DRIFT)
-    assert "3 objects stand otherwise" in page
+    assert "3 objects differ from what was sent" in page
     for text in ("search-training", "Quota of H200", "kubectl-edit", "is gone", "legacy-batch", "A trial until Friday"):
         assert text in page, text
     assert "cannot be adopted" in page  # a label
-    assert (
-        '<span class="nav-count count-badge" title="Objects that stand otherwise than they were told">3</span>' in page
-    )
+    assert '<span class="nav-count count-badge" title="Objects that differ from what was sent">3</span>' in page
     for user, sees in ((world.member, "search-training"), (world.stranger, "research-training")):
         page = shown(user, DRIFT)
         rows = {row["name"] for row in csv.DictReader(shown(user, f"{DRIFT}?format=csv").lstrip("\ufeff").splitlines())}

@@ -143,7 +143,7 @@ def _keep_an_admin(user: User) -> None:
     if not others and any(one.pk == user.pk for one in found):
         raise DomainError(
             "last_admin",
-            _("%(user)s is the last active platform admin. Make somebody else one first.") % {"user": user.username},
+            _("%(user)s is the last active platform admin. Make another account one first.") % {"user": user.username},
         )
 
 

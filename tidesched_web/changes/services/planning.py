@@ -252,7 +252,7 @@ def _warnings(cluster: Cluster, plan: Plan) -> list[dict[str, Any]]:
         if card is not None and kind_of(difference.object) == "queue" and difference.object in plan.after:
             used = plan.around.in_use.get(parts_of(difference.object)[0], {}).get(card, 0.0)
             if used > (difference.after or 0):
-                detail = _("%(used)g are in use, the quota becomes %(quota)d. Nobody is evicted by that alone.")
+                detail = _("%(used)g are in use, the quota becomes %(quota)d. No gang is evicted by that alone.")
                 figures = {"used": used, "quota": difference.after or 0}
                 warn(difference, "below_use", detail % figures, in_use=used, quota=difference.after or 0)
         if difference.field == "/value" and difference.before is not None and difference.after is not None:

@@ -26,7 +26,7 @@ _WHY_NOT = {
     "insecure-skip-tls-verify": "the server must be verified; put its authority into certificate-authority-data",
     "username": "basic authentication is not part of Kubernetes any more; use a token",
     "password": "basic authentication is not part of Kubernetes any more; use a token",
-    "proxy-url": "a proxy is chosen by whoever runs this server, not by a cluster's file",
+    "proxy-url": "a proxy is chosen by the operator of this server, not by a cluster's file",
 }
 
 

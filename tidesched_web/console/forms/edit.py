@@ -15,7 +15,7 @@ from tidesched_web.common.errors import DomainError
 WORDS: Mapping[str, str | Promise] = {
     "already_exists": _("There is one of this name already."),
     "permission_denied": _("You may not do this."),
-    "conflict": _("Somebody was faster: look at the present state, then try again."),
+    "conflict": _("It was changed meanwhile: look at the present state, then try again."),
 }
 
 

@@ -34,7 +34,7 @@ def _platform_role_field() -> forms.ChoiceField:
 
 
 class MemberForm(EditForm):
-    """Take somebody into a tenant."""
+    """Add a memberto a tenant."""
 
     user = forms.CharField(
         label=_("User name"),

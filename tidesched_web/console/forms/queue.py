@@ -39,7 +39,7 @@ class QueueEditForm(EditForm):
     reclaimable = forms.BooleanField(
         label=_("Its cards may be taken back"),
         required=False,
-        help_text=_("Training gives cards back when the flood comes; inference never does."),
+        help_text=_("Training gives cards back when inference needs them; inference never does."),
     )
     cores = forms.DecimalField(
         label=_("CPU cores"), required=False, min_value=0, decimal_places=3, help_text=_("Empty: no limit.")

@@ -24,7 +24,7 @@ class RulesForm(EditForm):
     approval_required = forms.BooleanField(
         label=_("A second person approves each change of quota"),
         required=False,
-        help_text=_("Nobody approves a change of their own."),
+        help_text=_("An author cannot approve a change of their own."),
     )
     reason = reason_field()
 

@@ -84,12 +84,11 @@ def cut_name(key: str) -> SafeString:
     """A name cut in its middle where the room ends, behind its namespace in grey; copied and on hover it is whole."""
     namespace, slash, name = key.rpartition("/")
     split = max(0, len(name) - TAIL)
+    of = format_html('<span class="ns">{}/</span>', namespace) if slash else ""
     return format_html(
-        '<span class="cut" title="{}"><span class="ns">{}{}</span><span class="head">{}</span>'
-        '<span class="tail">{}</span></span>',
+        '<span class="cut" title="{}">{}<span class="head">{}</span><span class="tail">{}</span></span>',
         key,
-        namespace,
-        slash,
+        of,
         name[:split],
         name[split:],
     )

@@ -93,7 +93,7 @@ class _Words(NamedTuple):
 
 @cache
 def _words(_language: str | None) -> _Words:
-    return _Words(_("%(given)s of %(limit)s handed on"), _("no limit, %(given)s handed on"))
+    return _Words(_("%(given)s of %(limit)s assigned below it"), _("no limit, %(given)s assigned below it"))
 
 
 @lru_cache(maxsize=4096)
