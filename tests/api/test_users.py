@@ -51,6 +51,31 @@ def test_the_last_admin_who_can_sign_in_stays(world: World) -> None:
     assert client.change("PATCH", f"users/{boss.pk}/", {"platform_role": ""}).status_code == 409
 
 
+def test_trying_an_invitation_tells_no_name_that_is_taken_out_of_sight(world: World) -> None:
+    """A dry run is free and leaves no trace: a hidden account's name, and one that looks like it, answer as free."""
+    owner = world.client("owner")
+
+    def tried(name: str) -> dict[str, object]:
+        answer = owner.send("users/?dry_run=true", {"username": name, "memberships": [{"tenant": "acme"}]})
+        return {"status": answer.status_code} | {
+            key: value for key, value in answer.json().items() if key not in ("id", "url", "memberships", "link")
+        }
+
+    free = tried("nobody-has-this")
+    assert free["status"] == 200
+    for hidden in ("rival", "r1val", "stranger"):
+        answer = tried(hidden)
+        assert answer["username"] == hidden
+        moving = ("username", "display", "created_at", "date_joined")
+        assert {key: value for key, value in answer.items() if key not in moving} == {
+            key: value for key, value in free.items() if key not in moving
+        }
+    assert tried("teammate")["status"] == 409, "one that the inviter sees is said to be taken"
+    assert not User.objects.filter(username="nobody-has-this").exists()
+    real = owner.send("users/", {"username": "rival", "memberships": [{"tenant": "acme"}]})
+    assert real.status_code == 409, "an invitation itself is refused"
+
+
 def test_an_admin_of_a_tenant_invites_into_it_and_sees_nothing_else(world: World) -> None:
     owner, body = world.client("owner"), {"username": "mei", "memberships": [{"tenant": "acme"}]}
     made = owner.send("users/", body)

@@ -99,6 +99,11 @@ def visible_users(access: Access) -> QuerySet[User]:
     return users.filter(memberships__tenant_id__in=access.admin_of).distinct()
 
 
+def names_in_sight(access: Access) -> frozenset[str]:
+    """The names of the visible accounts."""
+    return frozenset(visible_users(access).values_list("username", flat=True))
+
+
 def users_listed(access: Access) -> QuerySet[User]:
     """Visible accounts with ``tenants_count`` and ``invited``: whether a link of theirs can still be used."""
     links = AccessLink.objects.filter(AccessLink.LIVE, user=OuterRef("pk"), expires_at__gt=Now())

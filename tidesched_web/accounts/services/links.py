@@ -7,7 +7,7 @@ next link of the same account ends it.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from django.contrib.auth.hashers import make_password
 from django.db import transaction
@@ -37,12 +37,16 @@ def invite_user(
     memberships: Mapping[Tenant, str] | None = None,
     of_tenant: Tenant | None = None,
     by: int | None = None,
+    rehearsed_among: Collection[str] | None = None,
 ) -> tuple[User, AccessLink, str]:
     """Make an account without a password, its memberships, and the link by which its person sets one.
 
-    ``of_tenant``: an admin of that tenant invites, into the tenant.
+    ``of_tenant``: an admin of that tenant invites, into the tenant. ``rehearsed_among``: see `create_user`.
     """
-    user = create_user(username=username, password=None, email=email, platform_role=platform_role, actor=actor, by=by)
+    user = create_user(
+        username=username, password=None, email=email, platform_role=platform_role, actor=actor, by=by,
+        rehearsed_among=rehearsed_among,
+    )  # fmt: skip
     for tenant, role in (memberships or {}).items():
         set_membership(user=user, tenant=tenant, role=role, actor=actor, by=by)
     link, secret = make_link(user=user, kind=LinkKind.INVITE, actor=actor, of_tenant=of_tenant, by=by)

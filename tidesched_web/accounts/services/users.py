@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
+from uuid import uuid4
 
 from django.contrib.auth import hashers
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
@@ -40,10 +42,13 @@ def create_user(
     platform_role: str = PlatformRole.NONE,
     must_change_password: bool = False,
     by: int | None = None,
+    rehearsed_among: Collection[str] | None = None,
 ) -> User:
     """Make an account; without a password it can only act through tokens (a service account).
 
-    ``by``: the account of the actor, who then is no independent approver with the new one.
+    ``by``: the account of the actor, who then is no independent approver with the new one. ``rehearsed_among``: it is
+    tried out by somebody who sees only these names, and rolled back: a name that is taken out of their sight answers
+    like a free one, by an account of another name.
     """
     if platform_role not in PlatformRole.values:
         known = ", ".join(role for role in PlatformRole.values if role)
@@ -61,7 +66,9 @@ def create_user(
         user.clean_fields(exclude=["password"])
     except ValidationError as error:
         raise DomainError.for_field("/username", " ".join(error.messages)) from None
-    refuse_misleading(user.username, usernames())
+    refuse_misleading(user.username, usernames() if rehearsed_among is None else rehearsed_among)
+    if rehearsed_among is not None and user.username not in rehearsed_among:
+        user.username = uuid4().hex
     if password is None:
         user.set_unusable_password()
     else:

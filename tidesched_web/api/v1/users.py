@@ -15,7 +15,12 @@ from rest_framework.response import Response
 
 from tidesched_web.accounts import services
 from tidesched_web.accounts.models import AccessLink, LinkKind, PlatformRole, Scope, Tenant, User
-from tidesched_web.accounts.selectors import users_with_memberships, visible_memberships, visible_tenants
+from tidesched_web.accounts.selectors import (
+    names_in_sight,
+    users_with_memberships,
+    visible_memberships,
+    visible_tenants,
+)
 from tidesched_web.api.body import checked_body
 from tidesched_web.api.filters import ReferenceFilter, TextFilter, YesNoFilter
 from tidesched_web.api.v1.references import referred
@@ -82,14 +87,22 @@ class Users(ReadView):
         """Make an account without a password, and the link by which its person sets one. The link is shown once."""
         wanted = checked_body(UserInput, request)
         memberships = self._memberships(wanted.pop("memberships", []))
+        inviting = self._inviting(wanted["platform_role"], list(memberships))
+        # Trying costs nothing and leaves no trace, so it must not tell which names others have taken.
+        rehearsed = inviting is not None and is_dry_run(request)
         user, link, secret = services.invite_user(
             **wanted,
             memberships=memberships,
-            of_tenant=self._inviting(wanted["platform_role"], list(memberships)),
+            of_tenant=inviting,
             actor=self.access.actor,
             by=self.access.user_id,
+            rehearsed_among=names_in_sight(self.access) if rehearsed else None,
         )
         response = self.made(user)
+        if rehearsed:
+            response.data |= {
+                name: wanted["username"] for name, value in response.data.items() if value == user.username
+            }
         response.data["link"] = self._link(link, secret)
         return response
 
