@@ -75,11 +75,12 @@ class QueueUse(msgspec.Struct, frozen=True):
 
 def queue_use(snapshot: Snapshot, result: Result, *, sent: bool) -> dict[str, dict[str, QueueUse]]:
     """Queue → card → its use: as after a session that is ``sent``, else as the cluster is without its decisions."""
-    held, promised = ({}, {}) if sent else (_held(snapshot), _promised(snapshot))
+    held: dict[str, Counter[str]] = {} if sent else _held(snapshot)
+    promised: dict[str, Counter[str]] = {} if sent else _promised(snapshot)
     found = {}
     for queue in result.queues:
         allocated = queue.allocated.cards if sent else held.get(queue.name, {})
-        inqueue = _at_first(queue.inqueue.cards) if sent else promised.get(queue.name, {})
+        inqueue = _at_first(queue.inqueue.cards) if sent else promised.get(queue.name, Counter())
         parts = (queue.quota.cards, allocated, inqueue, queue.elastic.cards)
         found[queue.name] = {
             card: QueueUse(

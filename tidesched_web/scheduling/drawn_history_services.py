@@ -29,7 +29,6 @@ from tidesched_web.scheduling.models import (
     ReclaimVictim,
     Session,
     SessionState,
-    TidePoint,
 )
 
 DAYS = 90
@@ -53,9 +52,6 @@ class _Line(msgspec.Struct, frozen=True):
     quota: int
     base: float
     swing: float
-
-    def used(self, level: float) -> int:
-        return int(self.quota * min(1.0, max(0.0, self.base + self.swing * level)))
 
 
 def draw(*, cluster: Cluster, hardware: dict[str, int], seed: int, days: int = DAYS) -> dict[str, int]:
@@ -163,25 +159,55 @@ def _usage(cluster: Cluster, lines: Sequence[_Line], levels: dict[dt.datetime, f
         return cursor.rowcount
 
 
+_TIDE = """
+INSERT INTO scheduling_tidepoint
+    (cluster_id, at, wall_at, card, total, inference, training, borrowed, "foreign", idle, waiting, quota)
+SELECT %s, at, wall_at, card, total, inference, training,
+       greatest(0, training - greatest(0, total - quota)), 0, total - inference - training, 0, quota
+FROM (
+    SELECT *, least(total - inference, lent) AS training
+    FROM (
+        SELECT h.at, h.wall_at, c.card, c.total, sum(k.quota) FILTER (WHERE k.serves) AS quota,
+               least(c.total, sum(u.used) FILTER (WHERE k.serves)) AS inference,
+               sum(u.used) FILTER (WHERE NOT k.serves) AS lent
+        FROM unnest(%s::timestamptz[], %s::timestamptz[], %s::float[]) AS h(wall_at, at, level)
+        CROSS JOIN unnest(%s::text[], %s::bigint[]) AS c(card, total)
+        -- A card that no queue may use has one line of nothing for either kind.
+        JOIN (
+            SELECT * FROM unnest(%s::text[], %s::bigint[], %s::float[], %s::float[], %s::boolean[])
+            UNION ALL
+            SELECT name, 0, 0, 0, serves FROM unnest(%s::text[]) AS n(name), (VALUES (true), (false)) AS v(serves)
+        ) AS k(card, quota, base, swing, serves) USING (card)
+        CROSS JOIN LATERAL (
+            SELECT trunc(k.quota * least(1, greatest(0, k.base + k.swing * h.level)))::bigint
+        ) AS u(used)
+        GROUP BY h.at, h.wall_at, c.card, c.total
+    ) AS sums
+) AS points
+ORDER BY at, card
+"""
+
+
 def _tide(cluster: Cluster, lines: Sequence[_Line], levels: dict[dt.datetime, float], hardware: dict[str, int]) -> int:
-    promised: dict[tuple[str, str], list[_Line]] = {}
-    for line in lines:
-        promised.setdefault((line.card, line.kind), []).append(line)
-
-    def point(at: dt.datetime, level: float, card: str, cards: int) -> TidePoint:
-        serving, lent = promised.get((card, "inference"), []), promised.get((card, "training"), [])
-        total, quota = cards * 1000, sum(line.quota for line in serving)
-        inference = min(total, sum(line.used(level) for line in serving))
-        training = min(total - inference, sum(line.used(level) for line in lent))
-        return TidePoint(
-            cluster=cluster, at=at, wall_at=_wall(cluster, at), card=card, total=total, inference=inference,
-            training=training, borrowed=max(0, training - max(0, total - quota)), foreign=0,
-            idle=total - inference - training, waiting=0, quota=quota,
-        )  # fmt: skip
-
-    points = [point(at, level, card, cards) for at, level in levels.items() for card, cards in hardware.items()]
-    TidePoint.objects.bulk_create(points, batch_size=2000)
-    return len(points)
+    moments, cards = list(levels), sorted(hardware)
+    walls = [_wall(cluster, at) for at in moments]
+    columns = [[getattr(line, name) for line in lines] for name in ("card", "quota", "base", "swing")]
+    serves = [line.kind == "inference" for line in lines]
+    totals = [hardware[card] * 1000 for card in cards]
+    asked: list[Any] = [
+        cluster.pk,
+        walls,
+        moments,
+        [levels[at] for at in moments],
+        cards,
+        totals,
+        *columns,
+        serves,
+        cards,
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(_TIDE, asked)
+        return cursor.rowcount
 
 
 def _sessions(cluster: Cluster, hours: Sequence[dt.datetime], seed: int) -> list[Session]:
