@@ -77,6 +77,22 @@ def test_one_password_at_twenty_names_is_limited(ann):
     assert answers == {200: 10, 429: 10}
 
 
+def test_refused_tries_leave_the_other_people_of_the_address_theirs(ann):
+    """Ten failures a minute of one address: five at ann, thirty that are refused, and then five more of a neighbour."""
+    here = fresh()
+    assert [sign_in(here).status_code for _ in range(35)] == [200] * 5 + [429] * 30
+    assert [sign_in(here, "ben").status_code for _ in range(5)] == [200] * 5
+    assert sign_in(here, "ben").status_code == 429
+
+
+def test_a_try_that_comes_before_its_pause_is_over_uses_nothing_up(ann, settings):
+    limits(settings, login_account="1/10m/key", login_failed="3/m/ip")
+    assert sign_in(fresh()).status_code == 200
+    here = fresh()
+    assert [sign_in(here).status_code for _ in range(9)] == [200] + [429] * 8
+    assert [sign_in(here, f"name{n}").status_code for n in range(3)] == [200, 200, 429], "three failures of the address"
+
+
 def test_many_right_sign_ins_of_one_address_end_at_its_limit(ann, settings):
     limits(settings, login="3/m/ip")
     here = fresh()

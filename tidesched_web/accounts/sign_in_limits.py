@@ -34,13 +34,20 @@ class Try:
     wait: int = 0
 
     def take_back(self) -> None:
-        """It was right: it counts for no limit."""
+        """It was right, or was refused: it counts for no limit."""
         for usage in self.used:
             usage.rollback()
 
 
 def counted(request: HttpRequest, name: str) -> Try:
-    """Count a try to sign in as ``name``."""
+    """Count a try to sign in as ``name``. A refused one uses nothing up: its password is not looked at."""
+    made = _counted(request, name)
+    if made.refused:
+        made.take_back()
+    return made
+
+
+def _counted(request: HttpRequest, name: str) -> Try:
     made = Try()
     pair, account = _pair(request, name), f"account {_folded(name)}"
     if not _take(made, request, "login_failed", pair):
@@ -75,7 +82,11 @@ def seconds_to_wait(request: HttpRequest, action: str, key: str | None = None) -
 
 
 def _take(made: Try, request: HttpRequest, action: str, key: str | None, *, refuse: bool = True) -> bool:
-    usage = ratelimit.consume(request, app=APP, action=action, key=key, limit_get=True)
+    # A limit of several rates takes from one after the other, and keeps what it took where a later one refuses: so all
+    # of them are asked first.
+    usage = ratelimit.consume(request, app=APP, action=action, key=key, limit_get=True, dry_run=True)
+    if usage is not None:
+        usage = ratelimit.consume(request, app=APP, action=action, key=key, limit_get=True)
     if usage is None:
         if refuse:
             made.refused, made.wait = action, seconds_to_wait(request, action, key)

@@ -3,6 +3,24 @@
 INTRODUCTION = """\
 Quota, gangs and reclaims of GPU clusters. Everything that the console does goes through this API.
 
+## First requests
+
+With a token in `TOKEN` and this address in `SITE` each of these can be copied and sent as it stands, once the names are
+those of your cluster; so can the example of each operation below.
+
+```
+curl -H "Authorization: Bearer $TOKEN" "$SITE/api/v1/clusters/"
+curl -H "Authorization: Bearer $TOKEN" "$SITE/api/v1/queues/?cluster=east&name=acme-online"
+curl -H "Authorization: Bearer $TOKEN" "$SITE/api/v1/gangs/?waiting=true&limit=10"
+curl -H "Authorization: Bearer $TOKEN" "$SITE/api/v1/usage/?cluster=east&queue=acme-online&step=1h"
+curl -X POST -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \\
+  -d '{"cluster": "east", "edits": {"queue/acme-online": {"card_quota": {"NVIDIA-H200": 8}}}, "reason": "Launch"}' \\
+  "$SITE/api/v1/quota-changes/?dry_run=true"
+curl -X POST -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" -H "Idempotency-Key: launch-1" \\
+  -d '{"cluster": "east", "edits": {"queue/acme-online": {"card_quota": {"NVIDIA-H200": 8}}}, "reason": "Launch"}' \\
+  "$SITE/api/v1/quota-changes/"
+```
+
 ## Tokens and scopes
 
 Send `Authorization: Bearer tide_…`. A person makes tokens with `POST /api/v1/tokens/`, an operator with
