@@ -1,7 +1,8 @@
 """Schemathesis: what is answered is what the document says, with all checks on all operations.
 
 The short form sends the examples of the document. `make proof-rest` sends what every phase makes of it, `REST_EXAMPLES`
-requests of each kind for an operation; `REST_SEED` repeats a run.
+requests of each kind for an operation; `REST_SEED` repeats a run, and `REST_PHASES`
+names phases to look at alone.
 """
 
 import os
@@ -18,6 +19,7 @@ from tidesched_web.common import live_hub
 LONG = bool(os.environ.get("REST_EXAMPLES"))
 EXAMPLES = int(os.environ.get("REST_EXAMPLES") or 1)
 SEED = int(os.environ.get("REST_SEED") or 1)
+PHASES = tuple((os.environ.get("REST_PHASES") or ",".join(conformance.PHASES)).split(",")) if LONG else ("examples",)
 
 
 @pytest.mark.timeout(7200 if LONG else 180)
@@ -28,8 +30,7 @@ def test_what_is_answered_is_what_the_document_says(db, monkeypatch, settings):
     monkeypatch.setattr(connections, "PATIENCE_SECONDS", 0.0)  # no worker is there to test a connection
     story, paths = Story(), document()["paths"]
     token, ids = story.world.token("admin", "admin"), named_by(story, paths)
-    phases = conformance.PHASES if LONG else ("examples",)
-    how = conformance.settings_of(token=token, ids=ids, examples=EXAMPLES, phases=phases, seed=SEED)
+    how = conformance.settings_of(token=token, ids=ids, examples=EXAMPLES, phases=PHASES, seed=SEED)
     with conformance.served() as at:
         found = conformance.run(how, at, token=token, ids=ids)
     print(found.table())

@@ -10,7 +10,7 @@ from tidesched_web.common.errors import STATUS_OF
 _REFERENCE = {"$ref": "#/components/schemas/Problem"}
 _FORM_OR_RULE = {"oneOf": [{"$ref": f"#/components/schemas/{name}Problem"} for name in ("Form", "Rule")]}
 
-PROBLEM = {
+PROBLEM: dict[str, Any] = {
     "type": "object",
     "description": "What went wrong (RFC 9457). `code` is stable; further members hold figures.",
     "required": ["type", "title", "status", "code", "detail", "instance"],
