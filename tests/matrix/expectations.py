@@ -247,6 +247,32 @@ API = {
     "invites": ("401 404 404 409 404 404 403 201", "POST users-link"),
 }  # fmt: skip
 
+# A queue of the platform has no tenant: of it, and of what hangs on it, a tenant's people see nothing.
+OF_PLATFORM_CLASSES = {
+    "shown by a page": ("in 404 404 404 404 404 200 200", "GET console:queue GET console:queue_usage GET console:gang"),
+    "edited on a page": (
+        "in 404 404 404 404 404 403 200",
+        """GET console:queue_edit GET console:queue_close GET console:queue_delete GET console:grant_delete
+        GET console:business_line_edit GET console:business_line_delete""",
+    ),
+    "written on a page": (
+        "in 404 404 404 404 404 403 302",
+        "POST console:queue_close POST console:grant_delete POST console:business_line_edit",
+    ),
+    "read by REST": (
+        "401 404 404 404 404 404 200 200",
+        """GET api:queues-detail GET api:business-lines-detail GET api:gangs-detail GET api:gangs-pods
+        GET api:gangs-timeline GET api:grants-detail GET api:drift-detail GET api:usage""",
+    ),
+    "written by REST": (
+        "401 404 404 404 404 404 403 200", "PATCH api:business-lines-detail",
+    ),
+    "taken back by REST": ("401 404 404 404 404 404 403 204", "DELETE api:grants-detail"),
+    "in use": (
+        "401 404 404 404 404 404 403 409", "DELETE api:queues-detail DELETE api:business-lines-detail",
+    ),
+}  # fmt: skip
+
 OTHER_GET = {
     "signed out": ("200 302 302 302 302 302 302 302", "account_login"),
     "only a POST": ("405 405 405 405 405 405 405 405", "account_logout"),
@@ -315,6 +341,11 @@ def _expected() -> dict[tuple[str, str], list[str]]:
 
 
 EXPECTED = _expected()
+OF_PLATFORM = {
+    (name, verb.lower()): answers.split()
+    for answers, text in OF_PLATFORM_CLASSES.values()
+    for verb, name in zip(text.split()[::2], text.split()[1::2], strict=True)
+}
 
 
 def scopes_of(route: str, method: str) -> set[str] | None:

@@ -6,6 +6,7 @@ address is made from the route's own parameters, so that a route that the resolv
 
 from __future__ import annotations
 
+import copy
 import datetime as dt
 import re
 from collections.abc import Iterator
@@ -29,9 +30,11 @@ from tidesched_web.clusters import connection_services
 from tidesched_web.clusters.connection_input import by_token
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.jobs.services import enqueue
+from tidesched_web.quota import services as quota
 from tidesched_web.quota.models import Drift
 from tidesched_web.quota.services.tide_plans import write_tide_plan
 from tidesched_web.scheduling.models import Alert
+from tidesched_web.workloads.models import Gang
 
 H200 = cast.H200
 PEOPLE = ("anonymous", "no-role", "member", "tenant-admin", "other-admin", "far-admin", "auditor", "platform-admin")
@@ -50,6 +53,7 @@ NAMES = {
 NIGHT = {"days": ["mon"], "start": "22:00", "end": "07:00", "quota": {"acme-online": {H200: {"add": -1}}}}
 SECRET = "a-secret-of-the-browser"
 # What an answer to those who see nothing of acme never holds.
+HIDDEN_OF_PLATFORM = ("commons-train", "commons-line", "commons-llm")
 HIDDEN = ("acme-online", "acme-train", "acme-chat", "acme-research", "nights-of-acme", "a note of acme")
 
 
@@ -119,6 +123,8 @@ class Stage:
             "users": users["teammate"].pk,
             "links": AccessLink.objects.get(user=invited).pk,
         }
+        self.names = _NAME_BY_BEGINNING
+        self.of_platform = _of_platform(world)
         self.texts = {
             "slug": "east",
             "tenant": "acme",
@@ -128,6 +134,14 @@ class Stage:
             "priority_class": east.priority_classes.first().name,
         }
         self._clients: dict[str, Client] = {}
+
+    def platforms(self) -> Stage:
+        """The same stage, whose addresses name the queue of the platform and what hangs on it."""
+        other = copy.copy(self)
+        other.keys = self.keys | self.of_platform
+        other.names = self.names | {"queue": "commons-train", "gang": "commons-llm"}
+        other.texts = self.texts | {"namespace": "commons"}
+        return other
 
     def client(self, caller: str) -> Client:
         """A client of one of the callers; signed in once."""
@@ -197,6 +211,32 @@ def _objects(world: cast.World) -> dict[str, int]:
     }  # fmt: skip
 
 
+def _of_platform(world: cast.World) -> dict[str, int]:
+    """A training queue of no tenant in the shared cluster, with a gang, a namespace and a drift."""
+    east = world.clusters["east"]
+    line = quota.ensure_business_line(tenant=None, slug="commons-line", actor="tests")
+    queue = quota.create_queue(
+        cluster=east, name="commons-train", service_type="training", business_line=line, card_quota={cast.A100: 2},
+        actor="tests",
+    )  # fmt: skip
+    quota.ensure_grant(queue=queue, namespace="commons", actor="tests")
+    now = timezone.now()
+    gang = Gang.objects.create(
+        cluster=east, namespace="commons", name="commons-llm", uid="uid-spare", queue=queue, queue_name=queue.name,
+        service_type="training", min_member=1, phase="Pending", state="waiting", needs=True, cards={cast.A100: 1},
+        waiting_since=cast.NOON, submitted_at=cast.NOON, seen_at=now, reason_code="WaitingForCards",
+        reason_numbers={"resource": cast.A100, "requested": 1.0, "free": 0.0}, reason_message="1 card is asked for.",
+    )  # fmt: skip
+    drift = Drift.objects.create(
+        cluster=east, kind="Queue", name=queue.name, queue=queue, what="changed", found_at=now, changed_at=now,
+        live={"kind": "Queue", "metadata": {"name": queue.name}, "spec": {"weight": 7}}, fields=[],
+    )  # fmt: skip
+    return {
+        "queues": queue.pk, "business-lines": line.pk, "gangs": gang.pk, "grants": queue.namespace_grants.get().pk,
+        "drift": drift.pk,
+    }  # fmt: skip
+
+
 def _offer(cluster: Cluster | None) -> Any:
     given = by_token(api_url="https://10.0.0.9:6443", token=SECRET)
     return connection_services.offer(offered=given, mode="observe", actor="tests", owner_id=None, cluster=cluster)
@@ -244,7 +284,7 @@ def _value(stage: Stage, namespace: str, name: str, parameter: str) -> Any:
         found = _KEY_OF.get(name) or _begins(_KEY_BY_BEGINNING, name)
         return stage.keys[found]
     if parameter == "name":
-        return _begins(_NAME_BY_BEGINNING, name)
+        return _begins(stage.names, name)
     if parameter == "number":
         return 1 if name.startswith("policy") else stage.world.session.number
     if parameter == "verb":

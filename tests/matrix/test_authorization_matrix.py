@@ -21,11 +21,13 @@ from django.http.response import HttpResponseBase
 from tests.matrix import expectations
 from tests.matrix.bodies import body_of
 from tests.matrix.recorder import writes
-from tests.matrix.stage import DEAD, HIDDEN, PEOPLE, SCOPED, SECRET, Route, Stage, address, routes
+from tests.matrix.stage import DEAD, HIDDEN, HIDDEN_OF_PLATFORM, PEOPLE, SCOPED, SECRET, Route, Stage, address, routes
 from tidesched_web.changes import adoption
 
 EXPECTED = expectations.EXPECTED
 ROUTES = {route.name: route for route in routes() if route.name not in expectations.ELSEWHERE}
+# Who sees no queue of the platform, whatever is asked.
+OF_TENANTS = ("anonymous", "no-role", "member", "tenant-admin", "other-admin", "far-admin", "token:rival-only")
 BLIND = ("anonymous", "no-role", "other-admin", "far-admin", "token:rival-only")
 RIVAL = "token:rival-only"
 CONSOLE = sorted(name for name in ROUTES if not name.startswith("api:"))
@@ -66,6 +68,9 @@ def asked(stage: Stage, route: Route, method: str, caller: str) -> str:
         assert written == [], f"{place} ({answer.status_code}) writes"
     if caller in BLIND and method == "get" and route.name != "api:schema":
         assert [text for text in HIDDEN if text.encode() in content] == [], f"{place} names what is hidden"
+    if caller in OF_TENANTS and method == "get" and route.name != "api:schema":
+        named = [text for text in HIDDEN_OF_PLATFORM if text.encode() in content]
+        assert named == [], f"{place} names what is the platform's"
     assert SECRET.encode() not in content, f"{place} shows the credentials of a cluster"
     if answer.status_code == 302 and answer.headers["Location"].startswith("/sign-in/?next="):
         return "in"
@@ -93,6 +98,15 @@ def test_people(stage: Stage, name: str) -> None:
     for method in route.methods:
         found = {caller: asked(stage, route, method, caller) for caller in PEOPLE}
         assert found == dict(zip(PEOPLE, EXPECTED[name, method], strict=True)), method
+
+
+@pytest.mark.parametrize(("name", "method"), sorted(expectations.OF_PLATFORM))
+def test_people_of_tenants_see_nothing_of_a_queue_of_the_platform(stage: Stage, name: str, method: str) -> None:
+    platforms = stage.platforms()
+    found = {caller: asked(platforms, ROUTES[name], method, caller) for caller in PEOPLE}
+    assert found == dict(zip(PEOPLE, expectations.OF_PLATFORM[name, method], strict=True))
+    if name in API:
+        assert asked(platforms, ROUTES[name], method, RIVAL) == "404"
 
 
 @pytest.mark.parametrize("name", API)
