@@ -65,7 +65,7 @@ def progress(say: Callable[[str], None], *, every: float = TELL_SECONDS) -> Iter
             say(f"compiling the scheduler: {len(heard.functions)} of at most {compilable()} functions, {seconds} s")
 
     teller = threading.Thread(target=tell, daemon=True)
-    with event.install_listener("numba:compile", heard):  # type: ignore[no-untyped-call]  # numba has no types
+    with event.install_listener("numba:compile", heard):
         teller.start()
         try:
             yield

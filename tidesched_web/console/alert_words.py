@@ -112,7 +112,7 @@ def alert_sentence(code: str, numbers: Mapping[str, Any], message: str, *, every
     if code == "push_refused" and not everything:  # so may be the object
         return str(_("The cluster refuses something that is sent to it."))
     if code == "session_failed" and everything and {"failures", "said"} <= numbers.keys():
-        return _("No session for %(n)s attempts in a row: %(said)s.") % {  # type: ignore[no-any-return]
+        return _("No session for %(n)s attempts in a row: %(said)s.") % {
             "n": amounts.number(numbers["failures"]),
             "said": in_words(str(numbers["said"])).rstrip("."),
         }
