@@ -171,3 +171,10 @@ def test_actions_say_what_can_be_done_now(world):
     assert world.client("auditor").read(f"quota-changes/{change['id']}/")["actions"] == []
     assert act(owner, change, "apply").json()["actions"] == ["rollback"]
     assert EDITS
+
+
+def test_what_changes_nothing_of_a_card_type_is_bound_to_its_version_too(world):
+    admin, card = world.client("admin"), CardType.objects.get(cluster__slug="east", name=A100)
+    for tag, status in (('"77"', 412), ("no-tag", 400), ('"1"', 200)):
+        answer = admin.change("PATCH", f"card-types/{card.pk}/?dry_run=true", {"reason": "x"}, If_Match=tag)
+        assert answer.status_code == status, (tag, answer.content)

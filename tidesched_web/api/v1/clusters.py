@@ -40,6 +40,7 @@ from tidesched_web.api.writes import (
 )
 from tidesched_web.changes.card_aliases import named_anew
 from tidesched_web.changes.impact import impact_of_policy
+from tidesched_web.changes.services import require_versions
 from tidesched_web.changes.tree_document import key_of
 from tidesched_web.clusters import services
 from tidesched_web.clusters.models import CardKind, CardType, Cluster, ClusterMode, Node
@@ -218,6 +219,7 @@ class CardTypes(TreeWrites):
             raise DomainError("conflict", f"Nodes carry {row.name}: what they say of it is not for editing.")
         edit = named_anew(row, patch)
         if edit is None:
+            require_versions(row.cluster, self._seen(self.key_of_row(row)))
             return self.changed(row)  # it has no other name to lose
         return self.edit(row, edit, reason)
 
