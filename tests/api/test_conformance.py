@@ -34,6 +34,8 @@ def test_what_is_answered_is_what_the_document_says(db, monkeypatch, settings):
     with conformance.served() as at:
         found = conformance.run(how, at, token=token, ids=ids)
     print(found.table())
+    for operation, failures in found.failures.items():
+        print(f"{operation}: {len(failures)} findings", *failures[:3], sep="\n  ")
     assert found.errors == []
     assert {operation: failures[:3] for operation, failures in found.failures.items()} == {}
     operations = [f"{method.upper()} {path}" for path, item in paths.items() for method in item]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+from django.core.validators import RegexValidator
 from drf_spectacular.openapi import AutoSchema
 from rest_framework.fields import CharField, DateTimeField, ListField
 from rest_framework.permissions import AllowAny
@@ -75,7 +76,8 @@ class DocumentedSchema(AutoSchema):
             if not field.allow_blank:
                 schema.setdefault("minLength", 1)
             blank = field.allow_blank or not field.trim_whitespace
-            schema.setdefault("pattern", STORABLE if blank else NOT_BLANK)
+            if not any(isinstance(one, RegexValidator) for one in field.validators):  # else it has a form of its own
+                schema.setdefault("pattern", STORABLE if blank else NOT_BLANK)
         if isinstance(field, DateTimeField):
             schema["pattern"] = _TIME
         if isinstance(field, ListField) and not field.allow_empty:
