@@ -15,6 +15,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -22,6 +23,7 @@ from typing import Any, TypeVar, cast
 import numba
 import numpy as np
 from numba.core import event
+from numba.core.dispatcher import Dispatcher
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -87,6 +89,36 @@ def compiled_apart(function: F) -> F:
 def compiled_inline(function: F) -> F:
     """A small function that compiled ones call; it is compiled into them."""
     return cast("F", numba.njit(nogil=True, inline="always")(function))
+
+
+class _Heard(event.Listener):
+    def __init__(self) -> None:
+        self.functions: set[str] = set()
+
+    def on_start(self, event: Any) -> None:
+        pass
+
+    def on_end(self, event: Any) -> None:
+        function = event.data["dispatcher"].py_func
+        self.functions.add(f"{function.__module__}.{function.__qualname__}")
+
+
+@contextmanager
+def compiled_functions() -> Iterator[set[str]]:
+    """Full names of what is compiled meanwhile, in a set that grows."""
+    heard = _Heard()
+    with event.install_listener("numba:compile", heard):
+        yield heard.functions
+
+
+def compilable() -> int:
+    """How many functions of the loaded engine may be compiled; those that are compiled into others stay uncounted."""
+    loaded = [module for name, module in sys.modules.items() if name.startswith(_ENGINE.name)]
+    return len({id(value) for module in loaded for value in vars(module).values() if _alone(value)})
+
+
+def _alone(value: object) -> bool:
+    return isinstance(value, Dispatcher) and value.targetoptions.get("inline", "never") == "never"
 
 
 def fingerprint(module: str) -> str:

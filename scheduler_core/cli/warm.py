@@ -5,16 +5,12 @@ Run once where the engine is installed, with the ``NUMBA_CACHE_DIR`` of the proc
 
 from __future__ import annotations
 
-import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from itertools import count
 
-from numba.core import event
-from numba.core.dispatcher import Dispatcher
-
+from scheduler_core.algorithms.compiled import compilable, compiled_functions
 from scheduler_core.model.cards import CardRequest, NodeCards
 from scheduler_core.model.node import Node
 from scheduler_core.model.pod import Pod, PodPhase
@@ -29,43 +25,20 @@ _CARD, _RESOURCE = "card", "nvidia.com/gpu"
 TELL_SECONDS = 5.0
 
 
-class _Compiled(event.Listener):
-    """Counts the functions of the engine that have been compiled."""
-
-    def __init__(self) -> None:
-        self.functions: set[str] = set()
-
-    def on_start(self, event: Any) -> None:
-        pass
-
-    def on_end(self, event: Any) -> None:
-        function = event.data["dispatcher"].py_func
-        self.functions.add(f"{function.__module__}.{function.__qualname__}")
-
-
-def compilable() -> int:
-    """How many functions of the loaded engine may be compiled; those that are compiled into others stay uncounted."""
-    loaded = [module for name, module in sys.modules.items() if name.startswith("scheduler_core")]
-    functions = {id(value): value for module in loaded for value in vars(module).values() if _alone(value)}
-    return len(functions)
-
-
-def _alone(value: object) -> bool:
-    return isinstance(value, Dispatcher) and value.targetoptions.get("inline", "never") == "never"
-
-
 @contextmanager
 def progress(say: Callable[[str], None], *, every: float = TELL_SECONDS) -> Iterator[None]:
     """Say every few seconds how far the compiler is, as long as it works: a first start takes minutes."""
-    began, heard, over = time.monotonic(), _Compiled(), threading.Event()
+    over = threading.Event()
 
     def tell() -> None:
-        while not over.wait(every):
-            seconds = round(time.monotonic() - began)
-            say(f"compiling the scheduler: {len(heard.functions)} of at most {compilable()} functions, {seconds} s")
+        for turn in count(1):
+            if over.wait(every):
+                return
+            seconds = round(turn * every)
+            say(f"compiling the scheduler: {len(heard)} of at most {compilable()} functions, {seconds} s")
 
     teller = threading.Thread(target=tell, daemon=True)
-    with event.install_listener("numba:compile", heard):
+    with compiled_functions() as heard:
         teller.start()
         try:
             yield
