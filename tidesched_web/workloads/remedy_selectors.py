@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 from tidesched_web.workloads.models import Gang
 from tidesched_web.workloads.remedies import remedy_of
@@ -36,7 +37,5 @@ def due_gangs(cluster_id: int, now: dt.datetime) -> list[Gang]:
 
 
 def _in_turn(first: Sequence[Gang], second: Sequence[Gang]) -> Iterator[Gang]:
-    pairs: Iterable[tuple[Gang, Gang]] = zip(first, second, strict=True)
-    for one, other in pairs:
-        yield one
-        yield other
+    """One of each while there are some: they were read one after the other, so that one list may be longer."""
+    return (gang for pair in zip_longest(first, second) for gang in pair if gang is not None)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from django.core.cache import cache
+from django.db import connection
 from django.utils import timezone
 
 from tests.cluster.objects import CARD
@@ -19,6 +20,7 @@ from tidesched_web.jobs.waking import WHAT_IF_QUEUE
 from tidesched_web.scheduling import pictures, remedies
 from tidesched_web.workloads.models import Gang, GangRemedy
 from tidesched_web.workloads.remedies import remedy_of
+from tidesched_web.workloads.remedy_selectors import due_gangs
 
 
 @pytest.fixture(autouse=True)
@@ -87,6 +89,22 @@ def test_an_answer_to_other_figures_is_not_shown(stage: Stage) -> None:
     assert found is not None
     assert found.remedy is not None
     assert found.remedy["by"] == 4
+
+
+def test_a_gang_that_goes_while_the_round_is_read_ends_no_round(stage: Stage) -> None:
+    one_waits_for_quota(stage)
+    asked = []
+
+    def goes_after_the_first(execute, sql, params, many, context):
+        found = execute(sql, params, many, context)
+        asked.append(sql)
+        if len(asked) == 1:
+            Gang.objects.filter(name="two").update(gone_at=timezone.now())
+        return found
+
+    with connection.execute_wrapper(goes_after_the_first):
+        assert [gang.name for gang in due_gangs(stage.cluster.pk, timezone.now())] == ["two"]
+    assert len(asked) > 2
 
 
 def test_a_round_is_bounded_and_gives_way_to_a_question(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
