@@ -285,6 +285,8 @@
     at("count-changed").textContent = n ? say("changes", { n }) : words.no_changes;
     at("count-errors").textContent = list.length ? say(list.length === 1 ? "error" : "errors", { n: list.length }) : words.no_errors;
     at("count-errors").dataset.tone = list.length ? "error" : "";
+    at("count-errors").toggleAttribute("href", list.length > 0);
+    if (list.length) at("count-errors").href = "#faults";
     at("review").disabled = !n;
     at("undo").disabled = !grid.done.length;
     at("redo").disabled = !grid.undone.length;

