@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from playwright.sync_api import Route, expect
 
-from tests.browser.conftest import Opener
+from tests.browser.conftest import Opener, Watched
 from tests.browser.sheet import Sheet
 from tests.web.console.cast import RTX
 
 
-def test_an_answer_that_comes_late_finds_its_page(site: str, open_browser: Opener) -> None:
-    watched = open_browser(site)
-    page = watched.page
+def reviewed(watched: Watched, cards: str) -> Watched:
+    """On the page of a new change of one figure."""
     watched.open("/clusters/demo/quota/edit/")
-    sheet = Sheet(page)
+    sheet = Sheet(watched.page)
     sheet.filter("voice-asr", "inference")
-    sheet.type("voice-asr-inference", RTX, "7")
-    page.get_by_role("button", name="Review").click()
-    page.wait_for_url("**/changes/*/")
+    sheet.type("voice-asr-inference", RTX, cards)
+    watched.page.get_by_role("button", name="Review").click()
+    watched.page.wait_for_url("**/changes/*/")
+    return watched
+
+
+def test_an_answer_that_comes_late_finds_its_page(site: str, open_browser: Opener) -> None:
+    watched = reviewed(open_browser(site), "7")
+    page = watched.page
     page.get_by_label("Reason", exact=True).fill("Late answers.")
     seen = page.locator("[name=revision][form^=apply]")
     for _again in range(2):
@@ -54,14 +59,8 @@ def test_an_answer_that_comes_late_finds_its_page(site: str, open_browser: Opene
 def test_what_a_colleague_edits_meanwhile_neither_takes_what_is_typed_nor_passes_unseen(
     site: str, open_browser: Opener
 ) -> None:
-    watched = open_browser(site)
+    watched = reviewed(open_browser(site), "6")
     page = watched.page
-    watched.open("/clusters/demo/quota/edit/")
-    sheet = Sheet(page)
-    sheet.filter("voice-asr", "inference")
-    sheet.type("voice-asr-inference", RTX, "6")
-    page.get_by_role("button", name="Review").click()
-    page.wait_for_url("**/changes/*/")
     reason = page.get_by_label("Reason", exact=True)
     reason.fill("What I looked at.")
     number = page.url.rstrip("/").rpartition("/")[2]

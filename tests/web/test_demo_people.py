@@ -111,7 +111,7 @@ def test_later_starts_forget_what_changed_and_with_a_real_cluster_the_people_end
 
 
 def test_the_people_end_within_a_minute_of_a_real_cluster_without_another_start(demo_people):
-    """A start with DEMO=0 sets no demo up, so it ends nobody: the sweep of the changes does."""
+    """A start with DEMO=0 sets no demo up, so it ends no account: the sweep of the changes does."""
     cache.delete("prune_changes")
     sweep()
     assert User.objects.filter(username__in=demo_people, is_active=True).count() == 3

@@ -45,7 +45,7 @@ def _named(this: Page, entries: Sequence[AuditEntry], form: AuditFilter) -> None
     clusters, tenants = dict(form.clusters), dict(form.tenants)
     own_queues = visible_queue_names(this.access, clusters_named(entries))
     for entry in entries:
-        entry.hidden = content_hidden(entry, this.access, own_queues)  # type: ignore[attr-defined]
+        entry.hidden = content_hidden(entry, this.access, own_queues)  # type: ignore[attr-defined]  # for the template
         hide(entry, this.access, own_queues)
         entry.cluster_name = clusters.get(str(entry.cluster_id), "")  # type: ignore[attr-defined]
         entry.tenant_names = [  # type: ignore[attr-defined]
@@ -110,7 +110,7 @@ def entry(this: Page, pk: int) -> HttpResponse:
         {
             "entry": row,
             "lines": differences.lines(row.before, row.after),
-            "hidden": row.hidden,  # type: ignore[attr-defined]
+            "hidden": row.hidden,  # type: ignore[attr-defined]  # set as the rows were read
             "holds": holds,
             "payload": bytes(row.payload).decode() if this.access.everything else "",
             "readable": _readable(bytes(row.payload)) if this.access.everything else "",

@@ -126,7 +126,9 @@ def page(*, section: str = "", topics: str = "") -> Callable[[View], View]:
                     raise Http404
             elif clusters:
                 this.current = _last_or_first(request, clusters)
-            with in_zone(this.current.local_zone if this.current else "UTC"):  # type: ignore[attr-defined]
+            # An annotation of the query that reads the clusters.
+            zone = this.current.local_zone if this.current else "UTC"  # type: ignore[attr-defined]
+            with in_zone(zone):
                 response = view(this, **arguments)
             if slug is not None and request.COOKIES.get("cluster") != slug:
                 response.set_cookie("cluster", slug, max_age=365 * 24 * 3600, samesite="Lax", httponly=True)

@@ -175,7 +175,7 @@ def test_the_figures_of_random_small_clusters_follow_from_their_snapshots(monkey
 
 @pytest.mark.parametrize("by_hand", [False, True])
 def test_what_another_claimant_gained_in_between_is_no_part_of_the_moment_before(monkeypatch, by_hand):
-    """Of three services the second gets what the first one's victim leaves over: nobody leaves for it."""
+    """Of three services the second gets what the first one's victim leaves over: no gang is evicted for it."""
     if by_hand:
         monkeypatch.setattr(reclaim_action, "plain_claims", lambda session: None)
     given = snapshot(

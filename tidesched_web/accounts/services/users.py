@@ -47,7 +47,7 @@ def create_user(
     """Make an account; without a password it can only act through tokens (a service account).
 
     ``by``: the account of the actor, who then is no independent approver with the new one. ``rehearsed_among``: it is
-    tried out by somebody who sees only these names, and rolled back: a name that is taken out of their sight answers
+    tried out by a caller who sees only these names, and rolled back: a name that is taken out of their sight answers
     like a free one, by an account of another name.
     """
     if platform_role not in PlatformRole.values:

@@ -34,7 +34,7 @@ class QueueUsageDocument(serializers.Serializer[Any]):
 class QueueDocument(serializers.Serializer[Any]):
     """A queue. In ``card_quota`` an absent card is 0; null cpu or memory is no limit.
 
-    ``effective_quota`` is what tide plans make of ``card_quota`` at this moment, and what the cluster is told.
+    ``effective_quota`` is what tide plans make of ``card_quota`` at this moment; it is what is pushed to the cluster.
     """
 
     id = serializers.IntegerField()
