@@ -14,10 +14,12 @@ from tidesched_web.changes.server_check import server_check
 from tidesched_web.clusters import services as clusters
 from tidesched_web.clusters.kubernetes.client import APPLY_PATCH, MERGE_PATCH
 from tidesched_web.clusters.kubernetes.paths import PRIORITY_CLASS, QUEUE
+from tidesched_web.clusters.kubernetes.pressure import run_all
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.quota import services as quota
-from tidesched_web.quota.models import Drift, Queue
+from tidesched_web.quota.models import Drift, PushedObject, Queue
 from tidesched_web.quota.services.push import push_cluster, push_pending
+from tidesched_web.quota.services.push_object import bring
 from tidesched_web.workloads.models import Gang
 
 
@@ -276,3 +278,55 @@ def test_a_plan_is_tried_at_the_cluster_without_writing(ground, server):
     assert server_check(cluster, [good])["unavailable"]
     cluster.mode = "observe"
     assert server_check(cluster, [bad])["checked"] == 0
+
+
+@pytest.mark.parametrize("there", [True, False], ids=["it is there", "it is made"])
+def test_a_push_that_comes_late_does_not_overwrite_a_newer_figure(ground, client, monkeypatch, there):
+    name = ground.names[0]
+    if there:
+        ground.push()
+    ground.weigh(name, 2)
+
+    def newer():
+        ground.weigh(name, 5)
+        assert ground.push(queues_named=[name]).written == 1
+        assert client.get(QUEUE.path(name=name))["spec"]["weight"] == 5
+
+    waiting = [newer]
+
+    def later(calls, **more):
+        """Between what this push has read and what it writes."""
+        if waiting and any(call.func is bring for call in calls):
+            waiting.pop()()
+        return run_all(calls, **more)
+
+    monkeypatch.setattr("tidesched_web.quota.services.push.run_all", later)
+    ground.push(queues_named=[name])
+    if not there:
+        # Nothing tells the server that an object must not be there yet: the row waits for the next push again.
+        assert ground.row(name).sync_state == "pending"
+        ground.push()
+    assert client.get(QUEUE.path(name=name))["spec"]["weight"] == 5
+    row = ground.row(name)
+    assert (row.sync_state, row.pushed_version) == ("in_step", row.version)
+    kept = PushedObject.objects.get(cluster=ground.cluster, kind="Queue", name=name)
+    assert (kept.version, kept.fields["spec.weight"]) == (row.version, "5")
+
+
+def test_a_status_that_moves_between_reading_and_writing_stops_no_push(ground, client, monkeypatch):
+    ground.push()
+    name = ground.names[0]
+    ground.weigh(name, 7)
+    waiting = [1, 2]
+
+    def later(calls, **more):
+        if waiting and any(call.func is bring for call in calls):
+            status = {"status": {"running": waiting.pop()}}
+            path = QUEUE.path(name=name, subresource="status")
+            assert client.send("PATCH", path, status, content_type=MERGE_PATCH).done
+        return run_all(calls, **more)
+
+    monkeypatch.setattr("tidesched_web.quota.services.push.run_all", later)
+    report = ground.push(queues_named=[name])
+    assert (report.written, report.refused) == (1, {})
+    assert client.get(QUEUE.path(name=name))["spec"]["weight"] == 7

@@ -1,8 +1,9 @@
 """Push intent to the cluster: Queue and PriorityClass objects, by server-side apply.
 
-What is there is read first, and only what differs is written (``push_object``), some objects at a time. No transaction
-is open while the cluster is asked. The answer is written only where the row is still of the version that was pushed; a
-newer one stays pending and goes with the next push.
+What is there is read first, then what it should be, and only what differs is written (``push_object``), some objects
+at a time: whichever of two pushes comes last, the newer figure stays. No transaction is open while the cluster is
+asked. The answer is written only where the row is still of the version that was pushed; a newer one stays pending and
+goes with the next push.
 
 What a queue is told is its **effective** quota: the base as people set it, with the layers of the tide plans that are
 open now. It is worked out anew at each push from the clock alone, so a tick that was missed is made good by the next.
@@ -19,7 +20,7 @@ from django.utils import timezone
 
 from tidesched_web.clusters.connection_selectors import reached_clusters
 from tidesched_web.clusters.kubernetes.client import ApiFailure, Json, KubernetesClient, Unreachable
-from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
+from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
 from tidesched_web.clusters.kubernetes.paths import COMMAND, PRIORITY_CLASS, QUEUE, Kind
 from tidesched_web.clusters.kubernetes.pressure import run_all
 from tidesched_web.clusters.kubernetes.writes import ClusterWrites
@@ -31,7 +32,7 @@ from tidesched_web.quota.models import PriorityClass, Queue, QueueState, SyncSta
 from tidesched_web.quota.selectors import queue_grants, queues_with_gangs, with_card_quota
 from tidesched_web.quota.services.limits import push_limits_anew
 from tidesched_web.quota.services.push_marks import Pushed, mark_away, mark_pushed
-from tidesched_web.quota.services.push_object import Aim, bring
+from tidesched_web.quota.services.push_object import OVERTAKEN, Aim, bring
 from tidesched_web.quota.tide_selectors import clusters_with_tide, effective_now, tide_due
 
 # Closed as far as people are concerned, and not yet empty: looked at again until it is.
@@ -44,6 +45,12 @@ BATCH = 500
 # More than so many are read with one list, fewer one by one.
 _READ_SINGLY = 8
 _PAGE = 500
+# Between reading and writing others may write too: so often an object is looked at.
+_LOOKS = 5
+# What is known of a row before its object was read.
+_CHOSEN_BY = ("name", "version", "sync_state", "sync_error")
+
+Forced = Collection[tuple[str, str]]
 
 
 @dataclass
@@ -75,12 +82,7 @@ def push_cluster(
     if cluster.mode == ClusterMode.OBSERVE or cluster.disconnected_at is not None:
         return report
     classes = PriorityClass.objects.filter(cluster=cluster).order_by("name")
-    queues = (
-        with_card_quota(Queue.objects.filter(cluster=cluster))
-        .select_related("tenant", "project", "business_line")
-        .annotate(granted=queue_grants())
-        .order_by("name")
-    )
+    queues = Queue.objects.filter(cluster=cluster).order_by("name")
     if not everything:
         # What was changed by hand waits for a person, or for an edit of its own.
         settled = Q(sync_state=SyncState.IN_STEP) | (
@@ -95,7 +97,7 @@ def push_cluster(
         asked = [name for _kind, name in asked_again(cluster)]
         rests = REFUSED & Q(retry_at__gt=timezone.now()) & ~Q(name__in=asked)
         classes, queues = classes.exclude(rests), queues.exclude(rests)
-    chosen_classes, chosen_queues = list(classes), list(queues)
+    chosen_classes, chosen_queues = list(classes.only(*_CHOSEN_BY)), list(queues.only(*_CHOSEN_BY))
     if chosen_classes or chosen_queues:
         used = client or KubernetesClient.for_cluster(cluster)
         try:
@@ -129,31 +131,50 @@ class _Push:
     def run(self, classes: Sequence[PriorityClass], queues: Sequence[Queue]) -> None:
         """Send all, or mark what could not be sent as waiting, with the reason."""
         forced = asked_again(self.cluster)
-        waiting: list[PriorityClass | Queue] = [*classes, *queues]
+        waiting: dict[tuple[str, str], PriorityClass | Queue] = {}
+        waiting |= {(PRIORITY_CLASS.name, row.name): row for row in classes}
+        waiting |= {(QUEUE.name, row.name): row for row in queues}
         try:
             if classes:
-                self._bring(PRIORITY_CLASS, [self._class(row, forced) for row in classes], waiting)
+                self._bring(PRIORITY_CLASS, [row.name for row in classes], forced, waiting)
             if queues and not self.report.unreachable:
-                self._bring(QUEUE, self._queues(queues, forced), waiting)
+                self._bring(QUEUE, [row.name for row in queues], forced, waiting)
         except (ApiFailure, Unreachable) as error:
             self.report.unreachable = str(error)
         if self.report.unreachable:
-            mark_away(waiting, self.report.unreachable)
+            mark_away(list(waiting.values()), self.report.unreachable)
 
-    def _bring(self, kind: Kind, lines: Sequence[Pushed], waiting: list[PriorityClass | Queue]) -> None:
-        """Read what is there and send batch by batch; what was sent leaves ``waiting``."""
-        live = self._read(kind, [one.row.name for one in lines])
+    def _bring(
+        self, kind: Kind, names: Sequence[str], forced: Forced, waiting: dict[tuple[str, str], PriorityClass | Queue]
+    ) -> None:
+        """Read what is there, then what it should be, and send batch by batch; what was sent leaves ``waiting``."""
+        live = self._read(kind, names)
+        lines = self._lines(kind, names, forced)
         for start in range(0, len(lines), BATCH):
             batch = lines[start : start + BATCH]
-            self._send(batch, live)
-            del waiting[: len(batch)]
+            self._send(kind, batch, live, forced)
+            for one in batch:
+                waiting.pop((kind.name, one.row.name), None)
             if self.report.unreachable:
                 return
 
-    def _class(self, row: PriorityClass, forced: Collection[tuple[str, str]]) -> Pushed:
+    def _lines(self, kind: Kind, names: Sequence[str], forced: Forced) -> list[Pushed]:
+        """The rows as they are now, with what their objects should be."""
+        if kind is PRIORITY_CLASS:
+            classes = PriorityClass.objects.filter(cluster=self.cluster, name__in=names).order_by("name")
+            return [self._class(row, forced) for row in classes]
+        queues = (
+            with_card_quota(Queue.objects.filter(cluster=self.cluster, name__in=names))
+            .select_related("tenant", "project", "business_line")
+            .annotate(granted=queue_grants())
+            .order_by("name")
+        )
+        return self._queues(list(queues), forced)
+
+    def _class(self, row: PriorityClass, forced: Forced) -> Pushed:
         return Pushed(row, Aim(class_manifest(row), forced=(PRIORITY_CLASS.name, row.name) in forced))
 
-    def _queues(self, rows: Sequence[Queue], forced: Collection[tuple[str, str]]) -> list[Pushed]:
+    def _queues(self, rows: Sequence[Queue], forced: Forced) -> list[Pushed]:
         # In mode schedule nobody but TideSched keeps a queue's state, even where Volcano's kinds are installed.
         runs = self.cluster.mode == ClusterMode.QUOTA and self.client.serves(COMMAND.group_version, COMMAND.plural)
         effective = effective_now(self.cluster, list(rows))
@@ -196,19 +217,33 @@ class _Push:
                 return found
             query["continue"] = page["metadata"]["continue"]
 
-    def _send(self, batch: Sequence[Pushed], live: Mapping[str, Json]) -> None:
-        calls = [partial(bring, self.writes, one.aim, live.get(one.row.name)) for one in batch]
-        outcomes = run_all(calls, parallel=PARALLEL_PUSHES)
-        for one, outcome in zip(batch, outcomes, strict=True):
-            one.outcome = outcome
-            self._count(one, outcome)
-        mark_pushed(self.cluster, batch)
+    def _send(self, kind: Kind, batch: Sequence[Pushed], live: Mapping[str, Json], forced: Forced) -> None:
+        """Send a batch; what others wrote meanwhile is read again, and what it should be too."""
+        sent: dict[str, Pushed] = {}
+        lines = batch
+        for _ in range(_LOOKS):
+            calls = [partial(bring, self.writes, one.aim, live.get(one.row.name)) for one in lines]
+            for one, outcome in zip(lines, run_all(calls, parallel=PARALLEL_PUSHES), strict=True):
+                one.outcome, sent[one.row.name] = outcome, one
+            overtaken = [one.row.name for one in lines if one.outcome.reason == OVERTAKEN]
+            if not overtaken:
+                break
+            try:
+                live = self._read(kind, overtaken)
+            except (ApiFailure, Unreachable) as error:
+                self.report.unreachable = str(error)
+                break
+            lines = self._lines(kind, overtaken, forced)
+        for one in sent.values():
+            self._count(one)
+        mark_pushed(self.cluster, list(sent.values()))
 
-    def _count(self, one: Pushed, outcome: Outcome) -> None:
+    def _count(self, one: Pushed) -> None:
+        outcome = one.outcome
         if outcome.done:
             self.report.pushed += 1
             self.report.written += outcome.reason != "Unchanged"
         elif outcome.kind is OutcomeKind.UNREACHABLE:
             self.report.unreachable = self.report.unreachable or outcome.message or outcome.reason
-        else:
+        elif outcome.reason != OVERTAKEN:
             self.report.refused[f"{one.kind} {one.row.name}"] = f"{outcome.reason}: {outcome.message}"

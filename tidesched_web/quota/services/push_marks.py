@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 from psycopg.types.json import Jsonb
 
@@ -16,7 +16,7 @@ from tidesched_web.common import live
 from tidesched_web.quota.events import about_queue
 from tidesched_web.quota.models import PriorityClass, Queue, QueueState, SyncState
 from tidesched_web.quota.selectors import card_quota_of
-from tidesched_web.quota.services.push_object import Aim
+from tidesched_web.quota.services.push_object import OVERTAKEN, Aim
 from tidesched_web.quota.services.pushed import Written, note_pushed
 from tidesched_web.quota.tide_selectors import beyond_base
 
@@ -73,17 +73,16 @@ def mark_pushed(cluster: Cluster, batch: Sequence[Pushed]) -> None:
     """Write the outcomes of a batch; a row that was edited meanwhile stays pending."""
     now = timezone.now()
     # What was written, and what is seen to stand as this version wants it for the first time.
-    told = [one for one in batch if one.outcome.done]
-    note_pushed(
-        cluster_id=cluster.pk,
-        written=[
-            one.written
-            for one in told
-            if one.outcome.reason != "Unchanged"
+    told = [
+        one
+        for one in batch
+        if one.outcome.done
+        and (
+            one.outcome.reason != "Unchanged"
             or one.row.pushed_version != one.row.version
             or one.row.sync_state != SyncState.IN_STEP
-        ],
-    )
+        )
+    ]
     queues, classes = [], []
     for one in batch:
         standing = _standing(one, now)
@@ -93,13 +92,36 @@ def mark_pushed(cluster: Cluster, batch: Sequence[Pushed]) -> None:
                 queues.append(line)
         else:
             version = one.row.version if one.outcome.done else None
-            if not standing.same_as(one.row) or version not in (None, one.row.pushed_version):
+            if one in told or not standing.same_as(one.row):
                 classes.append((one.row.pk, one.row.version, *standing.columns, version))
-    _run(_MARK_CLASSES, classes)
-    marked = _run(_MARK_QUEUES, queues)
+    with transaction.atomic():
+        marked_classes, marked = _run(_MARK_CLASSES, classes), _run(_MARK_QUEUES, queues)
+        late = [one for one in told if one.row.pk not in (marked if isinstance(one.row, Queue) else marked_classes)]
+        newer = _overtaken(late)
+        kept = [one.written for one in told if (one.kind, one.row.pk) not in newer]
+        note_pushed(cluster_id=cluster.pk, written=kept)
     moved = [one.row for one in batch if one.row.pk in marked and isinstance(one.row, Queue)]
     for row in moved[:_ANNOUNCED]:
         live.publish("queues", row.pk, row.version, cluster_id=row.cluster_id, about=about_queue(row, "push"))
+
+
+def _overtaken(late: Sequence[Pushed]) -> set[tuple[str, int]]:
+    """Rows of which a newer version was pushed already, by kind and key; what was written over it is pushed again."""
+    found = set()
+    for model in (Queue, PriorityClass):
+        ours = [one for one in late if isinstance(one.row, model)]
+        if not ours:
+            continue
+        pushed = dict(
+            model._base_manager.filter(pk__in=[one.row.pk for one in ours]).values_list("pk", "pushed_version")
+        )
+        newer = [one for one in ours if pushed.get(one.row.pk, 0) > one.row.version]
+        found |= {(one.kind, one.row.pk) for one in newer}
+        written = [one.row.pk for one in newer if one.outcome.reason != "Unchanged"]
+        if written:
+            again = model._base_manager.filter(pk__in=written, sync_state=SyncState.IN_STEP)
+            again.update(sync_state=SyncState.PENDING)
+    return found
 
 
 def mark_away(rows: Sequence[Queue] | Sequence[PriorityClass] | Sequence[Queue | PriorityClass], error: str) -> None:
@@ -140,7 +162,7 @@ def _standing(one: Pushed, now: dt.datetime) -> _Standing:
     if outcome.done:
         return _Standing(SyncState.IN_STEP, "", 0, None)
     error = (outcome.message or outcome.reason)[:2000]
-    if outcome.kind is OutcomeKind.UNREACHABLE:
+    if outcome.kind is OutcomeKind.UNREACHABLE or outcome.reason == OVERTAKEN:
         return _Standing(SyncState.PENDING, error, None, None)
     times = min(one.row.refusals + 1, 20)
     return _Standing(SyncState.FAILED, error, times, now + min(FIRST_RETRY * 2 ** (times - 1), LAST_RETRY))

@@ -3,6 +3,10 @@
 Fields are never forced from somebody else in silence. Forced is what a person has asked to push again, and a field that
 TideSched still owns beside another manager: nobody has set it otherwise since, so nobody's wish is lost. All else that
 somebody has set otherwise is a conflict, which names the field and who it was.
+
+Two pushes may have the same object at once, and the one with the older figure may come last. So an object is written
+only at the version that was read, and what it should be is asked of the database after that reading: where another
+write came in between, this one is ``OVERTAKEN``, and both are read again.
 """
 
 from __future__ import annotations
@@ -16,8 +20,8 @@ from tidesched_web.clusters.kubernetes.paths import PRIORITY_CLASS
 from tidesched_web.clusters.kubernetes.writes import ClusterWrites, Json
 from tidesched_web.quota.models import QueueState
 
-# Between reading and writing somebody may write too (a status counts): so often it is looked at anew.
-_LOOKS = 5
+# Why nothing was written: the object is not of the version that was read any more (a status counts too).
+OVERTAKEN = "Overtaken"
 _COUNTS = ("pending", "inqueue", "running", "unknown")
 
 
@@ -51,36 +55,30 @@ def _apply(writes: ClusterWrites, aim: Aim, live: Json | None) -> Outcome:
     is_class = aim.manifest["kind"] == PRIORITY_CLASS.name
     apply = writes.apply_priority_class if is_class else writes.apply_queue
     name = str(aim.manifest["metadata"]["name"])
-    outcome = Outcome(OutcomeKind.CONFLICT)
-    for _ in range(_LOOKS):
-        stands = standing(aim.manifest, live)
-        if stands.same:
-            return Outcome(OutcomeKind.DONE, "Unchanged", body=live)
-        if stands.emptied and live is not None and not stands.contested:
-            cleared = writes.remove_queue_fields(name, stands.emptied, version=live["metadata"]["resourceVersion"])
-            if cleared.done:
-                live = cleared.body
-                stands = standing(aim.manifest, live)
-        if aim.forced:
-            if is_class and live is not None and live.get("value") != aim.manifest["value"]:
-                # Kubernetes edits no value: the class is made anew; pods keep what they have.
-                writes.delete_priority_class(name, uid=live["metadata"]["uid"])
-            return apply(aim.manifest, force=True)
-        if stands.contested:
-            return Outcome(OutcomeKind.CONFLICT, "Conflict", stands.message)
-        outcome = apply(_at_version(aim.manifest, live), force=True) if stands.shared else apply(aim.manifest)
-        if outcome.kind is not OutcomeKind.CONFLICT:
-            return outcome
-        found = writes.get_priority_class(name) if is_class else writes.get_queue(name)
-        if found.kind not in (OutcomeKind.DONE, OutcomeKind.GONE):
-            return found
-        live = found.body
+    stands = standing(aim.manifest, live)
+    if stands.same:
+        return Outcome(OutcomeKind.DONE, "Unchanged", body=live)
+    if stands.emptied and live is not None and not stands.contested:
+        cleared = writes.remove_queue_fields(name, stands.emptied, version=live["metadata"]["resourceVersion"])
+        if cleared.done:
+            live = cleared.body
+            stands = standing(aim.manifest, live)
+    if aim.forced and is_class and live is not None and live.get("value") != aim.manifest["value"]:
+        # Kubernetes edits no value: the class is made anew; pods keep what they have.
+        writes.delete_priority_class(name, uid=live["metadata"]["uid"])
+        live = None
+    if stands.contested and not aim.forced:
+        return Outcome(OutcomeKind.CONFLICT, "Conflict", stands.message)
+    outcome = apply(_at_version(aim.manifest, live), force=aim.forced or stands.shared)
+    if outcome.kind is OutcomeKind.CONFLICT:
+        return replace(outcome, reason=OVERTAKEN)
     return outcome
 
 
 def _at_version(manifest: Json, live: Json | None) -> Json:
-    """Only if nobody has written since it was read."""
-    assert live is not None
+    """Only if nothing has been written since it was read; what is not there yet has no version to name."""
+    if live is None:
+        return manifest
     version = live["metadata"]["resourceVersion"]
     return {**manifest, "metadata": {**manifest["metadata"], "resourceVersion": version}}
 
