@@ -174,7 +174,7 @@ STREAMS_OF_ONE = env.number("STREAMS_OF_ONE", 30)
 
 # Names and passwords are those of accounts here. A provider (OIDC, SAML) is added by its app of allauth; limits and the
 # audit log hang on the adapter, which it uses too.
-AUTHENTICATION_BACKENDS = ["django.contrib.auth.backends.ModelBackend"]
+AUTHENTICATION_BACKENDS = ["tidesched_web.accounts.backend.AccountBackend"]
 PASSWORD_HASHERS = ["tidesched_web.common.hashing.Argon2", "tidesched_web.common.hashing.Pbkdf2"]
 PASSWORD_HASHES_AT_ONCE = env.number("PASSWORD_HASHES_AT_ONCE", 2)
 PASSWORD_LENGTH = env.PASSWORD_LENGTH

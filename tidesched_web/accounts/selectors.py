@@ -6,10 +6,13 @@ nothing else, so that an object out of sight is not there: a 404, never a 403.
 
 from __future__ import annotations
 
+from functools import cache
+
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Count, Exists, OuterRef, Prefetch, QuerySet
-from django.db.models.functions import Now
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import BigIntegerField, CharField, Count, Exists, OuterRef, Prefetch, QuerySet
+from django.db.models.functions import JSONObject, Now
 
 from tidesched_web.accounts.models import (
     AccessLink,
@@ -25,6 +28,7 @@ from tidesched_web.accounts.models import (
 from tidesched_web.accounts.tokens import PREFIX_LENGTH, token_hash
 from tidesched_web.common.actors import ANONYMOUS, Actor, ActorKind
 from tidesched_web.common.permissions import Access
+from tidesched_web.common.prepared_query import Given, Prepared
 
 
 def user_actor(user: User) -> Actor:
@@ -32,11 +36,41 @@ def user_actor(user: User) -> Actor:
     return Actor(user.get_username(), ActorKind.USER, user.pk)
 
 
+def _memberships(user: str) -> ArraySubquery:
+    """Tenants and roles of an account, read with it: ``membership_rows`` for `access_of`."""
+    rows = Membership.objects.filter(user=OuterRef(user)).order_by()
+    return ArraySubquery(rows.values(row=JSONObject(tenant="tenant_id", role="role")))
+
+
+@cache
+def _user_of_session() -> Prepared[User]:
+    users = User.objects.filter(pk=Given("pk", BigIntegerField()))
+    return Prepared(users.annotate(membership_rows=_memberships("pk")))
+
+
+@cache
+def _token_of_text() -> Prepared[ApiToken]:
+    tokens = ApiToken.objects.select_related("user").filter(token_hash=Given("hash", CharField()))
+    return Prepared(tokens.annotate(membership_rows=_memberships("user")))
+
+
+def user_of_session(pk: int) -> User | None:
+    """The account that a session names, with its memberships for `access_of`. One query."""
+    return next(iter(_user_of_session().rows(pk=pk)), None)
+
+
 def access_of(user: User | AnonymousUser, token: ApiToken | None = None) -> Access:
-    """The rights of ``user``, cut down to those of ``token`` where one is used. One query."""
+    """The rights of ``user``, cut down to those of ``token`` where one is used.
+
+    One query, or none where the account was read for this request together with its memberships.
+    """
     if not isinstance(user, User) or not user.is_active:
         return Access(actor=ANONYMOUS, scopes=frozenset())
-    roles = dict(Membership.objects.filter(user_id=user.pk).values_list("tenant_id", "role"))
+    rows = getattr(user, "membership_rows", None)
+    if rows is None:
+        roles = dict(Membership.objects.filter(user_id=user.pk).values_list("tenant_id", "role"))
+    else:
+        roles = {row["tenant"]: row["role"] for row in rows}
     everything, administers = user.sees_everything, user.is_platform_admin
     actor, scopes = user_actor(user), None
     if token is not None:
@@ -63,8 +97,11 @@ def access_of(user: User | AnonymousUser, token: ApiToken | None = None) -> Acce
 
 def live_token(plain: str) -> ApiToken | None:
     """The token with this text and its user, unless it is revoked, expired or its user is switched off. One query."""
-    token = ApiToken.objects.select_related("user").filter(token_hash=token_hash(plain)).first()
-    return token if token is not None and token.usable and token.user.is_active else None
+    token = next(iter(_token_of_text().rows(hash=token_hash(plain))), None)
+    if token is None or not token.usable or not token.user.is_active:
+        return None
+    token.user.membership_rows = token.membership_rows  # type: ignore[attr-defined]  # annotated above
+    return token
 
 
 def active_user(pk: int | None) -> User | None:

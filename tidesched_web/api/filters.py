@@ -111,7 +111,20 @@ class YesNoFilter(django_filters.BooleanFilter):
 
 
 class StrictBackend(DjangoFilterBackend):
-    """Runs the view's filter set; a value that does not parse is an error with the name of its parameter."""
+    """Runs the view's filter set; a value that does not parse is an error with the name of its parameter.
+
+    A request builds only the filters that it names: the others would let every row through.
+    """
+
+    def get_filterset(self, request: Request, queryset: QuerySet[Any], view: Any) -> Any:
+        kind = self.get_filterset_class(view, queryset)
+        if kind is None:
+            return None
+        kwargs = self.get_filterset_kwargs(request, queryset, view)
+        filters = kind.__new__(kind)
+        filters.base_filters = {name: one for name, one in kind.base_filters.items() if name in request.query_params}
+        filters.__init__(**kwargs)
+        return filters
 
     def get_filterset_kwargs(self, request: Request, queryset: QuerySet[Any], view: Any) -> dict[str, Any]:
         kwargs: dict[str, Any] = super().get_filterset_kwargs(request, queryset, view)

@@ -21,6 +21,7 @@ from tidesched_web.api.parsers import MergePatchParser
 from tidesched_web.api.rows import documents
 from tidesched_web.api.writes import DRY_RUN
 from tidesched_web.common.permissions import Access, require_scope
+from tidesched_web.common.prepared_query import shared
 
 # Named here, since the views have a method `list`.
 Rows: TypeAlias = list[Any]
@@ -103,7 +104,7 @@ class ReadView(ScopedView, mixins.ListModelMixin, mixins.RetrieveModelMixin, vie
         return {}
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        rows = self.paginate_queryset(self.filter_queryset(self.get_queryset())) or []
+        rows = self.paginate_queryset(self.filter_queryset(shared(self.get_queryset()))) or []
         if not rows:
             self._refuse_unknown_names(request)
         return self.get_paginated_response(self.documents(rows))
@@ -136,13 +137,13 @@ class ReadView(ScopedView, mixins.ListModelMixin, mixins.RetrieveModelMixin, vie
     def documents(self, rows: Rows) -> Documents:
         """Rows as the API shows them."""
         context = self.get_serializer_context() | self.rows_context(rows)
-        return documents(cast("Serializer[Any]", self.get_serializer_class()(context=context)), rows)
+        return documents(cast("type[Serializer[Any]]", self.get_serializer_class()), rows, context)
 
     def sub_list(self, queryset: QuerySet[Any], serializer: type[Any]) -> Response:
         """A page of a sub-resource, such as the pods of a gang: in the order in which its rows were written."""
         self.newest_first = False
         rows = self.paginate_queryset(queryset) or []
-        return self.get_paginated_response(documents(serializer(context=self.get_serializer_context()), rows))
+        return self.get_paginated_response(documents(serializer, rows, self.get_serializer_context()))
 
     def get_serializer_context(self) -> dict[str, Any]:
         base = self.request.build_absolute_uri("/api/v1/") if self.request else "/api/v1/"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tidesched_web.accounts.independence_selectors import approver_candidates, standing_of, standings_of
 from tidesched_web.accounts.models import Membership, Scope, Tenant
@@ -10,6 +11,7 @@ from tidesched_web.changes.acts import approval_refusal, decides_about
 from tidesched_web.changes.models import ChangeState, QuotaChange
 from tidesched_web.changes.selectors import visible_changes
 from tidesched_web.common.permissions import Access
+from tidesched_web.common.prepared_query import Prepared
 
 # More than a person looks through; the list of changes has them all.
 _MOST = 200
@@ -19,14 +21,23 @@ def waiting_for(access: Access) -> list[QuotaChange]:
     """What the caller may approve, the longest waiting first. One query as long as nothing waits."""
     if not (access.administers or access.admin_of) or not access.has_scope((Scope.QUOTA_WRITE,)):
         return []
-    rows = visible_changes(access).filter(state=ChangeState.WAITING).exclude(author_id=access.user_id)
-    found = [
-        change
-        for change in rows.defer("base", "failure").order_by("submitted_at", "id")[:_MOST]
-        if decides_about(change, access)
-    ]
+    rights = (access.everything, access.tenant_ids, access.user_id, access.limited_to)
+    found = [change for change in _prepared_waiting(*rights).rows() if decides_about(change, access)]
     standing = standing_of(access.user_id) if found and access.user_id is not None else None
     return [change for change in found if approval_refusal(change, access, standing) is None]
+
+
+@lru_cache(maxsize=128)
+def _prepared_waiting(
+    everything: bool,
+    tenant_ids: frozenset[int],
+    user_id: int | None,
+    limited_to: int | None,
+) -> Prepared[QuotaChange]:
+    """The changes of others that wait and that a caller of these rights sees: every page counts them."""
+    access = Access(actor="", everything=everything, tenant_ids=tenant_ids, user_id=user_id, limited_to=limited_to)
+    rows = visible_changes(access).filter(state=ChangeState.WAITING).exclude(author_id=user_id)
+    return Prepared(rows.defer("base", "failure").order_by("submitted_at", "id")[:_MOST])
 
 
 @dataclass(frozen=True)

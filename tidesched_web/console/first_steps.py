@@ -19,7 +19,6 @@ from tidesched_web.quota.drift_selectors import drift_look, first_refusal, has_b
 from tidesched_web.scheduling.setting_up_selectors import (
     decided_here,
     has_sessions,
-    is_set_up,
     newest_failure,
     open_trouble,
 )
@@ -52,7 +51,9 @@ class Step:
 def first_steps(this: Page) -> list[Step]:
     """The steps of the page's cluster for those who may take them; none once it is set up."""
     cluster = this.cluster
-    if not this.access.administers or cluster.disconnected_at is not None or is_set_up(cluster):
+    if not this.access.administers or cluster.disconnected_at is not None:
+        return []
+    if cluster.set_up:  # type: ignore[attr-defined]  # an annotation of the query that reads the clusters
         return []
     ran = has_sessions(cluster)
     steps = [_reached(cluster, ran=ran), _adopted(cluster), _policy(cluster), _session(cluster, ran=ran)]

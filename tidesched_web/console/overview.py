@@ -24,7 +24,7 @@ from tidesched_web.console.page import Page, page
 from tidesched_web.console.tide_figures import sentence, shown
 from tidesched_web.scheduling.holds import sending_stop
 from tidesched_web.scheduling.models import TidePoint
-from tidesched_web.scheduling.selectors import newest_reclaims, newest_tide, tide_points
+from tidesched_web.scheduling.selectors import newest_reclaims, tide_points
 from tidesched_web.scheduling.tide_figures_selectors import tide_figures
 from tidesched_web.workloads.selectors import longest_waiting
 
@@ -49,6 +49,7 @@ class CardRow:
 def overview(this: Page) -> HttpResponse:
     """The page of one cluster."""
     cluster = this.cluster
+    found = tide_figures(cluster)
     cards = [
         CardRow(
             point,
@@ -62,7 +63,7 @@ def overview(this: Page) -> HttpResponse:
                 waiting=point.waiting,
             ),
         )
-        for point in newest_tide(cluster)
+        for point in found.points
     ]
     waiting = longest_waiting(this.access, cluster, ROWS)
     total = sum(entry["n"] for entry in waiting.by_reason)
@@ -72,7 +73,6 @@ def overview(this: Page) -> HttpResponse:
     if ran and not total and not this.access.everything:
         line = _("No gang of your tenants waits.")
     taken = newest_reclaims(this.access, cluster, ROWS)
-    found = tide_figures(cluster, [row.point.card for row in cards])
     now = cluster.clock()
     return this.render(
         "overview/overview.html",

@@ -5,10 +5,12 @@ from __future__ import annotations
 import datetime as dt
 from copy import copy
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import (
+    BigIntegerField,
     Case,
     Count,
     Exists,
@@ -33,6 +35,7 @@ from tidesched_web.clusters.models import Cluster, PolicyRevision
 from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.common.live_memory import memory
 from tidesched_web.common.permissions import Access
+from tidesched_web.common.prepared_query import Given, Prepared
 from tidesched_web.quota.models import Drift, DriftState, Queue, TidePlan
 from tidesched_web.quota.selectors import visible_queues, with_card_quota
 from tidesched_web.scheduling.gang_selectors import MARKED_FOR
@@ -50,6 +53,7 @@ from tidesched_web.scheduling.models import (
     TidePoint,
     UsageChange,
 )
+from tidesched_web.scheduling.setting_up_selectors import is_set_up
 from tidesched_web.scheduling.sight import hide_other_side
 from tidesched_web.workloads.models import Gang, GangState
 from tidesched_web.workloads.selectors import visible_gangs
@@ -115,8 +119,15 @@ def clusters_with_sessions(access: Access) -> QuerySet[Cluster]:
 
 
 def clusters_now(access: Access) -> list[Cluster]:
-    """Visible clusters by name, as `clusters_with_sessions` gives them. One query."""
-    return list(clusters_with_sessions(access).order_by("name"))
+    """Visible clusters by name, as `clusters_with_sessions` gives them, with ``set_up`` (`is_set_up`). One query."""
+    return _prepared_clusters(access.everything, access.tenant_ids).rows()
+
+
+@lru_cache(maxsize=64)
+def _prepared_clusters(everything: bool, tenant_ids: frozenset[int]) -> Prepared[Cluster]:
+    """The query of `clusters_now` for these rights: every page asks it, and its SQL takes long to make."""
+    access = Access(actor="", everything=everything, tenant_ids=tenant_ids)
+    return Prepared(clusters_with_sessions(access).annotate(set_up=is_set_up()).order_by("name"))
 
 
 def clusters_of_frame(access: Access) -> list[Cluster]:
@@ -181,12 +192,6 @@ def own_queue_ids(access: Access) -> frozenset[int]:
     return frozenset(visible_queues(access).values_list("pk", flat=True))
 
 
-def newest_tide(cluster: Cluster) -> list[TidePoint]:
-    """Where the cards of each type are now, the largest type first. One query."""
-    points = TidePoint.objects.filter(cluster=cluster).order_by("card", "-at", "-id").distinct("card")
-    return sorted(points, key=lambda point: (-point.total, point.card))
-
-
 class TidePointRow(NamedTuple):
     """A point of one card type's step functions, in milli-cards."""
 
@@ -216,8 +221,15 @@ def tide_points(cluster: Cluster, start: dt.datetime, card: str = "") -> list[Ti
 
 def newest_reclaims(access: Access, cluster: Cluster, rows: int) -> list[Reclaim]:
     """The newest reclaims with the gangs that fell in each (``victim_rows`` ``[{gang, queue, cards}]``). One query."""
-    newest = reclaims_with_victims(access).filter(cluster=cluster).order_by("-id")[:rows]
+    newest = _prepared_reclaims(access.everything, access.tenant_ids, rows).rows(cluster=cluster.pk)
     return [hide_other_side(reclaim) for reclaim in newest]
+
+
+@lru_cache(maxsize=64)
+def _prepared_reclaims(everything: bool, tenant_ids: frozenset[int], rows: int) -> Prepared[Reclaim]:
+    access = Access(actor="", everything=everything, tenant_ids=tenant_ids)
+    reclaims = reclaims_with_victims(access).filter(cluster_id=Given("cluster", BigIntegerField()))
+    return Prepared(reclaims.order_by("-id")[:rows])
 
 
 def reclaims_with_victims(access: Access) -> QuerySet[Reclaim]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Case, Exists, OuterRef, Q, When
 
 from tidesched_web.accounts.models import Tenant
 from tidesched_web.clusters.models import Cluster, ClusterMode, PolicyRevision
@@ -12,19 +12,19 @@ from tidesched_web.quota.models import PriorityClass, PushedObject, Queue
 from tidesched_web.scheduling.models import Alert, Session, SessionRequest
 
 
-def is_set_up(cluster: Cluster) -> bool:
-    """Whether sessions run under a policy that rules, with queues of ours that the cluster has taken. One query."""
+def is_set_up() -> Case:
+    """For a query of clusters: whether sessions run under a policy that rules, with queues that the cluster took."""
     sends = Q(mode=ClusterMode.SCHEDULE)
     policies = PolicyRevision.objects.filter(cluster=OuterRef("pk"), valid=True)
     pushed = PushedObject.objects.filter(cluster=OuterRef("pk"))
-    return (
-        Cluster.objects.filter(pk=cluster.pk)
-        .filter(Exists(Session.objects.filter(cluster=OuterRef("pk"))))
-        .filter(Exists(Queue.objects.filter(cluster=OuterRef("pk"))))
-        .filter(Exists(policies) & (~sends | Exists(policies.filter(released_at__isnull=False))))
-        .filter(Q(mode=ClusterMode.OBSERVE) | Exists(pushed))
-        .exists()
+    done = (
+        Q(Exists(Session.objects.filter(cluster=OuterRef("pk"))))
+        & Q(Exists(Queue.objects.filter(cluster=OuterRef("pk"))))
+        & Q(Exists(policies))
+        & (~sends | Q(Exists(policies.filter(released_at__isnull=False))))
+        & (Q(mode=ClusterMode.OBSERVE) | Q(Exists(pushed)))
     )
+    return Case(When(done, then=True), default=False)
 
 
 def has_sessions(cluster: Cluster) -> bool:

@@ -8,11 +8,13 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.db import connection
 
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.physical import share_of_board
+from tidesched_web.scheduling.models import TidePoint
 
 DAY = dt.timedelta(days=1)
 STEP = dt.timedelta(minutes=30)
@@ -21,22 +23,24 @@ ENOUGH_STEPS = 40
 # A day whose highest and lowest are nearer than this share of the hardware has no tide.
 LEAST_RANGE = 0.08
 
-_QUERY = """
-WITH parts AS (SELECT * FROM unnest(%(cards)s::text[], %(shares)s::float8[]) AS part(card, share)),
-     points AS (SELECT p.*, parts.share FROM parts JOIN scheduling_tidepoint p
-                ON p.card = parts.card AND p.cluster_id = %(cluster)s),
-     newest AS (SELECT DISTINCT ON (card) * FROM points WHERE at <= %(now)s ORDER BY card, at DESC, id DESC),
+_MILLI = ("total", "inference", "training", "borrowed", "foreign", "idle", "waiting")
+
+_COLUMNS = ("id", "card", "at", "wall_at", *_MILLI, "quota")
+_SELECTED = ", ".join(f'"{name}"' for name in _COLUMNS)
+_QUERY = f"""
+WITH points AS (SELECT * FROM scheduling_tidepoint WHERE cluster_id = %(cluster)s),
+     newest AS (SELECT DISTINCT ON (card) * FROM points ORDER BY card, at DESC, id DESC),
      earlier AS (SELECT DISTINCT ON (card) * FROM points
-                 WHERE at <= %(now)s - make_interval(secs => %(day)s) ORDER BY card, at DESC, id DESC)
-SELECT 'now', NULL::timestamptz, '', sum(total * share), sum((total - idle) * share),
-       sum(least(idle, waiting) * share), sum(waiting * share), sum(borrowed * share) FROM newest
+                 WHERE at <= %(now)s - make_interval(secs => %(day)s) ORDER BY card, at DESC, id DESC),
+     steps AS (SELECT date_bin(make_interval(secs => %(step)s), at, %(now)s) AS step, card,
+                      avg(inference)::float8 AS mean FROM points
+               WHERE at > %(now)s - make_interval(secs => %(day)s) AND at <= %(now)s GROUP BY 1, 2)
+SELECT 'now', 0::float8, {_SELECTED} FROM newest
 UNION ALL
-SELECT 'earlier', NULL, '', sum(total * share), sum((total - idle) * share),
-       sum(least(idle, waiting) * share), sum(waiting * share), sum(borrowed * share) FROM earlier
+SELECT 'earlier', 0, {_SELECTED} FROM earlier
 UNION ALL
-SELECT 'step', date_bin(make_interval(secs => %(step)s), at, %(now)s), card, 0, 0, 0, 0, avg(inference * share)
-  FROM points WHERE at > %(now)s - make_interval(secs => %(day)s) AND at <= %(now)s GROUP BY 2, 3
-"""
+SELECT 'step', mean, 0, card, step, step, {", ".join("0" for _ in _MILLI)}, NULL FROM steps
+"""  # noqa: S608 - names of columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +61,15 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures now and a day ago, and what inference used in each half hour of the last day."""
+    """The figures now and a day ago, and what inference used in each half hour of the last day.
+
+    ``points``: where the cards of each type are now, the largest type first.
+    """
 
     now: Moment | None
     earlier: Moment | None
     inference: Sequence[tuple[dt.datetime, float]] = field(default_factory=list)
+    points: Sequence[TidePoint] = ()
 
     def turn(self) -> tuple[bool, dt.datetime] | None:
         """Whether the next turn of the tide is its highest (flood) or its lowest (ebb), and when, as yesterday's was.
@@ -78,27 +86,47 @@ class Figures:
         return flood, (highest if flood else lowest)[0] + DAY
 
 
-def tide_figures(cluster: Cluster, cards: Sequence[str]) -> Figures:
-    """The figures of these card types, by the cluster's clock."""
+def tide_figures(cluster: Cluster) -> Figures:
+    """The figures of a cluster by its clock, and the newest point of each card type."""
+    asked: dict[str, Any] = {
+        "cluster": cluster.pk,
+        "now": cluster.clock(),
+        "day": DAY.total_seconds(),
+        "step": STEP.total_seconds(),
+    }
     with connection.cursor() as cursor:
-        cursor.execute(
-            _QUERY,
-            {
-                "cards": list(cards),
-                "shares": [float(share_of_board(card)) / 1000 for card in cards],
-                "cluster": cluster.pk,
-                "now": cluster.clock(),
-                "day": DAY.total_seconds(),
-                "step": STEP.total_seconds(),
-            },
-        )
+        cursor.execute(_QUERY, asked)
         rows = cursor.fetchall()
-    moments = {kind: Moment(*figures) for kind, _at, _card, *figures in rows if kind != "step" and figures[0]}
+    points: dict[str, list[TidePoint]] = {"now": [], "earlier": []}
     steps: dict[dt.datetime, dict[str, float]] = {}
-    for kind, at, card, *figures in rows:
-        if kind == "step":
-            steps.setdefault(at, {})[card] = figures[-1]
-    return Figures(moments.get("now"), moments.get("earlier"), _summed(steps))
+    for kind, mean, *columns in rows:
+        if kind in points:
+            points[kind].append(TidePoint(cluster=cluster, **dict(zip(_COLUMNS, columns, strict=True))))
+        else:
+            _id, card, at, *_rest = columns
+            steps.setdefault(at, {})[card] = mean * _share(card)
+    newest = sorted(points["now"], key=lambda point: (-point.total, point.card))
+    return Figures(_moment(newest), _moment(points["earlier"]), _summed(steps), newest)
+
+
+def _share(card: str) -> float:
+    """Physical cards in a milli-card of this type."""
+    return float(share_of_board(card)) / 1000
+
+
+def _moment(points: Sequence[TidePoint]) -> Moment | None:
+    """The sums over all card types; None where there is no card."""
+    shares = [(point, _share(point.card)) for point in points]
+    total = sum(point.total * share for point, share in shares)
+    if not total:
+        return None
+    return Moment(
+        total=total,
+        used=sum((point.total - point.idle) * share for point, share in shares),
+        idle_wanted=sum(min(point.idle, point.waiting) * share for point, share in shares),
+        waiting=sum(point.waiting * share for point, share in shares),
+        lent=sum(point.borrowed * share for point, share in shares),
+    )
 
 
 def _summed(steps: dict[dt.datetime, dict[str, float]]) -> list[tuple[dt.datetime, float]]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import Case, Count, DateTimeField, Exists, OuterRef, Q, QuerySet, Value, When
+from django.db.models import BigIntegerField, Case, Count, DateTimeField, Exists, OuterRef, Q, QuerySet, Value, When
 from django.db.models.functions import Coalesce, JSONObject
 
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.permissions import Access
+from tidesched_web.common.prepared_query import Given, Prepared
 from tidesched_web.quota.models import NamespaceGrant, Queue
 from tidesched_web.workloads.models import TERMINAL_GANG_STATES, Gang, GangEvent, GangPod, GangState
 
@@ -131,13 +133,16 @@ def with_reason_counts(gangs: QuerySet[Gang], among: QuerySet[Gang]) -> QuerySet
 
 def longest_waiting(access: Access, cluster: Cluster, rows: int) -> Waiting:
     """The gangs that wait longest. One query."""
-    waiting = waiting_gangs(access, cluster)
-    gangs = list(
-        with_reason_counts(with_own_queue(waiting, access), waiting)
-        .defer("manifest")
-        .order_by("waiting_since", "id")[:rows]
-    )
+    gangs = _prepared_waiting(access.everything, access.tenant_ids, rows).rows(cluster=cluster.pk)
     return Waiting(gangs, gangs[0].reason_counts if gangs else [])  # type: ignore[attr-defined]
+
+
+@lru_cache(maxsize=64)
+def _prepared_waiting(everything: bool, tenant_ids: frozenset[int], rows: int) -> Prepared[Gang]:
+    access = Access(actor="", everything=everything, tenant_ids=tenant_ids)
+    waiting = that_wait(visible_gangs(access).filter(cluster_id=Given("cluster", BigIntegerField())))
+    gangs = with_reason_counts(with_own_queue(waiting, access), waiting)
+    return Prepared(gangs.defer("manifest").order_by("waiting_since", "id")[:rows])
 
 
 def gangs_of_queue(queue: Queue, *, limit: int = 200) -> list[Gang]:

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import pytest
 from django.db import connection
+from django.forms.models import model_to_dict
 from django.test.utils import CaptureQueriesContext
 
 from tests.web.console import world as story
@@ -44,15 +45,17 @@ def recomputed(cluster, at: dt.datetime) -> dict[str, Fraction]:
 
 def test_the_figures_are_those_of_the_points_in_one_query(world) -> None:
     cluster = world.cluster
-    cards = sorted(set(TidePoint.objects.filter(cluster=cluster).values_list("card", flat=True)))
     now = cluster.clock()
     with CaptureQueriesContext(connection) as queries:
-        found = tide_figures(cluster, cards)
+        found = tide_figures(cluster)
     assert len(queries) == 1
     for moment, at in ((found.now, now), (found.earlier, now - dt.timedelta(days=1))):
         assert moment is not None
         for name, value in recomputed(cluster, at).items():
             assert getattr(moment, name) == pytest.approx(float(value)), name
+    newest = TidePoint.objects.filter(cluster=cluster).order_by("card", "-at", "-id").distinct("card")
+    newest = sorted(newest, key=lambda point: (-point.total, point.card))
+    assert [model_to_dict(point) for point in found.points] == [model_to_dict(point) for point in newest]
     assert len(found.inference) in (48, 49)
     turn = found.turn()
     assert turn is not None
@@ -63,8 +66,7 @@ def test_the_figures_are_those_of_the_points_in_one_query(world) -> None:
 
 
 def test_the_overview_shows_them_with_their_trend_and_says_where_the_tide_is(world) -> None:
-    cards = sorted(set(TidePoint.objects.values_list("card", flat=True)))
-    found = tide_figures(world.cluster, cards)
+    found = tide_figures(world.cluster)
     page = client_of(world.admin).get("/clusters/demo/").content.decode()
     assert 4 <= page.count('<dd class="big">') <= 6
     assert f"{round(found.now.utilisation)} %" in page

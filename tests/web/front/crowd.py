@@ -32,7 +32,7 @@ def fill() -> None:
         Membership.objects.create(user=user, tenant=tenants[number % len(tenants)], role=TenantRole.MEMBER)
         session = store()
         session[SESSION_KEY] = str(user.pk)
-        session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
+        session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
         session[HASH_SESSION_KEY] = user.get_session_auth_hash()
         session.save()
         _token, plain = create_token(user=user, scopes=[Scope.CLUSTER_READ], actor="crowd")

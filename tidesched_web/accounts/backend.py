@@ -1,0 +1,19 @@
+"""Sign-in by name and password; each request then reads the account and its memberships in one query."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.backends import ModelBackend
+
+from tidesched_web.accounts.models import User
+from tidesched_web.accounts.selectors import user_of_session
+
+
+class AccountBackend(ModelBackend):
+    """Django's own backend, with the account as `access_of` needs it."""
+
+    def get_user(self, user_id: Any) -> User | None:
+        """The account of a session, unless it is switched off."""
+        user = user_of_session(user_id)
+        return user if user is not None and self.user_can_authenticate(user) else None
