@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.serializers import Serializer
 
 from tidesched_web.common.errors import DomainError
+from tidesched_web.common.plain_json import check_plain
 
 
 def _of_wrong_type(field: Field[Any, Any, Any, Any], value: Any, pointer: str) -> Iterator[dict[str, str]]:
@@ -60,3 +61,10 @@ def checked_body(serializer: type[Serializer[Any]], request: Request) -> dict[st
         raise DomainError("invalid", f"{wrong[0]['pointer']}: {wrong[0]['detail']}", {"errors": wrong})
     form.is_valid(raise_exception=True)
     return dict(form.validated_data)
+
+
+def reason_in_address(request: Request) -> str:
+    """The reason of a deletion where a client sends no body; it is looked at even where the body has another."""
+    reason = str(request.query_params.get("reason", ""))
+    check_plain(reason, "/reason")
+    return reason

@@ -92,8 +92,8 @@ class KeysetPagination(BasePagination):
             {
                 "name": "cursor",
                 "in": "query",
-                "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]{2,40}$"},
-                "description": "From `next` or `previous` of an earlier page.",
+                "schema": {"type": "string", "pattern": "^([A-Za-z0-9_-]{2,40})?$"},
+                "description": "From `next` or `previous` of an earlier page; an empty one is the first page.",
             },
             {
                 "name": "limit",

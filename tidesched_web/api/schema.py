@@ -13,7 +13,7 @@ from rest_framework.permissions import AllowAny
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
-from tidesched_web.api.document import examples, refusals, shapes, stream
+from tidesched_web.api.document import alert_shapes, examples, links, reason_shapes, refusals, shapes, stream
 from tidesched_web.api.document.introduction import INTRODUCTION, TAGS
 from tidesched_web.api.document.served import served
 from tidesched_web.api.filters import refuse_unknown
@@ -21,7 +21,7 @@ from tidesched_web.common.errors import DomainError
 
 
 def complete(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """Add what belongs to no single view: introduction, groups, refusals, the stream and the examples."""
+    """Add what belongs to no single view: introduction, groups, refusals, the stream, the examples and the links."""
     result["info"]["description"] = INTRODUCTION
     result["tags"] = [{"name": name, "description": text} for name, text in TAGS.items()]
     result["paths"][stream.PATH] = stream.path_item()
@@ -29,8 +29,11 @@ def complete(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     components.setdefault("schemas", {}).update(copy.deepcopy(refusals.SCHEMAS | shapes.COMPONENTS))
     for name, depends in shapes.DEPENDENT.items():
         components["schemas"][name] |= copy.deepcopy(depends)
+    alert_shapes.add_to(components["schemas"])
+    reason_shapes.add_to(components["schemas"])
     components["responses"] = refusals.components()
     examples.add_to(result)
+    links.add_to(result)
     return result
 
 

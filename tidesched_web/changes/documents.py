@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from tidesched_web.changes.tree_document import Document, kind_of, parts_of, pointer
 from tidesched_web.quota import tide_document
@@ -246,6 +248,18 @@ _DROPPED_EMPTY: Final = frozenset(
 )
 
 
+# What the parts of a key may be, and how that is said; texts are translated where one is needed, not for each object.
+_NAMES: Final[Mapping[str, tuple[re.Pattern[str], Promise]]] = {
+    "rules": (re.compile("cluster"), gettext_lazy("there is only %(key)s")),
+    "card-type": (_CARD, gettext_lazy("a card name has no blanks and at most 120 characters")),
+    "priority-class": (_SUBDOMAIN, gettext_lazy("lower-case letters, digits, '-' and '.', at most 253")),
+    "queue": (_DNS_NAME, gettext_lazy("lower-case letters, digits and '-', at most 63")),
+    "grant": (_DNS_NAME, gettext_lazy("lower-case letters, digits and '-', at most 63")),
+    "tide-plan": (re.compile(r"[^/\x00]{1,120}"), gettext_lazy("at most 120 characters, no '/'")),
+}
+_SLUGS: Final = (_SLUG, gettext_lazy("letters, digits, '-' and '_', at most 63"))
+
+
 def fields_of(kind: str) -> tuple[str, ...]:
     """The names of the fields that a document of ``kind`` may have."""
     return tuple(_FIELDS[kind])
@@ -295,15 +309,8 @@ def _fill_in(key: str, kind: str, document: Document) -> None:
 
 def _name_faults(key: str) -> Iterator[Fault]:
     kind, parts = kind_of(key), parts_of(key)
-    wanted: tuple[re.Pattern[str], str] = {
-        "rules": (re.compile("cluster"), _("there is only %(key)s") % {"key": RULES}),
-        "card-type": (_CARD, _("a card name has no blanks and at most 120 characters")),
-        "priority-class": (_SUBDOMAIN, _("lower-case letters, digits, '-' and '.', at most 253")),
-        "queue": (_DNS_NAME, _("lower-case letters, digits and '-', at most 63")),
-        "grant": (_DNS_NAME, _("lower-case letters, digits and '-', at most 63")),
-        "tide-plan": (re.compile(r"[^/\x00]{1,120}"), _("at most 120 characters, no '/'")),
-    }.get(kind, (_SLUG, _("letters, digits, '-' and '_', at most 63")))
+    pattern, rule = _NAMES.get(kind, _SLUGS)
     for part in parts:
-        if not wanted[0].fullmatch(part):
-            said = _("%(name)r is no name for this: %(rule)s.") % {"name": part, "rule": wanted[1]}
+        if not pattern.fullmatch(part):
+            said = _("%(name)r is no name for this: %(rule)s.") % {"name": part, "rule": rule % {"key": RULES}}
             yield Fault(key, "", "invalid_name", said)

@@ -7,6 +7,7 @@ new key makes one. Everything that changes quota is such a patch.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -66,6 +67,7 @@ def in_order(keys: Iterable[str]) -> list[str]:
     return sorted(keys, key=lambda key: (KINDS.index(kind_of(key)), key))
 
 
+@functools.lru_cache(maxsize=4096)
 def pointer(*steps: str) -> str:
     """A JSON pointer (RFC 6901)."""
     return "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps)

@@ -205,7 +205,9 @@ def _check_settings(row: Cluster) -> None:
     if not 0 <= row.evict_share_of_training <= 1:
         raise DomainError.for_field("/evict_share_of_training", _("From 0 to 1."))
     if row.time_zone and row.time_zone not in time_zones():
-        raise DomainError.for_field("/time_zone", _("This is no time zone; one is Asia/Shanghai."))
+        raise DomainError.for_field(
+            "/time_zone", _("This is no time zone; one is Asia/Shanghai."), code="against_rules"
+        )
 
 
 @transaction.atomic

@@ -79,6 +79,7 @@ OF: dict[str, dict[str, Any]] = {
         "display": "Node gpu-node-07 is lost",
         "code": "node_lost",
         "message": "Node gpu-node-07 is lost.",
+        "numbers": {"node": "gpu-node-07", "cards": {_CARD: 8}},
     },
     "BriefBusinessLine": {"display": "Research", "slug": "research"},
     "BriefCluster": {"display": "East", "slug": "east"},

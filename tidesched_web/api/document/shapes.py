@@ -96,17 +96,22 @@ _PLAN = {
 }  # fmt: skip
 
 
-def _way(*names: str) -> dict[str, Any]:
-    return {"type": "object", "required": [*names], "properties": dict.fromkeys(names, _TEXT)}
+def _way(*names: str, without: tuple[str, ...]) -> dict[str, Any]:
+    """One of several ways: what it needs, and what belongs to the others."""
+    asked: dict[str, Any] = dict.fromkeys(names, _TEXT)
+    others = {name: {"const": False} if name == "in_cluster" else False for name in without}
+    if "in_cluster" in asked:
+        asked["in_cluster"] = {"const": True}
+    return {"type": "object", "required": [*names], "properties": asked | others}
 
 
 # Members of a body that depend on each other, by the component of the body.
 DEPENDENT: dict[str, dict[str, Any]] = {
     name: {
         "oneOf": [
-            _way("kubeconfig"),
-            _way("api_url", "token"),
-            {"type": "object", "required": ["in_cluster"], "properties": {"in_cluster": {"const": True}}},
+            _way("kubeconfig", without=("api_url", "in_cluster")),
+            _way("api_url", "token", without=("kubeconfig", "in_cluster")),
+            _way("in_cluster", without=("kubeconfig", "api_url")),
         ]
     }
     for name in ("ConnectionInput", "ClusterInput")

@@ -39,6 +39,11 @@ def _one_of(*values: str) -> dict[str, Any]:
     return {"type": ["string", "null"], "enum": [*values, None]}
 
 
+def _moment(pattern: str, most: int) -> dict[str, Any]:
+    """A time of day. Readers of YAML 1.1 take 22:00 for the number 1320, so that is taken too."""
+    return {"type": ["string", "integer"], "pattern": f"^{pattern}$", "minimum": 0, "maximum": most}
+
+
 def _patch(properties: dict[str, Any], description: str) -> dict[str, Any]:
     return {
         "type": ["object", "null"],
@@ -56,7 +61,12 @@ CARD_COUNTS = {
 QUANTITIES = {
     "type": ["object", "null"],
     "description": "Resource → quantity as Kubernetes writes it; null takes one away.",
-    "additionalProperties": {"type": ["string", "integer", "null"], "pattern": QUANTITY, "minimum": 0},
+    "additionalProperties": {
+        "type": ["string", "integer", "null"],
+        "pattern": QUANTITY,
+        "minimum": 0,
+        "maximum": 2**63 - 1,
+    },
 }
 _AMOUNT = whole(0, MOST_AMOUNT, null=True)
 LIMITS = {
@@ -107,12 +117,11 @@ LAYER = {
     "properties": {
         "name": {"type": "string", "maxLength": 120, "pattern": r"^[^\x00]*$"},
         "days": {"type": "array", "minItems": 1, "items": {"type": "string", "enum": list(WEEKDAYS)}},
-        "start": {"type": "string", "pattern": f"^{_DAY_TIME}$", "example": "22:00"},
+        "start": {**_moment(_DAY_TIME, 24 * 60 - 1), "example": "22:00"},
         "end": {
-            "type": "string",
-            "pattern": f"^({_DAY_TIME}|24:00)$",
+            **_moment(f"({_DAY_TIME}|24:00)", 24 * 60),
             "example": "07:00",
-            "description": "Before start: on the next day. It is not start.",
+            "description": "Before start: on the next day. It is not start. A number is minutes since midnight.",
         },
         "quota": {
             "type": "object",

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tidesched_web.api.document import alert_shapes, reason_shapes
+
 _TEXT = {"type": "string"}
 _NAME = {"type": ["string", "null"]}
 _NUMBER = {"type": "number"}
@@ -73,29 +75,6 @@ _HOLDER = {
         "queue": _NAME,
         "amount": _NUMBER,
         "promised_since": {"type": ["string", "number", "null"], "description": "Since when it is only promised."},
-    },
-    "additionalProperties": False,
-}
-NUMBERS = {
-    "type": "object",
-    "description": "The figures of a reason. Each code has some of them: cards as counts, cpu in milli-cores, memory, "
-    "storage and huge pages in bytes.",
-    "properties": {
-        "field": {**_TEXT, "description": "`NotSupported`: path of the field that the scheduler does not support."},
-        "resource": {
-            **_TEXT,
-            "description": "A card name (`A|B` for a choice), cpu, memory, pods or another resource.",
-        },
-        "requested": {**_NUMBER, "description": "How much of it the gang asks for."},
-        "limit": {**_NUMBER, "description": "How much may be used."},
-        "allocated": {**_NUMBER, "description": "How much is in use."},
-        "inqueue": {**_NUMBER, "description": "How much is promised to admitted gangs."},
-        "free": {**_NUMBER, "description": "How much is free."},
-        "short": {**_NUMBER, "description": "How much is missing."},
-        "holders": {**_list(_ref("Holder")), "description": "At most ten, the largest first."},
-        "position": {**_COUNT, "description": "Place in the queue, 1 is next."},
-        "nodes": {**_map(_COUNT), "description": "Reason → how many nodes said no."},
-        "change": {**_COUNT, "description": "Of an expectation that was overtaken: the change that did it."},
     },
     "additionalProperties": False,
 }
@@ -194,7 +173,8 @@ COMPONENTS: dict[str, Any] = {
     "Fact": FACT,
     **{f"Facts{level}": _facts(level) for level in range(1, DEEPEST_FACTS)},
     "Holder": _HOLDER,
-    "ReasonNumbers": NUMBERS,
+    **alert_shapes.COMPONENTS,
+    **reason_shapes.COMPONENTS,
     "ImpactReason": _WHY,
     "ImpactGang": _GANG_ROW,
     "ImpactVictim": _VICTIM_ROW,

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from tidesched_web.accounts.models import BusinessLine, Project, Scope, Tenant
 from tidesched_web.accounts.selectors import visible_business_lines, visible_projects, visible_tenants
-from tidesched_web.api.body import checked_body
+from tidesched_web.api.body import checked_body, reason_in_address
 from tidesched_web.api.filters import ReferenceFilter, TextFilter
 from tidesched_web.api.v1.change_answers import accepted, preview, quota_patch
 from tidesched_web.api.v1.references import referred
@@ -85,7 +85,7 @@ class Owners(ReadView):
 
     def said(self, request: Request) -> dict[str, Any]:
         """The reason of a deletion: in the body, or in the address where a client sends no body."""
-        return {"reason": request.query_params.get("reason", ""), **checked_body(DeleteInput, request)}
+        return {"reason": reason_in_address(request), **checked_body(DeleteInput, request)}
 
     def known_parameters(self) -> set[str]:
         return {*super().known_parameters(), *(("reason",) if self.action == "destroy" else ())}

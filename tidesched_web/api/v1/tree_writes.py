@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from tidesched_web.accounts.models import Scope, Tenant
 from tidesched_web.accounts.selectors import visible_business_lines, visible_projects, visible_tenants
-from tidesched_web.api.body import checked_body
+from tidesched_web.api.body import checked_body, reason_in_address
 from tidesched_web.api.idempotency import idempotent
 from tidesched_web.api.v1.change_answers import carried_out, preview
 from tidesched_web.api.v1.references import referred
@@ -88,11 +88,11 @@ class TreeWrites(ReadView):
         """Carry out a deletion. The reason stands in the body, or in the address where a client sends no body."""
         key = self.key_of_row(row)
         seen = self._seen(key)
-        body = checked_body(DeleteInput, self.request)
+        body, in_address = checked_body(DeleteInput, self.request), reason_in_address(self.request)
         if is_dry_run(self.request):
             services.require_versions(row.cluster, seen)
             return preview(self, row.cluster, {key: None})
-        reason = body.get("reason") or self.request.query_params.get("reason", "")
+        reason = body.get("reason") or in_address
         return carried_out(
             self,
             row.cluster,

@@ -243,7 +243,7 @@ class UsagePointDocument(serializers.Serializer[Any]):
     elastic = serializers.FloatField()
 
 
-@extend_schema_field({"$ref": "#/components/schemas/Facts3"})
+@extend_schema_field({"$ref": "#/components/schemas/AlertNumbers"})
 class FiguresField(serializers.Field[Any, Any, Any, Any]):
     """Name → figure."""
 

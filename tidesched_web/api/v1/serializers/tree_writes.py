@@ -43,7 +43,7 @@ class QueuePatch(ReasonMixin):
     reclaimable = serializers.BooleanField(required=False)
     cpu_milli = serializers.IntegerField(required=False, allow_null=True, min_value=0, max_value=MOST_AMOUNT)
     memory_bytes = serializers.IntegerField(required=False, allow_null=True, min_value=0, max_value=MOST_AMOUNT)
-    card_quota = CardQuotaField(required=False)
+    card_quota = CardQuotaField(required=False, allow_null=True)
     state = serializers.ChoiceField(choices=WANTED_STATES, required=False)
     parent = serializers.CharField(  # type: ignore[assignment]  # a member of the document, not of the serializer
         max_length=63, required=False, allow_null=True, allow_blank=True

@@ -1,0 +1,59 @@
+"""The document gives each reason and each alert its figures by its code: every code is there, and no figure more."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from scheduler_core import run_session
+from scheduler_core.model.reason import ReasonCode
+from scheduler_core.serde.policy import parse_policy
+from scheduler_core.serde.result import reason_to_json
+from tests import builders as b
+from tests.golden.test_stories import built
+from tidesched_web.api.document import alert_shapes
+from tidesched_web.api.document.reason_shapes import CODES
+from tidesched_web.api.document.served import document
+from tidesched_web.console.alert_words import _SENTENCES
+
+STORIES = Path(__file__).parents[1] / "golden" / "reasons.yaml"
+
+
+@pytest.fixture(scope="module")
+def reasons():
+    """Every reason of the stories about reasons."""
+    found = []
+    for case in yaml.safe_load(STORIES.read_text())["cases"].values():
+        policy = parse_policy(case["policy"]) if "policy" in case else b.founding_policy(**case.get("options", {}))
+        objects = [*b.priority_classes()] if case.get("classes", True) else []
+        for entry in case["cluster"]:
+            objects += built(entry)
+        result, _memory = run_session(b.snapshot(objects), policy, now=b.now(case.get("now", 10_000)), memory=None)
+        found += [reason_to_json(reason) for reason in result.reasons]
+    return found
+
+
+def test_every_code_of_the_engine_has_figures_of_its_own():
+    assert sorted(CODES) == sorted(ReasonCode)
+
+
+def test_each_reason_of_the_stories_has_the_figures_of_its_code(reasons):
+    said = document()["components"]
+    wrong = {}
+    for reason in reasons:
+        shown = {name: reason[name] for name in ("code", "numbers", "message")}
+        for error in Draft202012Validator(said["schemas"]["ImpactReason"] | {"components": said}).iter_errors(shown):
+            wrong[reason["code"]] = (error.message[:300], reason["numbers"])
+    assert wrong == {}
+    assert len({reason["code"] for reason in reasons}) >= 12
+
+
+def test_a_figure_of_another_code_is_none_of_this_one():
+    said = document()["components"]
+    suspended = {"code": "Suspended", "numbers": {"position": 1, "limit": 4}, "message": ""}
+    assert not Draft202012Validator(said["schemas"]["ImpactReason"] | {"components": said}).is_valid(suspended)
+
+
+def test_every_alert_that_has_words_has_figures():
+    assert _SENTENCES.keys() | {"eviction_budget"} == {*alert_shapes.CODES}
