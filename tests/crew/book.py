@@ -5,13 +5,18 @@ Nothing in it knows the product. A promise is ``open`` until it has been compare
 the check, and the crew's own log has a fault of that part at that time. Void is what cannot be compared: the crew
 itself took the ground away (another change was applied in between, the gang was ended). Void promises count for
 nothing and are shown.
+
+Two people may edit one cell. Who reads the cluster's figure may see that of another person, whose change is applied
+already while its page has not said so yet. So a person writes an edit down before it is applied (``begin``), and what
+differs from a promise is judged when the edits under way that may explain it are over: void only where the very figure
+that was found is of a later version of the tree, else broken.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tests.crew.faults import FaultLog, named_parts
 
@@ -51,6 +56,25 @@ class Written:
     where: str
 
 
+@dataclass(frozen=True)
+class Begun:
+    """An edit under way: what comes of it is not known yet."""
+
+    where: str
+    figures: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Differing:
+    """A figure that differs from what was called applied, until the edits under way in its cell are over."""
+
+    promise: Promise
+    mine: Written
+    found: int
+    at: float
+    rivals: frozenset[str]
+
+
 @dataclass
 class Book:
     """All promises and all applied edits of one run."""
@@ -59,6 +83,8 @@ class Book:
     promises: list[Promise] = field(default_factory=list)
     written: list[Written] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
+    _begun: list[Begun] = field(default_factory=list, repr=False)
+    _differing: list[Differing] = field(default_factory=list, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def promise(self, kind: str, where: str, said: str, at: float) -> Promise:
@@ -99,10 +125,61 @@ class Book:
             for one in [one for one in self.promises if one.by == by]:
                 self.void(one, why, at)
 
-    def wrote(self, cell: str, value: int, version: int, where: str) -> None:
+    def wrote(self, cell: str, value: int, version: int, where: str) -> Written:
         """A figure was called applied."""
+        made = Written(cell, value, version, where)
         with self._lock:
-            self.written.append(Written(cell, value, version, where))
+            self.written.append(made)
+        return made
+
+    def begin(self, where: str, figures: dict[str, int]) -> None:
+        """A person is about to apply figures, by cell; ``end`` says that what came of it is written down."""
+        with self._lock:
+            self._begun.append(Begun(where, dict(figures)))
+
+    def end(self, where: str, *, known: bool = True) -> None:
+        """An edit is over. Not ``known``: its person was stopped before the product said what came of it."""
+        with self._lock:
+            self._begun = [one for one in self._begun if one.where != where]
+            waiting, self._differing = self._differing, []
+            for one in waiting:
+                rivals = one.rivals - {where}
+                if where in one.rivals and not known:
+                    self.void(
+                        one.promise, f"the same cell was edited by {where}, of which nothing more is known", one.at
+                    )
+                elif rivals:
+                    self._differing.append(replace(one, rivals=rivals))
+                else:
+                    self._judge(one)
+
+    def applied(self, promise: Promise, mine: Written, *, found: int, at: float) -> None:
+        """Compare a figure that was called applied with what the cluster has."""
+        if found == mine.value:
+            self.check(promise, kept=True, came=f"the cluster has {found}", at=at)
+            return
+        with self._lock:
+            rivals = frozenset(
+                one.where for one in self._begun if one.where != mine.where and one.figures.get(mine.cell) == found
+            )
+            one = Differing(promise, mine, found, at, rivals)
+            if rivals and not self._later(one):
+                self._differing.append(one)
+            else:
+                self._judge(one)
+
+    def _judge(self, one: Differing) -> None:
+        later = self._later(one)
+        if later is not None:
+            self.void(one.promise, f"{later.where} came after it", one.at)
+        else:
+            self.check(one.promise, kept=False, came=f"the cluster has {one.found}", at=one.at)
+
+    def _later(self, one: Differing) -> Written | None:
+        """The applied edit of a later version that explains the figure."""
+        mine = one.mine
+        after = [had for had in self.written if had.cell == mine.cell and had.version > mine.version]
+        return next((had for had in after if had.value == one.found), None)
 
     def last_of(self, cell: str) -> Written | None:
         """What has to stand in a cell: what was applied under the highest version of the tree."""

@@ -10,10 +10,10 @@ from pathlib import Path
 from playwright.sync_api import Error, expect
 
 from tests.browser.sheet import Sheet
-from tests.crew.book import APPLIED, SAVED
+from tests.crew.book import SAVED
 from tests.crew.browsers import PATIENCE_MS, Browser, browser_of
 from tests.crew.cluster import CARD
-from tests.crew.platform import cell, name_faults
+from tests.crew.platform import cell, compare_applied, written_down
 from tests.crew.scene import SHEET, SLUG, Scene, until
 from tests.crew.web_client import WebClient, needed
 
@@ -36,6 +36,23 @@ def wanted(scene: Scene, choice: random.Random, count: int) -> dict[str, int]:
     return found
 
 
+def shows(text: str, value: int) -> bool:
+    """Whether a cell shows a figure, be it an edit or what stands there already; nothing at all is written for 0."""
+    lines = text.rsplit("→", maxsplit=1)[-1].strip().splitlines()
+    return lines[-1:] == [str(value)] or (value == 0 and lines[-1:] in ([], ["–"]))
+
+
+def edited(browser: Browser, scene: Scene, figures: dict[str, int]) -> dict[str, int] | None:
+    """Those of the figures that are edits: another admin may have applied one of them since. None: one is lost."""
+    sheet = Sheet(browser.page)
+    sheet.filter("crew-sheet", "training")
+    came = {queue: sheet.cell(queue, CARD).inner_text() for queue in figures}
+    if lost := {queue: text for queue, text in came.items() if not shows(text, figures[queue])}:
+        scene.book.lose(f"{browser.person}: put in {figures}, the grid shows {lost}")
+        return None
+    return {queue: value for queue, value in figures.items() if "→" in came[queue]}
+
+
 def typed(browser: Browser, scene: Scene, figures: dict[str, int]) -> None:
     """One cell after another."""
     sheet = Sheet(browser.page)
@@ -52,7 +69,7 @@ def typed_and_reloaded(browser: Browser, scene: Scene, figures: dict[str, int]) 
     sheet = Sheet(browser.page)
     sheet.filter("crew-sheet", "training")
     came = {queue: sheet.cell(queue, CARD).inner_text() for queue in figures}
-    kept = all(came[queue].split("→")[-1].strip().splitlines()[-1:] == [str(value)] for queue, value in figures.items())
+    kept = all(shows(came[queue], value) for queue, value in figures.items())
     scene.book.check(promise, kept=kept, came=str(came), at=time.time())
     if not kept:
         scene.book.lose(f"{browser.person}: typed {figures}, after the page was loaded again it shows {came}")
@@ -88,6 +105,12 @@ def one_edit(
     browser.open(PAGE)
     put(browser, scene, figures)
     changed = page.locator("#count-changed")
+    # A file or a sheet of cells is taken in after a moment.
+    until(lambda: changed.inner_text().strip() == f"{len(figures)} changed", seconds=PATIENCE_MS / 1000, every=0.2)
+    edits_made = edited(browser, scene, figures)
+    if not edits_made:
+        return
+    figures = edits_made
     expect(changed).to_have_text(f"{len(figures)} changed", timeout=PATIENCE_MS)
     page.get_by_role("button", name="Review").click()
     page.wait_for_url("**/changes/*/")
@@ -110,28 +133,26 @@ def one_edit(
             expected=(409, 412),
         )
         return
-    page.get_by_label("Reason", exact=True).fill(f"{browser.person} sets {len(figures)} figures.")
-    button.click()
-    state = page.locator("[aria-labelledby=where-title] .card-header .state")
-    until(lambda: state.inner_text().strip() not in ("Draft", "Applying", "Approved"), seconds=90, every=0.5)
-    shown = state.inner_text().strip()
-    change = needed(client.get(path, page="rest quota-change"), 200)
-    if change["committed_at"]:
-        for queue, value in figures.items():
-            scene.book.wrote(cell(queue), value, change["tree_version"], where)
-    if shown != "Applied":
-        said = " | ".join(page.locator(".banner, [role=alert], .text-danger").all_inner_texts())
-        scene.note(f"{where}: the page says {shown} ({said}); REST says {change['state']} {change['error']}")
+    scene.book.begin(where, {cell(queue): value for queue, value in figures.items()})
+    known = False
+    try:
+        page.get_by_label("Reason", exact=True).fill(f"{browser.person} sets {len(figures)} figures.")
+        button.click()
+        state = page.locator("[aria-labelledby=where-title] .card-header .state")
+        until(lambda: state.inner_text().strip() not in ("Draft", "Applying", "Approved"), seconds=90, every=0.5)
+        shown = state.inner_text().strip()
+        change = needed(client.get(path, page="rest quota-change"), 200)
+        written = {}
+        if change["committed_at"]:
+            written = written_down(scene, figures, change["tree_version"], where)
+        known = bool(written) or change["state"] != "approved"
+    finally:
+        scene.book.end(where, known=known)
+    if shown == "Applied":
+        compare_applied(scene, written)
         return
-    for queue, value in figures.items():
-        promise = scene.book.promise(APPLIED, where, f"{queue}: {value} {CARD}", time.time())
-        name_faults(scene, promise)
-        found = (scene.cluster.quota(queue) or {}).get(CARD, 0)
-        last = scene.book.last_of(cell(queue))
-        if last is not None and last.version > change["tree_version"] and found != value:
-            scene.book.void(promise, f"{last.where} came after it", time.time())
-        else:
-            scene.book.check(promise, kept=found == value, came=f"the cluster has {found}", at=time.time())
+    said = " | ".join(page.locator(".banner, [role=alert], .text-danger").all_inner_texts())
+    scene.note(f"{where}: the page says {shown} ({said}); REST says {change['state']} {change['error']}")
 
 
 def work(scene: Scene, person: str, ways: list[Callable[[Browser, Scene, dict[str, int]], None]], pause: float) -> None:

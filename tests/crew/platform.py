@@ -9,7 +9,7 @@ import time
 import uuid
 from typing import Any
 
-from tests.crew.book import APPLIED, IMPACT, SAVED, Promise
+from tests.crew.book import APPLIED, IMPACT, SAVED, Promise, Written
 from tests.crew.cluster import CARD, NAMESPACE
 from tests.crew.scene import SLUG, Scene, carry, until
 from tests.crew.web_client import WebClient, needed
@@ -67,6 +67,20 @@ def name_faults(scene: Scene, promise: Promise) -> None:
         scene.book.name_fault(promise, text, time.time())
 
 
+def written_down(scene: Scene, figures: dict[str, int], version: int, where: str) -> dict[str, Written]:
+    """Figures of a change that the product called written, by queue."""
+    return {queue: scene.book.wrote(cell(queue), value, version, where) for queue, value in figures.items()}
+
+
+def compare_applied(scene: Scene, written: dict[str, Written]) -> None:
+    """What is called applied, the cluster has."""
+    for queue, mine in written.items():
+        promise = scene.book.promise(APPLIED, mine.where, f"{queue}: {mine.value} {CARD}", time.time())
+        name_faults(scene, promise)
+        found = (scene.cluster.quota(queue) or {}).get(CARD, 0)
+        scene.book.applied(promise, mine, found=found, at=time.time())
+
+
 def apply_one(
     client: WebClient, scene: Scene, change: dict[str, Any], figures: dict[str, int]
 ) -> dict[str, Any] | None:
@@ -80,19 +94,10 @@ def apply_one(
         scene.note(f"{where} is {done['state']}: {done['error']} {done['failure']}")
         if done["committed_at"] is None:
             return None
-    for queue, value in figures.items():
-        scene.book.wrote(cell(queue), value, done["tree_version"], where)
+    written = written_down(scene, figures, done["tree_version"], where)
     if done["state"] != "applied":
         return None
-    for queue, value in figures.items():
-        promise = scene.book.promise(APPLIED, where, f"{queue}: {value} {CARD}", time.time())
-        name_faults(scene, promise)
-        found = (scene.cluster.quota(queue) or {}).get(CARD, 0)
-        last = scene.book.last_of(cell(queue))
-        if last is not None and last.version > done["tree_version"] and found != value:
-            scene.book.void(promise, f"{last.where} came after it", time.time())
-        else:
-            scene.book.check(promise, kept=found == value, came=f"the cluster has {found}", at=time.time())
+    compare_applied(scene, written)
     return done
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from tests.crew import saboteur
 from tests.crew.book import APPLIED, BROKEN, EXPLAINED, IMPACT, KEPT, VOID, Book
+from tests.crew.editors import shows
 from tests.crew.faults import FaultLog, named_parts
 from tests.crew.ledger import CONSOLE, STRANGER, UNREACHABLE, Ledger
 from tests.crew.verdict import Memory, Rules, failings, percentile
@@ -53,6 +54,64 @@ def test_of_a_hundred_one_may_be_broken_and_two_may_not() -> None:
     assert failings(book, ledger, faults, [], LOOSE) == []
     book.check(book.promise(APPLIED, "c", "y", 1.0), kept=False, came="", at=2.0)
     assert "promises broken: applied: 99 of 101 kept" in failings(book, ledger, faults, [], LOOSE)
+
+
+CELL = "crew-sheet-5 NVIDIA-B300"
+
+
+def test_a_figure_of_another_admin_whose_page_has_not_said_applied_yet_breaks_no_promise() -> None:
+    book, ledger, faults = nothing()
+    book.begin("change 62", {CELL: 5})
+    mine = book.wrote(CELL, 2, 100, "change 61")
+    promise = book.promise(APPLIED, "change 61", "2", 1.0)
+    book.applied(promise, mine, found=5, at=2.0)
+    assert failings(book, ledger, faults, [], LOOSE) == ["promises not checked: applied: 1"], "its end is awaited"
+    book.wrote(CELL, 5, 101, "change 62")
+    book.end("change 62")
+    assert (promise.outcome, promise.came) == (VOID, "change 62 came after it")
+    assert failings(book, ledger, faults, [], LOOSE) == []
+
+
+@pytest.mark.parametrize(
+    ("rival", "version", "found"),
+    [(5, 99, 5), (5, 101, 4), (5, None, 5), (4, 101, 5), (None, None, 5)],
+    ids=["an older change", "another figure", "it is not applied", "a later figure that is another", "no other change"],
+)
+def test_a_figure_that_no_later_change_explains_breaks_the_promise(
+    rival: int | None, version: int | None, found: int
+) -> None:
+    book, _ledger, _faults = nothing()
+    mine = book.wrote(CELL, 2, 100, "change 61")
+    promise = book.promise(APPLIED, "change 61", "2", 1.0)
+    if rival is not None:
+        book.begin("change 62", {CELL: rival})
+    book.applied(promise, mine, found=found, at=2.0)
+    if rival is not None and version is not None:
+        book.wrote(CELL, rival, version, "change 62")
+    book.end("change 62")
+    assert (promise.outcome, promise.came) == (BROKEN, f"the cluster has {found}")
+
+
+def test_an_edit_that_was_stopped_under_way_leaves_nothing_to_compare_with() -> None:
+    book, _ledger, _faults = nothing()
+    mine = book.wrote(CELL, 2, 100, "change 61")
+    one, other = (book.promise(APPLIED, "change 61", "2", 1.0) for _ in range(2))
+    book.begin("change 62", {CELL: 5})
+    book.applied(one, mine, found=5, at=2.0)
+    book.applied(other, mine, found=4, at=2.0)
+    book.end("change 62", known=False)
+    assert (one.outcome, other.outcome) == (VOID, BROKEN)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "shown"),
+    [("3 →\n5", 5, True), ("5", 5, True), ("5", 4, False), ("5 →\n3", 5, False), ("", 0, True), ("–", 0, True),
+     ("", 2, False), ("3 →\n0", 0, True)],
+)  # fmt: skip
+def test_a_typed_figure_is_read_from_its_cell_also_where_it_stands_already(
+    text: str, value: int, *, shown: bool
+) -> None:
+    assert shows(text, value) == shown
 
 
 def test_an_open_promise_and_too_few_of_a_kind_are_failings() -> None:
