@@ -129,3 +129,21 @@ def test_a_request_id_of_the_caller_is_kept_and_a_strange_one_is_not(world):
     assert kept.headers["X-Request-ID"] == "deploy-2026-11-20.7"
     replaced = client.get("/api/v1/tenants/", headers={"X-Request-ID": "a b\x7f"})
     assert len(replaced.headers["X-Request-ID"]) == 24
+
+
+@pytest.mark.parametrize(
+    "moment", ["0295-08-22T12:30:10+20:37", "2026-01-01T00:00:00-23:59", "0001-01-01T00:00:00+23:00"]
+)
+def test_a_moment_of_any_zone_is_taken(world, moment):
+    """The database knows no zone that is 16 hours or more away."""
+    for path, name in (("quota-changes", "until"), ("reclaims", "from"), ("audit", "to")):
+        answer = world.client("admin").get(f"/api/v1/{path}/", {name: moment, "count": "exact"})
+        assert answer.status_code == 200, (path, answer.content)
+
+
+@pytest.mark.parametrize("kind", ["queues", "projects"])
+def test_the_reason_in_the_address_is_looked_at_beside_that_in_the_body(world, kind):
+    client = world.client("admin")
+    row = client.read(f"{kind}/")["results"][0]
+    answer = client.change("DELETE", f"{kind}/{row['id']}/?reason=%00&dry_run=true", {"reason": "moved"}, If_Match="*")
+    assert problem(answer, 400, "invalid")["errors"][0]["pointer"] == "/reason"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -62,6 +63,24 @@ class ReferenceFilter(django_filters.CharFilter):
         if not self.among(access).filter(**{self.by: value}).exists():
             text = f"You see no {self.relation.replace('_', ' ')} {value!r}."
             raise DomainError.for_field(f"/{name}", text, code="unknown_object")
+
+
+class _UtcField(django_filters.fields.IsoDateTimeField):
+    """A moment in UTC: the database takes no zone that is 16 hours or more away from it."""
+
+    def to_python(self, value: Any) -> dt.datetime | None:
+        found: dt.datetime | None = super().to_python(value)
+        try:
+            return found and found.astimezone(dt.UTC)
+        except OverflowError:  # in UTC it is before the year 1, or after 9999
+            first = found is not None and found.year == dt.MINYEAR
+            return dt.datetime.min.replace(tzinfo=dt.UTC) if first else dt.datetime.max.replace(tzinfo=dt.UTC)
+
+
+class TimeFilter(django_filters.IsoDateTimeFilter):
+    """A moment with its zone."""
+
+    field_class = _UtcField
 
 
 def _is_id(value: str) -> bool:

@@ -21,7 +21,7 @@ from rest_framework.response import Response
 
 from tidesched_web.accounts.models import Scope
 from tidesched_web.api import pagination
-from tidesched_web.api.filters import IdFilter, TextFilter
+from tidesched_web.api.filters import IdFilter, TextFilter, TimeFilter
 from tidesched_web.api.v1.serializers.audit import (
     AuditEntryDocument,
     ChainDocument,
@@ -76,8 +76,8 @@ class AuditFilters(django_filters.FilterSet):
         return touching(entries, int(value)) if access.sees_all_of([int(value)]) else entries.none()
 
 
-AuditFilters.base_filters["from"] = django_filters.IsoDateTimeFilter(field_name="at", lookup_expr="gte")
-AuditFilters.base_filters["to"] = django_filters.IsoDateTimeFilter(field_name="at", lookup_expr="lt")
+AuditFilters.base_filters["from"] = TimeFilter(field_name="at", lookup_expr="gte")
+AuditFilters.base_filters["to"] = TimeFilter(field_name="at", lookup_expr="lt")
 
 
 class Audit(ReadView):

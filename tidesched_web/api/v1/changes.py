@@ -14,7 +14,7 @@ from rest_framework.serializers import BaseSerializer
 
 from tidesched_web.accounts.models import Scope
 from tidesched_web.api.body import checked_body
-from tidesched_web.api.filters import ReferenceFilter, TextFilter
+from tidesched_web.api.filters import ReferenceFilter, TextFilter, TimeFilter
 from tidesched_web.api.idempotency import idempotent
 from tidesched_web.api.v1.change_answers import accepted, preview
 from tidesched_web.api.v1.references import referred
@@ -61,8 +61,8 @@ class ChangeFilters(django_filters.FilterSet):
     state = django_filters.ChoiceFilter(choices=ChangeState.choices)
     source = TextFilter()
     created_by = TextFilter()
-    since = django_filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="gte")
-    until = django_filters.IsoDateTimeFilter(field_name="created_at", lookup_expr="lt")
+    since = TimeFilter(field_name="created_at", lookup_expr="gte")
+    until = TimeFilter(field_name="created_at", lookup_expr="lt")
 
 
 class QuotaChanges(ReadView):

@@ -17,7 +17,7 @@ from rest_framework.response import Response
 
 from tidesched_web.accounts.models import Scope
 from tidesched_web.api import pagination
-from tidesched_web.api.filters import IdFilter, ReferenceFilter, TextFilter
+from tidesched_web.api.filters import IdFilter, ReferenceFilter, TextFilter, TimeFilter
 from tidesched_web.api.v1.serializers.scheduling import (
     DecisionDocument,
     ReclaimDocument,
@@ -107,8 +107,8 @@ class ReclaimFilters(django_filters.FilterSet):
     source = django_filters.ChoiceFilter(choices=ReclaimSource.choices)
     made_by = django_filters.ChoiceFilter(choices=ReclaimMaker.choices)
     state = django_filters.ChoiceFilter(choices=ReclaimState.choices)
-    wall_from = django_filters.IsoDateTimeFilter(field_name="wall_at", lookup_expr="gte")
-    wall_to = django_filters.IsoDateTimeFilter(field_name="wall_at", lookup_expr="lt")
+    wall_from = TimeFilter(field_name="wall_at", lookup_expr="gte")
+    wall_to = TimeFilter(field_name="wall_at", lookup_expr="lt")
 
     SIDES: ClassVar[dict[str, Callable[[Access, str], Q]]] = {
         "queue": touched_queue,
@@ -128,8 +128,8 @@ class ReclaimFilters(django_filters.FilterSet):
         return reclaims.filter(self.SIDES[name](access, value))
 
 
-ReclaimFilters.base_filters["from"] = django_filters.IsoDateTimeFilter(field_name="at", lookup_expr="gte")
-ReclaimFilters.base_filters["to"] = django_filters.IsoDateTimeFilter(field_name="at", lookup_expr="lt")
+ReclaimFilters.base_filters["from"] = TimeFilter(field_name="at", lookup_expr="gte")
+ReclaimFilters.base_filters["to"] = TimeFilter(field_name="at", lookup_expr="lt")
 
 
 class Reclaims(ReadView):
