@@ -63,7 +63,9 @@ def _after(order: Sequence[str], values: Sequence[Any]) -> Q:
         plain = name.lstrip("-")
         found |= equal & Q(**{f"{plain}__{'lt' if name.startswith('-') else 'gt'}": value})
         equal &= Q(**{plain: value})
-    return found
+    # The same said of the first field alone: where an index has this order, the database begins at that row.
+    first = order[0].lstrip("-")
+    return found & Q(**{f"{first}__{'lte' if order[0].startswith('-') else 'gte'}": values[0]})
 
 
 def _write(direction: str, row: Model, order: Sequence[str]) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 from django.db import models
+from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
 from tidesched_web.clusters.models import Cluster
@@ -21,6 +24,22 @@ class GangState(models.TextChoices):
 
 
 TERMINAL_GANG_STATES = (GangState.FINISHED, GangState.FAILED)
+
+# The order of the list of gangs, in a query and in the index that serves it: who waits, the longest wait first, then
+# who runs, then who is over.
+_WAITS = models.Q(gone_at__isnull=True) & (
+    models.Q(needs=True) | models.Q(state__in=(GangState.WAITING, GangState.ADMITTED))
+)
+_OVER = models.Q(gone_at__isnull=False) | models.Q(state__in=TERMINAL_GANG_STATES)
+_NO_WAIT = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+RANK = models.Case(
+    models.When(_WAITS, then=0), models.When(_OVER, then=2), default=1, output_field=models.IntegerField()
+)
+WAITS_FROM = models.Case(
+    models.When(_WAITS, then=Coalesce("waiting_since", "submitted_at")),
+    default=models.Value(_NO_WAIT),
+    output_field=models.DateTimeField(),
+)
 
 
 class Gang(models.Model):
@@ -78,6 +97,9 @@ class Gang(models.Model):
         indexes = [
             models.Index(fields=["cluster", "state", "waiting_since", "id"], name="gang_waiting"),
             models.Index(fields=["cluster", "-submitted_at", "-id"], name="gang_newest"),
+            models.Index(
+                "cluster", RANK, WAITS_FROM, models.F("submitted_at").desc(), models.F("id").desc(), name="gang_by_need"
+            ),
             models.Index(fields=["queue", "state"], name="gang_queue"),
             models.Index(fields=["cluster", "namespace", "name"], name="gang_key"),
             models.Index(fields=["cluster", "reason_code"], name="gang_reason", condition=models.Q(needs=True)),

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import BigIntegerField, Case, Count, DateTimeField, Exists, OuterRef, Q, QuerySet, Value, When
-from django.db.models.functions import Coalesce, JSONObject
+from django.db.models import BigIntegerField, Case, Count, Exists, OuterRef, Q, QuerySet, Value, When
+from django.db.models.functions import JSONObject
 
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.permissions import Access
 from tidesched_web.common.prepared_query import Given, Prepared
 from tidesched_web.quota.models import NamespaceGrant, Queue
-from tidesched_web.workloads.models import TERMINAL_GANG_STATES, Gang, GangEvent, GangPod, GangState
+from tidesched_web.workloads.models import RANK, TERMINAL_GANG_STATES, WAITS_FROM, Gang, GangEvent, GangPod
 
 
 def visible_gangs(access: Access) -> QuerySet[Gang]:
@@ -108,21 +107,11 @@ def waiting_gangs(access: Access, cluster: Cluster) -> QuerySet[Gang]:
 
 # The keys of `by_need`, from the first to the last.
 BY_NEED = ("rank", "waits_from", "-submitted_at", "-id")
-_NO_WAIT = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 
 def by_need(gangs: QuerySet[Gang]) -> QuerySet[Gang]:
     """With the keys of the order `BY_NEED`: who waits, the longest wait first, then who runs, then who is over."""
-    waits = Q(gone_at__isnull=True) & (Q(needs=True) | Q(state__in=(GangState.WAITING, GangState.ADMITTED)))
-    over = Q(gone_at__isnull=False) | Q(state__in=TERMINAL_GANG_STATES)
-    return gangs.annotate(
-        rank=Case(When(waits, then=0), When(over, then=2), default=1),
-        waits_from=Case(
-            When(waits, then=Coalesce("waiting_since", "submitted_at")),
-            default=Value(_NO_WAIT),
-            output_field=DateTimeField(),
-        ),
-    )
+    return gangs.annotate(rank=RANK, waits_from=WAITS_FROM)
 
 
 def with_reason_counts(gangs: QuerySet[Gang], among: QuerySet[Gang]) -> QuerySet[Gang]:
