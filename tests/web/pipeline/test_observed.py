@@ -334,6 +334,28 @@ def test_two_nominated_gangs_are_a_doubt_and_an_event_settles_it(watched, monkey
     ]
 
 
+def test_each_of_two_reclaims_in_one_write_has_its_own_moment(watched):
+    stage = watched.stage
+    for name in ("web", "api"):
+        stage.serve(name, replicas=1, cards=8)
+        stage.sessions_until(lambda name=name: stage.pods(name))
+    first, second = stage.pods("ring")
+    for victim, name in ((first, "web"), (second, "api")):
+        watched.event(victim, watched.pod(name))
+        watched.evict(victim, leave=False)
+    eventually(lambda: len(watched.observer.sightings._new) == 2, 10)
+    stage.session()
+    rows = Reclaim.objects.filter(source="observed").order_by("id")
+    assert len({row.session_id for row in rows}) == 1, "one write"
+    use = [
+        (one["before"]["cards"][CARD], one["after"]["cards"][CARD])
+        for row in rows
+        for one in row.receipt["queues"]
+        if one["queue"] == "train"
+    ]
+    assert use == [(16, 8), (8, 0)]
+
+
 def test_pods_of_one_reclaim_are_one_row_and_own_evictions_are_not_seen_twice(watched):
     first, second = watched.stage.pods("ring")
     watched.evict(first, leave=False)
