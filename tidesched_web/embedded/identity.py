@@ -31,3 +31,22 @@ def kill_if_same(pid: int, start: str, number: int = signal.SIGKILL) -> None:
     if is_same(pid, start):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
+
+
+def descendants(pid: int) -> dict[int, str]:
+    """The processes that one has started, and theirs, each with its start; Linux alone tells.
+
+    PostgreSQL puts each of its processes into a group of its own, so a signal to its group reaches none of them.
+    """
+    below: dict[int, list[int]] = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            fields = (entry / "stat").read_text(encoding="latin-1").rpartition(")")[2].split()
+            below.setdefault(int(fields[1]), []).append(int(entry.name))
+    found: dict[int, str] = {}
+    waiting = [pid]
+    while waiting:
+        for child in below.get(waiting.pop(), []):
+            found[child] = started(child)
+            waiting.append(child)
+    return found

@@ -90,7 +90,7 @@ class Supervisor:
             for spec in specs:
                 if child := self._running.get(spec.name):
                     self._output.say(f"{spec.name} did not stop in {seconds:.0f} s and is killed")
-                    _signal_group(child, signal.SIGKILL)
+                    kill_all(child)
             if waiting:
                 await asyncio.wait(waiting)
         for pump in list(self._pumps):
@@ -134,7 +134,7 @@ class Supervisor:
                     what = f"{standing.activity} {standing.at}".rstrip()
                     self._output.say(f"{name} stands still ({what}, {standing.seconds:.0f} s) and is replaced")
                     self.hangs.note(name, child.pid, born, standing)
-                    _signal_group(child, signal.SIGKILL)
+                    kill_all(child)
                     del self._born[name]
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self.stopping.wait(), 1.0)
@@ -210,6 +210,14 @@ def _signal(child: subprocess.Popen[bytes], number: int) -> None:
 def _signal_group(child: subprocess.Popen[bytes], number: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, number)
+
+
+def kill_all(child: subprocess.Popen[bytes]) -> None:
+    """End a process with all that it has started: stopped ones do not see its end, and would keep what it held."""
+    below = identity.descendants(child.pid)
+    _signal_group(child, signal.SIGKILL)
+    for pid, start in below.items():
+        identity.kill_if_same(pid, start)
 
 
 def _how(status: int) -> str:
