@@ -44,14 +44,20 @@ class SendingStop:
     alert: int | None = None
 
 
-def standing_hold(cluster: Cluster, *, released: bool, guarded: bool) -> Hold | None:
-    """The hold that lasts until it is ended. ``released``: the policy is; ``guarded``: the guard's alert is open."""
+def standing_hold(cluster: Cluster, *, released: bool, guarded: bool, foreign: bool = False) -> Hold | None:
+    """The hold that lasts until it is ended.
+
+    ``released``: the policy is; ``guarded``: the guard's alert is open; ``foreign``: that of another scheduler is (a
+    session asks the lease itself).
+    """
     if cluster.mode == ClusterMode.OBSERVE:
         return Hold.OBSERVE
     if cluster.mode == ClusterMode.QUOTA:
         return Hold.QUOTA_ONLY
     if cluster.paused:
         return Hold.PAUSED
+    if foreign:
+        return Hold.FOREIGN
     if not released:
         return Hold.POLICY_UNRELEASED
     return Hold.GUARD if guarded else None
@@ -69,12 +75,11 @@ def sending_stop(cluster: Any) -> SendingStop | None:
     alerts = {row["code"]: row for row in cluster.stop_rows}
     policy = cluster.newest_policy
     released = policy is None or policy["released_at"] is not None
-    found = standing_hold(cluster, released=released, guarded=GUARD_CODE in alerts)
-    if found in (Hold.OBSERVE, Hold.QUOTA_ONLY):
-        return None
-    if FOREIGN_CODE in alerts:
+    foreign = FOREIGN_CODE in alerts
+    found = standing_hold(cluster, released=released, guarded=GUARD_CODE in alerts, foreign=foreign)
+    if found is Hold.FOREIGN:
         row = alerts[FOREIGN_CODE]
-        return SendingStop(Hold.FOREIGN, _moment(row["raised_at"]), numbers=row["numbers"], alert=row["pk"])
+        return SendingStop(found, _moment(row["raised_at"]), numbers=row["numbers"], alert=row["pk"])
     if found is Hold.POLICY_UNRELEASED:
         return SendingStop(found, _moment(policy["created_at"]), policy["created_by"])
     if found is Hold.GUARD:

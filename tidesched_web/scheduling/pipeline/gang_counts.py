@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from tidesched_web.clusters.kubernetes.cache import GangCounts
 from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer
 from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
-from tidesched_web.engine.model import Edition, Pod, PodGroup, PodPhase, Snapshot
+from tidesched_web.engine.model import Pod, PodGroup, PodPhase, Snapshot
 from tidesched_web.scheduling.pipeline import timing
+from tidesched_web.scheduling.pipeline.pod_changes import PodChanges
 from tidesched_web.scheduling.pipeline.sending import Route
 
 # The pods of a gang start one after another: who looks at the count can wait, the API server need not hear of each.
@@ -66,28 +67,20 @@ class GangCountBook:
 
 
 class Counted:
-    """The pods of each gang as Volcano counts them: one that is on its way out does not run any more.
-
-    Follows the editions of the watch: O(what changed) where these are known, else O(pods).
-    """
+    """The pods of each gang as Volcano counts them: one that is on its way out does not run any more."""
 
     def __init__(self) -> None:
-        self._pods: Sequence[Pod] | None = None
+        self._changes = PodChanges()
         self._places: dict[str, tuple[str, int]] = {}
         self._counts: dict[str, GangCounts] = {}
 
     def follow(self, pods: Sequence[Pod]) -> Mapping[str, GangCounts]:
         """The counts of these pods, by gang; the same map each time."""
-        known = self._pods is not None and isinstance(pods, Edition)
-        changes = pods.changes_since(self._pods) if known else None  # type: ignore[attr-defined]
-        if changes is None:
+        anew, changes = self._changes.follow(pods)
+        if anew:
             self._places, self._counts = {}, {}
-            for pod in pods:
-                self._put(pod.key, pod)
-        else:
-            for key, pod in changes[0].items():
-                self._put(key, pod)
-        self._pods = pods
+        for key, pod in changes:
+            self._put(key, pod)
         return self._counts
 
     def _put(self, key: str, pod: Pod | None) -> None:

@@ -11,8 +11,9 @@ from typing import Final
 
 from tidesched_web.clusters.kubernetes.outcomes import Outcome as Answer
 from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
-from tidesched_web.engine.model import Edition, Pod, Reason, Result
+from tidesched_web.engine.model import Pod, Reason, Result
 from tidesched_web.scheduling.pipeline import timing
+from tidesched_web.scheduling.pipeline.pod_changes import PodChanges
 from tidesched_web.scheduling.pipeline.sending import Route
 
 # So many pods at most with one look, and so often: a backlog of a thousand pods is told within a minute.
@@ -107,10 +108,10 @@ class PodReasonBook:
 
 
 class Waiting:
-    """The pods of each gang that have no node: follows the editions of the watch, O(what changed)."""
+    """The pods of each gang that have no node."""
 
     def __init__(self) -> None:
-        self._pods: Sequence[Pod] | None = None
+        self._changes = PodChanges()
         self._gang_of: dict[str, str] = {}
         self._waiting: dict[str, dict[str, Pod]] = {}
 
@@ -120,18 +121,13 @@ class Waiting:
 
     def follow(self, pods: Sequence[Pod]) -> set[str]:
         """Take these pods; returns the gangs that have others waiting than before."""
-        known = self._pods is not None and isinstance(pods, Edition)
-        changes = pods.changes_since(self._pods) if known else None  # type: ignore[attr-defined]
+        anew, changes = self._changes.follow(pods)
         changed: set[str] = set()
-        if changes is None:
+        if anew:
             changed = set(self._waiting)
             self._gang_of, self._waiting = {}, {}
-            for pod in pods:
-                self._put(pod.key, pod, changed)
-        else:
-            for key, pod in changes[0].items():
-                self._put(key, pod, changed)
-        self._pods = pods
+        for key, pod in changes:
+            self._put(key, pod, changed)
         return changed
 
     def _put(self, key: str, pod: Pod | None, changed: set[str]) -> None:
