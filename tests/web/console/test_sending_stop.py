@@ -167,6 +167,20 @@ def test_alerts_beyond_the_first_three_are_counted(world) -> None:
     assert "and 2 more alerts" in text
 
 
+def test_three_alerts_stand_above_the_overview_and_the_others_are_counted(world) -> None:
+    Alert.objects.filter(cluster=world.cluster).delete()
+    for number in range(5):
+        Alert.objects.create(
+            cluster=world.cluster, key=f"node_lost:n{number}", code="node_lost", severity=AlertSeverity.WARNING,
+            numbers={"node": f"n{number}"}, raised_at=timezone.now(),
+        )  # fmt: skip
+    overview = page(world.admin, "/clusters/demo/")
+    assert overview.count("has left the cluster.") == 3
+    assert "and 2 more alerts" in overview
+    Alert.objects.filter(key="node_lost:n0").delete()
+    assert "and 1 more alert<" in page(world.admin, "/clusters/demo/")
+
+
 def test_one_gang_waits_and_two_wait(world) -> None:
     alert = Alert.objects.create(
         cluster=world.cluster, key="promise", code="promise_unused", severity=AlertSeverity.WARNING,

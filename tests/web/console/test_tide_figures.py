@@ -13,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.web.console import world as story
 from tests.web.console.test_pages import client_of
+from tidesched_web.console import tide_figures as console_figures
 from tidesched_web.quota.services.tide_plans import write_tide_plan
 from tidesched_web.scheduling.models import TidePoint
 from tidesched_web.scheduling.tide_figures_selectors import Figures, Moment, tide_figures
@@ -120,3 +121,10 @@ def test_a_clusters_own_zone_rules_its_clock_its_times_and_where_a_new_plan_begi
     assert 'id="time_zone" name="time_zone" value="Asia/Kolkata"' in editor
     wrong = client.post("/clusters/demo/settings/", given | {"time_zone": "Mars/Base", "reason": "moved"})
     assert wrong.status_code == 400
+
+
+def test_a_difference_of_percentages_is_in_points(world) -> None:
+    now = world.cluster.clock()
+    then, there = (Moment(total=100, used=used, idle_wanted=0, waiting=0, lent=0) for used in (60, 72))
+    shown = console_figures.shown(Figures(there, then, [], []), gangs=0, reclaims=[], now=now)
+    assert (shown[0].value, shown[0].trend) == ("72 %", "+12 points since yesterday")
