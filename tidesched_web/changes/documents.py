@@ -312,5 +312,5 @@ def _name_faults(key: str) -> Iterator[Fault]:
     pattern, rule = _NAMES.get(kind, _SLUGS)
     for part in parts:
         if not pattern.fullmatch(part):
-            said = _("%(name)r is no name for this: %(rule)s.") % {"name": part, "rule": rule % {"key": RULES}}
+            said = _("%(name)r is no name for this: %(rule)s.") % {"name": part, "rule": str(rule) % {"key": RULES}}
             yield Fault(key, "", "invalid_name", said)
