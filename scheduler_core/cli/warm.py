@@ -34,8 +34,8 @@ def progress(say: Callable[[str], None], *, every: float = TELL_SECONDS) -> Iter
         for turn in count(1):
             if over.wait(every):
                 return
-            seconds = round(turn * every)
-            say(f"compiling the scheduler: {len(heard)} of at most {compilable()} functions, {seconds} s")
+            seconds, known = round(turn * every), compilable()
+            say(f"compiling the scheduler: {len(heard & known)} of at most {len(known)} functions, {seconds} s")
 
     teller = threading.Thread(target=tell, daemon=True)
     with compiled_functions() as heard:

@@ -10,7 +10,12 @@ ROOT = Path(__file__).resolve().parents[2]
 CATALOGUE = ROOT / "locale" / "zh_Hans" / "LC_MESSAGES" / "django.po"
 HAN = "[\u4e00-\u9fff）”》]"
 # What follows Chinese text directly belongs to its sentence; a sign of an address or a placeholder does not.
-PUNCTUATION = re.compile(rf"{HAN}[,;:!?](?!//)|{HAN}\.(?=\s|$)|[\u4e00-\u9fff] ?\((?!s\b)|\) ?(?=[\u4e00-\u9fff])")
+PUNCTUATION = re.compile(
+    rf"{HAN}[,;:!?](?!//)|{HAN}\.(?=\s|$)|[,;:!?](?=[\u4e00-\u9fff])|[\u4e00-\u9fff] ?\((?!s\b)|\) ?(?=[\u4e00-\u9fff])"
+)
+# A sign between two tags is part of no text that is translated; addresses and keys in attributes have no blank.
+BETWEEN = re.compile(r"(?<=[%}]\})[,;:](?: |</)(?=\{[{%]|<)|(?<=>)[,;:] (?=\{[{%])|(?<=[%}]\}) \((?=\{[{%])|\|join:\"")
+APART = re.compile(r"\{% blocktranslate.*?endblocktranslate %\}", re.DOTALL)
 PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|%%|\{\w*\}|`[^`]*`")
 # English term → the one Chinese word for it, and words that other texts once had for it.
 GLOSSARY = {
@@ -38,6 +43,16 @@ def texts() -> list[tuple[str, str]]:
 
 def test_chinese_sentences_have_chinese_punctuation() -> None:
     wrong = [text for _id, text in texts() if PUNCTUATION.search(PLACEHOLDER.sub("x", text))]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_punctuation_between_the_parts_of_a_template_is_translated() -> None:
+    """Chinese writes it otherwise: `{% translate ", " %}`, not a sign between two texts that are made apart."""
+    wrong = [
+        f"{path.relative_to(ROOT)}: {found[0]}"
+        for path in (ROOT / "templates").rglob("*.html")
+        for found in BETWEEN.finditer(APART.sub("", path.read_text(encoding="utf-8")))
+    ]
     assert not wrong, "\n".join(wrong)
 
 

@@ -93,6 +93,27 @@ def test_a_member_sees_the_same_pages_with_less(site: str, open_browser: Opener,
         visit(open_browser(site, user="newcomer"), "newcomer", "/", "light-1440")
 
 
+WIDTHS_OF_NAMES = """
+[...document.querySelectorAll('.table-rows .cut .head')].map(
+  (head) => [head.scrollWidth - head.clientWidth, head.parentNode.title])
+"""
+
+
+def test_a_name_is_whole_where_its_column_has_the_room(site: str, open_browser: Opener) -> None:
+    """The namespace gives way first, and a name of ordinary length is never cut for a fraction of a pixel."""
+    for width, longest in ((1440, 30), (1024, 20)):
+        watched = open_browser(site, width=width)
+        for place in ("gangs", "reclaims"):
+            watched.open(f"/clusters/demo/{place}/")
+            names = watched.page.evaluate(WIDTHS_OF_NAMES)
+            assert names
+            short = [(over, name) for over, name in names if len(name.rpartition("/")[2]) <= longest]
+            assert short
+            assert not [name for over, name in short if over > 0], (width, place)
+            wide = watched.page.evaluate("document.querySelector('.table-rows').getBoundingClientRect().right")
+            assert wide <= width, (width, place)
+
+
 def test_eighteen_rows_of_gangs_fit_on_a_screen_and_reclaims_are_as_dense(site: str, open_browser: Opener) -> None:
     watched = open_browser(site)
     rows = "[...document.querySelectorAll('.table-rows tbody tr')].map((row) => row.getBoundingClientRect())"

@@ -123,7 +123,7 @@ def test_the_edits_from_one_tree_to_another_lead_there(before, after):
         ("format: 2\n", "format 2", "/format"),
         ("queues: {}\n", "format None", "/format"),
         ("- a\n", "has to be a map", ""),
-        ("format: 1\nqueues:\n  a: {}\n  a: {}\n", "Line 4: 'a' stands there twice", ""),
+        ("format: 1\nqueues:\n  a: {}\n  a: {}\n", "Line 4: 'a' is there twice", ""),
         ("format: 1\nqueues: [\n", "Line 3", ""),
         ("format: 1\nqueues: 3\n", "queues has to be a map", "/queues"),
         ("format: 1\nqueues: {a: 3}\n", "queue/a has to be a map", "/queues/a"),

@@ -16,7 +16,7 @@ def canonical_cards(edits: Mapping[str, Any], aliases: Mapping[str, str]) -> dic
     """Edits (or documents) with every alias of a card replaced; what has no such shape stays for others to refuse.
 
     Raises:
-        DomainError: a card stands there twice, under two of its names.
+        DomainError: a card is there twice, under two of its names.
     """
     if not aliases:
         return dict(edits)
@@ -70,7 +70,7 @@ def _cards(cards: Any, aliases: Mapping[str, str], at: str) -> Any:
     for name, figure in cards.items():
         card = aliases.get(name, name)
         if card in found:
-            said = _("%(card)s stands there twice: %(name)s is another name for it.")
+            said = _("%(card)s is there twice: %(name)s is another name for it.")
             raise DomainError.for_field(at + pointer(str(name)), said % {"card": card, "name": name})
         found[card] = figure
     return found

@@ -96,7 +96,7 @@ def loads(
             raise DomainError.for_field(f"/{name}", said + _near(name, queues), code="unknown_object")
         key = key_of("queue", name)
         if key in wanted:
-            said = _("Line %(line)d: %(name)r stands there twice.") % {"line": number, "name": name}
+            said = _("Line %(line)d: %(name)r is there twice.") % {"line": number, "name": name}
             raise DomainError.for_field(f"/{name}", said)
         wanted[key] = _edited(queues[name], row, known, number)
     return patch_between({key: documents[key] for key in wanted}, wanted)
@@ -120,7 +120,7 @@ def _check_head(head: list[str], cards: set[str]) -> None:
                 f"/{name}", said + _near(name, ["queue", *OWNERS, *NUMBERS, *cards]), code="unknown_field"
             )
         if head.count(name) > 1:
-            raise DomainError.for_field(f"/{name}", _("The column %(name)r stands there twice.") % {"name": name})
+            raise DomainError.for_field(f"/{name}", _("The column %(name)r is there twice.") % {"name": name})
 
 
 def _near(name: str, known: Iterable[str]) -> str:

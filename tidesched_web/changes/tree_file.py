@@ -136,7 +136,7 @@ def _mapping(loader: Any, node: yaml.MappingNode) -> dict[Any, Any]:
         key = loader.construct_object(key_node, deep=True)
         line = key_node.start_mark.line + 1
         if not isinstance(key, Hashable) or key in found:
-            raise _refused(_("Line %(line)d: %(name)r stands there twice.") % {"line": line, "name": key})
+            raise _refused(_("Line %(line)d: %(name)r is there twice.") % {"line": line, "name": key})
         found[key] = loader.construct_object(value_node, deep=True)
     return found
 

@@ -74,7 +74,7 @@ WORDS: Mapping[str, tuple[str | Promise, str | Promise]] = {
     ),
     "broken_off": (
         _("%(url)s broke the connection off."),
-        _("Check that the port is the one of the API server, and what stands between."),
+        _("Check that the port is the one of the API server, and the firewalls and proxies between."),
     ),
     "unreachable": (_("%(url)s cannot be reached."), _("Check address and port.")),
     "wrong_authority": (
@@ -108,7 +108,7 @@ WORDS: Mapping[str, tuple[str | Promise, str | Promise]] = {
     "reached": (_("%(url)s answered in %(ms)s ms, and its certificate is right."), ""),
     "known_as": (_("The cluster knows TideSched as %(user)s."), ""),
     "version": (_("Kubernetes %(version)s."), ""),
-    "version_unknown": (_("The cluster does not tell its version."), ""),
+    "version_unknown": (_("The cluster does not state its version."), ""),
     "version_old": (_("Kubernetes %(version)s is older than %(least)s."), _("Update the cluster.")),
     "apis": (_("All %(count)s APIs that are needed are there."), ""),
     "api_missing": (
@@ -122,8 +122,8 @@ WORDS: Mapping[str, tuple[str | Promise, str | Promise]] = {
     ),
     "conf_hidden": (
         _(
-            "Volcano's scheduler configuration may not be read (status %(status)s), so nobody knows "
-            "whether card quotas hold."
+            "Volcano's scheduler configuration may not be read (status %(status)s), so it is "
+            "unknown whether card quotas hold."
         ),
         _("Grant what is missing under Rights."),
     ),

@@ -45,7 +45,7 @@ def cards(milli: int) -> str:
 
 def cards_text(cards: Mapping[str, float]) -> str:
     """A map of counts as "4 × H200, 2 × A10"; "A|B" reads "A or B"."""
-    return ", ".join(f"{number(amount)} × {card_label(name)}" for name, amount in sorted(cards.items()))
+    return _(", ").join(f"{number(amount)} × {card_label(name)}" for name, amount in sorted(cards.items()))
 
 
 def duration(seconds: float) -> str:

@@ -104,4 +104,4 @@ def object_word(object_type: str) -> str:
 def act_words(action: str) -> str:
     """An action as "Queue: made"; an unknown part shows itself."""
     kind, _dot, act = action.partition(".")
-    return f"{OBJECTS.get(kind) or EVICTIONS.get(kind, kind)}: {ACTS.get(act, act)}" if act else action
+    return f"{OBJECTS.get(kind) or EVICTIONS.get(kind, kind)}{_(': ')}{ACTS.get(act, act)}" if act else action

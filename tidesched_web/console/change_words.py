@@ -148,7 +148,7 @@ def figure(pointer: str, value: Any, *, unset: str = "") -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return ", ".join(value) or "–"
+        return _(", ").join(value) or "–"
     return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 

@@ -76,7 +76,7 @@ def told_objects(change: QuotaChange) -> str:
     """What a change touches, in a few words."""
     names = [" ".join(change_words.object_name(key)) for key in sorted(change.edits)]
     more = len(names) - 3
-    said = ", ".join(names[:3])
+    said = _(", ").join(names[:3])
     if more > 0:
         said += " " + ngettext("and %(n)s more", "and %(n)s more", more) % {"n": amounts.number(more)}
     return said

@@ -26,7 +26,7 @@ _LOOKS: dict[str, tuple[Promise, str, str]] = {
     "held": (gettext_lazy("came"), "circle-check", "good"),
     "missed": (gettext_lazy("did not come"), "circle-x", "failed"),
     "gone": (gettext_lazy("left the cluster before"), "logout", "quiet"),
-    "overtaken": (gettext_lazy("cannot be told"), "arrows-exchange", "quiet"),
+    "overtaken": (gettext_lazy("cannot be judged"), "arrows-exchange", "quiet"),
 }
 
 
@@ -100,4 +100,4 @@ def record_line(record: Record) -> str:
         record.changes,
     )
     percent = amounts.number(round(100 * record.held / record.expected, 1))
-    return line % {"n": amounts.number(record.changes), "percent": percent, "parts": "; ".join(parts)}
+    return line % {"n": amounts.number(record.changes), "percent": percent, "parts": _("; ").join(parts)}

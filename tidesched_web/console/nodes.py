@@ -73,10 +73,10 @@ class Slot:
         """What the cell says on hover and to a screen reader."""
         if not self.parts:
             return _("idle")
-        text = ", ".join(self.gangs)
+        text = _(", ").join(self.gangs)
         if self.used < WHOLE:
             text += f" ({amounts.number(self.used / WHOLE)})"
-        return f"{text}, {_('leaving')}" if self.leaving else text
+        return f"{text}{_(', ')}{_('leaving')}" if self.leaving else text
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,7 +117,7 @@ def _line(rows: list[Reclaim]) -> str:
         return ""
     gangs = sum(len(row.victim_rows) for row in rows)  # type: ignore[attr-defined, misc]
     lost = sum(row.work_lost_card_seconds or 0 for row in rows)
-    fell = ngettext("%(n)s gang fell", "%(n)s gangs fell", gangs) % {"n": amounts.number(gangs)}
+    fell = ngettext("%(n)s gang was evicted", "%(n)s gangs were evicted", gangs) % {"n": amounts.number(gangs)}
     first = ngettext("The newest reclaim", "The newest %(n)s reclaims", len(rows)) % {"n": amounts.number(len(rows))}
     return _("%(first)s: %(fell)s, %(work)s of work lost.") % {"first": first, "fell": fell, "work": amounts.work(lost)}
 
@@ -190,13 +190,13 @@ def balance(reclaim: Reclaim) -> list[Balance]:
                 "inference",
                 needed.get(name, 0),
                 largest,
-                f"{_('needed')}: {amounts.number(needed.get(name, 0))} × {card_label(name)}",
+                f"{_('needed')}{_(': ')}{amounts.number(needed.get(name, 0))} × {card_label(name)}",
             ),
             bars.amount_bar(
                 "reclaimed",
                 freed.get(name, 0),
                 largest,
-                f"{_('freed')}: {amounts.number(freed.get(name, 0))} × {card_label(name)}",
+                f"{_('freed')}{_(': ')}{amounts.number(freed.get(name, 0))} × {card_label(name)}",
             ),
         )
         for name in names
@@ -206,8 +206,8 @@ def balance(reclaim: Reclaim) -> list[Balance]:
 def _said(row: Reclaim, fell: int) -> str:
     if row.reclaimer:
         return ngettext(
-            "%(reclaimer)s needed %(needed)s; %(n)s gang fell and freed %(freed)s.",
-            "%(reclaimer)s needed %(needed)s; %(n)s gangs fell and freed %(freed)s.",
+            "%(reclaimer)s needed %(needed)s; %(n)s gang was evicted and freed %(freed)s.",
+            "%(reclaimer)s needed %(needed)s; %(n)s gangs were evicted and freed %(freed)s.",
             fell,
         )
     if row.source == ReclaimSource.OBSERVED:

@@ -26,7 +26,7 @@ def reclaim_within_sight(
     ]  # fmt: skip
     return {
         "id": reclaim.pk,
-        "display": _display(reclaim, ", ".join(str(victim["gang"]) for victim in victims) or "nobody"),
+        "display": _display(reclaim, ", ".join(str(victim["gang"]) for victim in victims) or "no gang"),
         "cluster": reclaim.cluster,
         "session": reclaim.session,
         "at": reclaim.at,
@@ -64,9 +64,9 @@ def _unknown(reclaim: Reclaim) -> list[str]:
 
 
 def _display(reclaim: Reclaim, fallen: str) -> str:
-    """One sentence; what a plugin sends away (action shuffle) goes for nobody."""
+    """One sentence; what a plugin sends away (action shuffle) is for no other gang."""
     if not reclaim.reclaimer and reclaim.source == ReclaimSource.OBSERVED:
-        return f"{fallen} was evicted for nobody knows whom"
+        return f"{fallen} was evicted; for which gang is unknown"
     return f"{reclaim.reclaimer} takes from {fallen}" if reclaim.reclaimer else f"{reclaim.action} sends {fallen} away"
 
 

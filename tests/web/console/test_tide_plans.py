@@ -117,7 +117,7 @@ def test_a_plan_that_cannot_be_switched_on_says_why_as_long_as_it_is_so(world):
     client.post("/clusters/demo/new/tide-plan/", sent(**{"l7-x0-act": "add", "l7-x0-cards": "500"}))
     for _look in range(2):
         page = client.get(f"{LIST}days/").content.decode()
-        assert "This plan cannot be switched on as it stands." in page
+        assert "This plan cannot be switched on as it is." in page
         assert "Inference would be promised 518" in page
     client.post(f"{LIST}days/edit/", sent(version="1"))
     assert "cannot be switched on" not in client.get(f"{LIST}days/").content.decode()

@@ -64,7 +64,7 @@ def apply(
             return change
         require_act(change, access, Act.APPLY)
         if base_version is not None and base_version != change.base_version:
-            text = _("You looked at a plan on version %(seen)d of the tree; this one stands on %(base)d.")
+            text = _("You looked at a plan on version %(seen)d of the tree; this one is based on version %(base)d.")
             figures = {"seen": base_version, "base": change.base_version}
             raise DomainError("conflict", text % figures, {"tree_version": version})
         plan = work_out(change.cluster, change.edits, access=access, base=change.base, version=version)

@@ -89,11 +89,12 @@ def tree_lines(row: Row) -> SafeString:
 class _Words(NamedTuple):
     handed_on: str
     without_limit: str
+    comma: str
 
 
 @cache
 def _words(_language: str | None) -> _Words:
-    return _Words(_("%(given)s of %(limit)s assigned below it"), _("no limit, %(given)s assigned below it"))
+    return _Words(_("%(given)s of %(limit)s assigned below it"), _("no limit, %(given)s assigned below it"), _(", "))
 
 
 @lru_cache(maxsize=4096)
@@ -105,7 +106,7 @@ def _name(card: str, _language: str | None) -> str:
 def _line(row: Row, line: CardLine, warn: str, words: _Words) -> str:
     figures, bar = "", line.bar
     if not bar.empty:
-        extra = f'<span class="text-secondary">, {escape(bar.extra)}</span>' if bar.extra else ""
+        extra = f'<span class="text-secondary">{words.comma}{escape(bar.extra)}</span>' if bar.extra else ""
         figures = f"{escape(bar.text)}{extra}"
     if line.base is not None:
         figures += " " + render_to_string("components/base_quota.html", {"base": line.base}).strip()
