@@ -341,7 +341,7 @@ def verify_export(path, pinned):
     keys, ends, problems, count, gaps = {key_id(public): public for public in pinned}, {}, [], 0, 0
     for row in lines_of(path):
         if row.get("payload") is None:
-            raise Unreadable(f"{path}: entries without bytes; an export by somebody who sees everything has them")
+            raise Unreadable(f"{path}: entries without bytes; an export by an account that sees everything has them")
         count += 1
         problem = entry_problem(row, keys, early_until=row["seq"], exported=True)
         seq, digest = ends.get(row["chain"], (row["seq"] - 1, row["prev_hash"]))

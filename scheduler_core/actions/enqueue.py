@@ -7,8 +7,8 @@ Source: volcano-semantics 3.1.
 On purpose different from Volcano: an admitted gang that finds no place does not hold the door. Upstream its promise
 fills the queue's quota, and smaller gangs stay outside while cards are free. Here, where a gang was refused that could
 start now, all are tested once more, those who could start before those who could not; if that lets such a gang in, it
-stands, and an admitted gang for which nothing of the quota is left waits outside again. Nobody overtakes on a full
-cluster, where nobody could start. With ``compatibility: volcano`` the order is upstream's.
+stands, and an admitted gang for which nothing of the quota is left waits outside again. No gang overtakes on a full
+cluster, where none could start. With ``compatibility: volcano`` the order is upstream's.
 """
 
 from __future__ import annotations

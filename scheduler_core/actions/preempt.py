@@ -7,8 +7,8 @@ contracts 3.1 and 3.2.
 
 On purpose different from upstream: victims are chosen for the gang and over all nodes, whole gangs where losing a
 member ends the job; a gang that only the room or the quota it would get keeps from being admitted may preempt too
-(pitfall 1), unless it is a Job without pods: it takes from nobody, and its reason says so; system pods and protected
-gangs stay; nobody of its own gang falls where that would stop it. Freed room stays promised. With
+(pitfall 1), unless it is a Job without pods: it takes from no gang, and its reason says so; system pods and protected
+gangs stay; no member of its own gang is evicted where that would stop it. Freed room stays promised. With
 ``enableTopologyAwarePreemption`` each task's node is chosen by upstream's rules for that mode. With
 ``compatibility: volcano`` victims are pods of the first node that works out.
 """
@@ -37,7 +37,7 @@ from scheduler_core.model.rules import Rule
 from scheduler_core.state.status import CHARGED, TaskStatus
 
 _RULE = Rule.PREEMPTS.text()
-_NO_PODS = "It has no pods yet, so nobody of lower priority falls for it: whether they would fit cannot be tried."
+_NO_PODS = "It has no pods yet, so no gang of lower priority is evicted for it: whether they would fit cannot be tried."
 _OWN_RULE = Rule.PREEMPTS_OWN.text()
 
 

@@ -1,7 +1,7 @@
 """Action ``reserve``: lock the nodes of the elected gang, or let them go. Belongs after allocate.
 
-The locked nodes take nobody but the target from here on and in the sessions that follow, until it starts or goes.
-Whoever was elected and could start in this very session makes way for the next one. Where room would not help the
+The locked nodes take no gang but the target from here on and in the sessions that follow, until it starts or goes.
+A gang that was elected and could start in this very session makes way for the next one. Where room would not help the
 target any more (its quota is full, its nodes are gone) the nodes are let go too.
 Source: document 002, contracts 4.
 """

@@ -1,11 +1,11 @@
 """Action ``shuffle``: send away what plugins want gone, so that it is placed anew elsewhere.
 
 All running tasks are shown to extension point victim_tasks (plugins ``tdm``, ``rescheduling``); what the first tier
-that names anybody names is evicted at once: no statement, no place in return. Source: volcano-semantics 3.7.
+that names any names is evicted at once: no statement, no place in return. Source: volcano-semantics 3.7.
 
 On purpose different from upstream: system pods, protected pods and protected PodGroups stay, disruption budgets hold,
-and where tide rules hold or losing a member ends the job, the gang falls whole; its surplus may go alone where nobody
-else is harmed (contracts 3.2). With ``compatibility: volcano`` exactly the named tasks go.
+and where tide rules hold or losing a member ends the job, the gang is evicted whole; its surplus may go alone
+where no other member is harmed (contracts 3.2). With ``compatibility: volcano`` exactly the named tasks go.
 """
 
 from __future__ import annotations

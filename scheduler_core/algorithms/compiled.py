@@ -99,29 +99,26 @@ class _Heard(event.Listener):
         pass
 
     def on_end(self, event: Any) -> None:
-        self.functions.add(_full_name(event.data["dispatcher"]))
+        function = event.data["dispatcher"].py_func
+        self.functions.add(f"{function.__module__}.{function.__qualname__}")
 
 
 @contextmanager
 def compiled_functions() -> Iterator[set[str]]:
-    """Full names of what is compiled meanwhile, in a set that grows; Numba compiles functions of its own among them."""
+    """Full names of what is compiled meanwhile, in a set that grows."""
     heard = _Heard()
     with event.install_listener("numba:compile", heard):
         yield heard.functions
 
 
-def compilable() -> set[str]:
-    """Full names of the loaded engine's functions that are compiled on their own, and not into others."""
+def compilable() -> int:
+    """How many functions of the loaded engine may be compiled; those that are compiled into others stay uncounted."""
     loaded = [module for name, module in sys.modules.items() if name.startswith(_ENGINE.name)]
-    return {_full_name(value) for module in loaded for value in vars(module).values() if _alone(value)}
+    return len({id(value) for module in loaded for value in vars(module).values() if _alone(value)})
 
 
 def _alone(value: object) -> bool:
     return isinstance(value, Dispatcher) and value.targetoptions.get("inline", "never") == "never"
-
-
-def _full_name(dispatcher: Dispatcher) -> str:
-    return f"{dispatcher.py_func.__module__}.{dispatcher.py_func.__qualname__}"
 
 
 def fingerprint(module: str) -> str:

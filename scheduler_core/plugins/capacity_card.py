@@ -7,10 +7,10 @@ Source: volcano-semantics 4.10 and 4.11, document 000, contracts 3.2 to 3.4 and 
 On purpose different from upstream: every card is checked against the type of the node that is chosen (defect c);
 promised choices count against their cards (d); an admission is noted by the action, after all votes (e); what an
 admitted gang already holds is not counted twice (f); finished tasks need nothing (g); quotas guarantee nothing to
-anybody (k); an unknown card in a choice leaves the others (i); a pod that names no card is misconfigured where its
+any gang (k); an unknown card in a choice leaves the others (i); a pod that names no card is misconfigured where its
 queue counts cards (b); the flag cardUnlimitedCpuMemory holds from the first sum on (a); a task that was taken back is
 free to take any of its cards (n); absent cpu or memory is no limit; a reclaimer of unknown service type takes from
-nobody unless the argument says so. With ``compatibility: volcano`` as upstream in a to g, i, k, n, for absent cpu and
+no gang unless the argument says so. With ``compatibility: volcano`` as upstream in a to g, i, k, n, for absent cpu and
 memory and for unknown reclaimers, see :mod:`scheduler_core.framework.upstream_cards`.
 """
 

@@ -3,7 +3,7 @@
 Extension points: queue_sort, pre_filter, permit, job_problem.
 Units: seconds. A pod whose group is not complete keeps its place and waits. The clock of a group with a time limit
 (annotation ``tidesched.io/schedule-timeout-seconds`` of its PodGroup) runs from the creation of the PodGroup; when it
-is over, everybody who waits is let go, and the group is not tried again. A member for which somebody still has to leave
+is over, all that wait are let go, and the group is not tried again. A member for which a victim still has to leave
 a node does not count yet; once the room is free it needs permission like the others.
 Source: document 001, 4.2. On purpose: minimums by role (minTaskMember) are kept too, which the document leaves for
 later, and without a time limit a place is kept for ``waitSeconds`` at a time, so that two groups cannot hold each other

@@ -5,7 +5,7 @@ On each node all pods of lower priority leave in a dry run; if the pod then pass
 one, those that a disruption budget protects first, as long as it still does. The node is chosen by six rules: fewest
 violated budgets, lowest top priority, lowest sum, fewest victims, latest start of the top victims, first name.
 A pod may ask if its preemptionPolicy allows it and its earlier nomination, if it has one, is lost: the node can no
-longer take it at all, or nobody of lower priority is leaving there any more.
+longer take it at all, or no pod of lower priority is leaving there any more.
 Source: document 001, 3.3. On purpose: system pods and pods that say ``volcano.sh/preemptable: "false"`` are no victims,
 and the last rule is the first name, not a draw.
 """

@@ -1,4 +1,4 @@
-"""Plugin ``drf``: whoever has the smaller part of what it has most of goes first.
+"""Plugin ``drf``: the gang with the smaller dominant share goes first.
 
 Extension points: job_order, preemptable; with ``enableHierarchy`` also queue_order and reclaimable, over the tree that
 the annotations ``volcano.sh/hierarchy`` (``root/sci/dev``) and ``volcano.sh/hierarchy-weights`` (``1/2/8``) of the

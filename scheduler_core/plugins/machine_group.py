@@ -1,4 +1,4 @@
-"""Plugin ``machine-group``: private machines take the pods of their group and nobody else.
+"""Plugin ``machine-group``: private machines take the pods of their group and no others.
 
 Extension point: predicate. Node and pod label ``tidesched.io/machine-group``: a pod with the label lands on nodes with
 the same value only, a pod without it only on nodes without it.

@@ -3,7 +3,7 @@
 Extension points: task_predicate, task_node_order (a gang's queue is no part of a task class). A node's group is its
 label ``volcano.sh/nodegroup-name``; a queue names groups in ``spec.affinity``. A queue's gangs may use the groups that
 it requires or prefers and those that it would rather avoid, never those that it denies. A node without a group takes
-nobody, unless ``strict`` is off and the gang's queue says nothing about groups. Score: required 100, preferred 50,
+no gang, unless ``strict`` is off and the gang's queue says nothing about groups. Score: required 100, preferred 50,
 avoided -1; with ``enablePreferredOrder`` a preferred group gets 50 x (n - i) / n by its place i among n.
 Source: volcano-semantics 4.12.
 Departures on purpose: a queue that only denies or avoids groups may use all the others (upstream then refuses every
@@ -36,7 +36,7 @@ class NodeGroup(Plugin):
             name="strict",
             type="bool",
             default=True,
-            doc="nodes without a group take nobody; off = they take gangs of queues that say nothing about groups",
+            doc="nodes without a group take no gang; off = they take gangs of queues that say nothing about groups",
         ),
         Argument(
             name="enablePreferredOrder",

@@ -1,4 +1,4 @@
-"""Plugin ``pdb``: nobody is taken whom a PodDisruptionBudget protects.
+"""Plugin ``pdb``: no pod is taken that a PodDisruptionBudget protects.
 
 Extension points: preemptable, reclaimable, unified_evictable; with ``compatibility: volcano`` victim_tasks too.
 The candidates are gone through in their order, and each that goes uses up one disruption of every budget that covers
@@ -6,7 +6,7 @@ it; what this session has evicted before counts. Without a status a budget is co
 Source: volcano-semantics 4.12 and pitfall 20: eviction deletes pods, so the API server does not look at budgets.
 On purpose different from upstream (``compatibility: volcano`` decides as it does): budgets hold in reclaim, preempt and
 their gang forms without this plugin too, for those whom everybody else lets go; a pod without labels is protected by
-no budget and may go, upstream never lets it; the plugin names nobody for the action shuffle, upstream names every pod
+no budget and may go, upstream never lets it; the plugin names no pod for the action shuffle, upstream names every pod
 that no budget protects, so that shuffle beside pdb empties the cluster.
 """
 

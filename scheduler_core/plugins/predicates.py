@@ -7,7 +7,7 @@ number, claims of one pod alone). Room (cpu, memory, cards, number of pods) is t
 Source: volcano-semantics 4.5; Kubernetes' filters of the same names.
 Departures on purpose: masks hold for all tasks of a class at once and are made anew only for classes whose answer
 depends on other pods, so ``predicate.CacheEnable`` has nothing left to switch; what other pods stand in the way of at
-once is told from what will hold once they have left, see ``framework/neighbours.py`` for affinity and
+once follows from what will hold once they have left, see ``framework/neighbours.py`` for affinity and
 ``algorithms/volumes.py`` for volumes. With ``compatibility: volcano`` ports and company of who leaves count until then.
 """
 

@@ -4,7 +4,7 @@ Extension point: victim_tasks, for the action shuffle.
 Strategy ``lowNodeUtilization``, every ``interval``: a node is idle where everything asked for of it is below
 ``thresholds`` (percent of cpu, memory, pods and cards), and busy where something is above ``targetThresholds``. Of each
 busy node pods are named, the lowest priority and then the youngest first, until it is busy no more or what has been
-named no longer fits into what idle nodes have below ``targetThresholds``. Without an idle node nobody moves.
+named no longer fits into what idle nodes have below ``targetThresholds``. Without an idle node no pod moves.
 Source: volcano-semantics 4.12; the descheduler's LowNodeUtilization. On purpose: use is counted by requests, and the
 last round is kept in the memory of the sessions, not in the process.
 """

@@ -6,7 +6,7 @@ Source: document 002, contracts 4 (002). Used by actions ``elect`` and ``reserve
 The target is the gang of the highest priority, then the one that waits longest; only room may be what it lacks. The
 group of nodes is large enough for it once everything has left that ends by itself: services and pods that no gang
 holds stay. Nodes that are freest now are locked first, and a locked node stays locked while it is needed. They take
-nobody but the target; the target may go anywhere.
+no gang but the target; the target may go anywhere.
 
 On purpose different from upstream's plugin (removed in v1.9): a whole group is locked at once instead of one node a
 session, nodes are chosen by what fits instead of by idle sums, and a gang that its quota keeps waiting is no target.

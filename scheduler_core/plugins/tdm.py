@@ -3,7 +3,7 @@
 Extension points: predicate, node_order, preemptable, victim_tasks, job_order, job_starving.
 Nodes with label ``volcano.sh/revocable-zone`` belong to a zone, and ``tdm.revocable-zone.<zone>`` says when it is open.
 An open zone takes revocable pods only (annotation ``volcano.sh/revocable-zone: "*"``, or ``volcano.sh/preemptable:
-"true"`` without the former), and they are scored 100 there; a closed zone takes nobody, and the action shuffle empties
+"true"`` without the former), and they are scored 100 there; a closed zone takes no pod, and the action shuffle empties
 it: every ``tdm.evict.period``, of each gang so many pods at most as ``volcano.sh/jdb-max-unavailable`` or
 ``jdb-min-available`` of its PodGroup allow (numbers or percentages; 1 without either).
 A pod that is not preemptable may take preemptable ones outside the zones, within the same limits; gangs that are not

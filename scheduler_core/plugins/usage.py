@@ -1,10 +1,10 @@
 """Plugin ``usage``: keep off nodes that are loaded, whatever has been requested there.
 
-Extension points: predicate (a node above a threshold takes nobody), node_order (more for less load):
+Extension points: predicate (a node above a threshold takes no pod), node_order (more for less load):
 score = weight x 100 x sum of ((1 - used/allocatable) x w) / sum of w.
 Units: thresholds in percent of the node's allocatable amount.
 Source: volcano-semantics 4.12. The numbers come from NodeMetrics objects in the snapshot (contracts 3.7); a measurement
-older than five minutes, or none, filters nobody and scores 0.
+older than five minutes, or none, filters no node and scores 0.
 Departures on purpose: the clock is the session's ``now``; ``memory`` is accepted beside ``mem`` as a threshold's name.
 """
 
@@ -45,7 +45,7 @@ class Usage(Plugin):
             default={"cpu": 80, "mem": 80},
             minimum=0,
             maximum=1000,
-            doc="percent of cpu and mem in use above which a node takes nobody; 80 each where it is not said",
+            doc="percent of cpu and mem in use above which a node takes no pod; 80 each where it is not said",
         ),
     )
 

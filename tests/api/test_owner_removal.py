@@ -46,7 +46,8 @@ def test_where_approval_is_due_the_deletion_waits_for_it(world, project):
     asked = world.client("owner").change("DELETE", f"projects/{project.pk}/", {"reason": "over"})
     assert (asked.status_code, asked.json()["state"]) == (202, "waiting")
     assert quotas(project) == 1
-    assert act(world.client("admin"), asked.json(), "approve").json()["state"] == "applied"
+    done = act(world.client("admin"), asked.json(), "approve", {"reason": "the lab has moved out"}).json()
+    assert (done["state"], done["approved_reason"]) == ("applied", "the lab has moved out")
     assert not Project.objects.filter(slug="lab").exists()
 
 

@@ -4,11 +4,13 @@ import ast
 import re
 
 import pytest
+from babel.messages.pofile import read_po
 from django.core.management import get_commands
 
 from tests.architecture import sources
 
 DOCS = sources.ROOT / "docs"
+PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|\{\{.*?\}\}|\{%\s*(?:if|for|with|include)\b.*?%\}")
 READERS = {"text", "flag", "number", "words", "secret"}
 
 
@@ -16,6 +18,23 @@ def documents() -> str:
     """All pages of docs/ and the three at the root."""
     pages = [*sorted(DOCS.rglob("*.md")), *sorted(sources.ROOT.glob("*.md"))]
     return "\n".join(page.read_text(encoding="utf-8") for page in pages)
+
+
+# Plain technical English names who acts: evicted, sent, reported; no gang, another manager, the process that …
+UNPLAIN = re.compile(r"\b(?:fell|told|nobody|somebody|whoever|whomever)\b|\b(?:gangs?|who) falls?\b", re.IGNORECASE)
+
+
+def test_docs_and_pages_are_in_plain_words() -> None:
+    with (sources.ROOT / "locale" / "zh_Hans" / "LC_MESSAGES" / "django.po").open("rb") as file:
+        texts = [
+            text for message in read_po(file) for text in ([message.id] if isinstance(message.id, str) else message.id)
+        ]
+    wrong = [text for text in texts if UNPLAIN.search(PLACEHOLDER.sub("", text))]
+    pages = [path for folder in ("docs", "deploy") for path in (sources.ROOT / folder).rglob("*") if path.is_file()]
+    for page in [*pages, *sources.ROOT.glob("*.md"), *(sources.ROOT / "templates").rglob("*.html")]:
+        lines = PLACEHOLDER.sub("", page.read_text(encoding="utf-8")).splitlines()
+        wrong += [f"{page.relative_to(sources.ROOT)}: {line.strip()}" for line in lines if UNPLAIN.search(line)]
+    assert not wrong, "\n".join(wrong)
 
 
 def variables() -> set[str]:

@@ -101,7 +101,7 @@ WIDTHS_OF_NAMES = """
 
 def test_a_name_is_whole_where_its_column_has_the_room(site: str, open_browser: Opener) -> None:
     """The namespace gives way first, and a name of ordinary length is never cut for a fraction of a pixel."""
-    for width, longest in ((1440, 30), (1024, 20)):
+    for width, longest in ((1440, 24), (1024, 15)):
         watched = open_browser(site, width=width)
         for place in ("gangs", "reclaims"):
             watched.open(f"/clusters/demo/{place}/")

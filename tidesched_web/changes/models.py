@@ -66,6 +66,7 @@ class QuotaChange(Versioned):
     approved_by = models.CharField(max_length=200, blank=True)
     approver = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
     approved_at = models.DateTimeField(null=True, blank=True)
+    approved_reason = models.TextField(blank=True)
     closed_by = models.CharField(max_length=200, blank=True)
     closed_reason = models.TextField(blank=True)
     # Set = somebody asked to apply it, at that time or as soon as it is approved.

@@ -26,7 +26,7 @@ from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access
 from tidesched_web.console import amounts, change_words, forecast_view, impact_view
 from tidesched_web.console.export import csv_list, csv_response
-from tidesched_web.console.forms.change import ApplyForm, ChangeFilter, ReasonForm
+from tidesched_web.console.forms.change import ApplyForm, ApproveForm, ChangeFilter, ReasonForm
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.quota_editor import may_edit
@@ -106,11 +106,13 @@ def _page(
     *,
     apply_form: ApplyForm | None = None,
     reject_form: ReasonForm | None = None,
+    approve_form: ApproveForm | None = None,
     stale: DomainError | None = None,
     status: int = 200,
 ) -> HttpResponse:
     plan = _plan(this, found)
     reject_form = reject_form or ReasonForm(prefix="reject")
+    approve_form = approve_form or ApproveForm(prefix="approve")
     if apply_form is None:
         apply_form = ApplyForm(
             initial={"reason": found.reason, "when": "at" if found.apply_at else "now", "at": found.apply_at}
@@ -123,7 +125,7 @@ def _page(
     due = bool(plan.get("approval", {}).get("due"))
     waits = found.state == ChangeState.WAITING
     carried = list(objects_of(found)) if found.committed_at else []
-    bad = any(form.is_bound and form.errors for form in (apply_form, reject_form))
+    bad = any(form.is_bound and form.errors for form in (apply_form, reject_form, approve_form))
     return this.render(
         "changes/change.html",
         {
@@ -148,6 +150,7 @@ def _page(
             "arrived": sum(row.state in ("applied", "skipped") for row in carried),
             "apply_form": apply_form,
             "reject_form": reject_form,
+            "approve_form": approve_form,
             "waits_for": approvers_of(found, this.access) if waits else None,
             "zone": timezone.get_current_timezone_name(),
             "author": author,
@@ -238,6 +241,8 @@ def _typed(this: Page, verb: str) -> dict[str, Any]:
     """The form that was sent: what is refused keeps what was typed."""
     if verb == "apply":
         return {"apply_form": ApplyForm(this.request.POST)}
+    if verb == "approve":
+        return {"approve_form": ApproveForm(this.request.POST, prefix=verb)}
     return {"reject_form": ReasonForm(this.request.POST, prefix=verb)} if verb == "reject" else {}
 
 
@@ -262,7 +267,10 @@ def _act(this: Page, found: QuotaChange, verb: str) -> HttpResponse:
             at = form.cleaned_data["at"] if form.cleaned_data["when"] == "at" else None
             services.apply(change=found, access=access, at=at, reason=form.cleaned_data["reason"], seen=seen)
         case "approve":
-            services.approve(change=found, access=access, seen=seen)
+            agreed = ApproveForm(this.request.POST, prefix=verb)
+            if not agreed.is_valid():
+                return _page(this, found, approve_form=agreed)
+            services.approve(change=found, access=access, reason=agreed.cleaned_data["reason"], seen=seen)
         case "cancel":
             services.cancel(change=found, access=access, seen=seen)
             messages.success(this.request, _("Change %(n)s is cancelled.") % {"n": found.pk})

@@ -171,4 +171,4 @@ def test_a_job_without_pods_takes_from_nobody_and_says_why():
     (reason,) = result.reasons
     assert not result.evictions
     assert (reason.podgroup, reason.code.value) == ("ns/high", "WaitingForQuota")
-    assert "It has no pods yet, so nobody of lower priority falls for it" in reason.message
+    assert "It has no pods yet, so no gang of lower priority is evicted for it" in reason.message

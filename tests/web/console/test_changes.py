@@ -183,8 +183,11 @@ def test_a_second_person_approves_where_the_tenant_demands_it(world) -> None:
     act(client, change, "approve")
     assert change.state == ChangeState.WAITING, "nobody approves their own"
     assert "asks you for approval" in other.get(f"{BASE}changes/{change.pk}/").content.decode()
-    assert act(other, change, "approve").state == ChangeState.APPLYING
+    assert act(other, change, "approve", **{"approve-reason": "Seen on Monday."}).state == ChangeState.APPLYING
     assert quota("search-training") == 16
+    assert ": Seen on Monday." in client.get(f"{BASE}changes/{change.pk}/").content.decode()
+    entry = AuditEntry.objects.get(action="quota_change.approve", object_id=change.pk)
+    assert (change.approved_reason, entry.reason) == ("Seen on Monday.", "Seen on Monday.")
     refused = drafted(client, {"queue/search-training": {"card_quota": {H200: 8}}})
     act(client, refused, "apply", reason="Even less.", when="now")
     assert other.post(f"{BASE}changes/{refused.pk}/reject/", {"reject-reason": "", "revision": 1}).status_code == 400

@@ -162,7 +162,7 @@ class QuotaChanges(ReadView):
         }
         return Response(ForecastDocument(document).data)
 
-    @extend_schema(request=None, responses=_ACCEPTED, parameters=ACTS)
+    @extend_schema(request=SayWhy, responses=_ACCEPTED, parameters=ACTS)
     @action(detail=True, methods=["post"])
     @idempotent
     def approve(self, request: Request, pk: int) -> Response:
@@ -171,7 +171,11 @@ class QuotaChanges(ReadView):
         403 `approver_not_independent` where the author made the caller's account or role, or these are younger than
         the change.
         """
-        return accepted(self, services.approve(change=self.get_object(), access=self.access, seen=self._seen()))
+        change, wanted = self.get_object(), checked_body(SayWhy, request)
+        return accepted(
+            self,
+            services.approve(change=change, access=self.access, reason=wanted["reason"], seen=self._seen()),
+        )
 
     @extend_schema(request=SayWhy, responses=_ACCEPTED, parameters=ACTS)
     @action(detail=True, methods=["post"])

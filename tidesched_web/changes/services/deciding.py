@@ -23,10 +23,11 @@ from tidesched_web.common.locking import lock_tree
 from tidesched_web.common.permissions import Access
 
 
-def approve(*, change: QuotaChange, access: Access, seen: Reviewed | None = None) -> QuotaChange:
+def approve(*, change: QuotaChange, access: Access, reason: str = "", seen: Reviewed | None = None) -> QuotaChange:
     """Approve as the second person, who has to be allowed to make the change too and be independent of its author.
 
-    One that its author asked to apply is applied now, or at its hour. Approved again: no effect.
+    One that its author asked to apply is applied now, or at its hour. Approved again: no effect. ``reason``: why the
+    approver agrees; the audit entry has it in place of the reason of the change.
 
     Raises:
         DomainError: ``permission_denied`` for its own author, ``approver_not_independent`` (403), ``stale`` (412) where
@@ -53,8 +54,9 @@ def approve(*, change: QuotaChange, access: Access, seen: Reviewed | None = None
             approved_by=access.actor[:200],
             approver_id=access.user_id,
             approved_at=timezone.now(),
+            approved_reason=reason.strip(),
         )
-        tell(change, "approve", actor=access.actor)
+        tell(change, "approve", actor=access.actor, reason=change.approved_reason)
         transaction.on_commit(wake, robust=True)
     if change.apply_at is not None and change.apply_at <= timezone.now():
         change = apply_due(change.pk) or locked_now(change)

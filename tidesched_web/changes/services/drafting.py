@@ -146,6 +146,7 @@ def edit_draft(
                 "approved_by": "",
                 "approver": None,
                 "approved_at": None,
+                "approved_reason": "",
             }
             fields |= _next_revision(change, fields)
         if mark:

@@ -74,6 +74,18 @@ class ReasonForm(forms.Form):
     )
 
 
+class ApproveForm(forms.Form):
+    """Why a change is approved; it may stay empty."""
+
+    reason = forms.CharField(
+        label=_("Reason"),
+        help_text=_("Optional. It is kept with the change and goes into the audit log."),
+        max_length=1000,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 2, "class": "form-control"}),
+    )
+
+
 class ChangeFilter(FilterForm):
     """Filters of the list of changes."""
 

@@ -59,6 +59,9 @@ class ChangeSummary(serializers.Serializer[Any]):
     created_at = serializers.DateTimeField()
     approved_by = serializers.CharField()
     approved_at = serializers.DateTimeField(allow_null=True)
+    approved_reason = serializers.CharField(
+        help_text="Why it was approved, in the words of the approver; may be empty."
+    )
     closed_by = serializers.CharField(help_text="Who rejected or cancelled it.")
     closed_reason = serializers.CharField()
     apply_at = serializers.DateTimeField(allow_null=True)
