@@ -241,7 +241,7 @@ def _typed(this: Page, verb: str) -> dict[str, Any]:
     """The form that was sent: what is refused keeps what was typed."""
     if verb == "apply":
         return {"apply_form": ApplyForm(this.request.POST)}
-    if verb == "approve":
+    if verb == "approve" and this.request.POST.get("approve-reason"):
         return {"approve_form": ApproveForm(this.request.POST, prefix=verb)}
     return {"reject_form": ReasonForm(this.request.POST, prefix=verb)} if verb == "reject" else {}
 
