@@ -2,7 +2,7 @@
 
 Extension points: job_valid, job_order, job_ready, job_pipelined, job_starving, preemptable, reclaimable,
 unified_evictable.
-Source: volcano-semantics 2.2 and 4.1. On purpose: where tide rules hold, gangs fall whole and this plugin has no say
+Source: volcano-semantics 2.2 and 4.1. On purpose: where tide rules hold, gangs leave whole and this plugin has no say
 in who may be taken (contracts 3.2); starving is counted in replicas by the priority plugin, and here as "has a task
 that waits", so that a service with minMember 1 takes back for all its replicas (pitfall 2). With
 ``compatibility: volcano`` gangs do not fall whole, and starving ends at minMember.
