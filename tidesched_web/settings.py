@@ -106,12 +106,13 @@ CSRF_FAILURE_VIEW = "tidesched_web.front.failures.csrf_failure"
 ROOT_URLCONF = "tidesched_web.urls"
 ASGI_APPLICATION = "tidesched_web.asgi.application"
 
+TEMPLATE_SOURCES = ["django.template.loaders.filesystem.Loader", "django.template.loaders.app_directories.Loader"]
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         "DIRS": [BASE_DIR / "templates"],
-        "APP_DIRS": True,
         "OPTIONS": {
+            "loaders": [("tidesched_web.console.template_loader.Loader", TEMPLATE_SOURCES)],
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.template.context_processors.i18n",

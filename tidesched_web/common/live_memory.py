@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeVar
 
@@ -25,6 +25,7 @@ class Memory:
         self._kept: dict[Hashable, tuple[float, int, Any]] = {}
         self._changes: Counter[str] = Counter()
         self._lock = threading.Lock()
+        self._reading: defaultdict[Hashable, threading.Lock] = defaultdict(threading.Lock)
         self.follows = False
 
     def get(self, key: Hashable, topics: Iterable[str], read: Callable[[], Value]) -> Value:
@@ -32,20 +33,25 @@ class Memory:
         if not self.follows:
             return read()
         topics = tuple(topics)
-        now = time.monotonic()
         with self._lock:
-            # What changes while it is read may be missing in it: the count is that of before.
-            changes = sum(self._changes[topic] for topic in topics)
-            at, known, value = self._kept.get(key, (0.0, -1, None))
-        if known == changes and now - at < MOST_SECONDS:
-            found: Value = value
+            reading = self._reading[key]
+        # Those who come while one reads wait for what that one finds.
+        with reading:
+            now = time.monotonic()
+            with self._lock:
+                # What changes while it is read may be missing in it: the count is that of before.
+                changes = sum(self._changes[topic] for topic in topics)
+                at, known, value = self._kept.get(key, (0.0, -1, None))
+            if known == changes and now - at < MOST_SECONDS:
+                found: Value = value
+                return found
+            found = read()
+            with self._lock:
+                if len(self._kept) >= MOST_KEPT:
+                    self._kept.clear()
+                    self._reading.clear()
+                self._kept[key] = (now, changes, found)
             return found
-        found = read()
-        with self._lock:
-            if len(self._kept) >= MOST_KEPT:
-                self._kept.clear()
-            self._kept[key] = (now, changes, found)
-        return found
 
     def forget(self, topics: Iterable[str]) -> None:
         """Something of these topics has changed."""

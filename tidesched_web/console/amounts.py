@@ -9,6 +9,7 @@ from django.utils.formats import number_format
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
+from tidesched_web.console.by_language import by_language
 from tidesched_web.console.card_names import card_label
 
 MINUTE = 60
@@ -50,8 +51,12 @@ def cards_text(cards: Mapping[str, float]) -> str:
 
 def duration(seconds: float) -> str:
     """The two largest units: "3 h 12 min", "45 s", "2 d 4 h"."""
-    if seconds < 0:
-        seconds = 0
+    seconds = max(0, seconds)
+    return _duration(round(seconds) if seconds >= 1 else seconds)
+
+
+@by_language
+def _duration(seconds: float) -> str:
     if seconds < 1 and seconds > 0:
         milli = seconds * 1000
         return _("%(n)s ms") % {"n": number(round(milli) if milli >= 10 else round(milli, 1))}

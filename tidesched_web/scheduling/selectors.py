@@ -64,6 +64,8 @@ STOP_CODES = (GUARD_CODE, FOREIGN_CODE)
 _STOP_FIELDS = {"pk": "pk", "code": "code", "numbers": "numbers", "raised_at": "raised_at"}
 # Whose events say that the frame of a page may have changed.
 FRAME_TOPICS = ("alerts", "clusters", "drift", "sessions")
+OWN_TOPICS = ("clusters", "drift", "queues")
+EVERYTHING = Access(actor="", everything=True)
 
 
 def clusters_with_sessions(access: Access) -> QuerySet[Cluster]:
@@ -83,9 +85,7 @@ def clusters_with_sessions(access: Access) -> QuerySet[Cluster]:
     stops = Alert.objects.filter(cluster=OuterRef("pk"), code__in=STOP_CODES, resolved_at__isnull=True).order_by("pk")
     stopped = Session.objects.filter(pk=OuterRef("session_id")).values("number")[:1]
     platform = waiting.filter(cluster__isnull=True).values("cluster").annotate(n=Count("pk")).values("n")
-    drifts = Drift.objects.filter(cluster=OuterRef("pk"), state=DriftState.OPEN).order_by()
-    if not access.everything:
-        drifts = drifts.filter(queue__tenant_id__in=access.tenant_ids)
+    drifts = _open_drifts(access)
     lease = ClusterLease.objects.filter(cluster=OuterRef("pk")).values("expires_at")
     plans_zone = (
         TidePlan.objects.filter(cluster=OuterRef("pk"), enabled=True).order_by("position", "name").values("time_zone")
@@ -131,10 +131,33 @@ def _prepared_clusters(everything: bool, tenant_ids: frozenset[int]) -> Prepared
 
 
 def clusters_of_frame(access: Access) -> list[Cluster]:
-    """The same for a page that is only read: those with equal rights share what was read a moment ago."""
-    rights = ("clusters", access.everything, access.tenant_ids)
+    """The same for a page that is only read: all readers share what was read a moment ago, as far as each may see it.
+
+    Only the number of open drifts differs between those who see a cluster (``platform_alerts`` is for who sees all).
+    """
     # Each request has objects of its own: a view may write to them.
-    return [copy(cluster) for cluster in memory.get(rights, FRAME_TOPICS, lambda: clusters_now(access))]
+    if access.everything or not memory.follows:
+        rights = ("clusters", access.everything, access.tenant_ids)
+        return [copy(cluster) for cluster in memory.get(rights, FRAME_TOPICS, lambda: clusters_now(access))]
+    own = memory.get(("own clusters", access.tenant_ids), OWN_TOPICS, lambda: _own_clusters(access))
+    seen = []
+    for cluster in clusters_of_frame(EVERYTHING) if own else []:
+        if cluster.pk in own:
+            cluster.open_drift, cluster.platform_alerts = own[cluster.pk], 0  # type: ignore[attr-defined]
+            seen.append(cluster)
+    return seen
+
+
+def _own_clusters(access: Access) -> dict[int, int]:
+    """The open drifts of the caller's queues, by visible cluster. One query."""
+    drifts = _open_drifts(access).values("cluster").annotate(n=Count("pk")).values("n")
+    rows = visible_clusters(access).annotate(open_drift=Coalesce(Subquery(drifts), 0))
+    return dict(rows.order_by().values_list("pk", "open_drift"))
+
+
+def _open_drifts(access: Access) -> QuerySet[Drift]:
+    drifts = Drift.objects.filter(cluster=OuterRef("pk"), state=DriftState.OPEN).order_by()
+    return drifts if access.everything else drifts.filter(queue__tenant_id__in=access.tenant_ids)
 
 
 def visible_sessions(access: Access) -> QuerySet[Session]:

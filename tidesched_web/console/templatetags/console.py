@@ -10,8 +10,7 @@ from typing import Any
 
 from django import template
 from django.templatetags.static import static
-from django.urls import reverse
-from django.utils import formats, timezone
+from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -23,6 +22,7 @@ from tidesched_web.clusters.selectors import only_simulated
 from tidesched_web.common.failures import in_words
 from tidesched_web.common.permissions import Access
 from tidesched_web.console import amounts
+from tidesched_web.console.by_language import by_language
 from tidesched_web.console.alert_words import alert_sentence
 from tidesched_web.console.audit_words import act_words, object_word
 from tidesched_web.console.card_names import card_label
@@ -33,6 +33,7 @@ from tidesched_web.console.reach_words import ReachWords, reach_words
 from tidesched_web.console.rule_words import rule_text
 from tidesched_web.console.states import look
 from tidesched_web.console.stop_words import StopWords, stop_words
+from tidesched_web.console.template_loader import address_of
 from tidesched_web.console.wording import reason_title, resource_amount
 from tidesched_web.scheduling.holds import sending_stop
 from tidesched_web.scheduling.models import Alert
@@ -80,6 +81,7 @@ def demo_people(context: dict[str, Any]) -> dict[str, Any]:
 
 
 @register.filter
+@by_language
 def cut_name(key: str) -> SafeString:
     """A name cut in its middle where the room ends, behind its namespace in grey; copied and on hover it is whole."""
     namespace, slash, name = key.rpartition("/")
@@ -122,6 +124,7 @@ def stop_of(context: dict[str, Any], cluster: Cluster) -> StopWords | None:
 
 
 @register.simple_tag
+@by_language
 def state(kind: str, value: str) -> SafeString:
     """A state as icon and word."""
     seen = look(kind, value)
@@ -136,6 +139,7 @@ def woken_by(trigger: str) -> str:
 
 
 @register.simple_tag
+@by_language
 def step_icon(value: str) -> SafeString:
     """The icon of one step of a gang's life, in its tone."""
     seen = look("step", value)
@@ -143,6 +147,7 @@ def step_icon(value: str) -> SafeString:
 
 
 @register.filter
+@by_language
 def card(name: str) -> SafeString:
     """A card type by its short name, the canonical one on hover."""
     return format_html('<span class="card-type" title="{}">{}</span>', name, card_label(name))
@@ -204,9 +209,10 @@ def exact_cards(value: int) -> str:
     return amounts.cards(value)
 
 
-def _unbroken(value: Mapping[str, float]) -> SafeString:
+@by_language
+def _unbroken(*value: tuple[str, float]) -> SafeString:
     """A line never breaks between a number and its card; what is cut of the card may stand on the next one."""
-    each = (amounts.cards_text({name: amount}).split(" ", 3) for name, amount in sorted(value.items()))
+    each = (amounts.cards_text({name: amount}).split(" ", 3) for name, amount in sorted(value))
     parts = ((" ".join(words[:3]), "".join(f" {word}" for word in words[3:])) for words in each)
     return format_html_join(", ", '<span class="nowrap">{}</span>{}', parts)
 
@@ -216,7 +222,7 @@ def cards(value: Mapping[str, float] | None) -> str | SafeString:
     """A map of card counts as "4 × H200, 2 × A10"; None is what the reader may not know."""
     if value is None:
         return _("what only its tenant sees")
-    return _unbroken(value) if value else format_html('<span class="text-secondary">{}</span>', _("no cards"))
+    return _unbroken(*value.items()) if value else format_html('<span class="text-secondary">{}</span>', _("no cards"))
 
 
 @register.filter
@@ -257,7 +263,11 @@ def exact(moment: dt.datetime | None) -> str | SafeString:
     """A moment in the reader's zone, to the second."""
     if moment is None:
         return count(None)
-    return formats.date_format(timezone.localtime(moment), "Y-m-d H:i:s")
+    return _to_the_second(timezone.localtime(moment))
+
+
+def _to_the_second(there: dt.datetime) -> str:
+    return there.replace(tzinfo=None).isoformat(" ", "seconds")
 
 
 @register.simple_tag
@@ -305,9 +315,13 @@ def ago(moment: dt.datetime | None, now: dt.datetime | None = None) -> str | Saf
 
 def cluster_time_title(moment: dt.datetime) -> str:
     """A moment of the cluster's clock to the second, in the cluster's zone."""
-    there = moment.astimezone(zone_of_page())
-    text = formats.date_format(there, "Y-m-d H:i:s")
-    return _("%(time)s by the cluster's clock") % {"time": f"{text} {_offset(there)}"}
+    return _by_clock(moment, zone_of_page())
+
+
+@by_language
+def _by_clock(moment: dt.datetime, zone: dt.tzinfo) -> str:
+    there = moment.astimezone(zone)
+    return _("%(time)s by the cluster's clock") % {"time": f"{_to_the_second(there)} {_offset(there)}"}
 
 
 @register.simple_tag
@@ -328,7 +342,12 @@ def short_moment(moment: dt.datetime | None) -> str | SafeString:
     """A moment of the cluster's clock to the minute, in the reader's zone; the exact one on hover."""
     if moment is None:
         return count(None)
-    text = formats.date_format(timezone.localtime(moment), "Y-m-d H:i")
+    return _short_moment(moment, timezone.get_current_timezone(), zone_of_page())
+
+
+@by_language
+def _short_moment(moment: dt.datetime, zone: dt.tzinfo, _zone_of_page: dt.tzinfo) -> SafeString:
+    text = moment.astimezone(zone).replace(tzinfo=None).isoformat(" ", "minutes")
     return format_html(
         '<time class="num nowrap" datetime="{}" title="{}"><span class="year">{}</span>{}</time>',
         moment.isoformat(),
@@ -396,7 +415,7 @@ def drop(context: template.Context, name: str) -> str:
 def gang_url(cluster: Cluster, key: str) -> str:
     """The address of a gang known by ``namespace/name``."""
     namespace, _slash, name = key.partition("/")
-    return reverse("console:gang_by_name", args=[cluster.slug, namespace, name])
+    return address_of("console:gang_by_name", cluster.slug, namespace, name)
 
 
 @register.filter
