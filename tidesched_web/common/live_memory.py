@@ -1,8 +1,9 @@
 """What many requests read alike, remembered in the web process until an event says that it may have changed.
 
 It works only while the process reads the live events (a page is open somewhere); a change that this process announces
-counts at once, one of another process as soon as its event is read, and after `MOST_SECONDS` all is read anew. A page
-that shows what is remembered hears of everything since then: its place in the stream lies further back.
+counts at once, one of another process as soon as its event is read, and after `MOST_SECONDS`, or what the reader says,
+all is read anew. A page that shows what is remembered hears of everything since then: its place in the stream lies
+further back.
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ class Memory:
         self._reading: defaultdict[Hashable, threading.Lock] = defaultdict(threading.Lock)
         self.follows = False
 
-    def get(self, key: Hashable, topics: Iterable[str], read: Callable[[], Value]) -> Value:
-        """The value of the key, read where it is not known."""
+    def get(
+        self, key: Hashable, topics: Iterable[str], read: Callable[[], Value], *, seconds: float | None = None
+    ) -> Value:
+        """The value of the key, read where it is not known. ``seconds``: how long it holds where no event ends it."""
         if not self.follows:
             return read()
         topics = tuple(topics)
@@ -42,7 +45,7 @@ class Memory:
                 # What changes while it is read may be missing in it: the count is that of before.
                 changes = sum(self._changes[topic] for topic in topics)
                 at, known, value = self._kept.get(key, (0.0, -1, None))
-            if known == changes and now - at < MOST_SECONDS:
+            if known == changes and now - at < (MOST_SECONDS if seconds is None else seconds):
                 found: Value = value
                 return found
             found = read()

@@ -54,21 +54,6 @@ class Slot:
         """Milli-cards in use."""
         return sum(size for _kind, size in self.parts)
 
-    @property
-    def is_training(self) -> bool:
-        """Marked with a stroke, so that colour is not the only sign."""
-        return any(kind == "training" for kind, _size in self.parts)
-
-    def pieces(self) -> list[tuple[str, float, float]]:
-        """(kind, top, height) in percent, filled from below."""
-        found: list[tuple[str, float, float]] = []
-        level = 0.0
-        for kind, size in self.parts:
-            height = min(100 * size / WHOLE, 100 - level)
-            found.append((kind, 100 - level - height, height))
-            level += height
-        return found
-
     def title(self) -> str:
         """What the cell says on hover and to a screen reader."""
         if not self.parts:
@@ -77,6 +62,17 @@ class Slot:
         if self.used < WHOLE:
             text += f" ({amounts.number(self.used / WHOLE)})"
         return f"{text}{_(', ')}{_('leaving')}" if self.leaving else text
+
+
+def pieces(parts: Iterable[tuple[str, int]]) -> list[tuple[str, float, float]]:
+    """(kind, top, height) in percent of the parts of a card, filled from below."""
+    found: list[tuple[str, float, float]] = []
+    level = 0.0
+    for kind, size in parts:
+        height = min(100 * size / WHOLE, 100 - level)
+        found.append((kind, 100 - level - height, height))
+        level += height
+    return found
 
 
 @dataclass(frozen=True, slots=True)

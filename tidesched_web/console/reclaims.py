@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.http import Http404, HttpResponse
@@ -13,6 +14,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from tidesched_web.audit.selectors import has_entry
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.common.live_memory import memory
 from tidesched_web.console import amounts, bars
 from tidesched_web.console.card_names import card_label
 from tidesched_web.console.chart import Chart, Twin, answer
@@ -27,12 +30,15 @@ from tidesched_web.scheduling.models import Reclaim, ReclaimSource
 from tidesched_web.scheduling.reclaim_history_selectors import day_of, pictured_since, taken_by_hour
 from tidesched_web.scheduling.reclaim_selectors import filter_choices
 from tidesched_web.scheduling.selectors import (
+    OthersAndOwn,
     decisions_of_reclaim,
     others_and_own,
     own_queue_ids,
     reclaims_with_victims,
 )
 from tidesched_web.scheduling.sight import hide_other_side, receipt_within_sight
+
+_OTHERS_SECONDS = 10.0
 
 
 def cards_of(amount: dict[str, Any]) -> dict[str, float]:
@@ -45,6 +51,12 @@ def _redact(this: Page, reclaim: Reclaim) -> None:
     hide_other_side(reclaim)
     if not this.access.everything:
         reclaim.refused, reclaim.instead = [], None
+
+
+def _others(cluster: Cluster) -> OthersAndOwn | None:
+    """The sums of a day change with a reclaim; what leaves the day at its far end may stay in them for a moment."""
+    read = partial(others_and_own, cluster)
+    return memory.get(("others and own", cluster.pk), ("reclaims",), read, seconds=_OTHERS_SECONDS)
 
 
 @page(section="reclaims", topics="sessions reclaims")
@@ -71,7 +83,7 @@ def reclaims(this: Page) -> HttpResponse:
                 url=reverse("console:reclaims_taken", args=[cluster.slug]),
                 size="short",
             ),
-            "others": others_and_own(this.cluster) if this.access.everything else None,
+            "others": _others(cluster) if this.access.everything else None,
         },
     )
 

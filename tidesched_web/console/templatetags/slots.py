@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
+from html import escape  # Django's own also takes lazy texts, at several times the price
 
 from django import template
-from django.urls import reverse
-from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from tidesched_web.console.nodes import Slot
+from tidesched_web.console.nodes import Slot, pieces
+from tidesched_web.console.template_loader import address_of
 
 register = template.Library()
 _GROUND = '<rect class="slot-ground" x="0.5" y="0.5" width="17" height="17" rx="3"/>'
@@ -18,22 +19,27 @@ _GROUND = '<rect class="slot-ground" x="0.5" y="0.5" width="17" height="17" rx="
 @register.simple_tag
 def slots(slug: str, cells: Iterable[Slot]) -> SafeString:
     """One cell for each card; a cell whose gang the reader sees leads to it."""
-    gangs = reverse("console:gangs", args=[slug])
-    return mark_safe("".join(_cell(gangs, cell) for cell in cells))  # noqa: S308 - names are escaped below
+    gangs = address_of("console:gangs", slug)
+    drawn = (
+        _cell(cell.gang_id and f"{gangs}{cell.gang_id}/", cell.title(), tuple(cell.parts), cell.leaving)
+        for cell in cells
+    )
+    return mark_safe("".join(drawn))  # noqa: S308 - names are escaped below
 
 
-def _cell(gangs: str, cell: Slot) -> str:
-    title = escape(cell.title())
+@lru_cache(maxsize=4096)
+def _cell(link: str | None, title: str, parts: tuple[tuple[str, int], ...], leaving: bool) -> str:
+    title = escape(title)
     drawn = "".join(
         f'<rect class="seg-{escape(kind)}" x="0" width="18" y="{top:.1f}%" height="{height:.1f}%"/>'
-        for kind, top, height in cell.pieces()
+        for kind, top, height in pieces(parts)
     )
-    if cell.is_training:
+    if any(kind == "training" for kind, _size in parts):  # so that colour is not the only sign
         drawn += '<path class="slot-mark" d="M5 9h8"/>'
-    if cell.leaving:
+    if leaving:
         drawn += '<path class="slot-leaving" d="M3 3l12 12M15 3l-12 12"/>'
     inside = f"<title>{title}</title>{_GROUND}{drawn}</svg>"
-    if cell.gang_id:
-        link = f'<a tabindex="-1" href="{gangs}{cell.gang_id}/" aria-label="{title}">'
-        return f'{link}<svg viewBox="0 0 18 18" aria-hidden="true">{inside}</a>'
+    if link:
+        opening = f'<a tabindex="-1" href="{link}" aria-label="{title}">'
+        return f'{opening}<svg viewBox="0 0 18 18" aria-hidden="true">{inside}</a>'
     return f'<svg viewBox="0 0 18 18" role="img" aria-label="{title}">{inside}'
