@@ -22,9 +22,9 @@ from tidesched_web.clusters.selectors import only_simulated
 from tidesched_web.common.failures import in_words
 from tidesched_web.common.permissions import Access
 from tidesched_web.console import amounts
-from tidesched_web.console.by_language import by_language
 from tidesched_web.console.alert_words import alert_sentence
 from tidesched_web.console.audit_words import act_words, object_word
+from tidesched_web.console.by_language import by_language
 from tidesched_web.console.card_names import card_label
 from tidesched_web.console.cluster_zone import zone_of_page
 from tidesched_web.console.gang_why import why_sentence
