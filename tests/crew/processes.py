@@ -50,6 +50,16 @@ def trees(roots: dict[str, int]) -> dict[str, list[int]]:
     return families
 
 
+def give_way(family: list[int]) -> None:
+    """Let the browsers give way as the rest of the crew does: each is a session of its own, which Linux shares the
+    processor between before it looks at what is nice in each."""
+    ours = os.getsid(0)
+    for pid in family:
+        with suppress(OSError):
+            if os.getsid(pid) != ours:
+                Path(f"/proc/{pid}/autogroup").write_text("19")
+
+
 class Watch:
     """Samples of one installation (by the names of its `runtime.json`) and of the crew's own process."""
 
@@ -77,7 +87,11 @@ class Watch:
         for name, pid in roots.items():
             self.restarts[name] += self._pids.get(name, pid) != pid
             self._pids[name] = pid
-        for name, family in trees({**roots, "crew": os.getpid()}).items():
+        families = trees({**roots, "crew": os.getpid()})
+        product = {pid for name, family in families.items() if name != "crew" for pid in family}
+        families["crew"] = [pid for pid in families["crew"] if pid not in product]
+        give_way(families["crew"])
+        for name, family in families.items():
             for pid in family:
                 if found := _stat(pid):
                     self._used[name][pid] = found[1]
