@@ -6,7 +6,7 @@ page a rest at which all of them together take `SHARE` of one processor.
 
 from __future__ import annotations
 
-SHARE = 0.35
+SHARE = 0.25
 LEAST_SECONDS, MOST_SECONDS = 2.5, 60.0
 # How many answers the average cost is of.
 _OF_LATE = 100
