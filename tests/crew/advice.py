@@ -9,6 +9,7 @@ from typing import Any
 from tests.crew.book import ETA, REMEDY, Promise
 from tests.crew.cluster import CARD, NAMESPACE
 from tests.crew.platform import (
+    BETWEEN_ROUNDS,
     apply_one,
     cell,
     check_saved,
@@ -72,7 +73,7 @@ def remedies(scene: Scene, queue: str) -> None:
     while not scene.over():
         number += 1
         follow_remedy(client, scene, queue, number)
-        scene.rest(3)
+        scene.rest(BETWEEN_ROUNDS)
     client.close()
 
 

@@ -17,6 +17,8 @@ from tests.crew.web_client import WebClient, needed
 PODS = 2
 # A gang that is called to run at once is bound by one of the next sessions; they come each second, slower under load.
 IMPACT_SECONDS = 60.0
+# A platform has something to do now and then: without a pause, a faster server would only be asked more.
+BETWEEN_ROUNDS = 30.0
 STARTED = ("running", "finished")
 
 
@@ -194,5 +196,5 @@ def work(scene: Scene, queue: str) -> None:
     while not scene.over():
         number += 1
         give_quota(client, scene, queue, number)
-        scene.rest(3)
+        scene.rest(BETWEEN_ROUNDS)
     client.close()
