@@ -23,7 +23,7 @@ from tidesched_web.common.late_messages import LateMessages
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tidesched_web.settings")
 # Jobs over a day, exports and retention give way to pages, sessions and pushes where processors are scarce. Not so far
 # that a job which works is taken for one that stands still (`common.progress`).
-HEAVY_NICE = 5
+HEAVY_NICE = 10
 
 # It warns of a worker under root that takes pickles; these take JSON alone.
 warnings.simplefilter("ignore", SecurityWarning)
