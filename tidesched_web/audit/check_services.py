@@ -16,7 +16,7 @@ from tidesched_web.audit.verification import chains, trust, verify_chain
 
 CHECK_EVERY = dt.timedelta(days=1)
 # A walk of so many entries takes a moment; longer ones are left to a worker.
-AT_ONCE = 2_000
+AT_ONCE = 300
 
 
 @dataclass(frozen=True, slots=True)
