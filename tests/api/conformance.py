@@ -28,10 +28,14 @@ from schemathesis.engine import events, from_schema, observations
 from werkzeug.serving import WSGIRequestHandler, make_server
 
 PHASES = ("examples", "coverage", "fuzzing", "stateful")
+# Of a request, on a machine that has other work too.
+PATIENCE_SECONDS = 120
 # A value of the right form may be of an older version (412), without one (428), or against the quota rules (422). The
 # status 400 says so too, and the check below looks at its code: the document names those that data of the right form
 # may be answered with.
 OF_THE_WORLD = ["400", "412", "422", "428"]
+# They wait for a worker to test a connection, and none runs here: that is a 503, which has the test as far as it is.
+TESTED_BY_A_WORKER = ("clusters_create", "clusters_connection_update")
 
 
 @schemathesis.check
@@ -56,6 +60,14 @@ def _as_documented(document: dict[str, Any], case: Case) -> bool:
         return True
     schema = body["content"][case.media_type]["schema"] | {"components": document["components"]}
     return Draft202012Validator(schema).is_valid(case.body)
+
+
+@schemathesis.check
+def unavailable_for_want_of_a_worker(ctx: CheckContext, response: Response, case: Case) -> None:
+    """A 503 of what a worker tests has the test that waits: the database and Redis are there."""
+    waits = case.operation.definition.raw.get("operationId") in TESTED_BY_A_WORKER
+    if waits and response.status_code == 503 and response.json().get("test", {}).get("verdict") != "running":
+        raise Failure(operation=case.operation.label, title="Unavailable", message=response.json()["detail"])
 
 
 def _no_address(find: Callable[[str, Any], str | None], text: str, origin: Any) -> str | None:
@@ -174,19 +186,27 @@ def settings_of(
     *, token: str, ids: dict[str, dict[str, Any]], examples: int, phases: Iterable[str], seed: int
 ) -> SchemathesisConfig:
     """All checks on all operations. ``ids``: the objects that the addresses of an operation name."""
+    accepted = ["2xx", "401", "403", "404", "409", *OF_THE_WORLD]
+    operations: dict[str, dict[str, Any]] = {name: {"parameters": values} for name, values in ids.items()}
+    for name in TESTED_BY_A_WORKER:
+        operations.setdefault(name, {})["checks"] = {
+            "not_a_server_error": {"expected-statuses": ["2xx", "3xx", "4xx", "503"]},
+            "positive_data_acceptance": {"expected-statuses": [*accepted, "503"]},
+        }
     return SchemathesisConfig.from_dict(
         {
             "seed": seed,
             "headers": {"Authorization": f"Bearer {token}"},
             "generation": {"max-examples": examples, "database": "none"},
             "continue-on-failure": True,
+            "request-timeout": PATIENCE_SECONDS,
             "phases": {name: {"enabled": name in phases} for name in PHASES},
             "checks": {
-                "positive_data_acceptance": {"expected-statuses": ["2xx", "401", "403", "404", "409", *OF_THE_WORLD]},
+                "positive_data_acceptance": {"expected-statuses": accepted},
                 "negative_data_rejection": {"expected-statuses": ["4xx", "503"]},
                 "missing_required_header": {"expected-statuses": ["400", "401", "403", "406", "415", "428"]},
             },
-            "operations": [{"include-operation-id": name, "parameters": values} for name, values in ids.items()],
+            "operations": [{"include-operation-id": name, **said} for name, said in operations.items()],
         }
     )
 

@@ -3,9 +3,11 @@
 import logging
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from tests.api.cast import ApiClient
 from tests.cluster.answering_server import TOKEN, AnsweringServer, pair, pem
+from tidesched_web.api.document.served import document
 from tidesched_web.api.v1 import connections
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters.connection_selectors import card_quota_enforced, newest_test, volcano_runs
@@ -88,6 +90,21 @@ def test_what_is_missing_is_a_conflict_unless_it_is_accepted(admin, server):
     assert admin.send("clusters/", body(server, accept=True)).status_code == 201
     entry = AuditEntry.objects.get(action="cluster.connect")
     assert entry.after["accepted"] == ["verb_missing"]
+
+
+def test_where_no_worker_tests_a_connection_the_answer_says_so_and_when_to_ask_again(admin, server, world, monkeypatch):
+    monkeypatch.setattr(connections.waiting, "wait", lambda _job_id, _seconds: None)
+    given = {key: value for key, value in body(server).items() if key not in ("name", "mode")}
+    made = admin.send("clusters/", body(server))
+    replaced = admin.change("PUT", f"clusters/{world.clusters['east'].pk}/connection/", given)
+    refusals = document()["components"]["responses"]
+    form = refusals["Unavailable"]["content"]["application/problem+json"]["schema"]
+    for answer in (made, replaced):
+        assert (answer.status_code, answer.json()["test"]["verdict"]) == (503, "running")
+        assert int(answer.headers["Retry-After"]) > 0
+        Draft202012Validator(form | {"components": document()["components"]}).validate(answer.json())
+    assert "no worker" in refusals["Unavailable"]["description"]
+    assert not Cluster.objects.filter(slug="hall-3").exists()
 
 
 def test_a_second_scheduler_is_never_accepted(admin, server):

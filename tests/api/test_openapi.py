@@ -43,6 +43,32 @@ def test_it_is_openapi_3_1_and_every_operation_may_answer_with_a_problem(documen
             assert "application/problem+json" in document["components"]["responses"][refusal]["content"]
 
 
+def open_maps(document, schema, seen):
+    """The maps of a schema that take any name, with those of what it refers to."""
+    if isinstance(schema, list):
+        for inner in schema:
+            yield from open_maps(document, inner, seen)
+    elif isinstance(schema, dict):
+        name = schema.get("$ref", "").rpartition("/")[2]
+        if name and name not in seen:
+            seen.add(name)
+            yield from open_maps(document, document["components"]["schemas"][name], seen)
+        if isinstance(schema.get("additionalProperties"), dict):
+            yield schema
+        for inner in schema.values():
+            yield from open_maps(document, inner, seen)
+
+
+def test_a_map_of_a_request_says_which_names_its_members_can_have(document):
+    seen = set()
+    bodies = [
+        one["requestBody"] for path in document["paths"].values() for one in path.values() if "requestBody" in one
+    ]
+    found = list(open_maps(document, bodies, seen))
+    assert len(found) >= 6
+    assert [shape for shape in found if "propertyNames" not in shape] == []
+
+
 def schema_of(document, url):
     """The response schema of the GET at ``url``, found by matching the templates of the paths."""
     path = url.partition("?")[0].replace("http://testserver", "")

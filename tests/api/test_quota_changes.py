@@ -98,6 +98,25 @@ def test_malformed_edits_are_400_with_their_place(world, edits, pointer):
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (400, pointer)
 
 
+@pytest.mark.parametrize(
+    ("edits", "pointer"),
+    [
+        ({"tide-plan/nights": {"time_zone": "A" * 65}}, "/edits/tide-plan~1nights/time_zone"),
+        ({"priority-class/batch": {"value": 1, "replace": {}}}, "/edits/priority-class~1batch/replace"),
+        ({"priority-class/batch": {"value": 1, "replace": "yes"}}, "/edits/priority-class~1batch/replace"),
+    ],
+)
+def test_a_draft_keeps_no_figure_that_no_document_can_hold(world, edits, pointer):
+    admin = world.client("admin")
+    change = drafted(admin, {"tide-plan/nights": {"time_zone": "Mars/Base"}, "priority-class/batch": {"value": 1}})
+    for answer in (
+        admin.send("quota-changes/", {"cluster": "east", "edits": edits}),
+        admin.change("PATCH", f"quota-changes/{change['id']}/", {"edits": edits}, If_Match="*"),
+    ):
+        assert (answer.status_code, answer.json()["code"]) == (400, "invalid")
+        assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+
+
 def test_the_second_person_is_another_account_whatever_the_token(world):
     Cluster.objects.update(approval_required=True)
     owner = world.client("owner")

@@ -1,9 +1,11 @@
 """Tide plans by REST: ETag, merge patch, dry run, errors at their moment; base and effective quota of queues."""
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from tests.api.addresses import NIGHT
 from tests.api.cast import H200
+from tidesched_web.api.document.served import document
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.quota.models import TidePlan
@@ -80,6 +82,17 @@ def test_what_is_wrong_is_said_at_its_place(world, plan):
     (error,) = problem["errors"]
     assert (error["code"], error["requested"], error["limit"]) == ("exceeds_at_moment", 9, 8)
     assert refused(colour="blue")[0] == 400
+
+
+@pytest.mark.parametrize("quota", [{"acme\0online": {H200: {"add": 1}}}, {"acme-online": {"NVIDIA\0H200": {"add": 1}}}])
+def test_a_name_with_a_zero_byte_is_against_the_form_in_the_document_too(world, quota):
+    body = {"cluster": "east", "name": "nights", "layers": [NIGHT], "reason": "less at night"}
+    components = document()["components"]
+    form = Draft202012Validator(components["schemas"]["TidePlanInput"] | {"components": components})
+    wrong = body | {"layers": [NIGHT | {"quota": quota}]}
+    assert (form.is_valid(body), form.is_valid(wrong)) == (True, False)
+    answer = world.client("admin").send("tide-plans/", wrong)
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid")
 
 
 def test_queues_show_base_and_effective(world, plan):

@@ -20,6 +20,7 @@ ACTS: Final = ("set", "add")
 MOST_LAYERS: Final = 50
 MOST_EXCEPTIONS: Final = 400
 MOST_CARDS: Final = 10_000_000
+LONGEST_ZONE: Final = 64
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def _zone(value: Any) -> str:
             near = difflib.get_close_matches(name[:253], time_zones(), n=1)
             hint = " " + _("Did you mean %(near)r?") % {"near": near[0]} if near else ""
             said = _("There is no time zone %(name)r.") % {"name": value}
-            code = "unknown_time_zone" if isinstance(value, str) else "invalid"
+            code = "unknown_time_zone" if isinstance(value, str) and len(value) <= LONGEST_ZONE else "invalid"
             raise _Refused("/time_zone", said + hint, code) from None
     return name
 

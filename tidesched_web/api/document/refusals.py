@@ -99,7 +99,8 @@ _REFUSALS = {
           "If-Match is needed here: send the ETag of what you looked at."),
     429: ("TooManyRequests", "Wait as long as `Retry-After` says.", "throttled",
           "Too many requests; wait as long as Retry-After says."),
-    503: ("Unavailable", "The database or Redis does not answer; try again after `Retry-After`.", "unavailable",
+    503: ("Unavailable", ("The database or Redis does not answer, or no worker has finished in time what the answer "
+          "needs (`test` says how far it is); try again after `Retry-After`."), "unavailable",
           "The database or Redis does not answer at the moment; try again."),
 }  # fmt: skip
 _WAITS = {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}}

@@ -10,7 +10,7 @@ from typing import Any
 from tidesched_web.changes.documents import MOST_ALIASES
 from tidesched_web.changes.services.planning import MOST_EDITS
 from tidesched_web.quota.tide import NO_DAY, WEEKDAYS
-from tidesched_web.quota.tide_document import MOST_CARDS, MOST_EXCEPTIONS, MOST_LAYERS
+from tidesched_web.quota.tide_document import LONGEST_ZONE, MOST_CARDS, MOST_EXCEPTIONS, MOST_LAYERS
 
 SLUG = r"^[-a-zA-Z0-9_]{1,63}$"
 DNS_NAME = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
@@ -19,6 +19,9 @@ CARD_NAME = r"^[!-~]{1,120}$"
 PLAN_NAME = r"^[^/\x00-\x1f]{1,120}$"
 QUANTITY = r"^[0-9]{1,15}(\.[0-9]{1,9})?([munkKMGTPE]|[KMGTPE]i)?$"
 MOST_AMOUNT = 2**62
+_STORABLE = r"^[^\x00]*$"
+# The name of a member holds no zero byte either, whatever it names.
+STORABLE_NAMES = {"propertyNames": {"pattern": _STORABLE}}
 _DAY_TIME = r"([01][0-9]|2[0-3]):[0-5][0-9]"
 
 
@@ -32,7 +35,7 @@ def whole(least: int, most: int, *, null: bool = False) -> dict[str, Any]:
 
 
 def _text(most: int) -> dict[str, Any]:
-    return {"type": ["string", "null"], "maxLength": most, "pattern": r"^[^\x00]*$"}
+    return {"type": ["string", "null"], "maxLength": most, "pattern": _STORABLE}
 
 
 def _one_of(*values: str) -> dict[str, Any]:
@@ -56,11 +59,13 @@ def _patch(properties: dict[str, Any], description: str) -> dict[str, Any]:
 CARD_COUNTS = {
     "type": ["object", "null"],
     "description": "Card name → count; null takes a card away.",
+    **STORABLE_NAMES,
     "additionalProperties": whole(0, MOST_CARDS, null=True),
 }
 QUANTITIES = {
     "type": ["object", "null"],
     "description": "Resource → quantity as Kubernetes writes it; null takes one away.",
+    **STORABLE_NAMES,
     "additionalProperties": {
         "type": ["string", "integer", "null"],
         "pattern": QUANTITY,
@@ -115,7 +120,7 @@ LAYER = {
     "type": "object",
     "required": ["days", "start", "end", "quota"],
     "properties": {
-        "name": {"type": "string", "maxLength": 120, "pattern": r"^[^\x00]*$"},
+        "name": {"type": "string", "maxLength": 120, "pattern": _STORABLE},
         "days": {"type": "array", "minItems": 1, "items": {"type": "string", "enum": list(WEEKDAYS)}},
         "start": {**_moment(_DAY_TIME, 24 * 60 - 1), "example": "22:00"},
         "end": {
@@ -126,8 +131,14 @@ LAYER = {
         "quota": {
             "type": "object",
             "description": "Queue → card → step.",
+            **STORABLE_NAMES,
             "minProperties": 1,
-            "additionalProperties": {"type": "object", "minProperties": 1, "additionalProperties": _ref("TideStep")},
+            "additionalProperties": {
+                "type": "object",
+                **STORABLE_NAMES,
+                "minProperties": 1,
+                "additionalProperties": _ref("TideStep"),
+            },
         },
     },
     "additionalProperties": False,
@@ -246,7 +257,7 @@ _KINDS: dict[str, tuple[str, str, dict[str, Any]]] = {
             {
                 "enabled": _TRUTH,
                 "position": whole(0, 1_000_000, null=True),
-                "time_zone": {"type": ["string", "null"], "maxLength": 64},
+                "time_zone": _text(LONGEST_ZONE),
                 "exceptions": {"anyOf": [_ref("TideExceptions"), {"type": "null"}]},
                 "layers": {"anyOf": [LAYERS, {"type": "null"}]},
             },

@@ -212,6 +212,8 @@ def _after(before: Documents, edits: Edits) -> tuple[Documents, list[Fault]]:
     for key, patch in edits.items():
         if patch is None and key not in before:
             faults.append(Fault(key, "", "unknown_object", _("There is no %(object)s.") % {"object": key}))
+        elif patch is not None and kind_of(key) == "priority-class":
+            faults += _replace_faults(key, patch)
     plain = {
         key: {name: value for name, value in patch.items() if name != REPLACE}
         if patch is not None and kind_of(key) == "priority-class"
@@ -224,6 +226,13 @@ def _after(before: Documents, edits: Edits) -> tuple[Documents, list[Fault]]:
             after[key], found = canonical(key, after[key])
             faults += found
     return after, faults
+
+
+def _replace_faults(key: str, patch: Mapping[str, Any]) -> list[Fault]:
+    """No document has this member, so it is looked at here."""
+    if isinstance(patch.get(REPLACE), bool | None):
+        return []
+    return [Fault(key, pointer(REPLACE), "invalid", _("This has to be true or false."))]
 
 
 def after_of(before: Documents, edits: Edits) -> Documents:

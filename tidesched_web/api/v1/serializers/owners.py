@@ -8,6 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from tidesched_web.accounts.models import TenantRole
+from tidesched_web.api.document.tree_shapes import STORABLE_NAMES
 from tidesched_web.api.v1.serializers.briefs import AddressField, BriefTenant
 
 # Digits that are an id for sure, and the longest name of anything that a body refers to.
@@ -64,6 +65,7 @@ class ReasonMixin(serializers.Serializer[Any]):
                 "type": "object",
                 "minProperties": 1,
                 "maxProperties": 1,
+                **STORABLE_NAMES,
                 "additionalProperties": {"$ref": "#/components/schemas/QuotaEdit"},
             },
         ],
