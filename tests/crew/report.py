@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
@@ -62,6 +63,7 @@ def figures(
         "not_kept": [asdict(one) for one in book.promises if one.outcome not in ("kept", "open")],
         "edits": {"applied": len(book.written), "lost": book.lost},
         "pages": pages,
+        "by_minute": by_minute(ledger),
         "statuses": statuses(ledger),
         "received_mib": round(ledger.received / MIB, 1),
         "troubles": {
@@ -86,6 +88,24 @@ def figures(
         "restarts": {key: count for key, count in restarts.items() if count},
         "notes": notes,
     }
+
+
+def by_minute(ledger: Ledger) -> list[dict[str, Any]]:
+    """How long the gated answers took, by the minute in which they were asked for."""
+    minutes: dict[int, list[float]] = {}
+    for page, times in ledger.times.items():
+        if page.startswith(GATED):
+            for began, seconds in times:
+                minutes.setdefault(int(began // 60), []).append(seconds)
+    return [
+        {
+            "at": time.strftime("%H:%M", time.gmtime(60 * minute)),
+            "count": len(values),
+            "p50": round(percentile(values, 0.5), 3),
+            "p95": round(percentile(values, 0.95), 3),
+        }
+        for minute, values in sorted(minutes.items())
+    ]
 
 
 def statuses(ledger: Ledger) -> dict[str, int]:
@@ -122,6 +142,9 @@ def text(told: dict[str, Any]) -> str:
             f"{row['most']:8.3f}"
             for page, row in told["pages"].items()
         ),
+        "",
+        "Those with *, by minute                              count      p50      p95",
+        *(f"  {row['at']:48} {row['count']:7} {row['p50']:8.3f} {row['p95']:8.3f}" for row in told["by_minute"]),
         f"Answers by status: {told['statuses']}; {told['received_mib']} MiB received",
         f"Troubles that count: {told['troubles']['counted']}; excused: {told['troubles']['excused by a fault']}",
         "",
