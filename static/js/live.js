@@ -18,6 +18,12 @@
   // The server says how long a page rests between two looks: it knows how many are open, and what an answer costs.
   let rest = Math.max(REST_MS, 1000 * Number(body.rest || 0));
   let soon = false;
+  // One event concerns many pages: where they have to share, each looks at a moment of its own within its rest.
+  let due = 0;
+  const stir = () => {
+    if (!dirty) due = Date.now() + Math.random() * (rest - REST_MS);
+    dirty = true;
+  };
   // What the server last sent: where that is still so, it answers with nothing.
   let seen = "";
   let connected = false;
@@ -45,8 +51,8 @@
 
   const step = () => {
     const waited = Date.now() - last;
-    if (!connected && waited > POLL_MS) dirty = true;
-    if (dirty && !paused && waited > (soon ? REST_MS : rest) && !busy()) {
+    if (!connected && waited > POLL_MS) stir();
+    if (dirty && !paused && waited > (soon ? REST_MS : rest) && (soon || Date.now() >= due) && !busy()) {
       dirty = soon = false;
       last = Date.now();
       window.htmx.trigger(region(), "refetch");
@@ -105,6 +111,7 @@
     paused = !paused;
     localStorage.setItem("live", paused ? "paused" : "on");
     dirty = true;
+    due = 0;
     step();
   });
 
@@ -112,7 +119,7 @@
   const heard = (message) => {
     if (message.kind === "state") { connected = message.state === "open"; full = message.state === "full"; show(); }
     else if (topics().includes(message.change.topic)) {
-      dirty = true;
+      stir();
       // News of the object that the page is about is shown soon, however many pages are open.
       soon ||= region().dataset.object === `${message.change.topic} ${message.change.id}`;
     }
@@ -126,7 +133,7 @@
     open();
     window.addEventListener("pagehide", () => port.postMessage({ kind: "close" }));
     window.addEventListener("pageshow", (event) => {
-      if (event.persisted) { dirty = true; open(); }
+      if (event.persisted) { dirty = true; due = 0; open(); }
     });
   }
   setInterval(step, 500);

@@ -111,6 +111,7 @@ class OpenPage:
         self.figures: dict[str, str] = {}
         self.after, self.etag, self.rest = "", "", REST
         self.dirty = self.connected = False
+        self.due = 0.0
         self.last = self.figures_at = time.monotonic()
 
     async def run(self) -> None:
@@ -181,8 +182,15 @@ class OpenPage:
                 place = text
             elif name == "data" and event == "change":
                 self.after = place or self.after
-                self.dirty |= json.loads(text)["topic"] in self.topics
+                if json.loads(text)["topic"] in self.topics:
+                    self._stir()
                 event = ""
+
+    def _stir(self) -> None:
+        """Something has changed: look at a moment of its own within the rest."""
+        if not self.dirty:
+            self.due = time.monotonic() + random.random() * (self.rest - REST)
+        self.dirty = True
 
     async def _follow(self) -> None:
         await asyncio.sleep(random.random() / 2)
@@ -190,8 +198,8 @@ class OpenPage:
             await asyncio.sleep(0.5)
             waited = time.monotonic() - self.last
             if not self.connected and waited > POLL:
-                self.dirty = True
-            if not self.dirty or waited <= self.rest:
+                self._stir()
+            if not self.dirty or waited <= self.rest or time.monotonic() < self.due:
                 continue
             self.dirty, self.last = False, time.monotonic()
             headers = {"HX-Request": "true", "HX-Target": "live", "HX-Current-URL": f"{self.visitor.base}{self.path}"}

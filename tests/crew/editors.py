@@ -48,7 +48,8 @@ def edited(browser: Browser, scene: Scene, figures: dict[str, int]) -> dict[str,
     sheet.filter("crew-sheet", "training")
     came = {queue: sheet.cell(queue, CARD).inner_text() for queue in figures}
     if lost := {queue: text for queue, text in came.items() if not shows(text, figures[queue])}:
-        scene.book.lose(f"{browser.person}: put in {figures}, the grid shows {lost}")
+        moved = browser.page.locator("#moved").inner_text() if browser.page.locator("#moved").is_visible() else ""
+        scene.book.lose(f"{browser.person}: put in {figures}, the grid shows {lost} and says “{moved}”")
         return None
     return {queue: value for queue, value in figures.items() if "→" in came[queue]}
 

@@ -136,11 +136,23 @@ async def _lines(one: OpenStream, after: str) -> AsyncIterator[bytes]:
         streams.leave(one)
 
 
+# What was written last, by its events and who may read them: the pages of one person get the same.
+_written: dict[tuple[object, ...], bytes] = {}
+_MOST_WRITTEN = 200
+
+
 def _changes(batch: list[live.Event], sight: live.Sight) -> bytes:
-    return b"".join(
-        b"id: %s\nevent: change\ndata: %s\n\n" % (event.position.encode(), orjson.dumps(_document(event)))
-        for event in live.seen(batch, sight)
-    )
+    key = (sight, *((event.position, event.topic, event.id) for event in batch))
+    text = _written.get(key)
+    if text is None:
+        text = b"".join(
+            b"id: %s\nevent: change\ndata: %s\n\n" % (event.position.encode(), orjson.dumps(_document(event)))
+            for event in live.seen(batch, sight)
+        )
+        if len(_written) >= _MOST_WRITTEN:
+            _written.clear()
+        _written[key] = text
+    return text
 
 
 def _document(event: live.Event) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """One reader of the live events for all streams of a process: Redis is read once, each stream gets what concerns it.
 
-What comes within `WINDOW_SECONDS` goes out together, so a topic costs a stream at most two messages a second. Of
-several events of one object only the newest is kept; of more than `MOST_OF_ONE` objects of one topic and cluster a
-single event with the id ``*`` is left: look again at all of them.
+What comes within `WINDOW_SECONDS` goes out together, so a topic costs a stream at most two messages a second; where
+more than `AT_HALF_A_SECOND` streams are open the window is longer, up to `WINDOW_MOST_SECONDS`. Of several events of
+one object only the newest is kept; of more than `MOST_OF_ONE` objects of one topic and cluster a single event with the
+id ``*`` is left: look again at all of them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from tidesched_web.common.live import EVERYTHING, MAX_EVENTS, STREAM, Event, rea
 from tidesched_web.common.live_memory import memory
 
 WINDOW_SECONDS = 0.5
+WINDOW_MOST_SECONDS = 2.0
+AT_HALF_A_SECOND = 100
 IDLE_SECONDS = 15.0
 MOST_OF_ONE = 20
 # Batches that one stream may leave unread; a reader that is slower than this loses its stream.
@@ -148,7 +151,7 @@ class Hub:
                         batch = compact(events)
                         for listener in list(self.listeners):
                             listener.put(batch)
-                        await asyncio.sleep(WINDOW_SECONDS)
+                        await asyncio.sleep(window_seconds(len(self.listeners)))
         except (redis.RedisError, OSError) as error:
             _log.warning("live events cannot be read: %s", error)
             if started.done():
@@ -160,6 +163,11 @@ class Hub:
             memory.follow(events=False)
             if not started.done():
                 started.cancel()
+
+
+def window_seconds(listeners: int) -> float:
+    """How long events are gathered, by how many streams they go to."""
+    return min(WINDOW_MOST_SECONDS, WINDOW_SECONDS * max(1.0, listeners / AT_HALF_A_SECOND))
 
 
 def hub() -> Hub:
