@@ -15,10 +15,11 @@ from tests.web.console.test_pages import client_of
 from tidesched_web.accounts.models import Membership, Project, Scope, Tenant, User
 from tidesched_web.accounts.services import create_token
 from tidesched_web.accounts.stream_selectors import NAMED_TO
+from tidesched_web.api import stream
 from tidesched_web.api.urls import router
 from tidesched_web.api.v1 import scheduling
 from tidesched_web.clusters.models import Cluster
-from tidesched_web.common import live
+from tidesched_web.common import live, live_hub
 from tidesched_web.common.models import ServiceType
 from tidesched_web.jobs.services import cancel, enqueue
 from tidesched_web.quota.models import Queue
@@ -230,3 +231,20 @@ async def _hear_of(act, user: User | None = None, headers: dict[str, str] | None
     found = _events(await asyncio.wait_for(waits, 5))
     await parts.aclose()
     return found[-1]
+
+
+def test_what_is_written_for_one_reader_is_not_sent_to_another_who_may_see_less():
+    about = live.About("queue", "secret-queue", "quota", tenants=frozenset({7}))
+    batch = [live.Event("9-1", "queues", "41", "3", 1, about)]
+    inside = live.Sight(clusters=frozenset({1}), tenants=frozenset({7}), user_id=1)
+    outside = live.Sight(clusters=frozenset({1}), tenants=frozenset({8}), user_id=2)
+    first = stream._changes(batch, inside)
+    assert b"secret-queue" in first
+    assert b"secret-queue" not in stream._changes(batch, outside)
+    assert stream._changes(batch, inside) is first
+
+
+def test_many_streams_are_written_to_less_often():
+    assert live_hub.window_seconds(1) == live_hub.window_seconds(100) == live_hub.WINDOW_SECONDS
+    assert live_hub.window_seconds(300) == 3 * live_hub.WINDOW_SECONDS
+    assert live_hub.window_seconds(100_000) == live_hub.WINDOW_MOST_SECONDS
