@@ -6,14 +6,18 @@ import pytest
 from django.core.cache import cache, caches
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from tests.web.console import world as story
 from tests.web.console.test_pages import client_of
 from tidesched_web.accounts.selectors import access_of
+from tidesched_web.clusters.models import Cluster
 from tidesched_web.common import live, live_memory
 from tidesched_web.common.live_memory import Memory, memory
 from tidesched_web.common.live_pace import LEAST_SECONDS, MOST_SECONDS, SHARE, Pace, pace
-from tidesched_web.scheduling.selectors import clusters_of_frame
+from tidesched_web.quota.models import Drift
+from tidesched_web.scheduling.models import Alert
+from tidesched_web.scheduling.selectors import clusters_now, clusters_of_frame
 
 
 @pytest.fixture
@@ -79,13 +83,31 @@ def test_readers_with_equal_rights_share_the_frame_and_others_do_not(following):
 
 
 @pytest.mark.django_db
+def test_the_shared_frame_shows_each_reader_what_a_query_of_their_own_shows(following):
+    world = story.full()
+    Cluster.objects.create(slug="other", name="Other", mode=world.cluster.mode, simulated=True)
+    now = timezone.now()
+    for queue in world.queues.values():  # of several tenants
+        Drift.objects.create(
+            cluster=world.cluster, kind="Queue", name=queue.name, queue=queue, found_at=now, changed_at=now
+        )
+    Alert.objects.create(key="platform", severity="warning", code="x", message="x", raised_at=now)
+    fields = ("pk", "open_drift", "platform_alerts", "open_alerts", "session_id", "local_zone")
+    seen = {}
+    for user in (world.admin, world.member, world.newcomer):
+        access = access_of(user)
+        shared = [[getattr(one, name) for name in fields] for one in clusters_of_frame(access)]
+        assert shared == [[getattr(one, name) for name in fields] for one in clusters_now(access)]
+        seen[user.username] = len(shared)
+    assert sorted(seen.values()) == [0, 1, 2]
+
+
+@pytest.mark.django_db
 def test_a_page_shows_at_once_what_this_process_has_changed(following, django_capture_on_commit_callbacks):
     world = story.full()
     client = client_of(world.admin)
     before = client.get("/clusters/demo/").context["bell"]
     assert before > 0
-    from tidesched_web.scheduling.models import Alert
-
     Alert.objects.all().delete()
     live.publish("alerts", "all", cluster_id=world.cluster.pk)
     assert client.get("/clusters/demo/").context["bell"] == 0
