@@ -174,7 +174,7 @@
       const holder = this.drawn.cellAt(row, column);
       const { input } = this;
       input.className = "sheet-input";
-      input.setAttribute("aria-label", `${this.model.name(row)}, ${this.columns[column].title}`);
+      input.setAttribute("aria-label", `${this.model.name(row)}, ${this.columns[column].label}`);
       input.value = text === undefined ? this.model.raw(row, column) : text;
       this.editor = { input, row, column };
       holder.append(input);

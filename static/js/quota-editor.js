@@ -257,7 +257,9 @@
     if (!grid || !view.length) return;
     const { row: index, column } = grid.active;
     const row = view[index], own = rows[row];
-    const parts = [`${own.title} · ${columns[column].title}`];
+    const card = columns[column].kind === "cards";
+    const parts = [`${own.title} · ${card ? columns[column].label : columns[column].title}`];
+    at("sheet-where").title = card ? columns[column].title : "";
     const figure = value(row, column);
     const rightNow = base(row, column);
     if (own.kind !== "service") parts.push(say("now", { now: shown(column, rightNow) || (wasZero(row, column) ? "0" : words.no_limit) }));

@@ -84,7 +84,10 @@
 
     // --- the panel -----------------------------------------------------------------------------------------------------
 
-    place({ row, column }) { return `${this.rows[row].title} · ${this.columns[column].title}`; }
+    place({ row, column }) {
+      const { kind, label, title } = this.columns[column];
+      return `${this.rows[row].title} · ${kind === "cards" ? label : title}`;
+    }
 
     report({ step, same, left, source }) {
       this.step = step;

@@ -34,6 +34,11 @@ class UseRow:
     use: CardUse
     bar: bars.UsageBar
 
+    @property
+    def base(self) -> int | None:
+        """The quota without tide plans in cards, where they make another of it now."""
+        return max(0, self.use.quota - self.use.turned) // 1000 if self.use.turned else None
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -90,7 +95,7 @@ def _parts(
 
 
 def _sizes(use: CardUse) -> tuple[float, ...]:
-    return use.quota, use.allocated, use.inqueue, use.waiting, use.card_seconds
+    return use.quota, use.turned, use.allocated, use.inqueue, use.waiting, use.card_seconds
 
 
 @page(section="home", topics="sessions reclaims")

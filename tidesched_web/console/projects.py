@@ -15,6 +15,7 @@ from tidesched_web.common.errors import DomainError
 from tidesched_web.console.edit_pages import delete_page, edit_page, quota_ways
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.forms.owners import NameForm, OfTenantFilter, ProjectForm
+from tidesched_web.console.owner_use import use_table
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.rights import manages, need_admin_of
@@ -65,6 +66,7 @@ def project(this: Page, tenant: str, project: str) -> HttpResponse:
         {
             "project": found,
             "limits": limits,
+            "use": use_table(queues, clusters, limits),
             "queues": list(queues[:200]),
             "trail": _trail(found),
             "manages": manages(this.access, found.tenant_id),

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from tidesched_web.console import amounts, bars, manifests
+from tidesched_web.console import amounts, bars, manifests, quota_fit
 from tidesched_web.console.card_names import card_label
 from tidesched_web.console.chart import Chart, Twin, answer
 from tidesched_web.console.export import csv_list
@@ -139,6 +139,7 @@ def queue(this: Page, name: str) -> HttpResponse:
                 (promise, next((use for use in row.uses if use.card == promise.card), None))
                 for promise in unused_promises(this.cluster.pk, found.pk)
             ],
+            "fits": quota_fit.answers(found, {use.card: use.quota for use in row.uses}, this.cluster.clock()),
             "chart": _usage_chart(this, found, cards) if cards else None,
             "manifests": manifests.for_queue(found, cards, found.namespaces),  # type: ignore[attr-defined]  # annotated
             **acts_on(this, found),
@@ -157,7 +158,7 @@ def _queue(this: Page, name: str) -> Queue:
 def _usage_chart(this: Page, found: Queue, cards: list[str]) -> Chart:
     return Chart(
         key="usage",
-        question=_("Was the quota right? Use against quota, the last two days by the cluster's clock"),
+        question=_("Use against quota, the last two days by the cluster's clock"),
         url=reverse("console:queue_usage", args=[this.cluster.slug, found.name]),
         query=f"card={cards[0]}",
         size="short",

@@ -125,7 +125,8 @@ def tree(this: Page) -> HttpResponse:
                 "below": lambda pair: pair[0].parent,
                 "card": lambda pair: pair[1].card,
                 "quota": lambda pair: "" if pair[1].limit is None else pair[1].limit,
-                "handed_on": lambda pair: "" if pair[1].given is None else pair[1].given,
+                "assigned": lambda pair: "" if pair[1].given is None else pair[1].given,
+                "base": lambda pair: "" if pair[1].base is None else pair[1].base,
                 "allocated": lambda pair: pair[1].allocated / 1000,
                 "inqueue": lambda pair: pair[1].inqueue / 1000,
                 "borrowed": lambda pair: pair[1].borrowed / 1000,
@@ -158,7 +159,7 @@ def _line(rows: list[Row], sums: TreeSums) -> str:
     over = sum(row.over for row in rows)
     if over:
         line += "; " + ngettext(
-            "%(n)s place hands on more than it has", "%(n)s places hand on more than they have", over
+            "%(n)s place assigns more than it has", "%(n)s places assign more than they have", over
         ) % {"n": amounts.number(over)}
     starved = sum(row.starved for row in rows if row.kind == "service")
     if starved:

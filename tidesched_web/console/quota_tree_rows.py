@@ -36,7 +36,7 @@ class CardLine:
     waiting: int
     borrowed: int
     service_type: str
-    # The base, where tide plans make another quota of it.
+    # The base, where tide plans make another quota of it: a queue's own, above the queues the sum that is assigned.
     base: int | None = None
 
     @property
@@ -54,7 +54,7 @@ class CardLine:
 
     @property
     def over(self) -> bool:
-        """What is handed on is more than there is to hand on."""
+        """What is assigned below it is more than it has."""
         return self.given is not None and self.limit is not None and self.given > self.limit
 
     @property
@@ -79,7 +79,7 @@ class Row:
     branch: str = ""
     opened: bool = False
     queue: Queue | None = None
-    # In how many card types more is handed on than there is, and how many card types are left out.
+    # In how many card types more is assigned than there is, and how many card types are left out.
     over: int = 0
     more: int = 0
 
@@ -98,6 +98,7 @@ class _Sums:
     queues: int = 0
     starved: int = 0
     quota: CardMap = field(default_factory=lambda: defaultdict(int))
+    base: CardMap = field(default_factory=lambda: defaultdict(int))
     allocated: CardMap = field(default_factory=lambda: defaultdict(int))
     inqueue: CardMap = field(default_factory=lambda: defaultdict(int))
     waiting: CardMap = field(default_factory=lambda: defaultdict(int))
@@ -105,7 +106,7 @@ class _Sums:
     def add(self, other: _Sums) -> None:
         self.queues += other.queues
         self.starved += other.starved
-        for name in ("quota", "allocated", "inqueue", "waiting"):
+        for name in ("quota", "base", "allocated", "inqueue", "waiting"):
             own = getattr(self, name)
             for card, figure in getattr(other, name).items():
                 own[card] += figure
@@ -149,7 +150,7 @@ def queue_row(queue: Queue, totals: Mapping[str, CardTotals], card: str = "") ->
     for name in sorted({*usage, *quota, *waits}):
         used = usage.get(name, {"allocated": 0, "inqueue": 0})
         figures = (quota.get(name, 0), used["allocated"], used["inqueue"], round(1000 * waits.get(name, 0)))
-        if any(figures) and card in ("", name):
+        if (any(figures) or name in queue.tide) and card in ("", name):
             line = _line(queue.service_type, name, figures[0], None, *figures[1:], totals=totals)
             row.lines.append(replace(line, base=base.get(name, 0)) if name in queue.tide else line)
     return row
@@ -196,9 +197,12 @@ def tree_rows(sums: TreeSums, queues: Iterable[Queue], shown: Shown, *, with_que
     own: dict[Place, _Sums] = {}
     for place, totals in sums.places.items():
         own[place] = _Sums(
-            totals.queues, 0, defaultdict(int, totals.quota), defaultdict(int, totals.allocated),
-            defaultdict(int, totals.inqueue),
-        )  # fmt: skip
+            totals.queues,
+            quota=_added(totals.quota, totals.turned),
+            base=defaultdict(int, totals.quota),
+            allocated=defaultdict(int, totals.allocated),
+            inqueue=defaultdict(int, totals.inqueue),
+        )
     for queue in queues:
         place = place_of(queue)
         below[key_of(place)].append(queue)
@@ -211,6 +215,32 @@ def tree_rows(sums: TreeSums, queues: Iterable[Queue], shown: Shown, *, with_que
         if shown.service_type in ("", service):
             rows += _service_rows(service, sums, own, below, shown, with_queues=with_queues)
     return rows
+
+
+def _added(base: Mapping[str, int], turned: Mapping[str, int]) -> CardMap:
+    """The quota that holds now."""
+    found = defaultdict(int, base)
+    for card, figure in turned.items():
+        found[card] += figure
+    return found
+
+
+@dataclass(slots=True)
+class _Claims:
+    """What the rows directly below one claim of it, now and without tide plans."""
+
+    now: CardMap = field(default_factory=lambda: defaultdict(int))
+    base: CardMap = field(default_factory=lambda: defaultdict(int))
+
+    def add(self, other: _Claims) -> None:
+        for own, more in ((self.now, other.now), (self.base, other.base)):
+            for card, figure in more.items():
+                own[card] += figure
+
+
+def _claims_of(limits: CardMap | None, below: _Claims) -> _Claims:
+    """A row with a limit claims the limit; one without claims what stands below it."""
+    return below if limits is None else _Claims(limits, limits)
 
 
 def _service_rows(
@@ -232,7 +262,7 @@ def _service_rows(
         if kind == "project" and all(place.project != pk for place in places[tenant]):
             places[tenant].append(Place(service, tenant, project=pk))
     root_sums = _Sums()
-    root_claims: dict[str, int] = defaultdict(int)
+    root_claims = _Claims()
     children: list[Row] = []
     for tenant in sorted(places, key=lambda pk: (pk == 0, sums.tenants.get(pk, ("", ""))[0])):
         rows, tenant_sums, claims = _tenant_rows(
@@ -240,8 +270,7 @@ def _service_rows(
         )
         children += rows
         root_sums.add(tenant_sums)
-        for card, figure in claims.items():
-            root_claims[card] += figure
+        root_claims.add(claims)
     ratio = shown.ratios.get(service, 1.0)
     limits = {card: ceiling(number, ratio) for card, number in sums.hardware.items()} if shown.whole else None
     root = Row(service, "", 1, "service", service, service, str(ServiceType(service).label), opened=True)
@@ -259,12 +288,12 @@ def _tenant_rows(
     shown: Shown,
     *,
     with_queues: bool,
-) -> tuple[list[Row], _Sums, CardMap]:
+) -> tuple[list[Row], _Sums, _Claims]:
     slug, name = sums.tenants.get(tenant, ("", _("the platform")))
     row = Row(f"{service}-t{tenant}", service, 2, "tenant", service, slug, name, opened=with_queues)
     row.branch = f"service_type={service}&tenant={tenant}"
     total = _Sums()
-    claims: dict[str, int] = defaultdict(int)
+    claims = _Claims()
     rows = []
     for place in sorted(places, key=lambda place: _names(place, sums)):
         place_sums = own.get(place, _Sums())
@@ -274,16 +303,16 @@ def _tenant_rows(
         child = Row(key_of(place), row.key, 3, kind, service, slug, name, opened=with_queues)
         child.branch = f"{row.branch}&{kind}={place.project or place.line}"
         limits = sums.limits.get((service, "project", place.project)) if place.project else None
-        _fill(child, place_sums, limits, place_sums.quota, sums, shown)
+        of_queues = _Claims(place_sums.quota, place_sums.base)
+        _fill(child, place_sums, limits, of_queues, sums, shown)
         # A project without a limit, and every business line, claims what its queues have.
-        for card, figure in (place_sums.quota if limits is None else limits).items():
-            claims[card] += figure
+        claims.add(_claims_of(limits, of_queues))
         rows.append(child)
         if with_queues:
             rows += [queue_row(queue, sums.totals, shown.card) for queue in below.get(child.key, ())]
     limits = sums.limits.get((service, "tenant", tenant)) if tenant else None
     _fill(row, total, limits, claims, sums, shown)
-    return [row, *rows], total, claims if limits is None else limits
+    return [row, *rows], total, _claims_of(limits, claims)
 
 
 def _names(place: Place, sums: TreeSums) -> tuple[str, str]:
@@ -293,27 +322,27 @@ def _names(place: Place, sums: TreeSums) -> tuple[str, str]:
 
 
 def _fill(
-    row: Row, found: _Sums, limits: Mapping[str, int] | None, claims: Mapping[str, int], sums: TreeSums, shown: Shown
+    row: Row, found: _Sums, limits: Mapping[str, int] | None, claims: _Claims, sums: TreeSums, shown: Shown
 ) -> None:
     row.queues, row.starved = found.queues, found.starved
     if row.level == 3 and not shown.places:
         return
     chosen = []
-    for card in sorted({*(limits or ()), *claims, *found.allocated, *found.waiting}):
+    for card in sorted({*(limits or ()), *claims.now, *found.allocated, *found.waiting}):
         limit = None if limits is None else limits.get(card, 0 if row.level > 1 else None)
         figures = (found.allocated.get(card, 0), found.inqueue.get(card, 0), found.waiting.get(card, 0))
-        given = claims.get(card, 0)
-        if (limit or given or any(figures)) and shown.card in ("", card):
+        given, base = claims.now.get(card, 0), claims.base.get(card, 0)
+        if (limit or given or base or any(figures)) and shown.card in ("", card):
             over = limit is not None and given > limit
             row.over += over
             chosen.append((card, limit, given, figures, over))
     if shown.most and len(chosen) > shown.most:
         kept = sorted(chosen, key=lambda entry: (-entry[4], -max(entry[1] or 0, entry[2]), entry[0]))[: shown.most]
         row.more, chosen = len(chosen) - shown.most, sorted(kept)
-    row.lines = [
-        _line(row.service_type, card, limit, given, *figures, totals=sums.totals)
-        for card, limit, given, figures, _over in chosen
-    ]
+    for card, limit, given, figures, _over in chosen:
+        line = _line(row.service_type, card, limit, given, *figures, totals=sums.totals)
+        base = claims.base.get(card, 0)
+        row.lines.append(line if base == given else replace(line, base=base))
 
 
 def pruned(rows: list[Row], wanted: Callable[[Row], bool]) -> list[Row]:

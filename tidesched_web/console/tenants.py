@@ -14,13 +14,14 @@ from tidesched_web.console import amounts
 from tidesched_web.console.edit_pages import delete_page, edit_page, quota_ways
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.forms.owners import SearchFilter, TenantEditForm, TenantForm
+from tidesched_web.console.owner_use import use_table
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.rights import manages, need_admin_of, need_administrator
 from tidesched_web.quota import services
 from tidesched_web.quota.dependent_selectors import clusters_with_quota_of, dependents_of, edits_without_quota
 from tidesched_web.quota.owner_selectors import business_lines_listed, projects_listed, tenants_listed
-from tidesched_web.quota.selectors import limits_of, with_limits
+from tidesched_web.quota.selectors import limits_of, visible_queues, with_limits
 
 
 @page(section="tenants")
@@ -57,6 +58,7 @@ def tenant(this: Page, tenant: str) -> HttpResponse:
             "tenant": found,
             "line": line,
             "limits": limits,
+            "use": use_table(visible_queues(this.access).filter(tenant=found), names, limits),
             "projects": list(projects_listed(this.access).filter(tenant=found).order_by("slug")[:200]),
             "lines": list(business_lines_listed(this.access).filter(tenant=found).order_by("slug")[:200]),
             "manages": manages(this.access, found.pk),

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST
 from tidesched_web.changes import services as changes
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.tree_document import key_of
-from tidesched_web.clusters.selectors import card_names
+from tidesched_web.clusters.selectors import card_names, ruling_policy
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.time_zones import time_zones
 from tidesched_web.console import amounts, chart
@@ -27,6 +27,7 @@ from tidesched_web.console.figures import tide_preview
 from tidesched_web.console.forms.tide_plan import PlanForm, local_days
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.tide_week import Week, week_of
+from tidesched_web.engine.policy_check import cooldown_seconds
 from tidesched_web.quota import tide, tide_document
 from tidesched_web.quota.models import Queue, TidePlan
 from tidesched_web.quota.selectors import card_quota_of, visible_queues, with_card_quota
@@ -40,7 +41,11 @@ from tidesched_web.quota.tide_selectors import (
     visible_tide_plans,
 )
 from tidesched_web.scheduling.usage_selectors import demand_by_hour_of_week
+from tidesched_web.workloads.models import Gang
+from tidesched_web.workloads.selectors import spared_gangs
 
+# So many spared gangs are named at most.
+SPARED = 100
 DAYS = list(zip(tide.WEEKDAYS, WEEKDAY_NAMES, strict=True))
 
 
@@ -73,7 +78,7 @@ def _writer(this: Page) -> None:
         raise PermissionDenied
 
 
-@page(section="tide_plans", topics="queues changes")
+@page(section="tide_plans", topics="queues changes reclaims")
 def plans(this: Page) -> HttpResponse:
     """Every plan with what it does now, and the queues that are turned at this moment."""
     rows = _plans(this)
@@ -89,7 +94,30 @@ def plans(this: Page) -> HttpResponse:
         row.next_change = tide.next_change([own], now)  # type: ignore[attr-defined]
         row.queues = sorted(tide.touched([own]))  # type: ignore[attr-defined]
     turned = _turned(_queues(this)) if standing else []
-    return this.render("tide/plans.html", {"rows": rows, "turned": turned, "line": _line(rows, turned, open_now)})
+    return this.render(
+        "tide/plans.html",
+        {"rows": rows, "turned": turned, "line": _line(rows, turned, open_now), **_cool_down(this)},
+    )
+
+
+def _cool_down(this: Page) -> dict[str, Any]:
+    """The cool-down that the policy sets, and the gangs in sight that it spares now, by their queues."""
+    ruling = ruling_policy(this.cluster)
+    gangs = list(spared_gangs(this.access, this.cluster).defer("manifest")[: SPARED + 1])
+    shown = gangs[:SPARED]
+    queues: dict[str, list[Gang]] = {}
+    for gang in shown:
+        queues.setdefault(gang.queue_name, []).append(gang)
+    counts = {
+        "gangs": ngettext("%(n)s gang", "%(n)s gangs", len(shown)) % {"n": amounts.number(len(shown))},
+        "queues": ngettext("%(n)s queue", "%(n)s queues", len(queues)) % {"n": amounts.number(len(queues))},
+    }
+    return {
+        "cool_down": cooldown_seconds(ruling.text) if ruling else None,
+        "spared": sorted(queues.items()),
+        "spared_line": _("%(gangs)s of %(queues)s.") % counts if shown else _("No gang."),
+        "more_spared": len(gangs) > SPARED,
+    }
 
 
 def _turned(queues: list[Queue]) -> list[dict[str, Any]]:

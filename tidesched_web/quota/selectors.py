@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import Case, Exists, F, OuterRef, QuerySet, Subquery, Sum, When
+from django.db.models import Case, Exists, ExpressionWrapper, F, IntegerField, OuterRef, QuerySet, Subquery, Sum, When
+from django.db.models.expressions import Combinable, RawSQL
 from django.db.models.functions import Coalesce, JSONObject
 
 from tidesched_web.clusters.models import CardType, Cluster, Node
@@ -115,12 +116,24 @@ def limits_of(holder: Any) -> list[dict[str, Any]]:
     return [found[key] for key in sorted(found)]
 
 
-def with_promised(card_types: QuerySet[CardType]) -> QuerySet[CardType]:
-    """Card types with what the queues may use of them: ``inference_quota`` and ``training_quota``, in cards."""
+# What tide plans add to the base of a card type now, over all queues of a service type.
+_TURNED = """
+COALESCE((SELECT sum((queue.tide->>clusters_cardtype.name)::bigint - COALESCE(base.cards, 0))
+          FROM quota_queue queue
+          LEFT JOIN quota_cardquota base ON base.queue_id = queue.id AND base.card_type_id = clusters_cardtype.id
+          WHERE queue.cluster_id = clusters_cardtype.cluster_id AND queue.service_type = %s
+            AND jsonb_exists(queue.tide, clusters_cardtype.name)), 0)
+"""
 
-    def promised(service_type: ServiceType) -> Coalesce:
+
+def with_promised(card_types: QuerySet[CardType]) -> QuerySet[CardType]:
+    """Card types with what the queues may use of them now: ``inference_quota`` and ``training_quota``, in cards."""
+
+    def promised(service_type: ServiceType) -> Combinable:
         rows = CardQuota.objects.filter(card_type=OuterRef("pk"), service_type=service_type, queue__isnull=False)
-        return Coalesce(Subquery(rows.order_by().values("card_type").annotate(n=Sum("cards")).values("n")), 0)
+        base = Coalesce(Subquery(rows.order_by().values("card_type").annotate(n=Sum("cards")).values("n")), 0)
+        turned = RawSQL(_TURNED, [service_type.value], output_field=IntegerField())  # noqa: S611 - bound
+        return ExpressionWrapper(base + turned, output_field=IntegerField())
 
     return card_types.annotate(
         inference_quota=promised(ServiceType.INFERENCE), training_quota=promised(ServiceType.TRAINING)

@@ -22,9 +22,13 @@ HOURS = 24
 
 @dataclass(slots=True)
 class CardUse:
-    """One service type × card of a tenant in a cluster. Milli-cards; ``card_seconds`` over the last `HOURS`."""
+    """One service type × card of a tenant in a cluster. Milli-cards; ``card_seconds`` over the last `HOURS`.
+
+    ``quota`` is what holds now, of which tide plans ``turned`` so much (less than 0 where they take).
+    """
 
     quota: int = 0
+    turned: int = 0
     allocated: int = 0
     inqueue: int = 0
     waiting: int = 0
@@ -46,7 +50,7 @@ class TenantFigures:
 
 # Each part: what, tenant, cluster, service type, card, three figures, a time.
 _FIGURES = """
-WITH own AS (SELECT id, tenant_id, cluster_id, service_type FROM quota_queue
+WITH own AS (SELECT id, tenant_id, cluster_id, service_type, tide FROM quota_queue
              WHERE tenant_id = ANY(%(tenants)s) AND cluster_id = ANY(%(clusters)s)),
      clocks AS (SELECT * FROM unnest(%(clusters)s::bigint[], %(starts)s::timestamptz[]) AS c(cluster_id, start)),
      waits AS (SELECT g.*, own.tenant_id, own.service_type AS of_type
@@ -56,6 +60,12 @@ UNION ALL
 SELECT 'use', own.tenant_id, own.cluster_id, own.service_type, u.card, sum(u.quota), sum(u.allocated), sum(u.inqueue),
        NULL
   FROM scheduling_queueusage u JOIN own ON own.id = u.queue_id GROUP BY 2, 3, 4, 5
+UNION ALL
+SELECT 'tide', own.tenant_id, own.cluster_id, own.service_type, turn.key,
+       sum(1000 * (turn.value::bigint - coalesce(quota.cards, 0))), 0, 0, NULL
+  FROM own CROSS JOIN LATERAL jsonb_each_text(own.tide) AS turn
+  LEFT JOIN clusters_cardtype card ON card.cluster_id = own.cluster_id AND card.name = turn.key
+  LEFT JOIN quota_cardquota quota ON quota.queue_id = own.id AND quota.card_type_id = card.id GROUP BY 2, 3, 4, 5
 UNION ALL
 SELECT 'gangs', tenant_id, cluster_id, '', '', count(*), 0, 0, min(waiting_since) FROM waits GROUP BY 2, 3
 UNION ALL
@@ -103,6 +113,8 @@ def own_figures(access: Access, clusters: Iterable[Cluster]) -> dict[tuple[int, 
             use = one.cards.setdefault((service, card), CardUse())
             if what == "use":
                 use.quota, use.allocated, use.inqueue = int(first), int(second), int(third)
+            elif what == "tide":
+                use.turned = int(first)
             elif what == "waiting":
                 use.waiting = int(first)
             else:

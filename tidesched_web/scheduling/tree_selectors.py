@@ -30,10 +30,14 @@ class Place(NamedTuple):
 
 @dataclass(slots=True)
 class PlaceSums:
-    """All queues of one place: how many, what they may use and what they use. Quotas in cards, use in milli-cards."""
+    """All queues of one place: how many, what they may use and what they use. Quotas in cards, use in milli-cards.
+
+    ``quota`` is the base, ``turned`` what tide plans add to it now (less than 0 where they take).
+    """
 
     queues: int = 0
     quota: dict[str, int] = field(default_factory=dict)
+    turned: dict[str, int] = field(default_factory=dict)
     allocated: dict[str, int] = field(default_factory=dict)
     inqueue: dict[str, int] = field(default_factory=dict)
 
@@ -43,6 +47,8 @@ class PlaceSums:
             self.queues += first
         elif kind == "quota":
             self.quota[card] = self.quota.get(card, 0) + first
+        elif kind == "tide":
+            self.turned[card] = self.turned.get(card, 0) + first
         else:
             self.allocated[card] = self.allocated.get(card, 0) + first
             self.inqueue[card] = self.inqueue.get(card, 0) + second
@@ -53,7 +59,8 @@ class TreeSums:
     """The tree without its queues, as far as the reader sees it.
 
     ``tenants``, ``projects`` and ``lines`` map ids to (slug, name); ``limits`` maps (service type, "tenant" or
-    "project", id) to its own quota; ``totals`` are of the whole cluster and only say how much is borrowed.
+    "project", id) to its own quota; ``totals`` are of the whole cluster and only say how much is borrowed, from the
+    quota that the queues had in the newest session.
     """
 
     tenants: dict[int, tuple[str, str]] = field(default_factory=dict)
@@ -84,12 +91,12 @@ def tree_sums(access: Access, cluster: Cluster) -> TreeSums:
     found.hardware = {name: seen for name, _title, seen in names["card"].values() if seen is not None}
     promised: dict[str, int] = defaultdict(int)
     training: dict[str, int] = defaultdict(int)
-    for kind, service, own_tenant, own_project, in_tenant, project, line, card_type, card_name, first, second in sums:
+    for kind, service, own_tenant, own_project, in_tenant, project, line, card_type, card_name, *figures in sums:
+        first, second, standing = figures
         card = names["card"].get(card_type, _GONE)[0] if kind == "quota" else card_name
-        if kind == "quota":
-            if not own_tenant and not own_project and service == ServiceType.INFERENCE:
-                promised[card] += first
-        elif kind == "use" and service == ServiceType.TRAINING:
+        if kind == "use" and service == ServiceType.INFERENCE:
+            promised[card] += standing
+        elif kind == "use":
             training[card] += first
         owner = own_tenant or in_tenant or 0
         if own_project:
@@ -110,8 +117,7 @@ def tree_sums(access: Access, cluster: Cluster) -> TreeSums:
                 found.lines[place.line] = names["line"].get(place.line, _GONE)[:2]
             found.places[place].add(kind, card, first, second)
     found.totals = {
-        card: CardTotals(hardware * 1000, promised[card] * 1000, training[card])
-        for card, hardware in found.hardware.items()
+        card: CardTotals(hardware * 1000, promised[card], training[card]) for card, hardware in found.hardware.items()
     }
     return found
 
@@ -125,20 +131,28 @@ UNION ALL SELECT 'tenant', id, slug, name, NULL FROM accounts_tenant
 UNION ALL SELECT 'project', id, slug, name, tenant_id FROM accounts_project
 UNION ALL SELECT 'line', id, slug, name, NULL FROM accounts_businessline
 """
-# Quotas by owner or place and card type; what is in use and promised by place and card; how many queues a place has.
+# Quotas by owner or place and card type; what tide plans add to those of queues; what is in use and promised by place
+# and card, with the quota of the newest session in milli-cards; how many queues a place has.
 # Grouped by numbers as far as may be, since grouping by names takes several times as long.
 _SUMS = """
 SELECT 'quota', quota.service_type, quota.tenant_id, quota.project_id, queue.tenant_id, queue.project_id,
-       queue.business_line_id, quota.card_type_id, '', sum(quota.cards)::bigint, 0
+       queue.business_line_id, quota.card_type_id, '', sum(quota.cards)::bigint, 0, 0
   FROM quota_cardquota quota LEFT JOIN quota_queue queue ON queue.id = quota.queue_id
  WHERE quota.cluster_id = %(cluster)s GROUP BY 2, 3, 4, 5, 6, 7, 8
 UNION ALL
+SELECT 'tide', queue.service_type, NULL, NULL, queue.tenant_id, queue.project_id, queue.business_line_id, 0, turn.key,
+       sum(turn.value::bigint - coalesce(quota.cards, 0))::bigint, 0, 0
+  FROM quota_queue queue CROSS JOIN LATERAL jsonb_each_text(queue.tide) AS turn
+  LEFT JOIN clusters_cardtype card ON card.cluster_id = queue.cluster_id AND card.name = turn.key
+  LEFT JOIN quota_cardquota quota ON quota.queue_id = queue.id AND quota.card_type_id = card.id
+ WHERE queue.cluster_id = %(cluster)s AND queue.tide <> '{}' GROUP BY 2, 5, 6, 7, 9
+UNION ALL
 SELECT 'use', queue.service_type, NULL, NULL, queue.tenant_id, queue.project_id, queue.business_line_id, 0, usage.card,
-       sum(usage.allocated)::bigint, sum(usage.inqueue)::bigint
+       sum(usage.allocated)::bigint, sum(usage.inqueue)::bigint, sum(usage.quota)::bigint
   FROM scheduling_queueusage usage JOIN quota_queue queue ON queue.id = usage.queue_id
  WHERE queue.cluster_id = %(cluster)s GROUP BY 2, 5, 6, 7, 9
 UNION ALL
-SELECT 'queues', service_type, NULL, NULL, tenant_id, project_id, business_line_id, 0, '', count(*), 0
+SELECT 'queues', service_type, NULL, NULL, tenant_id, project_id, business_line_id, 0, '', count(*), 0, 0
   FROM quota_queue WHERE cluster_id = %(cluster)s GROUP BY 2, 5, 6, 7
 """
 

@@ -13,7 +13,6 @@ from django.db.models.functions import Coalesce, JSONObject
 from tidesched_web.clusters.models import CardType
 from tidesched_web.common.models import ServiceType
 from tidesched_web.quota.models import Queue
-from tidesched_web.quota.selectors import with_promised
 from tidesched_web.scheduling.borrowing import CardTotals, borrowed
 from tidesched_web.scheduling.models import QueueUsage, UsageChange
 from tidesched_web.scheduling.usage_series import UsageRow
@@ -50,22 +49,21 @@ def usage_now(queues: Sequence[Queue]) -> dict[int, dict[str, dict[str, float]]]
 
 
 def _card_totals(cluster_ids: Collection[int]) -> dict[tuple[int, str], CardTotals]:
-    training = (
-        QueueUsage.objects.filter(
-            queue__cluster=OuterRef("cluster"), queue__service_type=ServiceType.TRAINING, card=OuterRef("name")
+    """Of the newest session, as the quota that it saw: a tide plan may make it another than the base."""
+
+    def summed(service_type: ServiceType, figure: str) -> Coalesce:
+        rows = QueueUsage.objects.filter(
+            queue__cluster=OuterRef("cluster"), queue__service_type=service_type, card=OuterRef("name")
         )
-        .order_by()
-        .values("card")
-        .annotate(n=Sum("allocated"))
-        .values("n")
-    )
-    rows = with_promised(CardType.objects.filter(cluster_id__in=cluster_ids)).annotate(
-        training=Coalesce(Subquery(training), 0)
+        return Coalesce(Subquery(rows.order_by().values("card").annotate(n=Sum(figure)).values("n")), 0)
+
+    rows = CardType.objects.filter(cluster_id__in=cluster_ids).annotate(
+        promised=summed(ServiceType.INFERENCE, "quota"), training=summed(ServiceType.TRAINING, "allocated")
     )
     return {
-        (cluster, name): CardTotals(hardware=hardware * 1000, inference_quota=quota * 1000, training=used)
+        (cluster, name): CardTotals(hardware=hardware * 1000, inference_quota=quota, training=used)
         for cluster, name, hardware, quota, used in rows.values_list(
-            "cluster_id", "name", "hardware", "inference_quota", "training"
+            "cluster_id", "name", "hardware", "promised", "training"
         )
     }
 
@@ -130,3 +128,28 @@ def demand_by_hour_of_week(
             hour: HourOfWeek(p50 / 1000, p90 / 1000, float(most) / 1000, count)
             for hour, p50, p90, most, count in cursor.fetchall()
         }
+
+
+_FIT = """
+SELECT card, count(*), percentile_disc(0.95) WITHIN GROUP (ORDER BY allocated_max), max(allocated_max),
+       count(*) FILTER (WHERE quota > 0 AND allocated_max >= quota)
+FROM scheduling_usagerollup WHERE queue_id = %s AND step_seconds = 3600 AND at > %s
+GROUP BY card ORDER BY card
+"""
+
+
+class QuotaFit(NamedTuple):
+    """The highest use of each measured hour against the quota of that hour. Milli-cards; in 95 % of hours ``p95``."""
+
+    card: str
+    hours: int
+    p95: int
+    most: int
+    at_limit: int
+
+
+def quota_fits(queue: Queue, since: dt.datetime) -> dict[str, QuotaFit]:
+    """By card type, over the full hours since then. One query."""
+    with connection.cursor() as cursor:
+        cursor.execute(_FIT, [queue.pk, since])
+        return {row[0]: QuotaFit(*row) for row in cursor.fetchall()}

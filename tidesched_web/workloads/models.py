@@ -103,6 +103,9 @@ class Gang(models.Model):
             models.Index(fields=["queue", "state"], name="gang_queue"),
             models.Index(fields=["cluster", "namespace", "name"], name="gang_key"),
             models.Index(fields=["cluster", "reason_code"], name="gang_reason", condition=models.Q(needs=True)),
+            models.Index(
+                fields=["cluster", "spared_until"], name="gang_spared", condition=models.Q(spared_until__isnull=False)
+            ),
             models.Index(fields=["gone_at"], name="gang_gone", condition=models.Q(gone_at__isnull=False)),
         ]
 

@@ -105,6 +105,12 @@ def waiting_gangs(access: Access, cluster: Cluster) -> QuerySet[Gang]:
     return that_wait(visible_gangs(access).filter(cluster=cluster))
 
 
+def spared_gangs(access: Access, cluster: Cluster) -> QuerySet[Gang]:
+    """Gangs in sight that reclaim does not evict now: their cool-down runs, or the cluster refused their eviction."""
+    gangs = visible_gangs(access).filter(cluster=cluster, gone_at__isnull=True, spared_until__gt=cluster.clock())
+    return gangs.order_by("spared_until", "id")
+
+
 # The keys of `by_need`, from the first to the last.
 BY_NEED = ("rank", "waits_from", "-submitted_at", "-id")
 

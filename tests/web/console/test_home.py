@@ -16,7 +16,7 @@ from tests.web.console.cast import H200, empty_cluster
 from tests.web.console.test_pages import MAX_QUERIES, client_of
 from tidesched_web.accounts.models import BusinessLine, Membership, Tenant, User
 from tidesched_web.quota.models import Queue
-from tidesched_web.scheduling.models import ReclaimVictim, TidePoint, UsageRollup
+from tidesched_web.scheduling.models import QueueUsage, ReclaimVictim, TidePoint, UsageRollup
 from tidesched_web.workloads.models import Gang
 
 pytestmark = pytest.mark.django_db
@@ -76,6 +76,14 @@ def test_reclaims_suffered_and_card_hours_are_counted_by_the_clusters_clock(worl
     assert listed.count("/clusters/demo/reclaims/")
     assert "search/embed-lap2-001" in listed
     assert "research/llm-pretrain-lap2-003" not in listed
+
+
+def test_the_quota_of_a_tenant_is_what_holds_now_with_its_base(world) -> None:
+    queue = world.queues["search-training"]
+    base = queue.card_quotas.get(card_type__name=H200).cards
+    Queue.objects.filter(pk=queue.pk).update(tide={H200: base + 5})
+    QueueUsage.objects.filter(queue=queue, card=H200).update(quota=1000 * (base + 5))
+    assert f"base {base}" in home(world.member)
 
 
 def test_the_figures_say_how_old_they_are(world) -> None:

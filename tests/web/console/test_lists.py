@@ -14,6 +14,8 @@ from django.utils import timezone
 
 from tests.web.console import world as story
 from tests.web.console.test_pages import LISTS, client_of
+from tidesched_web.console.figures import palette, quota_map
+from tidesched_web.scheduling.models import UsageRollup
 
 pytestmark = pytest.mark.django_db
 BASE = "/clusters/demo/"
@@ -313,3 +315,37 @@ def test_the_button_for_compact_rows_says_what_it_is_and_whether_it_is_on(world)
                            client.get(f"{BASE}gangs/").content.decode(), re.DOTALL)  # fmt: skip
         assert button[1] == pressed
         assert button[2].strip().endswith("Compact")
+
+
+def test_a_queue_says_whether_its_quota_was_right(world) -> None:
+    queue = world.queues["research-training"]
+    now = world.cluster.clock().replace(minute=0, second=0, microsecond=0)
+    UsageRollup.objects.filter(queue=queue).delete()
+    UsageRollup.objects.bulk_create(
+        UsageRollup(
+            queue=queue, card=card, step_seconds=3600, at=now - dt.timedelta(hours=hour), quota=1000 * quota,
+            allocated_mean=0, allocated_max=1000 * (quota if hour < full else used),
+        )
+        for card, quota, full, used in (("NVIDIA-H200", 40, 10, 30), ("NVIDIA-A100-SXM4-80GB", 48, 0, 9))
+        for hour in range(1, 50)
+    )  # fmt: skip
+    page = client_of(world.admin).get(f"{BASE}queues/{queue.name}/").content.decode()
+    part = page.partition('id="fit-title"')[2].partition("</section>")[0]
+    assert "Often used up" in part
+    assert "Of 49 hours in the last week, 95 % used at most 40 cards, the highest use was 40" in part
+    assert "the quota was used up in 9 hours." in part
+    assert "More than half unused" in part
+    other = client_of(world.admin).get(f"{BASE}queues/shop-ads-inference/").content.decode()
+    assert "Not known yet" in other.partition('id="fit-title"')[2]
+
+
+def test_an_area_of_the_map_is_as_strong_as_its_quota_is_used() -> None:
+    tones = set()
+    for used in (0, 1, 3, 5, 8):
+        area = quota_map.Area(f"q{used}", "", "q", "q", "inference", 8, used, 0, leaf=True)
+        for theme in ("light", "dark"):
+            marker = quota_map.figure([area], theme).data[0]
+            (tone,), (ink,) = marker.marker.colors, marker.textfont.color
+            assert palette.contrast(tone, ink) >= 4.5, (used, theme)
+            tones.add((theme, tone))
+    assert len(tones) == 10, "each quarter has its own tone"

@@ -18,6 +18,8 @@ from tests.web.console.test_pages import MAX_QUERIES, WRITER, client_of
 from tidesched_web.accounts.models import Project
 from tidesched_web.console import quota_tree
 from tidesched_web.quota.models import CardQuota, Queue
+from tidesched_web.scheduling.models import QueueUsage
+from tidesched_web.scheduling.usage_selectors import usage_now
 
 pytestmark = pytest.mark.django_db
 TREE = "/clusters/demo/quota/"
@@ -43,16 +45,77 @@ def test_a_place_without_a_limit_claims_what_stands_below_it(world) -> None:
     }
     root = found["inference", "service", H200]
     # Search has 20 of its own although its queues hold 16; Shop has 12.
-    assert (root["quota"], root["handed_on"]) == ("48", "32")
+    assert (root["quota"], root["assigned"]) == ("48", "32")
     search = found["search", "tenant", H200]
-    assert (search["quota"], search["handed_on"], search["allocated"]) == ("20", "16", "12.0")
+    assert (search["quota"], search["assigned"], search["allocated"]) == ("20", "16", "12.0")
     assert found["maps", "tenant", "NVIDIA-L40S"]["quota"] == "", "no limit of its own"
     assert found["search-rank-inference", "project", H200]["quota"] == "16"
 
 
-def test_badges_say_where_more_is_handed_on_than_there_is(world) -> None:
+def turn(world: story.World, name: str, more: int) -> int:
+    """A tide plan makes the H200 quota of a queue other than its base; the base."""
+    base = CardQuota.objects.get(queue=world.queues[name], card_type__name=H200).cards
+    Queue.objects.filter(name=name).update(tide={H200: base + more})
+    return base
+
+
+def test_sums_above_queues_are_of_the_quota_that_holds_now(world) -> None:
+    client = client_of(world.admin)
+    before = {(row["service_type"], row["level"], row["name"]): row for row in rows(client, f"&card={H200}")}
+    turn(world, "search-training", 3)
+    turn(world, "search-rank-inference", -2)
+    after = {(row["service_type"], row["level"], row["name"]): row for row in rows(client, f"&card={H200}")}
+    for place, more in (
+        (("training", "tenant", "search"), 3),
+        (("training", "service", "training"), 3),
+        (("inference", "project", "search-rank-inference"), -2),
+    ):
+        if place == ("training", "service", "training") and before["training", "tenant", "search"]["quota"]:
+            more = 0  # noqa: PLW2901 - a tenant with a limit claims the limit
+        was = int(before[place]["assigned"])
+        assert int(after[place]["assigned"]) == was + more, place
+        assert after[place]["base"] == (str(was) if more else ""), place
+    # The project has a limit, which is all that the tenant assigns to it.
+    assert after["inference", "tenant", "search"]["assigned"] == before["inference", "tenant", "search"]["assigned"]
+    page = client.get(TREE).content.decode()
+    assert f"base {before['training', 'tenant', 'search']['assigned']}" in page
+
+
+def test_borrowed_is_counted_from_the_quota_that_the_newest_session_saw(world) -> None:
+    inference = QueueUsage.objects.filter(queue__service_type="inference", card=H200)
+    for quota, beyond in ((0, "nothing"), (48_000, "everything")):
+        inference.update(quota=0)
+        QueueUsage.objects.filter(pk=inference[0].pk).update(quota=quota)
+        found = rows(client_of(world.admin), f"&service_type=training&card={H200}")
+        root = next(row for row in found if row["level"] == "service")
+        assert root["borrowed"] == (root["allocated"] if beyond == "everything" else "0.0"), beyond
+    used = QueueUsage.objects.filter(queue__service_type="training", card=H200, allocated__gt=0)
+    queue = used.select_related("queue")[0].queue
+    now = usage_now([queue])[queue.pk][H200]
+    assert now["borrowed"] == now["allocated"] > 0
+
+
+def test_pages_of_tenants_and_projects_sum_the_quota_that_holds_now(world) -> None:
+    client = client_of(world.admin)
+    base = turn(world, "search-rank-inference", -2)
+    project = world.queues["search-rank-inference"].project
+    for path in ("/tenants/search/", f"/tenants/search/projects/{project.slug}/"):
+        page = client.get(path).content.decode()
+        part = page.partition('id="use-title"')[2].partition("</section>")[0]
+        assert f"base {base}" in part, path
+        assert str(base - 2) in part, path
+    sliced = CardQuota.objects.filter(queue__isnull=False, card_type__name__contains="/").first().queue
+    page = client.get(f"/tenants/{sliced.tenant.slug}/").content.decode()
+    assert "physical cards: a slice or a share counts as the part of a card that it is" in page
+    with_cards = client.get("/clusters/demo/card-types/").context["page"].rows
+    shown = next(row.inference_quota for row in with_cards if row.name == H200)
+    assert shown == sum(CardQuota.objects.filter(
+        queue__service_type="inference", card_type__name=H200).values_list("cards", flat=True)) - 2  # fmt: skip
+
+
+def test_badges_say_where_more_is_assigned_than_there_is(world) -> None:
     page = client_of(world.admin).get(TREE).content.decode()
-    assert "3 places hand on more than they have" in page
+    assert "3 places assign more than they have" in page
     assert "40 of 32 assigned below it" in page
     over = keys(client_of(world.admin).get(f"{TREE}?badge=over").content.decode())
     assert [key for key in over if "-t" in key] == [f"training-t{world.queues['research-training'].tenant_id}"]

@@ -12,12 +12,15 @@ from tests.web.console import world as story
 from tests.web.console.cast import L40S, RTX
 from tests.web.console.test_pages import client_of
 from tidesched_web.audit.models import AuditEntry
+from tidesched_web.clusters.models import PolicyRevision
 from tidesched_web.console.forms.tide_plan import PlanForm
 from tidesched_web.console.tide_week import week_of
+from tidesched_web.engine.demo import FOUNDING_POLICY
 from tidesched_web.quota import tide
 from tidesched_web.quota.models import Queue, TidePlan
 from tidesched_web.quota.services.tide_plans import write_tide_plan
 from tidesched_web.scheduling.models import UsageRollup
+from tidesched_web.workloads.models import Gang
 
 pytestmark = pytest.mark.django_db
 NIGHT = {
@@ -57,6 +60,36 @@ def test_the_list_says_what_holds_now(world):
     write_tide_plan(cluster=world.cluster, name="nights", document=None, actor="tests")
     empty = client_of(world.admin).get(LIST).content.decode()
     assert "No tide plan yet" in empty
+
+
+def spare(world, name: str, seconds: int) -> Gang:
+    gang = Gang.objects.filter(queue__name=name, gone_at__isnull=True).first()
+    Gang.objects.filter(pk=gang.pk).update(spared_until=world.cluster.clock() + dt.timedelta(seconds=seconds))
+    return gang
+
+
+def test_the_cool_down_in_force_and_whom_it_spares_stand_on_the_page(world):
+    client, policies = client_of(world.admin), PolicyRevision.objects.filter(cluster=world.cluster)
+    policies.update(text=FOUNDING_POLICY)
+    page = client.get(LIST).content.decode()
+    assert "An evicted gang is not evicted again for 1 min" in page
+    assert "No gang." in page
+    own, others = spare(world, "search-training", 90), spare(world, "research-training", 60)
+    over = spare(world, "vision-training", -60)
+    page = client.get(LIST).content.decode()
+    part = page.partition('id="spared-title"')[2]
+    assert "2 gangs of 2 queues." in part
+    assert own.key in part
+    assert others.key in part
+    assert over.key not in part, "its cool-down is over"
+    part = client_of(world.member).get(LIST).content.decode().partition('id="spared-title"')[2]
+    assert "1 gang of 1 queue." in part
+    assert own.key in part
+    assert others.key not in part
+    longer = "configurations:\n- name: reclaim\n  arguments:\n    cooldownSeconds: 600\n"
+    for more, said in ((longer, "10 min"), (longer.replace("600", "0"), "has no cool-down")):
+        policies.update(text=f"{FOUNDING_POLICY}\n{more}")
+        assert said in client.get(LIST).content.decode().partition('id="spared-title"')[2]
 
 
 def test_a_plan_shows_its_week_as_bands_and_as_a_table(world):

@@ -22,7 +22,7 @@ class Palette:
     surface: str
     inference_soft: str
     training_soft: str
-    # Steps of one thing that mean no service type: told apart by lightness and pattern.
+    # Steps of one thing that mean no service type: hues of their own, told apart by lightness and pattern too.
     steps: tuple[str, ...]
 
 
@@ -40,7 +40,7 @@ LIGHT = Palette(
     surface="#ffffff",
     inference_soft="#dcecf7",
     training_soft="#d9f1e9",
-    steps=("#1f2a38", "#8895a7", "#46566b", "#b3bdca", "#64748b", "#d3dae2"),
+    steps=("#332288", "#cc6677", "#8a8a2b", "#882255", "#9a7fc7", "#64748b"),
 )
 DARK = Palette(
     inference="#4aa3dc",
@@ -56,10 +56,28 @@ DARK = Palette(
     surface="#182433",
     inference_soft="#12344b",
     training_soft="#0e3b2f",
-    steps=("#e2e8f0", "#64748b", "#b3bfce", "#46566b", "#8c9bb0", "#33425a"),
+    steps=("#a99cf5", "#e08a99", "#c9c95e", "#c56a98", "#d5c7f2", "#8c9bb0"),
 )
 
 
 def palette(theme: str) -> Palette:
     """The palette of a theme; anything but "dark" is light."""
     return DARK if theme == "dark" else LIGHT
+
+
+def blended(pale: str, strong: str, share: float) -> str:
+    """The colour between two (``#rrggbb``), 0 = the pale one."""
+    ends = [(int(pale[at : at + 2], 16), int(strong[at : at + 2], 16)) for at in (1, 3, 5)]
+    return "#" + "".join(f"{round(low + (high - low) * share):02x}" for low, high in ends)
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    """The ratio of WCAG 2 between two colours, 1 to 21."""
+    high, low = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)

@@ -1,7 +1,8 @@
-"""Who has how much? A treemap of one card type: service type › tenant › project › queue; areas in use are strong."""
+"""Who has how much? A treemap of one card type: service type › tenant › project › queue, filled by the share in use."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.console import amounts
 from tidesched_web.console.figures import base
-from tidesched_web.console.figures.palette import LIGHT, palette
+from tidesched_web.console.figures.palette import blended, contrast, palette
 from tidesched_web.console.quota_tree_rows import Row
 
 
@@ -27,6 +28,11 @@ class Area:
     used: float
     promised: float
     leaf: bool
+
+    @property
+    def fill(self) -> float:
+        """How strong its colour is: 0 where nothing is in use, then a quarter for each begun quarter of the quota."""
+        return min(1.0, math.ceil(4 * self.used / self.quota) / 4) if self.leaf else 0.0
 
 
 def areas(rows: Sequence[Row]) -> list[Area]:
@@ -55,18 +61,15 @@ def areas(rows: Sequence[Row]) -> list[Area]:
 
 
 def figure(found: Sequence[Area], theme: str) -> go.Figure:
-    """Draw it. Colour says the service type; how much is in use stands in each area as words."""
+    """Draw it. Colour says the service type, its strength how much is in use, which stands in each area as words."""
     if not found:
         return go.Figure()
     colours = palette(theme)
     strong = {"inference": colours.inference, "training": colours.training}
     soft = {"inference": colours.inference_soft, "training": colours.training_soft}
-    # What is in use stands out; text keeps its contrast on each ground.
-    tones = [(strong if area.leaf and area.used else soft)[area.service_type] for area in found]
-    inks = [
-        colours.tick if not (area.leaf and area.used) else "#ffffff" if tone == LIGHT.inference else LIGHT.tick
-        for area, tone in zip(found, tones, strict=True)
-    ]
+    tones = [blended(soft[area.service_type], strong[area.service_type], area.fill) for area in found]
+    # Text keeps its contrast on each ground.
+    inks = [max((contrast(ink, tone), ink) for ink in ("#000000", "#ffffff"))[1] for tone in tones]
     texts = [
         _("%(used)s of %(quota)s in use") % {"used": amounts.number(area.used), "quota": amounts.number(area.quota)}
         for area in found

@@ -80,14 +80,14 @@ def _more_cards(number: int, _language: str | None) -> str:
 
 @register.simple_tag
 def tree_lines(row: Row) -> SafeString:
-    """One line for each card type of a row: its name, the bar, what is in use, what is handed on."""
+    """One line for each card type of a row: its name, the bar, what is in use, what is assigned below it."""
     warn = icon("alert-triangle") if row.over else ""
     words = _words(get_language())
     return mark_safe("".join(_line(row, line, warn, words) for line in row.lines))  # noqa: S308 - `_line` escapes
 
 
 class _Words(NamedTuple):
-    handed_on: str
+    assigned: str
     without_limit: str
     comma: str
 
@@ -103,22 +103,29 @@ def _name(card: str, _language: str | None) -> str:
     return f'<span class="label"><span class="card-type" title="{name}">{escape(card_label(card))}</span></span>'
 
 
+@lru_cache(maxsize=4096)
+def _base(base: int, _language: str | None) -> str:
+    return render_to_string("components/base_quota.html", {"base": base}).strip()
+
+
 def _line(row: Row, line: CardLine, warn: str, words: _Words) -> str:
     figures, bar = "", line.bar
     if not bar.empty:
         extra = f'<span class="text-secondary">{words.comma}{escape(bar.extra)}</span>' if bar.extra else ""
         figures = f"{escape(bar.text)}{extra}"
-    if line.base is not None:
-        figures += " " + render_to_string("components/base_quota.html", {"base": line.base}).strip()
+    mark = "" if line.base is None else f" {_base(line.base, get_language())}"
     handed = ""
     if line.given is not None and row.kind != "line":
         given = amounts.number(line.given)
         text = (
             words.without_limit % {"given": given}
             if line.limit is None
-            else words.handed_on % {"given": given, "limit": amounts.number(line.limit)}
+            else words.assigned % {"given": given, "limit": amounts.number(line.limit)}
         )
-        handed = f"{warn if line.over else ''}{escape(text)}"
+        # The sum of the base stands beside the sum that holds now.
+        handed = f"{warn if line.over else ''}{escape(text)}{mark}"
+    else:
+        figures += mark
     return (
         f'<div class="tree-line">{_name(line.card, get_language())}{usage_svg(bar)}'
         f'<span class="figures">{figures}</span>'

@@ -1,0 +1,60 @@
+"""The use of a tenant or project as its page shows it: rows of card types, and their sum as physical cards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from django.db.models import QuerySet
+
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.common.physical import is_part, share_of_board
+from tidesched_web.console import bars
+from tidesched_web.quota.models import Queue
+from tidesched_web.scheduling.owner_use_selectors import OwnerUse, owner_use
+
+
+@dataclass(frozen=True, slots=True)
+class UseRow:
+    """One card type of one service type in one cluster. ``limit``: the owner's own, in cards; None = no limit."""
+
+    cluster: Cluster
+    use: OwnerUse
+    limit: int | None
+
+    @property
+    def base(self) -> int | None:
+        """The sum without tide plans in cards, where they make another of it."""
+        return None if self.use.base == self.use.quota else self.use.base // 1000
+
+    @property
+    def bar(self) -> bars.UsageBar:
+        return bars.queue_bar(self.use.service_type, self.use.quota, self.use.allocated, self.use.inqueue)
+
+
+@dataclass(frozen=True, slots=True)
+class UseTable:
+    """``physical``: quota and use of all rows in milli physical cards, where slices and shares are among them."""
+
+    rows: list[UseRow]
+    physical: tuple[int, int] | None
+
+
+def use_table(
+    queues: QuerySet[Queue], clusters: Mapping[int, Cluster], limits: Iterable[Mapping[str, object]]
+) -> UseTable:
+    """``limits`` as `quota.selectors.limits_of` has them, with the cluster itself in each."""
+    own: dict[tuple[int, str], Mapping[str, int]] = {}
+    for limit in limits:
+        cluster, cards = limit["cluster"], limit["cards"]
+        if isinstance(cluster, Cluster) and isinstance(cards, dict):
+            own[cluster.pk, str(limit["service_type"])] = cards
+    rows = []
+    for use in owner_use(queues, clusters.values()):
+        limited = own.get((use.cluster_id, use.service_type))
+        rows.append(UseRow(clusters[use.cluster_id], use, None if limited is None else limited.get(use.card, 0)))
+    if not any(is_part(row.use.card) for row in rows):
+        return UseTable(rows, None)
+    shares = [(row.use, share_of_board(row.use.card)) for row in rows]
+    quota = sum(use.quota * share for use, share in shares)
+    return UseTable(rows, (round(quota), round(sum(use.allocated * share for use, share in shares))))
