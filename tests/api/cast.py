@@ -222,10 +222,12 @@ def _sessions(world: World) -> None:
 
 def _usage(world: World) -> None:
     """acme-train holds 6 H200 and rival-train 4; 12 of 16 are promised to inference, so 6 of the 10 are borrowed."""
-    for queue, allocated in (("acme-train", 6000), ("rival-train", 4000), ("acme-online", 1500)):
+    for queue, limit, allocated in (
+        ("acme-train", 8000, 6000), ("rival-train", 8000, 4000), ("acme-online", 12_000, 1500)
+    ):  # fmt: skip
         row = world.queues[queue]
         QueueUsage.objects.create(
-            queue=row, card=H200, at=NOON, quota=8000, allocated=allocated, inqueue=1000, elastic=500
+            queue=row, card=H200, at=NOON, quota=limit, allocated=allocated, inqueue=1000, elastic=500
         )
         for hours, part in ((-30, 2), (-2, 1)):
             UsageChange.objects.create(
