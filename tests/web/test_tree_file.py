@@ -6,6 +6,8 @@ import pytest
 import yaml
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -219,3 +221,20 @@ def test_several_clusters_need_a_name(cluster):
     with pytest.raises(CommandError, match="east, west"):
         run("export")
     assert "cluster: west" in run("export", "--cluster", "west")[0]
+
+
+def test_an_import_of_many_queues_asks_the_database_hardly_more_than_one_of_few(cluster, tmp_path):
+    file, asked = tmp_path / "tree.yaml", {}
+    for first, count in ((0, 5), (5, 200)):
+        tree = read_tree(cluster)
+        like = tree["queue/online"], tree["queue/offline"]
+        for number in range(first, first + count):
+            tree[f"queue/q{number}"] = like[number % 2] | {"card_quota": {"NVIDIA-A100": 0}, "weight": 2}
+            tree[f"grant/ns{number}/q{number}"] = {}
+        file.write_text(tree_file.dumps(tree, cluster="east"), encoding="utf-8")
+        with CaptureQueriesContext(connection) as queries:
+            run("apply", str(file), "--reason", "a new hall")
+        asked[count] = len(queries)
+        assert read_tree(cluster) == tree
+    assert Queue.objects.filter(cluster=cluster).count() == 207
+    assert asked[200] <= asked[5] + 5, asked
