@@ -69,6 +69,23 @@ def test_a_map_of_a_request_says_which_names_its_members_can_have(document):
     assert [shape for shape in found if "propertyNames" not in shape] == []
 
 
+@pytest.mark.parametrize(
+    ("path", "member", "right", "wrong"),
+    [
+        ("clusters", "api_url", "https://east.example:6443", "https://east\0.example"),
+        ("drift", "ids", [1, 2], [2**63]),
+        ("users", "username", "mei.li@acme", "mei li"),
+    ],
+)
+def test_what_the_form_of_a_value_does_not_allow_is_against_the_document(world, document, path, member, right, wrong):
+    body = document["paths"][f"/api/v1/{path}/"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    form = document["components"]["schemas"][body["$ref"].rpartition("/")[2]]["properties"][member]
+    assert [Draft202012Validator(form).is_valid(value) for value in (right, wrong)] == [True, False]
+    refused = world.client("admin").send(f"{path}/", {member: wrong})
+    assert refused.status_code == 400
+    assert any(error["pointer"].startswith(f"/{member}") for error in refused.json()["errors"])
+
+
 def schema_of(document, url):
     """The response schema of the GET at ``url``, found by matching the templates of the paths."""
     path = url.partition("?")[0].replace("http://testserver", "")

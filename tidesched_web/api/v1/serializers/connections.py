@@ -15,7 +15,7 @@ from tidesched_web.clusters.kubernetes.credential_facts import authorities
 from tidesched_web.clusters.models import Cluster, ClusterMode, ConnectionKind, ConnectionTest
 
 # What the checks of the address and the token begin with; the host itself is looked at by the services.
-API_ADDRESS = r"^https?://[^\s@]+$"
+API_ADDRESS = r"^https?://[^\s@\x00]+$"
 VISIBLE = r"^[!-~]+$"
 LEVEL_CHOICES = [(level, level) for level in ("good", "note", "warning", "failed")]
 VERDICT_CHOICES = [(verdict, verdict) for verdict in ("running", "good", "warning", "failed")]

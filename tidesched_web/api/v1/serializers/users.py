@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
+from django.contrib.auth.validators import UnicodeUsernameValidator
 from rest_framework import serializers
 
 from tidesched_web.accounts.models import LinkKind, PlatformRole, TenantRole
@@ -81,7 +82,7 @@ class InvitedToTenant(serializers.Serializer[Any]):
 class UserInput(serializers.Serializer[Any]):
     """A person to invite. An admin of a tenant invites into that one tenant, without a role on the platform."""
 
-    username = serializers.CharField(max_length=150)
+    username = serializers.CharField(max_length=150, validators=[UnicodeUsernameValidator()])
     email = serializers.EmailField(required=False, allow_blank=True, default="")
     platform_role = serializers.ChoiceField(choices=PlatformRole.choices, required=False, default="")
     memberships = InvitedToTenant(many=True, required=False, max_length=50)  # type: ignore[call-arg]  # of the list
