@@ -281,12 +281,12 @@ def check_the_panel(page: Page, sheet: Sheet) -> None:
     # The A100 of vision-training and of the inference queue are empty as before.
     expect(title).to_contain_text("3 taken over, 6 not")
     for line in (
-        f"research-training · {H200} “-3”: At least 0, at most 10,000,000.",
-        f"search-training · {H200} “many”: “many” is no number.",
-        f"search-training · {A100} “1,5”: “1,5” can be read in two ways",
+        "research-training · H200 “-3”: At least 0, at most 10,000,000.",
+        "search-training · H200 “many”: “many” is no number.",
+        "search-training · A100-SXM4-80GB “1,5”: “1,5” can be read in two ways",
         "Line 6 “nobody”: There is no row of this name here. Figures left out: 2.",
         "Line 1, column 4 “NVIDIA-B999”: There is no column of this name. Figures left out: 1.",
-        f"search-training · {H200} “5”: Line 7 says this cell again",
+        "search-training · H200 “5”: Line 7 says this cell again",
     ):
         expect(left).to_contain_text(line)
     expect(page.locator("#count-changed")).to_have_text("3 changed")
@@ -363,7 +363,7 @@ def test_a_comma_that_could_be_a_fraction_is_asked_about(site: str, open_browser
     sheet.cell("search-training", H200).click()
     page.keyboard.type("eight")
     sheet.cell("search-training", A100).click()
-    expect(page.locator("#intake-left")).to_contain_text(f"search-training · {H200} “eight”: “eight” is no number.")
+    expect(page.locator("#intake-left")).to_contain_text("search-training · H200 “eight”: “eight” is no number.")
 
 
 def test_a_draft_that_was_sent_does_not_come_back(site: str, open_browser: Opener) -> None:
