@@ -21,7 +21,7 @@ QUANTITY = r"^[0-9]{1,15}(\.[0-9]{1,9})?([munkKMGTPE]|[KMGTPE]i)?$"
 MOST_AMOUNT = 2**62
 _STORABLE = r"^[^\x00]*$"
 # The name of a member holds no zero byte either, whatever it names.
-STORABLE_NAMES = {"propertyNames": {"pattern": _STORABLE}}
+STORABLE_NAMES = {"propertyNames": {"type": "string", "pattern": _STORABLE}}
 _DAY_TIME = r"([01][0-9]|2[0-3]):[0-5][0-9]"
 
 
