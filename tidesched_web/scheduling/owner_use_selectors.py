@@ -1,10 +1,11 @@
-"""What the queues of one tenant or project may use now and use, by cluster, service type and card type: two queries."""
+"""What the queues of one tenant or project may use now and use, by cluster, service type and card type."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from django.core.exceptions import EmptyResultSet
 from django.db import connection
 from django.db.models import QuerySet
 
@@ -27,7 +28,7 @@ class OwnerUse:
 
 _USE = """
 WITH own AS (SELECT id, cluster_id, service_type, tide FROM quota_queue
-             WHERE id = ANY(%(queues)s) AND cluster_id = ANY(%(clusters)s)),
+             WHERE id IN ({queues}) AND cluster_id = ANY(%s)),
      bases AS (SELECT own.id, card.name AS card, quota.cards::bigint AS cards
                FROM own JOIN quota_cardquota quota ON quota.queue_id = own.id
                JOIN clusters_cardtype card ON card.id = quota.card_type_id),
@@ -47,11 +48,11 @@ HAVING sum(coalesce(turns.cards, 0)) + sum(coalesce(bases.cards, 0))
 
 
 def owner_use(queues: QuerySet[Queue], clusters: Iterable[Cluster]) -> list[OwnerUse]:
-    """The sums of these queues (through `visible_queues`) in these clusters. Two queries."""
-    asked = {
-        "queues": list(queues.order_by().values_list("pk", flat=True)),
-        "clusters": [cluster.pk for cluster in clusters],
-    }
+    """The sums of these queues (through `visible_queues`) in these clusters. One query."""
+    try:
+        own, parameters = queues.order_by().values("pk").query.sql_with_params()
+    except EmptyResultSet:
+        return []
     with connection.cursor() as cursor:
-        cursor.execute(_USE, asked)
+        cursor.execute(_USE.format(queues=own), [*parameters, [cluster.pk for cluster in clusters]])
         return [OwnerUse(*row) for row in cursor.fetchall()]
