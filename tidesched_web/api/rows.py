@@ -41,7 +41,7 @@ def documents(
         make = _document(serializer)
         return [make(row) for row in rows]
     finally:
-        serializer._context = {}  # noqa: SLF001
+        serializer._context = {}  # noqa: SLF001 - the request is not kept with it
         ready[kind] = serializer
 
 

@@ -91,7 +91,7 @@ class _Shared(ModelIterable):
 
 def shared(queryset: QuerySet[Row]) -> QuerySet[Row]:
     """The queryset for a list that is only read: a hundred rows of one cluster make one cluster, not a hundred."""
-    if queryset._iterable_class is not ModelIterable:  # noqa: SLF001
+    if queryset._iterable_class is not ModelIterable:  # noqa: SLF001 - `values` sets it
         return queryset
     found = queryset.all()
     found._iterable_class = _Shared  # noqa: SLF001 - as `values` does

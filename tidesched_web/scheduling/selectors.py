@@ -243,7 +243,7 @@ def tide_points(cluster: Cluster, start: dt.datetime, card: str = "") -> list[Ti
 
 
 def newest_reclaims(access: Access, cluster: Cluster, rows: int) -> list[Reclaim]:
-    """The newest reclaims with the gangs that fell in each (``victim_rows`` ``[{gang, queue, cards}]``). One query."""
+    """The newest reclaims with the gangs that each evicted (``victim_rows`` ``[{gang, queue, cards}]``). One query."""
     newest = _prepared_reclaims(access.everything, access.tenant_ids, rows).rows(cluster=cluster.pk)
     return [hide_other_side(reclaim) for reclaim in newest]
 

@@ -250,7 +250,7 @@ def test_a_tenant_may_demand_approval_and_an_edit_takes_it_back(ground):
     assert ground.carry_out({"queue/rival-online": {"weight": 2}}).state == "applied"
     change = ground.draft({"queue/acme-online": {"weight": 2}}, who="root")
     change = changes.approve(change=change, access=ground.access("second"), reason="agreed")
-    assert (change.state, change.approved_reason) == ("approved", "agreed")  # nobody asked to apply it yet
+    assert (change.state, change.approved_reason) == ("approved", "agreed")  # the apply has not been asked for
     change = changes.edit_draft(change=change, access=ground.access("root"), edits={"queue/acme-online": {"weight": 9}})
     assert (change.state, change.approved_by, change.approved_reason) == ("draft", "", "")
     refused(lambda: changes.edit_draft(change=change, access=ground.access("second"), edits={}), "permission_denied")

@@ -347,6 +347,7 @@ def short_moment(moment: dt.datetime | None) -> str | SafeString:
 
 @by_language
 def _short_moment(moment: dt.datetime, zone: dt.tzinfo, _zone_of_page: dt.tzinfo) -> SafeString:
+    # The title is in the zone of the page, so that is a part of what the text is kept by.
     text = moment.astimezone(zone).replace(tzinfo=None).isoformat(" ", "minutes")
     return format_html(
         '<time class="num nowrap" datetime="{}" title="{}"><span class="year">{}</span>{}</time>',
