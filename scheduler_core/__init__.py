@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from scheduler_core.serde.result import result_to_json
     from scheduler_core.state.workspace import Workspace
 
-# Loaded when somebody asks for them: the scheduler brings the compiler along, which takes its time, and readers and
+# Loaded when they are asked for: the scheduler brings the compiler along, which takes its time, and readers and
 # writers sit above the scheduler.
 _LATER = {
     "SnapshotBuilder": "serde.kubernetes",

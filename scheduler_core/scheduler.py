@@ -24,6 +24,7 @@ from scheduler_core.framework.disruption_budgets import DisruptionBudgets
 from scheduler_core.framework.events import quota_events
 from scheduler_core.framework.extender_client import ExtenderClient
 from scheduler_core.framework.plugin import Action, Plugin
+from scheduler_core.framework.queue_places import kept_owners, without_strangers
 from scheduler_core.framework.reasons import Reasons
 from scheduler_core.framework.registry import with_entry_points
 from scheduler_core.framework.rests import lay_over, standing_rests
@@ -32,6 +33,7 @@ from scheduler_core.model.decision import Result
 from scheduler_core.model.errors import BadInput
 from scheduler_core.model.explanation import Explanation
 from scheduler_core.model.memory import Memory
+from scheduler_core.model.pod import ServiceType
 from scheduler_core.model.policy import Policy
 from scheduler_core.model.reason import Reason
 from scheduler_core.model.snapshot import Snapshot
@@ -119,10 +121,9 @@ def run_session(
     timings: dict[str, float] = {}
 
     start = clock()
+    memory = without_strangers(memory or Memory(), snapshot.pod_groups)
     snapshot = lay_over(snapshot, memory, now)
-    session = Session(
-        snapshot, policy, tiers, now=now, seed=seed, memory=memory or Memory(), workspace=workspace or Workspace()
-    )
+    session = Session(snapshot, policy, tiers, now=now, seed=seed, memory=memory, workspace=workspace or Workspace())
     if snapshot.disruption_budgets and not session.compat and not _named(tiers, "pdb"):
         session.hooks.keep(DisruptionBudgets(session))
     apply_assumed(session)
@@ -164,11 +165,13 @@ def run_session(
     result = close(session, found, positions, timings if timer else {})
     timings["close"] = (clock() - start) * 1000
     spared, backing_off = standing_rests(session)
+    places = kept_places(session)
     after = Memory(
         reservations=standing(session),
         spared=spared,
         backing_off=backing_off,
-        submitted=kept_places(session),
+        submitted=places,
+        owners=kept_owners(session, [*places, *(rest.gang for rest in spared if rest.cools)]),
         told=told,
         admitted=_admitted(session),
         acted=_acted(tiers),
@@ -225,8 +228,11 @@ def _decide(
 def _explain(session: Session, reasons: dict[int, Reason], wanted: set[str] | None, run: remedies.Run) -> None:
     """Look for remedies of the wanted gangs (None = of all, the first by name), a bounded number of them."""
     chosen = [gang for gang in sorted(reasons) if wanted is None or reasons[gang].podgroup in wanted]
+    names = session.gangs.names
+    inference = range(len(session.gangs)) if chosen else ()
+    endless = {names[gang] for gang in inference if session.service_type(gang) is ServiceType.INFERENCE}
     for gang in chosen[: remedies.MOST_GANGS]:
-        remedy = remedies.find(session.snapshot, reasons[gang], run)
+        remedy = remedies.find(session.snapshot, reasons[gang], run, endless=endless)
         if remedy is not None:
             reasons[gang] = msgspec.structs.replace(reasons[gang], remedy=remedy)
 

@@ -135,7 +135,7 @@ class Allocate(Action):
             renew_promise(session, gang)
             return True
         if statement.operations and session.is_pipelined(gang) and session.hooks.any_true("holds_partly", gang):
-            # Bound to nothing: it waits for the rest, and nobody behind it gets this room.
+            # Bound to nothing: it waits for the rest, and no gang behind it gets this room.
             session.commit(statement)
             hold_back(session, gang)
             renew_promise(session, gang)
@@ -186,7 +186,7 @@ def candidates(session: Session) -> Bools:
 
 
 def hold_back(session: Session, gang: int) -> None:
-    """A gang that still waits for leaving room binds nobody yet: what it could have now becomes a promise too."""
+    """A gang that still waits for leaving room binds no pod yet: what it could have now becomes a promise too."""
     allocated = session.gangs.with_status(gang, TaskStatus.ALLOCATED)
     if not allocated:
         return

@@ -7,7 +7,7 @@ Source: volcano-semantics 3.1.
 On purpose different from Volcano: an admitted gang that finds no place does not hold the door. Upstream its promise
 fills the queue's quota, and smaller gangs stay outside while cards are free. Here, where a gang was refused that could
 start now, all are tested once more, those who could start before those who could not; if that lets such a gang in, it
-stands, and an admitted gang for which nothing of the quota is left waits outside again. No gang overtakes on a full
+is final, and an admitted gang for which no quota is left is refused again. No gang overtakes on a full
 cluster, where none could start. With ``compatibility: volcano`` the order is upstream's.
 """
 
@@ -36,7 +36,7 @@ class Enqueue(Action):
     name: ClassVar[str] = "enqueue"
 
     def execute(self, session: Session) -> None:
-        """Test every admitted and every waiting gang, O(gangs log gangs); a dry run where somebody is kept out."""
+        """Test every admitted and every waiting gang, O(gangs log gangs); a dry run where a gang is refused."""
         count_elastic(session)
         electorate = electorate_of(session)
         if electorate is not None:
@@ -60,7 +60,7 @@ class Enqueue(Action):
 
 
 def _note(session: Session, votes: Votes) -> None:
-    """Let the votes stand."""
+    """Keep the votes as they are."""
     codes, order, refused = session.phase.codes, votes.order, votes.refused[votes.order]
     codes[order[~refused]] = PHASE_INQUEUE
     codes[order[refused]] = PHASE_PENDING
@@ -109,7 +109,7 @@ def _test(session: Session, demands: dict[int, Demand], startable: Startable | N
 
 
 def _overtake(session: Session, demands: dict[int, Demand], answers: Answers, startable: Startable) -> Answers:
-    """The answers when those who could start go first, if that lets somebody in who could; else as they were."""
+    """The answers when gangs that could start go first, if that admits one of them; else as they were."""
     kept_out = [gang for gang, refusal in answers.items() if refusal is not None and startable.could(gang)]
     if not kept_out:
         return answers

@@ -23,6 +23,7 @@ from scheduler_core.actions.support.guards import Guards
 from scheduler_core.actions.support.keeping import keep
 from scheduler_core.actions.support.nomination import Eligibility
 from scheduler_core.actions.support.placement import place
+from scheduler_core.actions.support.reservations import RESERVATION_SECONDS
 from scheduler_core.actions.support.rotation import Rotation
 from scheduler_core.actions.support.starving import starves
 from scheduler_core.actions.support.topology_choice import Limits, choose_node
@@ -46,14 +47,7 @@ class Preempt(Action):
 
     name: ClassVar[str] = "preempt"
     arguments: ClassVar[tuple[Argument, ...]] = (
-        Argument(
-            name="reservationSeconds",
-            type="float",
-            default=120.0,
-            minimum=1.0,
-            maximum=86400.0,
-            doc="how long freed room stays promised to the gang it was freed for; more than grace + controller delay",
-        ),
+        RESERVATION_SECONDS,
         Argument(
             name="enableTopologyAwarePreemption",
             type="bool",
@@ -103,7 +97,7 @@ class Preempt(Action):
     def execute(self, session: Session) -> None:
         """Between gangs, then inside gangs; queues and gangs take turns, each gang is tried once in each part."""
         self._guards, self._eligible = Guards(session), Eligibility(session)
-        # Kinds of gangs that nobody could be taken for, and after how many changes of the cluster that was found.
+        # Kinds of gangs for which no victim was found, and after how many changes of the cluster that was found.
         self._hopeless: dict[tuple[object, ...], int] = {}
         self._changes = 0
         starving = [gang for gang in session.gangs.with_tasks_to_place() if starves(session, gang)]
@@ -126,10 +120,10 @@ class Preempt(Action):
         return Limits(*(int(self.values[name]) for name in names))
 
     def _note_jobs_without_pods(self, session: Session) -> None:
-        """A Job that was not admitted has nothing that could be tried in somebody's place, and says so.
+        """A Job that was not admitted has nothing that could be tried in a victim's place, and says so.
 
-        What its PodGroup declares are sums: they name no node, no filter and no single card, and whoever fell for them
-        might have fallen for nothing.
+        What its PodGroup declares are sums: they name no node, no filter and no single card, so victims evicted for
+        them might be evicted in vain.
         """
         gangs, priority = session.gangs, session.cluster.workspace.facts.priority
         there = gangs.counts[CHARGED].sum(axis=0) > 0
@@ -181,7 +175,7 @@ class Preempt(Action):
                 attempt.placed += attempt.backed
                 attempt.units = chosen
                 return True
-            # Not for all of them: for as many as find a place once everybody has left, or one fewer than tried.
+            # Not for all of them: for as many as find a place once all victims have left, or one fewer than tried.
             goal = trial.outcome(everything(units))
             most = min(most - 1, goal.placed if goal.runs else 0)
         return bool(attempt.placed) and trial.runs()

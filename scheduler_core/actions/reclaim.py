@@ -16,11 +16,11 @@ import numpy as np
 from scheduler_core.actions.allocate import candidates, hold_back
 from scheduler_core.actions.support.admission import renew_promise
 from scheduler_core.actions.support.attempt import Attempt, record
-from scheduler_core.actions.support.claim_story import StoryTeller
+from scheduler_core.actions.support.claim_story import ClaimRecorder
 from scheduler_core.actions.support.claims import CompiledClaims, plain_claims
 from scheduler_core.actions.support.placement import place
 from scheduler_core.actions.support.reach import useful_nodes
-from scheduler_core.actions.support.reservations import cool_down, reserve
+from scheduler_core.actions.support.reservations import RESERVATION_SECONDS, cool_down, reserve
 from scheduler_core.actions.support.rotation import Rotation
 from scheduler_core.actions.support.search_state import State, Verdicts
 from scheduler_core.actions.support.upstream_reclaim import reclaim_as_upstream
@@ -41,14 +41,7 @@ class Reclaim(Action):
 
     name: ClassVar[str] = "reclaim"
     arguments: ClassVar[tuple[Argument, ...]] = (
-        Argument(
-            name="reservationSeconds",
-            type="float",
-            default=120.0,
-            minimum=1.0,
-            maximum=86400.0,
-            doc="how long freed room stays promised to the gang it was freed for; more than grace + controller delay",
-        ),
+        RESERVATION_SECONDS,
         Argument(
             name="cooldownSeconds",
             type="float",
@@ -63,8 +56,8 @@ class Reclaim(Action):
         """Queues and gangs take turns; each gang is tried once."""
         self._victims = Victims(session)
         self._search: VictimSearch | None = None
-        # What nobody could be taken for, and why: for ever in this action (room, quota and candidates only become
-        # fewer), or at one place of the log where the attempt itself had moved something that may be undone.
+        # Claimants for which no victim was found, and why: for ever in this action (room, quota and candidates only
+        # become fewer), or at one place of the log where the attempt itself had moved something that may be undone.
         self._hopeless: dict[object, tuple[int | None, dict[str, str]]] = {}
         waiting = session.gangs.counts[PENDING] > 0
         asks = (candidates(session) & waiting).nonzero()[0].tolist() if waiting.any() else []
@@ -89,7 +82,7 @@ class Reclaim(Action):
         waiting[starving] = True
         self._search = VictimSearch(session, self._victims)
         claims = CompiledClaims(session, forms, waiting, self._search, partial(self._shared_state, session))
-        story = StoryTeller(
+        story = ClaimRecorder(
             session,
             self._victims,
             action=self.name,
@@ -148,7 +141,7 @@ class Reclaim(Action):
         """Place as many of equal tasks as the quota allows, first on free room, then on taken room.
 
         Args:
-            said: what plugins say of these tasks beyond their class, for telling claimants apart.
+            said: what plugins say of these tasks beyond their class, to distinguish claimants.
         """
         queue = session.queue_of(attempt.gang)
         room, limits = quota_room(session, queue, cls, len(tasks))
@@ -158,7 +151,7 @@ class Reclaim(Action):
         if not wanted:
             return
         room, limits = quota_room(session, queue, cls, len(wanted))
-        # A gang like this one found nobody: this one would find nobody either.
+        # A gang like this one found no victim: this one would find none either.
         key = (queue, session.service_type(attempt.gang), cls.index, said)
         version = len(session.nodes.log) if attempt.statement.operations else None
         known = self._hopeless.get(key)
@@ -267,7 +260,7 @@ class Reclaim(Action):
         self._forget(gangs)
 
     def _reprieve(self, session: Session, attempt: Attempt) -> None:
-        """With several classes in one gang, somebody taken for the first may not be needed any more."""
+        """With several classes in one gang, a victim of the first may not be needed any more."""
         if len({int(session.tasks.cls[task]) for task in attempt.backed}) < 2:
             return
         order = sorted(attempt.units, key=lambda unit: (unit.level, unit.work, unit.name), reverse=True)
@@ -292,7 +285,7 @@ class Reclaim(Action):
 
 
 def _any_has_quota(session: Session, gangs: list[int]) -> bool:
-    """Whether the quota of some gang's queue has room for one of its tasks; nobody else moves anything."""
+    """Whether the quota of some gang's queue has room for one of its tasks; nothing else moves anything."""
     known: dict[tuple[int, int], bool] = {}
     for gang in gangs:
         queue = session.queue_of(gang)
@@ -306,7 +299,7 @@ def _any_has_quota(session: Session, gangs: list[int]) -> bool:
 
 
 def _whole_or_spared(session: Session, units: list[Unit]) -> bool:
-    """Each gang falls whole, or loses only single members that it can spare, all units counted together.
+    """Each gang is evicted whole, or loses only single members that it can spare, all units counted together.
 
     What was left of a gang after some of its members were taken alone goes with them or not at all.
     """

@@ -43,14 +43,14 @@ class Shuffle(Action):
         for gang, wanted in sorted(by_gang.items()):
             leaving = () if guards.rule(gang) else _who_falls(session, guards, gang, wanted)
             if not session.compat and (kept := budgets.violations(leaving)):
-                # A gang that falls whole falls with all its members or not at all.
+                # Where gangs are evicted whole, all members of a gang leave or none.
                 leaving = tuple(task for task in leaving if task not in kept) if set(leaving) <= set(wanted) else ()
             if leaving:
                 _evict(session, guards, gang, leaving, named)
 
 
 def _who_falls(session: Session, guards: Guards, gang: int, wanted: list[int]) -> tuple[int, ...]:
-    """The named tasks, with their siblings where the gang falls whole; nobody where it may not."""
+    """The named tasks, with their siblings where gangs are evicted whole; none where it may not be."""
     holding = guards.holding(gang)
     free = tuple(task for task in wanted if not session.tasks.protected[task])
     whole = session.gangs_fall_whole or session.group(gang).evicted_policy.fells_gang
@@ -64,7 +64,7 @@ def _who_falls(session: Session, guards: Guards, gang: int, wanted: list[int]) -
 def _evict(
     session: Session, guards: Guards, gang: int, leaving: tuple[int, ...], named: dict[int, tuple[str, str]]
 ) -> None:
-    """Evict and write down; one record a gang, since no gang falls for another one here."""
+    """Evict and write down; one record a gang, since no gang is evicted for another one here."""
     tasks, name = session.tasks, session.gangs.names[gang]
     session.trace.fallen.add(gang)
     plugin, why = next(named[task] for task in leaving if task in named)

@@ -5,6 +5,11 @@ Source: Kubernetes' disruption controller and volcano-semantics 4.12 (percentage
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from scheduler_core.model.disruption import DisruptionBudget
+from scheduler_core.model.pod import Pod, PodPhase
+
 
 def share_of(text: str, total: int) -> int:
     """``"3"``, or ``"25%"`` of ``total`` rounded up.
@@ -17,6 +22,19 @@ def share_of(text: str, total: int) -> int:
         raise ValueError(f"{text[:40]!r} is neither a number nor a percentage")
     number = int(digits)
     return -(-number * total // 100) if text.strip().endswith("%") else number
+
+
+def allowance(budget: DisruptionBudget, pods: Iterable[Pod]) -> int:
+    """Evictions that a budget allows now: as its controller has counted them, else as the budget is written, O(pods).
+
+    Args:
+        pods: all pods of the budget's namespace, others may be among them.
+    """
+    if budget.allowed is not None:
+        return budget.allowed
+    covered = [pod for pod in pods if not pod.finished and budget.covers(pod)]
+    healthy = sum(1 for pod in covered if pod.phase is PodPhase.RUNNING and pod.deleted is None)
+    return may_go(budget.min_available, budget.max_unavailable, expected=len(covered), healthy=healthy)
 
 
 def may_go(min_available: str, max_unavailable: str, *, expected: int, healthy: int) -> int:

@@ -2,7 +2,7 @@
 
 Scores are compared as whole numbers in the same order (:func:`sort_key`). Nodes lie in blocks of 64; ``bound`` int64
 (blocks,) is never less than a key in its block, and where ``stale`` is false it is the largest of them. A change costs
-O(1); whoever asks for the best looks through those blocks only whose bound is in the way. Among equals the lowest node
+O(1); a search for the best looks through those blocks only whose bound is in the way. Among equals the lowest node
 wins.
 """
 

@@ -38,7 +38,7 @@ _BRANCHY: set[str] = set()
 
 
 class _Vectors(event.Listener):
-    """Tells the compiler, function by function, whether to look for vectors; it asks a setting of the whole process.
+    """Sets, function by function, whether the compiler looks for vectors; it reads a setting of the whole process.
 
     Only one function is compiled at a time, under the compiler's lock; one that it calls comes in between.
     """
@@ -67,7 +67,7 @@ def compiled(function: F) -> F:
 def compiled_loop(function: F) -> F:
     """As :func:`compiled`, for loops that make no array: references are not counted, divisions by zero do not raise.
 
-    Several times faster where many arrays come in bundles and small functions hand them on.
+    Several times faster where many arrays come in bundles and small functions pass them on.
     """
     return cast("F", numba.njit(nogil=True, cache=_kept(function.__module__), forceinline=True, **_LOOP)(function))
 
@@ -82,7 +82,7 @@ def compiled_branchy(function: F) -> F:
 
 
 def compiled_apart(function: F) -> F:
-    """As :func:`compiled_loop`, but called and not compiled into whoever calls: for large parts used in many places."""
+    """As :func:`compiled_loop`, but called and not compiled into its callers: for large parts used in many places."""
     return cast("F", numba.njit(nogil=True, cache=_kept(function.__module__), **_LOOP)(function))
 
 

@@ -28,7 +28,7 @@ class Wish(msgspec.Struct, frozen=True):
     """What a pod asks of single devices.
 
     Attributes:
-        count: devices. alone: they must be idle and are nobody else's then.
+        count: devices. alone: they must be idle and serve no other task then.
         memory: on each, as the device counts it. percent: of its memory instead, 0 = not asked for.
         cores: percent of its cores; 100 = alone.
     """

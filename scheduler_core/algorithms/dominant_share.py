@@ -1,4 +1,4 @@
-"""Dominant resource fairness: the largest part of any resource that somebody has, compared exactly.
+"""Dominant resource fairness: the largest part that a holder has of any resource, compared exactly.
 
 Source: volcano-semantics 4.4.
 """
@@ -23,5 +23,5 @@ def dominant_share(held: Sequence[int], total: Sequence[int]) -> Fraction:
 
 
 def may_take(mine: Fraction, theirs: Fraction) -> bool:
-    """Whether somebody with ``mine`` after the move may take from somebody with ``theirs`` after it."""
+    """Whether a holder with ``mine`` after the move may take from one with ``theirs`` after it."""
     return mine < theirs or abs(mine - theirs) <= SHARE_DELTA

@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from scheduler_core.algorithms.compiled import compiled, compiled_inline
+from scheduler_core.model.resources import MILLI
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
-_WHOLE = 1000
 # A change by one whole card moves the score from 50 to 73 (less) or to 26 (more).
 _SCALE = 1000.0
 
@@ -168,14 +168,14 @@ def _take_whole(left: Ints, kind: Ints, size: int, task: Task) -> bool:
     for option in range(len(task.cards)):
         free = 0
         for card in range(size):
-            if kind[card] == task.cards[option] and left[card] >= _WHOLE:
+            if kind[card] == task.cards[option] and left[card] >= MILLI:
                 free += 1
         if free < task.whole:
             continue
         taken = 0
         for card in range(size):
-            if taken < task.whole and kind[card] == task.cards[option] and left[card] >= _WHOLE:
-                left[card] -= _WHOLE
+            if taken < task.whole and kind[card] == task.cards[option] and left[card] >= MILLI:
+                left[card] -= MILLI
                 taken += 1
         return True
     return False
@@ -213,7 +213,7 @@ def growth_scores(
             held -= task.share
         elif task.whole == 0 or _take_whole(left, kind, size, task):
             score = _score(before[node], _of_one(left, kind, size, cpu_left, memory_left, mix))
-            held -= task.whole * _WHOLE
+            held -= task.whole * MILLI
         else:
             continue
         found[i] = score + _fullness(cpu_left, memory_left, held, most)

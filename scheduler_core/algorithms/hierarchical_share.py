@@ -78,7 +78,7 @@ class ShareTree:
         self._changed: set[int] = set()
 
     def add_queue(self, queue: int, path: Iterable[tuple[str, float]]) -> None:
-        """Put a queue at a path of (name, weight) below the root; the first weight that is told of a place counts."""
+        """Put a queue at a path of (name, weight) below the root; the first weight that is given for a place counts."""
         node, nodes = self._root, [self._root]
         for name, weight in path:
             if name not in node.children:

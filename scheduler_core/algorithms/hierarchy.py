@@ -13,10 +13,10 @@ ROOT = "root"
 class QueueTree:
     """Positions of queues under one root that is not among them; without ``hierarchical`` all hang on the root.
 
-    A queue whose parent is unknown, or that stands in a circle, hangs on the root too, with a problem.
+    A queue whose parent is unknown, or that is part of a circle, hangs on the root too, with a problem.
 
     Attributes:
-        root: position of the queue called ``root``, -1 where there is none; it is nobody's child.
+        root: position of the queue called ``root``, -1 where there is none; it is the child of no queue.
         parent: by queue, -1 = the root. children: by queue. top: the children of the root.
         problems: sentence by queue, for those whose place is broken and those below them.
     """

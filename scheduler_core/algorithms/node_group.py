@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-_WHOLE = 1000
+from scheduler_core.model.resources import MILLI
 
 
 class Need(msgspec.Struct, frozen=True, gc=False):
@@ -57,7 +57,7 @@ def _take_cards(cards: dict[int, int], need: Need, most: int) -> int:
     done = 0
     for card in need.cards:
         there = cards.get(card, 0)
-        each = _WHOLE // need.share if need.share else 1
+        each = MILLI // need.share if need.share else 1
         fits = min(most - done, there * each if need.share else there // need.whole)
         if fits > 0:
             cards[card] = there - (-(-fits // each) if need.share else fits * need.whole)

@@ -65,7 +65,7 @@ def place(topology: NumaTopology, free: frozenset[int], containers: Iterable[int
     """The CPUs that a pod's containers would get, one container after the other.
 
     Args:
-        free: CPUs that nobody has. containers: how many CPUs each has to itself; 0 = it shares.
+        free: CPUs that no container has. containers: how many CPUs each has to itself; 0 = it shares.
 
     Returns:
         CPU numbers, ascending; None where the node's policy does not admit one of the containers.

@@ -1,7 +1,7 @@
 """What a gang is for: inference, training or unknown.
 
 Source: design 4 "Tide rules", plan of the annotations, traps 21: the queue's own service type is the upper bound,
-nobody becomes inference by an annotation.
+an annotation alone makes no gang inference.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The cheapest set of units that is enough, where only a trial can tell what is enough.
+"""The cheapest set of units that is enough, where only a trial can show what is enough.
 
 For victims whose leaving frees more than room on nodes (their queue's quota, a spread, a device), so that nothing
 shorter than trying it says whether a set will do. The order of preference is contracts 3.1: highest level as low as
@@ -42,7 +42,7 @@ def go_together(chosen: Sequence[Unit], unit: Unit) -> bool:
 
 
 def everything(units: Iterable[Unit]) -> list[Unit]:
-    """All units as if they could all go: a gang that may fall whole does, instead of member by member.
+    """All units as if they could all go: a gang that may be evicted whole is, instead of member by member.
 
     An upper bound: of a gang that can only lose a few members all are counted, since which of them go is open.
     """
@@ -105,7 +105,7 @@ def _all_that_may_go(pool: Sequence[Unit], enough: Enough) -> list[Unit] | None:
 
 
 def _reprieve(chosen: list[Unit], enough: Enough) -> list[Unit]:
-    """Leave out whoever is not needed after all, the highest level and the most work first."""
+    """Leave out the units that are not needed after all, the highest level and the most work first."""
     kept = list(chosen)
     for unit in sorted(chosen, key=lambda unit: (unit.level, unit.work, unit.size, unit.name), reverse=True):
         fewer = [other for other in kept if other is not unit]

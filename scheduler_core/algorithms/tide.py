@@ -10,7 +10,7 @@ from scheduler_core.model.rules import Rule
 
 
 def may_reclaim(reclaimer: ServiceType, *, unknown_allowed: bool = False) -> bool:
-    """True when a gang of this service type takes back from anybody at all."""
+    """True when a gang of this service type takes back from any other at all."""
     return reclaimer is ServiceType.INFERENCE or (unknown_allowed and reclaimer is ServiceType.UNKNOWN)
 
 

@@ -1,15 +1,12 @@
 """Compiled: what there would be on the nodes of one unit if it left and all others stayed.
 
-Source: the counting of :mod:`scheduler_core.algorithms.victims_room`, for one unit.
+What leaves is counted by :mod:`scheduler_core.algorithms.victims_room`, for one unit.
 """
 
 from __future__ import annotations
 
 from scheduler_core.algorithms.compiled import compiled_apart, compiled_branchy
 from scheduler_core.algorithms.victims_room import (
-    CARD,
-    CLS,
-    EACH,
     FIRST,
     LAST,
     LEVEL,
@@ -17,17 +14,16 @@ from scheduler_core.algorithms.victims_room import (
     SINGLE,
     UNIT_TASK,
     WHOLE,
-    WORDS,
     Ask,
     Bools,
     Field,
     Ints,
     capacity,
-    leaves,
+    card_once_left,
+    row_once_left,
 )
+from scheduler_core.model.resources import MILLI as CARD_MILLI
 
-_FULL = 1000
-_WORD_BITS = 63
 # So many nodes of a unit are noted, those nearest to enough first.
 MOST_NODES = 3
 # Entries of a note: tasks that would fit, tasks that look for room, nodes of the unit where they may go.
@@ -87,18 +83,14 @@ def _note_node(field: Field, ask: Ask, limits: Ints, alone: Bools, level: int, n
     for option in range(len(ask.types)):
         usable = _usable(field, ask, alone, level, option, node, True)
         if limits[option] > 0 and (what == UNCOUNTED or usable > after):
-            what, after, need = ask.types[option], usable, ask.share or ask.whole * _FULL
+            what, after, need = ask.types[option], usable, ask.share or ask.whole * CARD_MILLI
             free = _usable(field, ask, alone, level, option, node, False)
     if what == UNCOUNTED or (not fits and after >= need):
         for r in range(ask.amounts.shape[1]):
             row = ask.amounts[0, r]
-            left = field.future[row, node]
-            freed = left
-            for piece in range(field.node_start[node], field.node_start[node + 1]):
-                if leaves(field, alone, level, piece):
-                    freed += field.requests[field.pieces[piece, CLS], row]
+            freed = row_once_left(field, alone, level, row, node)
             if what == UNCOUNTED or freed < ask.amounts[1, r]:
-                what, free, after, need = -(row + 1), left, freed, ask.amounts[1, r]
+                what, free, after, need = -(row + 1), field.future[row, node], freed, ask.amounts[1, r]
                 if after < need:
                     break
     most = min(out[NODES], MOST_NODES)
@@ -127,13 +119,9 @@ def _usable(field: Field, ask: Ask, alone: Bools, level: int, option: int, node:
     for place in range(field.card_at[kind, node, 1]):
         milli = field.card_free[begin + place]
         if left:
-            word, bit = WORDS + place // _WORD_BITS, place % _WORD_BITS
-            for piece in range(field.node_start[node], field.node_start[node + 1]):
-                holds = field.pieces[piece, CARD] == kind and (field.pieces[piece, word] >> bit) & 1
-                if holds and leaves(field, alone, level, piece):
-                    milli += field.pieces[piece, EACH]
+            milli = card_once_left(field, alone, level, kind, place, node)
         if ask.share:
             found = max(found, milli)
-        elif milli >= _FULL:
-            found += _FULL
+        elif milli >= CARD_MILLI:
+            found += CARD_MILLI
     return found

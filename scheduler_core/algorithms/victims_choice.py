@@ -52,10 +52,10 @@ class Choice(NamedTuple):
     Attributes:
         control: int64 (5,). chosen: bool (units,). picked: int64 (units,), in the order in which they were chosen.
         gangs: int64 (G, 3).
-        room: int64 (2, N, options), what fits on a node now, and with nobody chosen; valid where the node is touched.
+        room: int64 (2, N, options), what fits on a node now, and with no unit chosen; valid where the node is touched.
         touched: int64 (3, N), the number of the search that first touched the node; the touched nodes; those that have
             left the heap and are not touched.
-        sums: int64 (2, options), how many more tasks fit than with nobody chosen; scratch.
+        sums: int64 (2, options), how many more tasks fit than with no unit chosen; scratch.
         scratch: int64 (4, units or pieces of a node). keys: int64 (4, 5), scratch.
     """
 
@@ -109,7 +109,7 @@ def mark(field: Field, choice: Choice, unit: int, taken: bool) -> None:
     """Note a unit as chosen or not, without looking at nodes."""
     choice.chosen[unit] = taken
     by = 1 if taken else -1
-    # Beside single members the whole gang may not go, and beside the whole gang nobody.
+    # Beside single members the whole gang may not go, and beside the whole gang no member.
     choice.gangs[field.units[unit, GANG], TAKEN if field.units[unit, UNIT_TASK] < 0 else SINGLES] += by
 
 
@@ -304,7 +304,7 @@ def _several(field: Field, ask: Ask, limits: Ints, choice: Choice, node: int, fo
                 at += 1
             at += 1
     if known > 1:
-        # Whoever is not needed, the most work first.
+        # Units that are not needed, the most work first.
         for i in range(known):
             mark(field, choice, best[i], True)
         place = 0

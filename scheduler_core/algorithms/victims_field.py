@@ -36,8 +36,7 @@ from scheduler_core.algorithms.victims_room import (
     Field,
     Ints,
 )
-
-_WHOLE = 1000
+from scheduler_core.model.resources import MILLI as CARD_MILLI
 
 
 class Tasks(NamedTuple):
@@ -176,4 +175,4 @@ def free_cards(card_at: Ints, nodes: Ints, used: Ints, releasing: Ints, pipeline
         for card in range(card_at.shape[0]):
             first = card_at[card, nodes[i], 0]
             for row in range(first, first + card_at[card, nodes[i], 1]):
-                free[row] = _WHOLE - used[row] + releasing[row] - pipelined[row]
+                free[row] = CARD_MILLI - used[row] + releasing[row] - pipelined[row]

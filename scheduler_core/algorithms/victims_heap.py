@@ -1,4 +1,4 @@
-"""A heap of nodes by what taking somebody there would cost at least; old entries are passed over, not removed."""
+"""A heap of nodes by what an eviction there would cost at least; old entries are passed over, not removed."""
 
 from __future__ import annotations
 

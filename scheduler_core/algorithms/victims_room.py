@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from scheduler_core.algorithms.compiled import compiled_branchy, compiled_inline
+from scheduler_core.model.cards import WORD_BITS
+from scheduler_core.model.resources import MILLI as CARD_MILLI
 
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-_WHOLE = 1000
-_WORD_BITS = 63
 # More than any node takes: a request that asks a node for nothing countable.
 PLENTY = 1 << 30
 # The level of what cannot be taken at the moment, above every level that is asked for.
@@ -64,7 +64,7 @@ class Ask(NamedTuple):
         types: int64 (options,), card types that will do; empty = no card.
         nodes: bool (N,), where the tasks may go. ok: bool (units,), who may be taken for them.
         blocked: bool (N,), where nothing but other pods refuses them (affinity, ports, spread), so that none fits
-            before somebody leaves.
+            before a unit leaves.
         whole, share: cards that must be entirely free, or milli-cards of one.
         size: column of units by which surplus is measured. need: what one task asks for in the same measure.
     """
@@ -90,6 +90,28 @@ def leaves(field: Field, ok: Bools, level: int, piece: int) -> bool:
     )
 
 
+@compiled_inline
+def row_once_left(field: Field, ok: Bools, level: int, row: int, node: int) -> int:
+    """What is free of a resource on a node once the units that are ``ok``, of a level up to ``level``, have left."""
+    free = field.future[row, node]
+    for piece in range(field.node_start[node], field.node_start[node + 1]):
+        if leaves(field, ok, level, piece):
+            free += field.requests[field.pieces[piece, CLS], row]
+    return int(free)
+
+
+@compiled_inline
+def card_once_left(field: Field, ok: Bools, level: int, kind: int, place: int, node: int) -> int:
+    """Milli-cards that are free on one card of a node then; ``place``: which of its cards of the type ``kind``."""
+    milli = field.card_free[field.card_at[kind, node, 0] + place]
+    word, bit = WORDS + place // WORD_BITS, place % WORD_BITS
+    for piece in range(field.node_start[node], field.node_start[node + 1]):
+        holds = field.pieces[piece, CARD] == kind and (field.pieces[piece, word] >> bit) & 1
+        if holds and leaves(field, ok, level, piece):
+            milli += field.pieces[piece, EACH]
+    return int(milli)
+
+
 @compiled_branchy
 def _anybody_leaves(field: Field, ok: Bools, level: int, first: int, last: int) -> bool:
     found = False
@@ -110,30 +132,19 @@ def capacity(field: Field, ask: Ask, limits: Ints, ok: Bools, level: int, node: 
     if ask.blocked[node] and not _anybody_leaves(field, ok, level, first, last):
         left = np.int64(0)
     for r in range(ask.amounts.shape[1]):
-        row = ask.amounts[0, r]
-        free = field.future[row, node]
-        for piece in range(first, last):
-            if leaves(field, ok, level, piece):
-                free += field.requests[field.pieces[piece, CLS], row]
-        left = min(left, free // ask.amounts[1, r])
+        left = min(left, row_once_left(field, ok, level, ask.amounts[0, r], node) // ask.amounts[1, r])
     left = max(left, np.int64(0))
     if not len(ask.types):
         out[0] = min(left, limits[0])
         return
     for option in range(len(ask.types)):
         kind = ask.types[option]
-        begin = field.card_at[kind, node, 0]
         fits = np.int64(0)
         for place in range(field.card_at[kind, node, 1]):
-            milli = field.card_free[begin + place]
-            word, bit = WORDS + place // _WORD_BITS, place % _WORD_BITS
-            for piece in range(first, last):
-                holds = field.pieces[piece, CARD] == kind and (field.pieces[piece, word] >> bit) & 1
-                if holds and leaves(field, ok, level, piece):
-                    milli += field.pieces[piece, EACH]
+            milli = card_once_left(field, ok, level, kind, place, node)
             if ask.share:
-                fits += max(milli, np.int64(0)) // ask.share
-            elif milli >= _WHOLE:
+                fits += max(milli, 0) // ask.share
+            elif milli >= CARD_MILLI:
                 fits += 1
         if not ask.share:
             fits //= ask.whole
@@ -144,7 +155,7 @@ def capacity(field: Field, ask: Ask, limits: Ints, ok: Bools, level: int, node: 
 
 @compiled_branchy
 def capacity_of_all(field: Field, ask: Ask, limits: Ints, level: int, nodes: Ints, out: Ints) -> None:
-    """``out`` (len(nodes), options): what each node takes if everybody up to a level left."""
+    """``out`` (len(nodes), options): what each node takes if all units up to a level left."""
     for i in range(len(nodes)):
         for option in range(out.shape[1]):
             out[i, option] = 0

@@ -1,8 +1,8 @@
 """Compiled search for the cheapest units whose leaving makes room for several equal tasks.
 
 The order of preference is contracts 3.1: highest victim level as low as possible (the caller goes through the levels),
-least work lost, fewest gangs, smallest surplus, names. Offers of single nodes, the cheapest first; then whoever is not
-needed is let go; then a bounded search for something better, which sees every set when few units come into question.
+least work lost, fewest gangs, smallest surplus, names. Offers of single nodes, the cheapest first; then units that are
+not needed are let go; then a bounded search for something better, which sees every set where there are few units.
 A choice that came from one offer is the best there is: every other one holds an offer too, and that costs no less.
 """
 
@@ -56,7 +56,7 @@ _DEAREST = np.int64(2**62)
 
 @compiled_branchy
 def fill_heap(field: Field, ask: Ask, choice: Choice, level: int, heap: Heap, nodes: Ints, count: int) -> None:
-    """Put ``nodes[:count]`` on the heap at the cost of their cheapest unit; a node that offers nobody is left out."""
+    """Put ``nodes[:count]`` on the heap at the cost of their cheapest unit; a node that offers no unit is left out."""
     key = choice.keys[1]
     for i in range(count):
         drop(heap, nodes[i])
@@ -118,7 +118,7 @@ def take_in_order(field: Field, ask: Ask, limits: Ints, choice: Choice, units: I
 
 @compiled_branchy
 def reprieve(field: Field, ask: Ask, limits: Ints, choice: Choice, wanted: int) -> None:
-    """Let go whoever is not needed after all, the highest level and the most work first."""
+    """Let go the units that are not needed after all, the highest level and the most work first."""
     units, count = choice.picked, choice.control[PICKED]
     for i in range(1, count):
         place = i
@@ -145,7 +145,7 @@ def _dearer(field: Field, a: int, b: int) -> bool:
 
 @compiled_branchy
 def let_go(field: Field, ask: Ask, limits: Ints, choice: Choice) -> None:
-    """Let everybody go who was chosen."""
+    """Let all chosen units go."""
     for i in range(choice.control[PICKED]):
         set_unit(field, ask, limits, choice, choice.picked[i], False)
     choice.control[PICKED] = 0
@@ -259,7 +259,7 @@ def solve(field: Field, ask: Ask, limits: Ints, choice: Choice, level: int, heap
     offers = greedy(field, ask, limits, choice, level, heap, wanted)
     closed = len(limits) > 1 and bool((limits > 0)[choice.sums[0] >= limits].any())
     if offers < 0:
-        # All of them; a gang that may fall whole does, instead of member by member.
+        # All of them; a gang that may be evicted whole is, instead of member by member.
         everybody = np.flatnonzero(ask.ok & (field.units[:, LEVEL] <= level))
         offers = 2 if take_in_order(field, ask, limits, choice, everybody, wanted, len(everybody) + 1) else 0
     if offers > 1:

@@ -1,8 +1,8 @@
-"""Which nodes the volumes of a pod allow, as far as claims, volumes and storage classes tell.
+"""Which nodes the volumes of a pod allow, as far as claims, volumes and storage classes show.
 
 Source: Kubernetes' VolumeBinding, VolumeZone, VolumeRestrictions and NodeVolumeLimits. Departures on purpose: a claim
-(volume) that the snapshot does not hold is no obstacle where it holds no claims (volumes) at all, because then nobody
-collected them; a claim that names its volume counts as bound.
+(volume) that the snapshot does not hold is no obstacle where it holds no claims (volumes) at all, because then they
+were not collected; a claim that names its volume counts as bound.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What each queue deserves of a total: shares by weight, and what somebody cannot use goes round again.
+"""What each queue deserves of a total: shares by weight, and what a queue cannot use is distributed again.
 
 Exact: amounts are integers over one common denominator, so that a queue that deserves four cards deserves all of them.
 Source: volcano-semantics 4.8 (proportion) and the vectors of section 9.
@@ -32,7 +32,7 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
 def water_filling(total: Sequence[int], claims: Sequence[Claim]) -> list[list[int]]:
     """Deserved amounts by claim and row, rounded down.
 
-    First everybody gets its part by weight, at most its limit and its request, at least its guarantee. What was not
+    First each queue gets its part by weight, at most its limit and its request, at least its guarantee. What was not
     taken goes by weight to those who still want some of it, again and again. Upstream hands it out to those too who
     take nothing of it, as long as they want something else, and comes to the same end in endlessly many rounds.
     O(rows x rounds x claims); a round meets a claim or is the last.

@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         report(BadInput("broken_invariant", str(error), hint="please report it with this input"), as_json)
         return INTERNAL_ERROR
     except BrokenPipeError:
-        # Whoever read the output has gone; the interpreter must not complain about it when it flushes at exit.
+        # The reader of the output has gone; the interpreter must not complain about it when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return INTERNAL_ERROR
     except KeyboardInterrupt:

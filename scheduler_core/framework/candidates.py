@@ -35,8 +35,8 @@ class ClassView:
 
     Attributes:
         allowed: bool (N,), the predicates hold once what leaves has left. refused: refused nodes by predicate.
-        allowed_now: bool (N,), they hold at once; the very same array where no predicate tells the two apart.
-        curable: bool (N,), nothing but other pods stands in the way; ``allowed`` is a part of it.
+        allowed_now: bool (N,), they hold at once; the very same array where no predicate distinguishes the two.
+        curable: bool (N,), nothing but other pods prevents it; ``allowed`` is a part of it.
         now, future: bool (options, N), fits at once / once what leaves has left, by card option (one row when the
             class asks for no card).
         score: float64 (N,).

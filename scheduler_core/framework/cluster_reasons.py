@@ -1,7 +1,7 @@
 """Why the cluster has no place for a gang that its quota lets in: one code, its numbers and what is short.
 
 First each kind of member is looked at as if the others were not there. Where each would fit, the members are placed one
-after another in a statement that is discarded: the first one that finds no place tells what its mates leave too little
+after another in a statement that is discarded: the first one that finds no place shows what its mates leave too little
 of (a port, a node without one of them, the last card).
 """
 

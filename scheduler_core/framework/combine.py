@@ -1,7 +1,7 @@
 """The one walk over tiers and plugins, by combine rule.
 
-Source: volcano-semantics 1.4 and the recommended rule of 1.5: "nobody has decided yet" is something else than
-"nobody may be taken", and an empty answer that does not abstain is a veto that ends the walk. With
+Source: volcano-semantics 1.4 and the recommended rule of 1.5: "no plugin has decided yet" is something else than
+"no victim is allowed", and an empty answer that does not abstain is a veto that ends the walk. With
 ``compatibility: volcano`` victims are combined as upstream does, where the two look the same.
 """
 
@@ -63,7 +63,7 @@ class Budgets(Protocol):
 
 
 def guards(point: str, call: Callable[..., Any]) -> bool:
-    """Whether a plugin's rule about victims holds in whichever tier the plugin stands."""
+    """Whether a plugin's rule about victims holds in whichever tier the plugin is."""
     return point in getattr(getattr(call, "__self__", None), "guards", ())
 
 
@@ -94,7 +94,7 @@ class Hooks:
         self._budgets: Budgets | None = None
 
     def keep(self, budgets: Budgets) -> None:
-        """From now on nobody is a victim whom a disruption budget protects, whatever the plugins say."""
+        """From now on no pod is a victim that a disruption budget protects, whatever the plugins say."""
         self._budgets = budgets
 
     def budgets_spare(self, gangs: Bools) -> bool:
@@ -153,7 +153,7 @@ class Hooks:
         return None
 
     def all_true(self, point: str, *subject: Any) -> bool:
-        """True when every registrant says so (and when nobody is registered)."""
+        """True when every registrant says so (and when there is no registrant)."""
         return all(call(*subject) for _, call in self._flat[point])
 
     def any_true(self, point: str, *subject: Any) -> bool:
@@ -161,7 +161,7 @@ class Hooks:
         return any(call(*subject) for _, call in self._flat[point])
 
     def first_tier_all(self, point: str, *subject: Any) -> bool:
-        """The first tier that has a registrant decides, all of it together; False when nobody is registered."""
+        """The first tier that has a registrant decides, all of it together; False when there is no registrant."""
         for tier in self._tiers[point]:
             if tier:
                 return all(call(*subject) for _, call in tier)
@@ -181,8 +181,8 @@ class Hooks:
     def victims(self, point: str, subject: Any, candidates: Iterable[int]) -> Verdict:
         """Which of the candidates may be taken: the intersection inside the first tier that decides.
 
-        Below it only guards are asked, plugins whose rule holds wherever they stand (:attr:`Plugin.guards`). An answer
-        that is empty without abstaining ends the walk with nobody. Nobody registered means nobody.
+        Below it only guards are asked, plugins whose rule holds in any tier (:attr:`Plugin.guards`). An answer
+        that is empty without abstaining ends the walk with no victim. No registrant means no victim.
         """
         pool = tuple(candidates)
         if self.compat:
@@ -211,7 +211,7 @@ class Hooks:
         return Verdict(standing or frozenset(), tuple(votes), refused)
 
     def guarded_below(self, point: str, number: int) -> bool:
-        """Whether a guard stands in a tier below this one, which is asked although the tier has decided."""
+        """Whether a guard is in a tier below this one, which is asked although the tier has decided."""
         return any(guards(point, call) for tier in self._tiers[point][number:] for _, call in tier)
 
     def _victims_upstream(self, point: str, subject: Any, pool: tuple[int, ...]) -> Verdict:

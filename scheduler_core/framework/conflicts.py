@@ -1,4 +1,4 @@
-"""Plugins that cannot stand in one policy together."""
+"""Plugins that exclude each other in one policy."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Demand(msgspec.Struct, frozen=True, gc=False):
     def less(self, other: Demand) -> Demand:
         """What is left of it when ``other`` is taken care of.
 
-        A choice only counts against the same choice; cards that nobody names are any of their choice.
+        A choice only counts against the same choice; cards that no request names are any of their choice.
         """
         return Demand(
             max(0, self.cpu_milli - other.cpu_milli),

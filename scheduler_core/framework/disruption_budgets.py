@@ -5,12 +5,9 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterable
 
-from scheduler_core.algorithms.allowance import may_go
+from scheduler_core.algorithms.allowance import allowance
 from scheduler_core.framework.session import Session
-from scheduler_core.model.disruption import DisruptionBudget
-from scheduler_core.model.pod import Pod, PodPhase
 from scheduler_core.model.rules import Rule
-from scheduler_core.model.selector import matches
 from scheduler_core.state.status import CHARGED, RELEASING, Bools
 
 
@@ -25,7 +22,7 @@ class DisruptionBudgets:
         for i, budget in enumerate(self._budgets):
             self._of_namespace.setdefault(budget.namespace, []).append(i)
         self._covering: dict[int, tuple[int, ...]] = {}
-        self._allowed = [self._allowance(budget) for budget in self._budgets]
+        self._allowed = [allowance(budget, session.snapshot.pods) for budget in self._budgets]
 
     def violations(self, tasks: Iterable[int]) -> dict[int, str]:
         """Those of the tasks that may not leave if the others before them do, each with the budget that says so.
@@ -66,19 +63,6 @@ class DisruptionBudgets:
         if known is None:
             pod = self._session.tasks.pod(task)
             here = self._of_namespace.get(pod.namespace, ())
-            known = tuple(
-                i for i in here if _covers(self._budgets[i], pod) and pod.name not in self._budgets[i].disrupted
-            )
+            known = tuple(i for i in here if self._budgets[i].counts_eviction_of(pod))
             self._covering[task] = known
         return known
-
-    def _allowance(self, budget: DisruptionBudget) -> int:
-        if budget.allowed is not None:
-            return budget.allowed
-        pods = [pod for pod in self._session.snapshot.pods if not pod.finished and _covers(budget, pod)]
-        healthy = sum(1 for pod in pods if pod.phase is PodPhase.RUNNING and pod.deleted is None)
-        return may_go(budget.min_available, budget.max_unavailable, expected=len(pods), healthy=healthy)
-
-
-def _covers(budget: DisruptionBudget, pod: Pod) -> bool:
-    return budget.namespace == pod.namespace and budget.selector is not None and matches(budget.selector, pod.labels)

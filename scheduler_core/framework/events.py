@@ -1,4 +1,4 @@
-"""Kubernetes events about quota, for the pod or PodGroup that is refused; each is told once, not in every session.
+"""Kubernetes events about quota, for the pod or PodGroup that is refused; each is reported once, not in every session.
 
 Source: document 000, volcano-semantics 4.10 (defect l: no event per object and cycle), contracts 4.
 """
@@ -16,7 +16,7 @@ _REQUEST = (ReasonCode.NO_MATCHING_CARD, ReasonCode.MISCONFIGURED)
 
 
 def quota_events(session: Session, reasons: dict[int, Reason]) -> tuple[list[Event], dict[str, str]]:
-    """Events that say something new, and what was told of each gang that waits (for the memory)."""
+    """Events that say something new, and what was said of each gang that waits (for the memory)."""
     events, told = [], dict[str, str]()
     before = session.memory.told
     for gang in sorted(reasons):

@@ -98,12 +98,12 @@ def _quota(session: Session, gang: int) -> str:
     whose = refusal.whose or (f"queue {refusal.queue}" if refusal.queue else "the cluster")
     unit = quota_unit(refusal.resource)
 
-    def told(amount: int | None) -> str:
+    def shown(amount: int | None) -> str:
         return human(refusal.resource, (amount or 0) * unit)
 
     return (
-        f"asks for {told(refusal.requested)}, {told(refusal.allocated)} in use and {told(refusal.inqueue)} promised "
-        f"of {told(refusal.limit)} in {whose}, {told(refusal.short)} short"
+        f"asks for {shown(refusal.requested)}, {shown(refusal.allocated)} in use and {shown(refusal.inqueue)} promised "
+        f"of {shown(refusal.limit)} in {whose}, {shown(refusal.short)} short"
     )
 
 
@@ -113,7 +113,7 @@ def _queue_of(session: Session, name: str) -> str:
 
 
 def _nodes(session: Session, cls: TaskClass) -> list[NodeCandidate]:
-    """Every node by name: where a member fits, or the first thing that stands in its way."""
+    """Every node by name: where a member fits, or the first thing that prevents it."""
     labels = session.candidates.first_refusals(cls)
     view = session.candidates.view(cls)
     now, later = np.logical_or.reduce(view.now), np.logical_or.reduce(view.future)

@@ -60,7 +60,7 @@ class Members(msgspec.Struct, frozen=True, gc=False):
 
 
 class Suspects(msgspec.Struct, frozen=True, gc=False):
-    """``job_valid``, ``job_problem``, ``task_predicate``, ``task_node_order``: whom the function may have a word about.
+    """``job_valid``, ``job_problem``, ``task_predicate``, ``task_node_order``: for which gangs the function may answer.
 
     Attributes:
         gangs: bool (G,); for the others it surely answers None.

@@ -43,7 +43,7 @@ class GangColumns:
 
     @cached_property
     def questionable(self) -> Bools:
-        """bool (G,): gangs that :meth:`Session.problem` may have a word about."""
+        """bool (G,): gangs for which :meth:`Session.problem` may find one."""
         session = self._session
         known = [not queue.problem for queue in session.ledger.queues]
         found: Bools = ~np.array([*known, False], dtype=np.bool_)[session.gangs.queue]
@@ -112,7 +112,7 @@ class GangColumns:
         return found
 
     def suspects(self, point: str) -> Bools:
-        """bool (G,): gangs that some function of the point may have a word about."""
+        """bool (G,): gangs for which some function of the point may answer."""
         size = len(self._session.gangs)
         found: Bools = np.zeros(size, dtype=np.bool_)
         forms = forms_of(self._session.hooks, point)
@@ -228,7 +228,7 @@ def _sort_within(session: Session, slots: Ints, keys: list[Ints | Floats]) -> No
     slots[at] = slots[at[order]]
     moved = [key[at[order]] for key in keys]
     _, tied = _compared(gang[at], moved)
-    # What is equal so far is told apart by the whole key, names included; runs of equals are short.
+    # What is equal so far is ordered by the whole key, names included; runs of equals are short.
     found = slots[at]
     edges = np.flatnonzero(np.diff(np.concatenate([[False], tied, [False]]).astype(np.int8)))
     for first, last in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):

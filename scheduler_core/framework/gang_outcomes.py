@@ -1,7 +1,7 @@
 """PodGroups as after the session: phase, counts, conditions.
 
-What may differ from session to session is read off the tables in columns; the outcomes are made of it when somebody
-looks at them. Most gangs are the same as after the session before: their outcome is kept in the workspace and given out
+What may differ from session to session is read off the tables in columns; the outcomes are made of it when they are
+read. Most gangs are the same as after the session before: their outcome is kept in the workspace and given out
 again when everything that it was made of is the same.
 """
 

@@ -29,7 +29,7 @@ class GangOpinion(msgspec.Struct, frozen=True, gc=False):
 
 
 class GangVerdict(msgspec.Struct, frozen=True, gc=False):
-    """The combined answer: who may be taken, bool (G,), the votes, and the answers that refused somebody."""
+    """The combined answer: who may be taken, bool (G,), the votes, and the answers that refused a candidate."""
 
     allowed: Bools
     votes: tuple[Vote, ...]
@@ -40,7 +40,7 @@ class GangVerdict(msgspec.Struct, frozen=True, gc=False):
         for opinion in self.opinions:
             if opinion.allowed is not None and not opinion.allowed[gang]:
                 return opinion.rule(gang) if opinion.rule is not None else "refused by vote"
-        return "nobody votes for it"
+        return "no plugin votes for it"
 
 
 def gang_votes(hooks: Hooks, point: str, reclaimer: int, candidates: Bools) -> GangVerdict | None:

@@ -56,7 +56,7 @@ class Holders:
         return tuple(holder for holder in self._known[key] if holder.gang != name)[:_MOST]
 
     def _largest(self, sums: Floats, promised: Bools | None = None) -> tuple[Holder, ...]:
-        """One more than are shown: whoever asks is left out."""
+        """One more than are shown: the gang that asks is left out."""
         session = self._session
         names = session.gangs.names
         found = sorted((-float(sums[gang]), names[gang], gang) for gang in np.flatnonzero(sums > 0).tolist())

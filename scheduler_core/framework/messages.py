@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from scheduler_core.model.reason import ReasonCode, ReasonNumbers
 from scheduler_core.model.resources import MIB, in_mib
 
-# So many known names are told where none is near.
+# So many known names are listed where none is near.
 _NAMED = 8
 
 

@@ -5,7 +5,7 @@ they are is read from the columns of the task table.
 
 Departures from Kubernetes on purpose: a pod that is leaving does not satisfy affinity and does not count in scores, and
 who it does not want may be promised its room (with ``compatibility: volcano`` it counts until it is gone); a pod that
-is promised room counts like one in place, except that nobody is bound at once for its company.
+is promised room counts like one in place, except that no pod is bound at once for its company.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Neighbours:
         return self._away((self._of_classes(holders), key) for key, _, holders in self._meant("anti", cls))
 
     def is_unwanted(self, cls: TaskClass) -> bool:
-        """Whether anybody's anti-affinity speaks of the class."""
+        """Whether the anti-affinity of any pod speaks of the class."""
         return any(True for _ in self._meant("anti", cls))
 
     # Spread ----------------------------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ class Neighbours:
     # Preferences -----------------------------------------------------------------------------------------------
 
     def has_preferences(self, cls: TaskClass) -> bool:
-        """Whether the class prefers anybody's company or absence, or somebody its."""
+        """Whether the class prefers the company or absence of others, or others prefer its."""
         if cls.relations is not None and cls.relations.preferred:
             return True
         return any(True for _ in self._meant("preferred", cls))

@@ -18,8 +18,8 @@ class Argument(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One argument of a plugin or an action.
 
     Attributes:
-        name: as written in the policy file. A name that ends in a placeholder, ``binpack.resources.<name>``, stands for
-            any key that begins so; its value is then a mapping from what stands for the placeholder, ``{}`` by default.
+        name: as written in the policy file. A name that ends in a placeholder, ``binpack.resources.<name>``, matches
+            any key that begins so; its value is then a mapping from the text of the placeholder, ``{}`` by default.
         type: ``bool``, ``int``, ``float``, ``str``, ``list`` (of strings), ``map`` (string to string), ``weights``
             (name to number, or a list of ``{name, weight}``) or ``records`` (a list of mappings with ``fields``).
         default: value when the file says nothing.
@@ -42,7 +42,7 @@ class Argument(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def stem(self) -> str:
-        """The beginning of every key that a name with a placeholder stands for; empty for a plain name."""
+        """The beginning of every key that a name with a placeholder matches; empty for a plain name."""
         return self.name[: self.name.index("<")] if self.name.endswith(">") and "<" in self.name else ""
 
 
@@ -59,7 +59,7 @@ class Plugin:
         gangs_fall_whole: its presence means that reclaim takes gangs whole (contracts 3.2).
         keeps_minimum: where it says when gangs are ready, none starts with fewer members than minMember.
         guards: extension points about victims at which it is asked even below the tier that has decided: what protects
-            the system, a queue's line or a service is no matter of where the plugin stands (semantics 1.5).
+            the system, a queue's line or a service does not depend on the plugin's tier (semantics 1.5).
         excludes: (switch, plugin) pairs: with the switch on (empty = always) that plugin cannot be in the same policy.
         switches: what its entry in the policy turned on or off, by switch; set before :meth:`open`.
         compares_queues: the place of a queue depends on what other queues use; settled by the end of :meth:`open`.

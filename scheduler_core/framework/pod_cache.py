@@ -94,7 +94,7 @@ class PodCache:
         return pod in self._pods
 
     def state(self, pod: str) -> PodState:
-        """Where the pod is; Initial for one that nobody has heard of."""
+        """Where the pod is; Initial for one that is not known."""
         return self._states.get(pod, PodState.INITIAL)
 
     def assume(self, entry: AssumedPod) -> None:

@@ -44,7 +44,7 @@ def parts(policy: Policy, snapshot: Snapshot) -> list[tuple[Policy, frozenset[st
 
 
 def only(snapshot: Snapshot, gangs: frozenset[str]) -> Snapshot:
-    """The snapshot in which all other gangs are somebody else's."""
+    """The snapshot in which all other gangs belong to other profiles."""
     groups = tuple(
         group if group.key in gangs else msgspec.structs.replace(group, backing_off=ELSEWHERE)
         for group in snapshot.pod_groups
@@ -120,7 +120,7 @@ def merged(results: Iterable[tuple[Result, frozenset[str]]]) -> Result:
 
 
 def remembered(before: Memory, after: Memory, told: dict[str, str]) -> Memory:
-    """What the next profile, or the next session, is told: what has been said so far stays said."""
+    """The memory of the next profile, or the next session: what has been said so far stays said."""
     queued = after if after.queue or not before.queue else before
     return msgspec.structs.replace(
         after,

@@ -33,7 +33,7 @@ class Minimums(NamedTuple):
 
     @classmethod
     def empty(cls, size: int) -> Minimums:
-        """Nothing needed by anybody."""
+        """Nothing needed by any gang."""
         return cls(
             np.zeros(size, dtype=np.int64),
             np.zeros(size, dtype=np.int64),
@@ -76,7 +76,7 @@ class Minimums(NamedTuple):
 class Promises(Mapping[int, Demand]):
     """A mapping from gang to what it is promised.
 
-    The ledger's ``inqueue`` is the business of whoever writes here, except in :meth:`take_back`.
+    The ledger's ``inqueue`` is the business of the caller, except in :meth:`take_back`.
     """
 
     def __init__(self, gangs: int) -> None:

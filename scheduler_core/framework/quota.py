@@ -84,7 +84,7 @@ def queue_book(ledger: QueueLedger, queue: int, *, admission: bool, empty: bool,
     """The quota of one queue.
 
     Args:
-        admission: promises count, and what goes beyond minimums does not. empty: as if nobody used anything.
+        admission: promises count, and what goes beyond minimums does not. empty: as if nothing were in use.
         choices: promised choices of cards count too.
     """
     column = ledger.allocated[:, queue] + ledger.pipelined[:, queue]

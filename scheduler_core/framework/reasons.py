@@ -25,7 +25,7 @@ from scheduler_core.model.resources import MILLI, quota_unit
 from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
 from scheduler_core.state.status import PIPELINED, RELEASING, TaskStatus
 
-# Not a defect of the pod: whoever set a gate takes it away, and then the pod is scheduled.
+# Not a defect of the pod: the controller that set a gate removes it, and then the pod is scheduled.
 GATES = "spec.schedulingGates"
 _ROWS = {"cpu": CPU, "memory": MEMORY}
 
@@ -49,7 +49,7 @@ class Reasons:
 
     @cached_property
     def _odd(self) -> list[bool]:
-        """Gangs that somebody may have a word about; all others are as they should be."""
+        """Gangs for which a plugin may give a reason; all others are as they should be."""
         found: list[bool] = self._session.columns.questionable.tolist()
         return found
 
@@ -91,7 +91,7 @@ class Reasons:
         return reasons, positions
 
     def _kind(self, gang: int) -> tuple[object, ...] | None:
-        """What makes gangs wait for the same reason with the same numbers; None for one that stands for itself.
+        """What makes gangs wait for the same reason with the same numbers; None for one that is like no other.
 
         Only gangs of which nothing is in place, with all members there: their equal members ask the same tables.
         """
@@ -238,7 +238,7 @@ class Reasons:
     def _leaving_for(self, gang: int) -> int:
         """How many pods leave for the gang: its own victims, or what leaves the nodes where it was promised room.
 
-        The second is how a reclaim looks to a session that was not told of it; only who may take back counts.
+        The second is how a reclaim looks to a session that does not know of it; only who may take back counts.
         """
         session, tasks = self._session, self._session.tasks
         victims = {pod for reservation in self._reservations(gang) for pod in reservation.victims}

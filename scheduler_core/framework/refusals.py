@@ -1,4 +1,4 @@
-"""Why gangs were not admitted: a mapping whose values are made when somebody asks."""
+"""Why gangs were not admitted: a mapping whose values are made when they are read."""
 
 from __future__ import annotations
 

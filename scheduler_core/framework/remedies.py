@@ -6,7 +6,8 @@ the policy runs, and only if the gang then gets what it needs the change is offe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from typing import NamedTuple
 
 import msgspec
 
@@ -14,7 +15,7 @@ from scheduler_core.model.decision import Result
 from scheduler_core.model.node_refusal import NodeRefusal
 from scheduler_core.model.pod import Pod
 from scheduler_core.model.podgroup import GangPhase
-from scheduler_core.model.reason import Reason, ReasonCode, Remedy
+from scheduler_core.model.reason import ENDED_BY_AN_END, ENDED_BY_QUOTA, Reason, ReasonCode, Remedy
 from scheduler_core.model.resources import MIB, MILLI, node_unit
 from scheduler_core.model.snapshot import Snapshot
 
@@ -26,16 +27,7 @@ _MOST_ENDS = 6
 
 Run = Callable[[Snapshot], Result]
 
-_QUOTA = (ReasonCode.WAITING_FOR_QUOTA, ReasonCode.EXCEEDS_MAX_QUOTA)
-_ROOM = (
-    ReasonCode.WAITING_FOR_CARDS,
-    ReasonCode.NO_NODE_MATCHES,
-    ReasonCode.WAITING_FOR_RESOURCES,
-    ReasonCode.FRAGMENTED,
-    ReasonCode.OVER_COMMITTED,
-    ReasonCode.WAITING_FOR_QUOTA,
-)
-# Codes where any gang on a node may be what stands in the way, not only those of the known holders' queues.
+# Codes where any gang on a node may be the obstacle, not only those of the known holders' queues.
 _ON_NODES = (ReasonCode.FRAGMENTED, ReasonCode.NO_NODE_MATCHES)
 # Refusals of nodes that end with the pods which are there.
 _OF_OTHER_PODS = frozenset(
@@ -50,33 +42,71 @@ _OF_OTHER_PODS = frozenset(
 )
 
 
-def find(snapshot: Snapshot, reason: Reason, run: Run) -> Remedy | None:
-    """A remedy for one gang, or None when none of the few that are tried helps."""
+class Found(NamedTuple):
+    """What was found for one gang.
+
+    Attributes:
+        remedy: None when none of the few changes that are tried helps.
+        first: the gang that got what the end of another one freed, though that one held enough; empty = none did.
+    """
+
+    remedy: Remedy | None
+    first: str = ""
+
+
+def find(snapshot: Snapshot, reason: Reason, run: Run, *, endless: Collection[str] = ()) -> Remedy | None:
+    """A remedy for one gang, or None when none of the few that are tried helps; see :func:`search`."""
+    return search(snapshot, reason, run, endless=endless).remedy
+
+
+def search(
+    snapshot: Snapshot, reason: Reason, run: Run, *, endless: Collection[str] = (), waiting: Collection[str] = ()
+) -> Found:
+    """Try the few changes that might help one gang.
+
+    Args:
+        endless: gangs that do not end by themselves, services: their end is nothing that can be waited for.
+        waiting: gangs that have a reason in the session as it is.
+    """
     if reason.code is ReasonCode.BEHIND_HIGHER_PRIORITY:
-        return _priority(snapshot, reason.podgroup, run)
+        return Found(_priority(snapshot, reason.podgroup, run))
     for _, (remedy, changed) in zip(range(_MOST_TRIES), _candidates(snapshot, reason), strict=False):
         if _helped(snapshot, run(changed), reason.podgroup):
-            return remedy
-    return _end_of_another(snapshot, reason, run) if reason.code in _ROOM else None
+            return Found(remedy)
+    if reason.code not in ENDED_BY_AN_END:
+        return Found(None)
+    holders = [gang for gang in _holders(snapshot, reason) if gang not in endless]
+    return _end_of_another(snapshot, reason, run, holders, waiting)
 
 
-def _end_of_another(snapshot: Snapshot, reason: Reason, run: Run) -> Remedy | None:
+def _end_of_another(
+    snapshot: Snapshot, reason: Reason, run: Run, holders: list[str], waiting: Collection[str]
+) -> Found:
     """The end of the smallest gang that helps: of those that hold enough the least, then in growing steps.
 
     Where room is fragmented the smallest one need not help though a larger one does; what lies between the last one
     that did not help and the first one that did is halved.
     """
-    holders = _holders(snapshot, reason)
-    failed, helped, tries = -1, len(holders), 0
+    failed, helped, tries, first = -1, len(holders), 0, ""
     while tries < _MOST_ENDS and helped - failed > 1:
         at = 2 * failed + 2 if helped == len(holders) else (failed + helped) // 2
         at = min(at, len(holders) - 1)
         tries += 1
-        if _helped(snapshot, run(_without(snapshot, holders[at])), reason.podgroup):
+        result = run(_without(snapshot, holders[at]))
+        if _helped(snapshot, result, reason.podgroup):
             helped = at
         else:
-            failed = at
-    return Remedy(change="gang_ends", gang=holders[helped]) if helped < len(holders) else None
+            failed, first = at, _served(result, waiting) or first
+    if helped < len(holders):
+        return Found(Remedy(change="gang_ends", gang=holders[helped]))
+    return Found(None, first)
+
+
+def _served(result: Result, waiting: Collection[str]) -> str:
+    """The most important of the gangs that waited and lack nothing now, or are promised all of it; empty = none."""
+    left = {reason.podgroup for reason in result.reasons if reason.code is not ReasonCode.WAITING_FOR_RECLAIM}
+    served = [outcome for outcome in result.podgroups if outcome.name in waiting and outcome.name not in left]
+    return min(served, key=lambda one: (-one.priority, one.waiting_since, one.name)).name if served else ""
 
 
 def _holders(snapshot: Snapshot, reason: Reason) -> list[str]:
@@ -136,7 +166,7 @@ def _helped(snapshot: Snapshot, result: Result, gang: str) -> bool:
 
 def _candidates(snapshot: Snapshot, reason: Reason) -> Iterator[tuple[Remedy, Snapshot]]:
     numbers = reason.numbers
-    if reason.code in _QUOTA and numbers.resource and numbers.short:
+    if reason.code in ENDED_BY_QUOTA and numbers.resource and numbers.short:
         yield from _more_quota(snapshot, reason.podgroup, numbers.resource, numbers.short)
 
 

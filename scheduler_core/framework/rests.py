@@ -1,4 +1,4 @@
-"""Gangs that earlier sessions, or whoever carries decisions out, asked to leave alone for a while."""
+"""Gangs that earlier sessions, or the host that carries decisions out, asked to leave alone for a while."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import msgspec
 from scheduler_core.framework.session import Session
 from scheduler_core.model.memory import Memory, Rest
 from scheduler_core.model.rests import in_force, ordered
+from scheduler_core.model.same_gang import lasting_name
 from scheduler_core.model.snapshot import Snapshot
-from scheduler_core.state.names import lasting_name
 
 
 def lay_over(snapshot: Snapshot, memory: Memory | None, now: float) -> Snapshot:
-    """The snapshot with what rests said so on its PodGroups; the very same one where nobody rests. O(gangs) then."""
+    """The snapshot with what rests said so on its PodGroups; the very same one, in O(gangs), where no gang rests."""
     if memory is None or not (memory.spared or memory.backing_off):
         return snapshot
     spared, off = in_force(memory.spared, now), in_force(memory.backing_off, now)

@@ -1,4 +1,4 @@
-"""How much room the cluster has for some tasks as its tables stand, promised to others or not."""
+"""How much room the cluster has for some tasks by its tables of now, promised to others or not."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Lack(msgspec.Struct, frozen=True, gc=False):
 
 
 class Room:
-    """Answers about free room; idle means not in use, whoever it is promised to. Answers are kept by class.
+    """Answers about free room; idle means not in use, to whatever gang it is promised. Answers are kept by class.
 
     Args:
         keep: tasks that keep what they are promised: it is no room for others of their gang.
@@ -98,7 +98,7 @@ class Room:
             return float(sum(cls.scalars.get(resource, 0) for cls in classes) * node_unit(resource))
         return float(sum(int(cls.request[row]) for cls in classes) * node_unit(resource))
 
-    # What stands in the way -------------------------------------------------------------------------------------
+    # Obstacles --------------------------------------------------------------------------------------------------
 
     def lack(self, tasks: list[int]) -> Lack | None:
         """What the tasks lack, class by class as if the others were not there; None where each class would fit."""

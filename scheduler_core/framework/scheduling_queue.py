@@ -8,7 +8,7 @@ Source: document 001, 3.1.1; kube-scheduler's queue of the same names.
 ====================  =========================================  ==================================================
 method                what happens                               goes to
 ====================  =========================================  ==================================================
-add                   a pod that nobody knows                    active
+add                   a pod that is not known                    active
 pop                   the head of active; the cycle counts on    (being scheduled)
 add_unschedulable     no place; moved since its cycle began      backing off
 add_unschedulable     no place; nothing has happened since       unschedulable
@@ -130,14 +130,14 @@ class SchedulingQueue:
         self._popped.pop(pod, None)
 
     def move_all(self, now: float) -> None:
-        """Something happened that may help anybody."""
+        """Something happened that may help any pod."""
         self.move_cycle = self.cycle
         for pod, entry in self._pods.items():
             if entry.where is Where.UNSCHEDULABLE:
                 self._pods[pod] = self._moved(entry, now)
 
     def flush(self, now: float) -> None:
-        """Time passed: whoever has backed off long enough is active, and so is who was left over for long."""
+        """Time passed: a pod that has backed off long enough is active, and so is one that was left over for long."""
         for pod, entry in self._pods.items():
             due = entry.where is Where.BACKING_OFF and now >= entry.tried + self.wait(entry)
             if due or (entry.where is Where.UNSCHEDULABLE and now >= entry.tried + self.leftover):

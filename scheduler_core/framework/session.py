@@ -19,7 +19,6 @@ from scheduler_core.framework.messages import meant
 from scheduler_core.framework.plugin import Plugin
 from scheduler_core.framework.pod_cache import PodCache
 from scheduler_core.framework.promises import Promises
-from scheduler_core.framework.queue_places import without_strangers
 from scheduler_core.framework.scheduling_queue import SchedulingQueue
 from scheduler_core.framework.statement import Operation, Statement
 from scheduler_core.framework.trace import Trace
@@ -82,7 +81,7 @@ class Session:
     ) -> None:
         self.snapshot, self.policy, self.now, self.seed = snapshot, policy, now, seed
         self.cluster = Cluster(snapshot, workspace)
-        self.memory = without_strangers(memory, snapshot.pod_groups, workspace.lasting_names)
+        self.memory = memory
         self.nodes, self.cards, self.tasks = self.cluster.nodes, self.cluster.cards, self.cluster.tasks
         self.gangs, self.ledger, self.axes = self.cluster.gangs, self.cluster.ledger, self.cluster.axes
         self.compat = policy.compatibility == "volcano"
@@ -322,7 +321,7 @@ class Session:
 
         Existing tasks speak for themselves; where there are too few of them (a Job whose pods are made after
         admission) the PodGroup's ``minResources`` and ``card.request`` do, less what members in place, finished ones
-        and those behind a scheduling gate stand for (upstream: all of it, again and again).
+        and those behind a scheduling gate ask for (upstream: all of it, again and again).
         """
         count = self.needed(gang)
         if not count:

@@ -14,7 +14,7 @@ from scheduler_core.model.memory import Rest
 
 
 class Account(NamedTuple):
-    """Evictions and reclaims that are written when somebody reads them: how many, and who writes them.
+    """Evictions and reclaims that are written when they are read: how many, and the function that writes them.
 
     ``write`` needs none of the session's tables.
     """
@@ -30,7 +30,7 @@ class Trace:
     Attributes:
         enqueue_refusals: gang -> why it was not admitted.
         evictions, reclaims, events: in the order in which they were made; ``accounts`` hold more of the first two.
-        fallen: gangs that evictions took members of.
+        fallen: gangs of which members were evicted.
         reclaim_refusals: gang -> rule by candidate gang, for a reclaim that came to nothing.
         notes: gang -> a sentence that its reason ends with, if it still waits.
         cooling: lasting name -> rest of a gang that was evicted.

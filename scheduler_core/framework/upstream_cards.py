@@ -44,7 +44,7 @@ class UpstreamCards:
                 self.early[MEMORY, queue] += cls.memory_mib
 
     def literal(self, queue: int) -> Ints:
-        """(d) int64 (D,): promised choices of a queue, by card; they stand under a name of their own (``A|B``)."""
+        """(d) int64 (D,): promised choices of a queue, by card; they have a name of their own (``A|B``)."""
         session, tasks = self._session, self._session.tasks
         found: Ints = np.zeros(session.axes.ledger_rows, dtype=np.int64)
         promised = tasks.live & (tasks.status == PIPELINED) & (tasks.gang >= 0) & (tasks.card >= 0)

@@ -25,7 +25,7 @@ class VolumeUse:
             for driver, limit in node.volume_limits.items():
                 limits.setdefault(driver, np.full(len(session.nodes), -1, dtype=np.int64))[n] = limit
         self._limits = limits
-        # Only pods whose volumes can stand in another's way are ever walked over.
+        # Only pods whose volumes can keep others out are ever walked over.
         classes = session.cluster.classes.classes
         counts = np.array([bool(cls.claims) and self.depends_on_others(cls) for cls in classes], dtype=np.bool_)
         self._mounting: Ints = np.flatnonzero(session.tasks.live & counts[session.tasks.cls]).astype(np.int64)
@@ -65,7 +65,7 @@ class VolumeUse:
         return self._storage.can_bind(waiting, frozenset(taken))
 
     def alone(self, cls: TaskClass) -> tuple[bool, bool]:
-        """Whether nobody else uses the claims of one pod alone: now, and once what leaves has left."""
+        """Whether no other pod uses the claims of one pod alone: now, and once what leaves has left."""
         single = frozenset(self.needs(cls).single)
         now = later = True
         for task in self._placed():

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 
 import msgspec
+
+from scheduler_core.model.resources import MILLI
+
+# A set of cards of one node is kept as bits, so many in a word: without the sign bit of an int64 shifts need no care.
+WORD_BITS = 63
 
 
 class CardKind(enum.StrEnum):
@@ -63,4 +69,18 @@ class CardRequest(msgspec.Struct, frozen=True, gc=False):
     @property
     def is_share(self) -> bool:
         """True when it needs room on a single card rather than whole cards."""
-        return self.milli % 1000 != 0
+        return self.milli % MILLI != 0
+
+    def type_on(self, cards: Iterable[NodeCards]) -> str:
+        """The card type that the pod takes on a node: the first of its names that is there; without names by resource.
+
+        Args:
+            cards: of the node, in its order.
+
+        Returns:
+            Name of a card type; empty where the node has none that will do.
+        """
+        if self.names:
+            have = {group.card for group in cards}
+            return next((name for name in self.names if name in have), "")
+        return next((group.card for group in cards if group.resource == self.resource), "")

@@ -78,7 +78,7 @@ class QueueOutcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class ReclaimVictimGang(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A gang that falls; ``cards`` in milli-cards by type, work lost in card-seconds.
+    """An evicted gang; ``cards`` in milli-cards by type, work lost in card-seconds.
 
     ``queue_priority`` and ``priority`` come before the work lost in what it costs (not in the contract's document).
     ``last_restart``: its Job has been restarted as often as it may be, so that it fails.
@@ -170,7 +170,7 @@ class QueueMoment(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Reclaim(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """Who needed what, who fell, and why that was allowed.
+    """Which gang needed what, which gangs were evicted, and why that was allowed.
 
     ``queues``, ``candidates`` (by what they cost, bounded) and ``more_candidates`` (how many more there were) are not
     part of the contract's document; the host stores them.
@@ -201,7 +201,15 @@ class Event(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Result(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """All that one session decided; every list is sorted by name, and the long ones are made when they are read."""
+    """All that one session decided; every list is sorted by name, and the long ones are made when they are read.
+
+    Attributes:
+        now: of the session, seconds since the epoch.
+        binds: pods that get a place. pipelined: promises of room that is being freed. evictions: pods that leave.
+        podgroups, queues: as they are once this is carried out; cards in milli-cards.
+        reclaims: what each gang took and from which. reasons: why gangs wait. events: for Kubernetes.
+        timings_ms: milliseconds by step; empty without a timer.
+    """
 
     now: float
     binds: Sequence[Bind] = ()

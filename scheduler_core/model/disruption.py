@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from scheduler_core.model.selector import LabelSelector
+from scheduler_core.model.pod import Pod
+from scheduler_core.model.selector import LabelSelector, matches
 
 
 class DisruptionBudget(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -29,3 +30,11 @@ class DisruptionBudget(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     def key(self) -> str:
         """``namespace/name``."""
         return f"{self.namespace}/{self.name}"
+
+    def covers(self, pod: Pod) -> bool:
+        """Whether the pod is one of those that the budget counts."""
+        return self.namespace == pod.namespace and self.selector is not None and matches(self.selector, pod.labels)
+
+    def counts_eviction_of(self, pod: Pod) -> bool:
+        """Whether one more eviction is counted when the pod goes: it is covered, and ``status`` has not counted it."""
+        return pod.name not in self.disrupted and self.covers(pod)

@@ -1,6 +1,6 @@
 """Sorted lists that know how they differ from earlier editions of themselves.
 
-Whoever reads one edition after the other need not compare them value by value.
+A reader of one edition after the other need not compare them value by value.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Edition(Sequence[Value]):
 
     def __getitem__(self, index: int | slice) -> Value | tuple[Value, ...]:
         if self._values is None and isinstance(index, int) and self._looks < _LOOKS and 0 <= index < self._size:
-            # Whoever looks at a few needs no list of all.
+            # A reader of a few needs no list of all.
             self._looks += 1
             self._starts = self._starts or list(accumulate(map(len, self._blocks), initial=0))
             block = bisect_right(self._starts, index) - 1
@@ -101,7 +101,7 @@ class Edition(Sequence[Value]):
         return self.series.steps(before.number, self.number)
 
     def changes_since(self, before: Sequence[Value]) -> Changes[Value] | None:
-        """What to put in the place of what stands under its key in ``before``, None where that goes; with the remarks
+        """The new value of each key whose value differs from ``before``, None where the key goes; with the remarks
         of a :class:`scheduler_core.model.journal.Journal`. None when that is not known."""
         if self is before:
             return {}, {}
@@ -131,7 +131,7 @@ class Series(Generic[Value]):
         return self._edition
 
     def change(self, changes: Mapping[str, Value | None]) -> Edition[Value]:
-        """The next edition, with these values in the place of what stood under their keys; None takes a key out.
+        """The next edition, with these values under their keys; None takes a key out.
 
         O(changes x block + blocks); the very same edition when nothing changes.
         """

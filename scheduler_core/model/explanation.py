@@ -12,7 +12,7 @@ class NodeCandidate(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     Attributes:
         fits: ``now``, ``later`` (once what leaves has left) or empty.
-        refusal: the first thing that stands in the way, empty where it fits.
+        refusal: the first obstacle, empty where it fits.
         resource, requested, free: where an amount is short, in the units of the result (milli-cores, bytes, counts).
         score: what the policy gives the node.
     """

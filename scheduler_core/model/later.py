@@ -1,7 +1,7 @@
-"""Lists whose entries are made when somebody looks at them.
+"""Lists whose entries are made when they are read.
 
 A session over 100,000 tasks decides in less time than it takes to make an object for each decision, and most of these
-objects nobody asks for.
+objects are never read.
 """
 
 from __future__ import annotations

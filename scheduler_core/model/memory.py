@@ -31,7 +31,7 @@ class Election(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The one gang that nodes are kept free for, until it starts or goes.
 
     Attributes:
-        gang: namespace/name. nodes: by name, they take nobody else. since: when it was elected, seconds since the
+        gang: namespace/name. nodes: by name, they take no other gang. since: when it was elected, seconds since the
             epoch.
     """
 
@@ -80,11 +80,13 @@ class Memory(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         reservations: by pod.
         submitted: gang -> the time it was first seen waiting, seconds since the epoch; keeps the place of a gang
             that was restarted under a new PodGroup.
+        owners: lasting name -> uid of the owner, as far as it is known, of the gangs that have a place in ``submitted``
+            or a cool-down in ``spared``: a gang of another owner has neither.
         told: gang -> what its last event said, so that it is said once.
         admitted: gang -> when it was admitted, for those that have no place yet; seconds since the epoch.
         election: whom actions ``elect`` and ``reserve`` keep nodes for.
         acted: plugin's key -> when it last did what it does only every so often, see ``Plugin.remember``.
-        spared: gangs that nobody takes for now: evicted not long ago, or the cluster does not let them go.
+        spared: gangs that are no victims for now: evicted not long ago, or the cluster does not let them go.
         backing_off: gangs that are not tried for now: not all of their members could be bound.
         assumed: binds that the cluster has not shown yet, by pod.
         queue, cycle, move_cycle: the scheduling queue of the per-pod cycle, and its counters.
@@ -95,6 +97,7 @@ class Memory(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     version: int = MEMORY_VERSION
     reservations: tuple[Reservation, ...] = ()
     submitted: dict[str, float] = {}
+    owners: dict[str, str] = {}
     told: dict[str, str] = {}
     admitted: dict[str, float] = {}
     election: Election | None = None

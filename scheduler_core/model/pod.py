@@ -69,7 +69,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tru
     Attributes:
         created, started, deleted: seconds since the epoch; ``deleted`` is the deletion timestamp (the pod is
             leaving), ``started`` when it began to run.
-        scheduled: when it was bound, as far as a cool-down asks for it; None = not told.
+        scheduled: when it was bound, as far as a cool-down asks for it; None = not known.
         nominated_node: ``status.nominatedNodeName``: where preemption makes room for it.
         cpu_milli, memory_mib: effective request (sum of containers, at least the largest init container, overhead).
         scalars: other extended resources that are not cards, in whole units.
@@ -83,8 +83,8 @@ class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tru
         claims: names of the volume claims that it mounts, in its own namespace, those of ephemeral volumes included.
         images: of its containers, with their tag.
         numa_policy: annotation ``volcano.sh/numa-topology-policy``; empty = none.
-        whole_cpus: CPUs that each container has to itself; only told where there is a ``numa_policy``, and empty unless
-            the pod is of QoS class Guaranteed.
+        whole_cpus: CPUs that each container has to itself; only given where there is a ``numa_policy``, and empty
+            unless the pod is of QoS class Guaranteed.
     """
 
     namespace: str

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from scheduler_core.model.pod import Pod, PodPhase
 
-# What a pod says of itself, as an annotation or else a label, that some plugin reads to tell where it may be.
+# What a pod says of itself, as an annotation or else a label, that some plugin reads to find where it may be.
 MARKS = (
     "tidesched.io/card-model",
     "tidesched.io/card-model-mode",
@@ -21,9 +21,9 @@ _MARKS = frozenset(MARKS)
 
 
 class Likeness:
-    """What pods have in common that go to the same places, as far as their own specs tell.
+    """What pods have in common that go to the same places, as far as their own specs say.
 
-    One object stands for all pods of equal ``key`` that one :class:`Likenesses` has met: it is found faster than a key.
+    One object serves all pods of equal ``key`` that one :class:`Likenesses` has met: it is found faster than a key.
     """
 
     __slots__ = ("key",)
@@ -33,7 +33,7 @@ class Likeness:
 
 
 class Standing:
-    """Where a pod stands by its own account; :data:`ROW` holds it as a number."""
+    """The stage of a pod by its own account; :data:`ROW` holds it as a number."""
 
     PENDING, GATED, BOUND, RUNNING, UNKNOWN, RELEASING, SUCCEEDED, FAILED, GONE = range(9)
 

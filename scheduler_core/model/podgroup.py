@@ -6,6 +6,7 @@ import enum
 
 import msgspec
 
+from scheduler_core.model.pod import Pod
 from scheduler_core.model.resources import Amount
 
 # As ``backing_off``: another profile of the same session decides about the gang.
@@ -47,6 +48,20 @@ class GangCondition(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     message: str = ""
 
 
+class RolePods(msgspec.Struct, frozen=True, gc=False):
+    """Pods of one role that a controller makes once the gang is admitted.
+
+    Attributes:
+        count: how many. least: how many of them are among the fewest pods with which the gang may start.
+        pod: each of them; its name lacks the index.
+    """
+
+    role: str
+    count: int
+    least: int
+    pod: Pod
+
+
 class PodGroup(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """One gang, immutable.
 
@@ -59,14 +74,16 @@ class PodGroup(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_default
         service_type: annotation ``volcano.sh/service.type``; empty = unset.
         last_restart: evicting it fails its Job, since it has been restarted as often as it may be.
         preemptable: annotation or label ``volcano.sh/preemptable`` of the PodGroup; None = unset.
-        spared: why nobody may take it for now, as whoever carries decisions out has found; empty = nothing known.
+        spared: why it is no victim for now, as the host that carries decisions out has found; empty = nothing known.
         backing_off: why it is not tried for now, of the same origin.
-        made: True when the snapshot had no such object and it stands for what a controller would make.
+        made: True when the snapshot had no such object and it is what a controller would make.
         problem: why it cannot be scheduled as written (bad annotation, unknown card), for reason Misconfigured.
         unsupported: path of the first field, its own or a member's, that asks for what the scheduler does not do.
+        owner_uid: of the object that owns it; empty = not known.
         owner_created: when the Job that owns it was made, seconds since the epoch; None = not known.
         replicas: how many pods the owner wants (Job tasks, ReplicaSet), 0 = unknown (then the pods that exist).
         waits_for_admission: a Job whose pods are made only once the gang is admitted.
+        to_come: these pods, as long as it has none and the Job says what they will be; a session does not ask for them.
     """
 
     namespace: str
@@ -87,6 +104,7 @@ class PodGroup(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_default
     service_type: str = ""
     owner_kind: str = ""
     owner_name: str = ""
+    owner_uid: str = ""
     owner_created: float | None = None
     evicted_policy: EvictedPolicy = EvictedPolicy.NONE
     last_restart: bool = False
@@ -95,6 +113,7 @@ class PodGroup(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_default
     backing_off: str = ""
     suspended: bool = False
     waits_for_admission: bool = False
+    to_come: tuple[RolePods, ...] = ()
     replicas: int = 0
     made: bool = False
     problem: str = ""

@@ -38,7 +38,7 @@ class Queue(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=T
         card_quota: annotation ``volcano.sh/card.quota`` in milli-cards by card name; a card that is not named is 0.
             None = the annotation is absent (the queue has no card quota of its own).
         service_type: annotation ``tidesched.io/service-type``; empty when the queue is not TideSched's.
-        namespaces: annotation ``tidesched.io/namespaces``, whose gangs may use the queue; None = everybody's.
+        namespaces: annotation ``tidesched.io/namespaces``, whose gangs may use the queue; None = all.
         scalars: other entries of ``spec.capability`` in whole units.
         deserved, guarantee: as in the spec, by resource name in canonical units (cpu milli, memory MiB, others count).
         node_groups: ``spec.affinity``; None = it says nothing.

@@ -32,6 +32,34 @@ class ReasonCode(enum.StrEnum):
     PENDING_EVALUATION = "PendingEvaluation"
 
 
+# What kind of change may end a reason: more quota of the queue; or more free cards, where no quota is in the way.
+ENDED_BY_QUOTA = frozenset({ReasonCode.WAITING_FOR_QUOTA, ReasonCode.EXCEEDS_MAX_QUOTA})
+ENDED_BY_CARDS = frozenset(
+    {
+        ReasonCode.WAITING_FOR_CARDS,
+        ReasonCode.FRAGMENTED,
+        ReasonCode.OVER_COMMITTED,
+        ReasonCode.RECLAIM_FORBIDDEN,
+    }
+)
+# The end of another gang may end these: it makes room, or gives quota back. Where taking back is forbidden it is waited
+# for the gangs that may go, and nothing is tried.
+ENDED_BY_AN_END = (ENDED_BY_CARDS - {ReasonCode.RECLAIM_FORBIDDEN}) | {
+    ReasonCode.WAITING_FOR_QUOTA,
+    ReasonCode.NO_NODE_MATCHES,
+    ReasonCode.WAITING_FOR_RESOURCES,
+}
+# A promise to another gang of the same queue, admitted and without its cards, may be the cause of these.
+BEHIND_A_PROMISE = frozenset(
+    {
+        ReasonCode.WAITING_FOR_QUOTA,
+        ReasonCode.OVER_COMMITTED,
+        ReasonCode.WAITING_FOR_CARDS,
+        ReasonCode.BEHIND_HIGHER_PRIORITY,
+    }
+)
+
+
 class Holder(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """A gang that holds some of what is asked for; ``amount`` in the unit of the reason's resource.
 

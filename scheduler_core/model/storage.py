@@ -41,10 +41,10 @@ class Volume(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=
     """A PersistentVolume.
 
     Attributes:
-        capacity: bytes. claim: ``namespace/name`` of the claim it belongs to; empty = nobody's.
+        capacity: bytes. claim: ``namespace/name`` of the claim it belongs to; empty = of none.
         nodes: required node affinity, a disjunction; None = any node.
         driver: what attaches it (a CSI driver, or the short name of an in-tree one); empty = nothing is attached.
-        handle: its name at the driver. available: phase Available or not told.
+        handle: its name at the driver. available: phase Available or not given.
     """
 
     name: str

@@ -8,7 +8,7 @@ Source: volcano-semantics 4.9.
 On purpose different from upstream, all against taking back and forth: a queue takes back only what keeps it at what it
 deserves of everything that it asks for and names (upstream: of one such resource); a victim's queue must be beyond its
 line in something that is asked for and that the victim gives. A broken tree stops the gangs below the broken place,
-with the reason, and is a veto for victims there (upstream: everybody stops, and the next tier hands out victims). A
+with the reason, and is a veto for victims there (upstream: the walk stops, and the next tier hands out victims). A
 gang without minResources is measured by its pods; of equal branches the older one goes first (upstream: the one with
 the oldest queue that gangs use). With ``compatibility: volcano`` as upstream.
 """
@@ -153,7 +153,7 @@ class Capacity(Plugin):
         return unknown_card(ReasonCode.WAITING_FOR_QUOTA, demand, session.ledger.queues[queue].name) or Ballot.PERMIT
 
     def quota_shortfall(self, gang: int, demand: Demand, empty: bool = False) -> Shortfall | None:
-        """What the ceilings lack now, or (``empty``) if nobody used anything."""
+        """What the ceilings lack now, or (``empty``) if nothing were used."""
         asked = self.rows.minimum(gang, demand)
         for at in reversed(self.tree.path(self.session.queue_of(gang))):
             used = [0] * len(self.rows) if empty else self._used(at)
@@ -242,7 +242,7 @@ class Capacity(Plugin):
         return None
 
     def unified_evictable(self, reclaimer: int, candidates: Sequence[int]) -> Opinion:
-        """Inside the reclaimer's queue everybody, elsewhere as for reclaim."""
+        """Inside the reclaimer's queue all candidates, elsewhere as for reclaim."""
         session = self.session
         own = session.queue_of(int(session.tasks.gang[reclaimer]))
         if all(session.queue_of(int(session.tasks.gang[task])) == own for task in candidates):

@@ -232,7 +232,7 @@ class CapacityCard(Plugin):
             self._upstream.keep_promise(gang, demand)
 
     def quota_shortfall(self, gang: int, demand: Demand, empty: bool = False) -> Shortfall | None:
-        """What the queue's quota lacks for a demand now, or (``empty``) if nobody used any of it."""
+        """What the queue's quota lacks for a demand now, or (``empty``) if none of it were in use."""
         return self._over_quota(self.session.queue_of(gang), demand, admission=False, empty=empty)
 
     def _over_quota(self, queue: int, demand: Demand, *, admission: bool, empty: bool = False) -> Shortfall | None:
@@ -337,14 +337,14 @@ class CapacityCard(Plugin):
         return bool(self.values["unknownReclaimer"] == "allow") or self.session.compat
 
     def reclaimer(self, gang: int) -> str | None:
-        """Why the gang takes back from nobody, or None."""
+        """Why the gang takes back from no other, or None."""
         kind = self.session.service_type(gang)
         if may_reclaim(kind, unknown_allowed=self._unknown_allowed()):
             return None
         return Rule.TIDE_TAKER.text(kind=kind.value)
 
     def reclaimable(self, reclaimer: int, candidates: Sequence[int]) -> Opinion:
-        """The tide table: inference takes from training, and nobody takes anything else."""
+        """The tide table: inference takes from training, and nothing else is taken."""
         session, unknown_allowed = self.session, self._unknown_allowed()
         kind = session.service_type(int(session.tasks.gang[reclaimer]))
         allowed, refused = [], {}

@@ -28,7 +28,7 @@ class Cdp(Plugin):
     name: ClassVar[str] = "cdp"
 
     def preemptable(self, evictor: int, candidates: Sequence[int]) -> Opinion:
-        """Everybody whose cool-down is over."""
+        """All candidates whose cool-down is over."""
         tasks, now = self.session.tasks, self.session.now
         refused: dict[int, str] = {}
         for task in candidates:

@@ -24,13 +24,13 @@ class Conformance(Plugin):
     guards: ClassVar[frozenset[str]] = frozenset({"preemptable", "reclaimable", "unified_evictable"})
 
     def reclaimable(self, reclaimer: int, candidates: Sequence[int]) -> Opinion:
-        """Everybody but system pods."""
+        """All candidates but system pods."""
         rules = {task: system_rule(self.session.tasks.pod(task)) for task in candidates}
         refused = {task: rule for task, rule in rules.items() if rule is not None}
         return Opinion(frozenset(task for task, rule in rules.items() if rule is None), refused)
 
     def reclaimable_gangs(self, reclaimer: int, candidates: Bools) -> GangOpinion:
-        """Everybody: a gang with system pods is never a candidate, and of a gang all of it is."""
+        """All candidates: a gang with system pods is never a candidate, and of a gang all of it is."""
         return GangOpinion(candidates)
 
     preemptable = reclaimable

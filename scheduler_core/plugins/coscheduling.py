@@ -84,7 +84,7 @@ class Coscheduling(Plugin):
         return have >= self.session.group(gang).min_member and self._roles(gang, READY, waiting)
 
     def _waiting(self, gang: int) -> frozenset[int]:
-        """Members that keep a place and wait for the others; not those whose place somebody still has to leave."""
+        """Members that keep a place and wait for the others; not those whose place is still to be left."""
         session = self.session
         promised = session.gangs.with_status(gang, PIPELINED) if session.gangs.count(gang, PIPELINED) else []
         kept = session.reservations

@@ -8,8 +8,8 @@ Source: volcano-semantics 4.4.
 
 On purpose different from upstream: each card type is a resource of its own, so that the last H200 weighs more than one
 of many V100; members of one gang are no matter of shares between them; victims of a reclaim are counted together, so
-that no more fall than shift the balance; a queue without the annotations stands below the root with its own weight; of
-two queues that are equal on all levels that both have the one with the shorter path goes first, as some total order.
+that no more are evicted than shift the balance; a queue without the annotations is below the root with its own weight;
+of two queues that are equal on all levels that both have the one with the shorter path goes first, as some total order.
 With ``compatibility: volcano`` cards count by their Kubernetes resource and the others are as upstream too, but for the
 place of queues without annotations.
 """
@@ -110,7 +110,7 @@ class Drf(Plugin):
     def queue_order(self, queue: int) -> tuple[tuple[Key, ...] | CommonLevels, ...]:
         """Level by level, of equal ones the shorter path first; no order without ``enableHierarchy``.
 
-        Upstream compares the levels that both queues have, and leaves the rest to whoever decides next.
+        Upstream compares the levels that both queues have, and leaves the rest to the next plugin.
         """
         if not self._hierarchical:
             return ()
@@ -124,7 +124,7 @@ class Drf(Plugin):
         session, rows, tree = self.session, self._rows, self._settled()
         own = int(session.tasks.gang[reclaimer])
         queue = session.queue_of(own)
-        # What the tree is told for the trial, by gang; told back at the end.
+        # What the tree counts for the trial, by gang; undone at the end.
         held = {own: [a + b for a, b in zip(rows.of_gang(own), rows.of_task(reclaimer), strict=True)]}
         tree.set_gang(queue, own, held[own], self._wanted(own))
         allowed, refused = [], {}

@@ -90,7 +90,7 @@ class Extender(Plugin):
         """Say that a session begins.
 
         Raises:
-            BadInput: ``no_extender_client``, where nobody lends a client and the questions matter.
+            BadInput: ``no_extender_client``, where no client is lent and the questions matter.
         """
         super().open(session)
         self._client = getattr(self, "_client", None)
@@ -98,7 +98,7 @@ class Extender(Plugin):
         if self._client is None and not self._ignorable:
             raise BadInput(
                 "no_extender_client",
-                "the policy has an extender and nobody here can ask it",
+                "the policy has an extender and this process cannot ask it",
                 value=self.values["extender.urlPrefix"],
                 hint="give run_session extenders=..., or set extender.ignorable: true",
             )
@@ -175,8 +175,8 @@ class Extender(Plugin):
         if not self._verb("queueOverused"):
             return False
         spec = self.session.ledger.queues[queue]
-        told = {"name": spec.name, "weight": spec.weight, "priority": spec.priority, "state": spec.state.value}
-        return self._truth("queueOverused", {"queue": told}, "overused", failed=not self._ignorable)
+        sent = {"name": spec.name, "weight": spec.weight, "priority": spec.priority, "state": spec.state.value}
+        return self._truth("queueOverused", {"queue": sent}, "overused", failed=not self._ignorable)
 
     def job_enqueueable(self, gang: int, demand: Demand) -> Ballot:
         """Its vote."""
@@ -193,8 +193,8 @@ class Extender(Plugin):
             return True
         return self._truth("jobReady", {"job": self._job(gang)}, "status", failed=self._ignorable)
 
-    def _truth(self, verb: str, told: dict[str, Any], key: str, *, failed: bool) -> bool:
-        answer = (self._ask(verb, lambda: told) or {}).get(key)
+    def _truth(self, verb: str, sent: dict[str, Any], key: str, *, failed: bool) -> bool:
+        answer = (self._ask(verb, lambda: sent) or {}).get(key)
         return answer if isinstance(answer, bool) else failed
 
     # Questions --------------------------------------------------------------------------------------------------
@@ -209,12 +209,12 @@ class Extender(Plugin):
         pod, cls = self.session.tasks.pod(task), self.session.cluster.class_of(task)
         return not self._managed or bool(self._managed & {cls.resource, *cls.names, *pod.scalars})
 
-    def _ask(self, verb: str, told: Any) -> dict[str, Any] | None:
+    def _ask(self, verb: str, sent: Any) -> dict[str, Any] | None:
         """The answer, or None where there is none; the same question is asked once a session."""
         path = self._verb(verb)
         if not path or self._client is None:
             return None
-        body = msgspec.json.encode(told(), order="deterministic")
+        body = msgspec.json.encode(sent(), order="deterministic")
         if (path, body) not in self._answers:
             url = f"{self.values['extender.urlPrefix'].rstrip('/')}/{path.lstrip('/')}"
             answer: dict[str, Any] | None = None

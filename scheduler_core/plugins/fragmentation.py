@@ -47,7 +47,7 @@ class Fragmentation(Plugin):
             default=95,
             minimum=1,
             maximum=100,
-            doc="percent of the tasks that the mix stands for, the commonest shapes first",
+            doc="percent of the tasks that the mix represents, the commonest shapes first",
         ),
     )
 
@@ -110,7 +110,7 @@ class Fragmentation(Plugin):
 
 
 def _mix(session: Session, popularity: int) -> Mix:
-    """The commonest shapes among the live tasks, until they stand for ``popularity`` percent of them."""
+    """The commonest shapes among the live tasks, until they make up ``popularity`` percent of them."""
     tasks, classes = session.tasks, session.cluster.classes.classes
     ended = np.isin(tasks.status, (SUCCEEDED, FAILED, FOREIGN))
     counts = np.bincount(tasks.cls[tasks.live & ~ended], minlength=len(classes)).tolist()

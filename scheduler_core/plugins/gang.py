@@ -5,7 +5,7 @@ unified_evictable.
 Source: volcano-semantics 2.2 and 4.1. On purpose: where tide rules hold, gangs leave whole and this plugin has no say
 in who may be taken (contracts 3.2); starving is counted in replicas by the priority plugin, and here as "has a task
 that waits", so that a service with minMember 1 takes back for all its replicas (pitfall 2). With
-``compatibility: volcano`` gangs do not fall whole, and starving ends at minMember.
+``compatibility: volcano`` gangs are not evicted whole, and starving ends at minMember.
 """
 
 from __future__ import annotations
@@ -83,13 +83,13 @@ class Gang(Plugin):
         return gangs.pending(gang) > 0
 
     def reclaimable(self, reclaimer: int, candidates: Sequence[int]) -> Opinion:
-        """Members above minMember, in the order given; no say where gangs fall whole."""
+        """Members above minMember, in the order given; no say where gangs are evicted whole."""
         if self.session.gangs_fall_whole:
             return Opinion(None)
         return self._surplus(candidates)
 
     def reclaimable_gangs(self, reclaimer: int, candidates: Bools) -> GangOpinion | None:
-        """No say of whole gangs where they fall whole; elsewhere each member counts, so there is no such answer."""
+        """No say where gangs are evicted whole; elsewhere None, since each member counts."""
         return GangOpinion(None) if self.session.gangs_fall_whole else None
 
     def unified_evictable(self, taker: int, candidates: Sequence[int]) -> Opinion:

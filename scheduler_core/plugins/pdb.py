@@ -5,7 +5,7 @@ The candidates are gone through in their order, and each that goes uses up one d
 it; what this session has evicted before counts. Without a status a budget is counted out from its spec.
 Source: volcano-semantics 4.12 and pitfall 20: eviction deletes pods, so the API server does not look at budgets.
 On purpose different from upstream (``compatibility: volcano`` decides as it does): budgets hold in reclaim, preempt and
-their gang forms without this plugin too, for those whom everybody else lets go; a pod without labels is protected by
+their gang forms without this plugin too, for candidates that all others let go; a pod without labels is protected by
 no budget and may go, upstream never lets it; the plugin names no pod for the action shuffle, upstream names every pod
 that no budget protects, so that shuffle beside pdb empties the cluster.
 """
@@ -44,7 +44,7 @@ class Pdb(Plugin):
         return Opinion(None) if self.session.compat else self.preemptable(evictor, candidates)
 
     def victim_tasks(self, candidates: Sequence[int]) -> dict[int, str]:
-        """Nobody; upstream names all that no budget protects."""
+        """None; upstream names all that no budget protects."""
         if not self.session.compat:
             return {}
         refused = self._refused(candidates)

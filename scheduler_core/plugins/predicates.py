@@ -6,7 +6,7 @@ number, claims of one pod alone). Room (cpu, memory, cards, number of pods) is t
 
 Source: volcano-semantics 4.5; Kubernetes' filters of the same names.
 Departures on purpose: masks hold for all tasks of a class at once and are made anew only for classes whose answer
-depends on other pods, so ``predicate.CacheEnable`` has nothing left to switch; what other pods stand in the way of at
+depends on other pods, so ``predicate.CacheEnable`` has nothing left to switch; what other pods prevent at
 once follows from what will hold once they have left, see ``framework/neighbours.py`` for affinity and
 ``algorithms/volumes.py`` for volumes. With ``compatibility: volcano`` ports and company of who leaves count until then.
 """
@@ -113,7 +113,7 @@ class Predicates(Plugin):
     def _of_company(self, cls: TaskClass) -> Iterator[Filtered]:
         if cls.relations is not None and cls.relations.affinity:
             now, later = self._neighbours.affinity(cls)
-            # Nobody's leaving brings company, so this is nothing that eviction cures.
+            # No eviction brings company, so this is nothing that eviction cures.
             yield NodeRefusal.POD_AFFINITY, later
             yield NodeRefusal.POD_AFFINITY, now, later
         if cls.relations is not None and cls.relations.anti_affinity:

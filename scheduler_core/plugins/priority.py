@@ -41,7 +41,7 @@ class Priority(Plugin):
         return self.session.gangs.pending(gang) > 0
 
     def unified_evictable(self, taker: int, candidates: Sequence[int]) -> Opinion:
-        """Strictly lower gangs of the taker's own queue, everybody of other queues."""
+        """Strictly lower gangs of the taker's own queue, all candidates of other queues."""
         session = self.session
         own = int(session.tasks.gang[taker])
         queue, priority = session.queue_of(own), session.group(own).priority

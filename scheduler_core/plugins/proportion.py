@@ -67,7 +67,7 @@ class Proportion(Plugin):
     # Orders -------------------------------------------------------------------------------------------------------
 
     def queue_order(self, queue: int) -> tuple[int, float]:
-        """Higher priority first, then whoever has less of what it deserves."""
+        """Higher priority first, then the one with less of what it deserves."""
         return -self.session.ledger.queues[queue].priority, self.queue_share(queue)
 
     def victim_queue_order(self, queue: int, reclaimer_queue: int) -> tuple[int, float]:
@@ -166,7 +166,7 @@ class Proportion(Plugin):
         return any(used > deserved for used, deserved, counts in rows if counts)
 
     def unified_evictable(self, reclaimer: int, candidates: Sequence[int]) -> Opinion:
-        """Inside the reclaimer's queue everybody, elsewhere as for reclaim; upstream has no opinion."""
+        """Inside the reclaimer's queue all candidates, elsewhere as for reclaim; upstream has no opinion."""
         session = self.session
         if session.compat:
             return Opinion(None)

@@ -47,13 +47,13 @@ class Reservation(Plugin):
     )
 
     def open(self, session: Session) -> None:
-        """Nothing is read before somebody asks."""
+        """Nothing is read before the first question."""
         super().open(session)
         self._locked: tuple[tuple[str, ...], int, Bools] | None = None
         self._staying: tuple[int, Ints, dict[tuple[int, int], int]] | None = None
 
     def target_job(self, gangs: Sequence[int]) -> int | None:
-        """The gang to keep nodes for, or None when room would help nobody.
+        """The gang to keep nodes for, or None when room would help none.
 
         Args:
             gangs: those that wait. O(gangs log gangs + nodes) where the first one can be served.
@@ -92,7 +92,7 @@ class Reservation(Plugin):
         return choose_group(self._in_order(needs, admits, frozenset(kept)), needs)
 
     def task_predicate(self, task: int) -> tuple[str, Bools, Bools] | None:
-        """Locked nodes take nobody but the target, until all of its minimum has a place."""
+        """Locked nodes take the target alone, until all of its minimum has a place."""
         election = self.session.election
         if election is None or not election.nodes:
             return None
@@ -107,7 +107,7 @@ class Reservation(Plugin):
             self._locked = election.nodes, target, mask
         _, target, mask = self._locked
         waits = target >= 0 and self.session.needed(target) > 0
-        # Kept for a while only: in the end the nodes are anybody's.
+        # Kept for a while only: in the end the nodes are free again.
         return (NodeRefusal.RESERVED, mask, np.ones_like(mask)) if waits else None
 
     def job_enqueueable(self, gang: int, demand: Demand) -> Ballot:

@@ -90,7 +90,7 @@ class ResourceQuotas(Plugin):
         return None
 
     def _to_make(self, gang: int) -> Amounts:
-        """Of a gang's minimum what no pod stands for yet."""
+        """The part of a gang's minimum that no pod has asked for yet."""
         session, group = self.session, self.session.group(gang)
         needed = session.needed(gang)
         missing = needed if session.compat else needed - session.gangs.pending(gang)

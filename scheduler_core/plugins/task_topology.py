@@ -127,7 +127,7 @@ class TaskTopology(Plugin):
         return found
 
     def _counts_as_neighbour(self, status: int) -> bool:
-        """Whoever has a place; upstream: whoever got it in this session."""
+        """The task that has a place; upstream: the one that got it in this session."""
         if self.session.compat:
             return status in (PIPELINED, ALLOCATED)
         return status == PIPELINED or bool(HOLDS[status] and status != RELEASING)
@@ -172,7 +172,7 @@ class TaskTopology(Plugin):
         return Topology(wanted, fill(wanted, members))
 
     def _upstream_passes_over(self, gang: int) -> bool:
-        """A role that no member has, or that stands twice in a set, voids all annotations."""
+        """A role that no member has, or that is twice in a set, voids all annotations."""
         notes = self.session.group(gang).annotations
         there = {self.session.tasks.pod(task).role for task in self.session.gangs.members(gang)}
         groups = [roles for key in (NEAR, APART, ORDER) for roles in _sets(notes.get(key, ""))]

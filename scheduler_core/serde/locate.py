@@ -1,4 +1,4 @@
-"""The line of a file on which a pointer such as ``items[3].spec.capability`` stands. Used for error messages only."""
+"""The line of a file that a pointer such as ``items[3].spec.capability`` names. Used for error messages only."""
 
 from __future__ import annotations
 

@@ -1,11 +1,14 @@
 """The shape of a YAML text, looked at before anything is built of it.
 
 The parser goes through a text without recursion, but what builds values of its events recurses on the stack of C: a
-hundred kilobytes of ``[`` end the process. Aliases let a short text stand for more values than any memory holds. Of two
-equal keys in one mapping the last one would win without a word.
+hundred kilobytes of ``[`` end the process. Aliases let a short text hold more values than any memory holds. Of two
+equal keys in one mapping the last one would win without a word. A value that is built takes a hundred times the bytes
+of its text.
 """
 
 from __future__ import annotations
+
+import re
 
 import yaml
 
@@ -15,6 +18,10 @@ from scheduler_core.serde.pointers import child
 MOST_DEEP = 100
 # Values that aliases may repeat in one document.
 MOST_REPEATED = 200_000
+# What YAML 1.1 takes for a number of base 60 (1:30:00) is read in time that grows with the square of its length.
+MOST_DIGITS = 64
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+_NUMERIC = re.compile(r"[-+0-9_.:]+")
 
 
 class _Open:
@@ -34,11 +41,12 @@ class _Open:
         self.count = 0
 
 
-def check_shape(text: str, *, twice: bool = True) -> None:
-    """Refuse a text that nests too deep, repeats too much, holds itself, or has a key twice in one mapping.
+def check_shape(text: str, *, twice: bool = True, most: int | None = None) -> None:
+    """Refuse a text that nests too deep, repeats too much, holds itself, has a number without an end or a key twice.
 
     Args:
         twice: False = the caller looks at keys itself.
+        most: keys and values that the text may have; None = any number.
 
     Raises:
         yaml.YAMLError: with the place; also where the text is no YAML.
@@ -47,11 +55,16 @@ def check_shape(text: str, *, twice: bool = True) -> None:
     sizes: dict[str, int] = {}
     opened: list[_Open] = []
     counts = [0]
-    repeated = document = 0
+    repeated = document = values = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+        values += isinstance(event, yaml.NodeEvent)
+        if most is not None and values > most:
+            raise _refused(f"there are more than {most} keys and values", event)
         if isinstance(event, yaml.ScalarEvent):
             if opened:
                 _note(event, opened, document, twice=twice)
+            if len(event.value) > MOST_DIGITS and _is_number(event):
+                raise _refused(f"a number has more than {MOST_DIGITS} digits", event)
             counts[-1] += 1
             if event.anchor:
                 sizes[event.anchor] = 1
@@ -61,7 +74,7 @@ def check_shape(text: str, *, twice: bool = True) -> None:
             opened.append(_Open(event.anchor, mapping=isinstance(event, yaml.MappingStartEvent)))
             counts.append(1)
             if len(opened) > MOST_DEEP:
-                raise _refused(f"values stand more than {MOST_DEEP} deep in each other", event)
+                raise _refused(f"values are more than {MOST_DEEP} deep in each other", event)
             if event.anchor:
                 sizes.pop(event.anchor, None)
         elif isinstance(event, yaml.CollectionEndEvent):
@@ -86,6 +99,11 @@ def check_shape(text: str, *, twice: bool = True) -> None:
             document += 1
 
 
+def _is_number(event: yaml.ScalarEvent) -> bool:
+    plain = not event.style and event.tag is None
+    return event.tag in _NUMBERS or (plain and _NUMERIC.fullmatch(event.value) is not None)
+
+
 def _note(event: yaml.Event, opened: list[_Open], document: int, *, twice: bool) -> None:
     """One more key, value or entry of the innermost collection."""
     inner = opened[-1]
@@ -97,10 +115,13 @@ def _note(event: yaml.Event, opened: list[_Open], document: int, *, twice: bool)
         return
     key = event.value if isinstance(event, yaml.ScalarEvent) else ""
     line = event.start_mark.line + 1 if event.start_mark is not None else 0
-    if twice and key != "<<" and key in inner.keys and isinstance(event, yaml.ScalarEvent):
+    if key == "<<" and key in inner.keys:
+        # What merges them takes one after the other out of a list: quadratic time.
+        raise _refused("<< is in one mapping twice; one << takes a list", event)
+    if twice and key in inner.keys and isinstance(event, yaml.ScalarEvent):
         raise BadInput(
             "duplicate_key",
-            f"{key!r} stands in one mapping twice, first on line {inner.keys[key]}",
+            f"{key!r} is in one mapping twice, first on line {inner.keys[key]}",
             path=_path(opened, key, document),
             line=line,
             value=key,

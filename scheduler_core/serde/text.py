@@ -65,7 +65,7 @@ def load_documents(text: str, file: str | None) -> list[Any]:
         except msgspec.DecodeError as error:
             json_error = str(error)
         except RecursionError:
-            message, hint = "not JSON: values stand too deep in each other", "at most a few hundred levels"
+            message, hint = "not JSON: values are too deep in each other", "at most a few hundred levels"
             raise BadInput("malformed_json", message, file=file, hint=hint) from None
         # A YAML flow mapping begins with a brace too.
         try:
@@ -118,7 +118,7 @@ def _once(file: str | None) -> Callable[[list[tuple[str, object]]], dict[str, ob
         found: dict[str, object] = {}
         for key, value in pairs:
             if key in found:
-                message, hint = f"{key!r} stands in one object twice", "keep one of the two"
+                message, hint = f"{key!r} is in one object twice", "keep one of the two"
                 raise BadInput("duplicate_key", message, file=file, path=key, value=key, hint=hint)
             found[key] = value
         return found

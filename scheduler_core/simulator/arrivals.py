@@ -5,7 +5,7 @@
 * Time: stretches without an arrival are cut to :data:`LONGEST_LULL`, then the span is compressed to the replay's
   hours. Lives are not compressed, as grace and sessions are not either; they end with the replay at the latest.
 * Tide: inference arrivals keep their order and follow the curve instead. Each one gets a level drawn below the tide at
-  its arrival, and leaves when the tide falls below that level, if its own life has not ended before: so what runs
+  its arrival, and leaves when the tide is below that level, if its own life has not ended before: so what runs
   follows the curve up and down.
 * Gangs: training tasks of one queue and one shape form gangs in the order of arrival. A gang arrives with its first
   member and works as long as its longest.

@@ -1,4 +1,4 @@
-"""What the world tells its listeners."""
+"""What the world reports to its listeners."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ STEP = 300.0
 # So many gangs of each training queue wait at most; with fewer, another one is handed in.
 BACKLOG = 3
 TTL_SECONDS = 1800.0
-# Whoever has not run for so long is taken back by its owner.
+# What has not run for so long is taken back by its owner.
 PATIENCE = 20 * HOUR
 # The common tide: hour of the day and share of the peak.
 _TIDE = (

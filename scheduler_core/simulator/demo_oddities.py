@@ -25,7 +25,7 @@ class Oddity(msgspec.Struct, frozen=True, kw_only=True):
     end: float
 
     def workload(self, lap: int) -> Workload:
-        """As it is handed in on day ``lap``."""
+        """As it is submitted on day ``lap``."""
         return Workload(
             namespace=self.namespace,
             name=f"{self.name}-lap{lap}",

@@ -234,7 +234,7 @@ class Controllers:
             msgspec.structs.replace(pattern, name=pod_name(state, index), uid=world.new_uid(), created=world.t)
             for index in indices
         ]
-        # All are entered before anybody hears of the first, so that a listener sees the workload whole.
+        # All are entered before a listener hears of the first, so that a listener sees the workload whole.
         for pod in made:
             world.pods[pod.key] = pod
             state.pods[pod.key] = None

@@ -17,7 +17,7 @@ from scheduler_core.state.workspace import Workspace
 
 
 class Observer(Protocol):
-    """Somebody who watches the sessions; the world tells him the rest."""
+    """An observer of the sessions; the world reports the rest to it."""
 
     def decided(self, result: Result) -> None:
         """A session has decided; nothing is carried out yet."""
@@ -57,7 +57,7 @@ class SessionLoop:
         self.sessions = self.skipped = self.refused = 0
 
     def observe(self, observer: Observer) -> None:
-        """Tell ``observer`` of each session."""
+        """Call ``observer`` after each session."""
         self._observers.append(observer)
 
     def step(self) -> None:

@@ -1,4 +1,4 @@
-"""Who owns what in the medium demo: the demo's owners and as many again that 500 queues stand in the tree.
+"""Who owns what in the medium demo: the demo's owners and as many again that the tree has 500 queues.
 
 The second hall's queues keep the rule of the demo: for each card type neither the inference quotas together nor the
 training quotas together exceed the hardware.

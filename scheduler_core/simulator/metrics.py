@@ -76,7 +76,7 @@ class Metrics:
             self._promise(promise.pod)
 
     def stepped(self) -> None:
-        """Sample the cluster as it stands after a session."""
+        """Sample the cluster as it is after a session."""
         usage = self._usage
         self._steps += 1
         for card, taken in usage.taken.items():

@@ -41,7 +41,7 @@ class NodeUse:
             raise self._full(pod, f"memory {pod.memory_mib}Mi asked, {node.memory_mib - self.memory_mib}Mi free")
         if pod.card is None:
             return "", ()
-        chosen = card or self._type_for(pod.card)
+        chosen = card or pod.card.type_on(node.cards)
         if chosen not in self.cards or (pod.card.names and chosen not in pod.card.names):
             raise WorldError(Refusal.INVALID, f"node {node.name} has no card {chosen or pod.card.key!r} for {pod.key}")
         return chosen, self._indices(pod, pod.card, chosen, indices)
@@ -63,11 +63,6 @@ class NodeUse:
         if pod.card is not None and (taken := self.cards.get(card)) is not None:
             for index in (i for i in indices if i < len(taken)):
                 taken[index] += sign * (pod.card.milli if pod.card.is_share else MILLI)
-
-    def _type_for(self, request: CardRequest) -> str:
-        if request.names:
-            return next((name for name in request.names if name in self.cards), "")
-        return next((group.card for group in self.node.cards if group.resource == request.resource), "")
 
     def _indices(self, pod: Pod, request: CardRequest, card: str, wanted: tuple[int, ...]) -> tuple[int, ...]:
         taken = self.cards[card]

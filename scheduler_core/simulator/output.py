@@ -68,7 +68,7 @@ def open_trace(name: str) -> Iterator[BinaryIO]:
         BadInput: ``unwritable_file``.
     """
     try:
-        file = Path(name).open("wb", buffering=_BUFFER)  # noqa: SIM115 - closed below, errors of opening are told apart
+        file = Path(name).open("wb", buffering=_BUFFER)  # noqa: SIM115 - closed below, errors of opening are separate
     except OSError as error:
         raise _unwritable(name, error) from None
     with file:

@@ -138,7 +138,7 @@ class QueueDraw:
                 assignments.append(Assignment(queue.name, usable if task.card_milli else ()))
                 weights.append(sum(card_weights.get(model, 0.0) * self._fill(task, model) for model in usable))
         if not assignments:
-            # Nobody may use these cards: it waits in the first queue, and its reason says so.
+            # No queue may use these cards: it waits in the first queue, and its reason says so.
             first = self._queues[task.service_type][0]
             return [Assignment(first.name, fitting if task.card_milli else ())], [1.0]
         return assignments, weights

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 SATURATED_SHARE = 0.95
 SATURATED_TYPES = 3
-# The step of the tide curve: between two of its values the demand of inference stands still.
+# The step of the tide curve: between two of its values the demand of inference stays the same.
 WINDOW_SECONDS = 300.0
 
 

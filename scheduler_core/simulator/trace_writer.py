@@ -30,7 +30,7 @@ class TraceWriter:
         self._reclaimers = {eviction.pod: eviction.reclaimer for eviction in result.evictions}
 
     def stepped(self) -> None:
-        """Nothing of a session is left to write: the world has told it all."""
+        """Nothing of a session is left to write: the world has reported it all."""
         self._reclaimers = {}
 
     def _heard(self, change: Change) -> None:

@@ -77,7 +77,7 @@ class Usage:
         self._leaving.add(key)
         self._charge(holding, -holding.milli)
         if cause in (Cause.EVICTED, Cause.KILLED):
-            # Its cards work for nobody until the grace is over, too.
+            # Its cards do no work until the grace is over, too.
             self.lost_seconds += holding.milli / MILLI * (self._world.t + self._world.grace_seconds - holding.since)
 
     def _freed(self, key: str) -> None:

@@ -108,7 +108,7 @@ class WorkloadState(msgspec.Struct, kw_only=True, gc=False):
 
     Attributes:
         version: counts restarts. serial: counts the pods that were made. pods: keys of those that exist, in order.
-        running: how many of them run. evictions: how often it fell. made: its pods of this version were made.
+        running: how many of them run. evictions: how often it was evicted. made: its pods of this version were made.
         started: when ``min_member`` pods of this version ran. ended: when it was done.
     """
 

@@ -1,6 +1,6 @@
 """The simulated cluster: objects, room and time; what an API server, its controllers and its kubelets would do.
 
-No wall clock and no I/O: time passes only in :meth:`World.advance`. Everything that changes is told to the listeners.
+No wall clock and no I/O: time passes only in :meth:`World.advance`. Each change is reported to the listeners.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class World:
 
     @property
     def next_event(self) -> float | None:
-        """When something happens next without anybody's doing; None when nothing will."""
+        """When something happens next by itself; None when nothing will."""
         return self._events.next_time
 
     def advance(self, until: float) -> None:
@@ -343,7 +343,7 @@ class World:
         self._events.push(round(self.t + delay, 6), kind, key, token)
 
     def emit(self, verb: str, kind: str, key: str, cause: Cause, value: object) -> None:
-        """Tell the listeners."""
+        """Call the listeners."""
         self.changes += 1
         if self._listeners:
             change = Change(verb, kind, key, cause, value)

@@ -7,10 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from scheduler_core.model.cards import WORD_BITS
 from scheduler_core.state.status import Ints
-
-# Bits of one word in use: the sign bit of an int64 stays free, so that shifts need no care.
-WORD_BITS = 63
 
 
 class CardSets:
@@ -31,7 +29,7 @@ class CardSets:
 
     @property
     def most(self) -> int:
-        """How many cards a set can tell apart."""
+        """How many cards a set can hold."""
         return int(self.words.shape[1]) * WORD_BITS
 
     def __getitem__(self, task: int) -> tuple[int, ...]:

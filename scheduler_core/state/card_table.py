@@ -75,7 +75,7 @@ class CardTable:
         return slice(first, first + self.count_list[card][node])
 
     def free_now(self, card: int, node: int) -> list[int]:
-        """Milli-cards free now on each card, less what is promised to somebody."""
+        """Milli-cards free now on each card, less what is promised."""
         at = self.rows(card, node)
         return [
             MILLI - used - max(0, pipelined - releasing)

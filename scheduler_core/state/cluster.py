@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 
+from scheduler_core.model.resources import MILLI
 from scheduler_core.model.snapshot import Snapshot
 from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
 from scheduler_core.state.gang_table import GangTable
@@ -88,7 +89,7 @@ class Cluster:
         promised = status is TaskStatus.PIPELINED
         if node >= 0 and (promised or HOLDS[status]):
             request = cls.request if sign > 0 else -cls.request
-            each = sign * (cls.share or 1000)
+            each = sign * (cls.share or MILLI)
             if card >= 0:
                 first = self.cards.start_list[card][node]
                 rows = [first + i for i in place.indices]

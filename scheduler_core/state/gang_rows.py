@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from scheduler_core.model.edition import Edition, Step
 from scheduler_core.model.podgroup import PodGroup
+from scheduler_core.model.same_gang import lasting_name
 from scheduler_core.state.group_facts import GroupFacts
-from scheduler_core.state.names import Names, lasting_name, name_of
+from scheduler_core.state.names import Names, name_of
 from scheduler_core.state.status import Index, Ints
 
 Kinds = npt.NDArray[np.object_]
@@ -36,7 +37,7 @@ class GangRows:
         name_rank: int64 (G,), place in the order of names by position.
         queue_names: names of queues by id. queue_ids: int32 (G,), by position.
         versions: int64 by number, how often what is kept here of a gang has changed, its members not included.
-        changed: members by number, of gangs that have other members than when somebody last emptied this.
+        changed: members by number, of gangs that have other members than when this was last emptied.
     """
 
     def __init__(self) -> None:
@@ -106,7 +107,7 @@ class GangRows:
         self.numbers = numbers
 
     def arrange(self, groups: Sequence[PodGroup]) -> bool:
-        """Bring what is told by position up to these PodGroups; False when nothing has changed. O(gangs)."""
+        """Bring what is kept by position up to these PodGroups; False when nothing has changed. O(gangs)."""
         if not self._stale:
             return False
         self._stale = False
@@ -116,7 +117,7 @@ class GangRows:
         self.queue_ids: Index = self._queue_ids[self.numbers]
         self.names, self.lasting = Names(groups, name_of), Names(groups, lasting_name)
         self.name_rank: Ints = np.arange(len(groups), dtype=np.int64)
-        # An edition lies in the order of names; a list that somebody made by hand may not.
+        # An edition lies in the order of names; a list that was made by hand may not.
         if not isinstance(groups, Edition):
             names = [name_of(group) for group in groups]
             self.name_rank[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))

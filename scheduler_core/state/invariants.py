@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from scheduler_core.model.errors import BrokenInvariant
+from scheduler_core.model.resources import MILLI
 from scheduler_core.state.cluster import Cluster
 from scheduler_core.state.status import ALLOCATED, HOLDS, PIPELINED, RELEASING, Ints
 
@@ -33,7 +34,7 @@ def _check_nodes(cluster: Cluster, after: str) -> None:
         card = int(tasks.card[task])
         first = cards.start_list[card][node] if card >= 0 else 0
         rows = [first + i for i in tasks.indices[task]] if card >= 0 else []
-        each = cls.share or 1000
+        each = cls.share or MILLI
         if status == PIPELINED:
             pipelined[:, node] += cls.request
             card_pipelined[rows] += each

@@ -34,7 +34,7 @@ class MemberRows:
         self.idle: Bools = np.zeros(0, dtype=np.bool_)
         self.start: Ints = np.zeros(1, dtype=np.int64)
         self.member: Ints = np.zeros(0, dtype=np.int64)
-        # Where the members of each number stand in ``_slots``, of which ``member`` is the part with positions.
+        # The places of each number's members in ``_slots``, of which ``member`` is the part with positions.
         self._slots: Ints = self.member
         self._first: Ints = np.zeros(0, dtype=np.int64)
         self._size: Ints = np.zeros(0, dtype=np.int64)
@@ -52,7 +52,7 @@ class MemberRows:
         return other
 
     def change(self, members: dict[int, list[int]], numbers: Ints, size: int) -> None:
-        """Gangs have these members now, and stand in this order. O(members), as one copy of them.
+        """Gangs have these members now, in this order. O(members), as one copy of them.
 
         Args:
             members: task slots in their order, by number. numbers: int64 (G,), number by position. size: how many

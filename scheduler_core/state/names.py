@@ -1,4 +1,4 @@
-"""Names of gangs by position, made when somebody asks: most sessions ask for few of them."""
+"""Names of gangs by position, made when they are read: most sessions read few of them."""
 
 from __future__ import annotations
 
@@ -47,11 +47,4 @@ class Names(Sequence[str]):
 
 def name_of(group: PodGroup) -> str:
     """``namespace/name``."""
-    return f"{group.namespace}/{group.name}"
-
-
-def lasting_name(group: PodGroup) -> str:
-    """Name that stays the same when a controller makes the PodGroup anew: its owner's, else its own."""
-    if group.owner_kind and group.owner_name:
-        return f"{group.namespace}/{group.owner_kind}/{group.owner_name}"
     return f"{group.namespace}/{group.name}"

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler_core.algorithms.compiled import compiled
+from scheduler_core.model.cards import WORD_BITS
 from scheduler_core.model.resources import MILLI
-from scheduler_core.state.card_sets import WORD_BITS
 from scheduler_core.state.card_table import CardTable
 from scheduler_core.state.node_table import NodeTable
 from scheduler_core.state.status import RELEASING, Bools, Index, Ints
@@ -57,7 +57,7 @@ def recount(
     cards are over-committed.
 
     Args:
-        wanted: int64 (slots, W), cards as the pods tell, as bits; 0 = unknown.
+        wanted: int64 (slots, W), cards as the pods say, as bits; 0 = unknown.
         at: positions of nodes. slots: the task slots on each of them, by name.
     """
     if not at:
@@ -158,7 +158,7 @@ def _hold(slot: int, node: int, pods: Pods, classes: ClassColumns, room: Room, c
 
 @compiled
 def _find(slot: int, node: int, pods: Pods, classes: ClassColumns, room: Room, chosen: Bools) -> None:
-    """Choose cards for a pod that does not tell which it holds."""
+    """Choose cards for a pod that does not say which it holds."""
     cls = pods.cls[slot]
     share, whole = classes.share[cls], classes.whole[cls]
     each = share if share > 0 else MILLI

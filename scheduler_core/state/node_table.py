@@ -39,7 +39,7 @@ class NodeTable:
         return len(self.nodes)
 
     def describe(self, position: int, node: Node, axes: Axes) -> None:
-        """Write what a node has; ``now`` and ``future`` are brought up to it by whoever counts its pods."""
+        """Write what a node has; ``now`` and ``future`` are brought up to it by the caller, which counts its pods."""
         column = self.allocatable[:, position]
         column[:] = 0
         column[CPU], column[MEMORY], column[PODS] = node.cpu_milli, node.memory_mib, node.pods

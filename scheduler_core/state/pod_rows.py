@@ -68,7 +68,7 @@ class Fresh:
 
 
 class PodRows:
-    """The task table of a workspace and where everybody is.
+    """The task table of a workspace and the place of each task.
 
     Attributes:
         tasks: the table. slot_of: slot by namespace/name of the pod.
@@ -109,10 +109,10 @@ class PodRows:
         return other
 
     def change(self, pods: Mapping[str, Pod | None], noted: Mapping[str, PodNotes]) -> None:
-        """Take pods in, in the place of what stood under their names; None takes one out. O(changes).
+        """Write pods under their names; None takes one out. O(changes).
 
         Args:
-            noted: notes of pods, as far as somebody has made them already.
+            noted: notes of pods, as far as they are made already.
         """
         gone: list[int] = []
         come: dict[str, Pod] = {}
@@ -142,7 +142,7 @@ class PodRows:
         return self._on_node[node]
 
     def _learn(self, gone: list[int], fresh: Fresh) -> None:
-        """Take in what new pods say of others; if that is news, everybody is matched with it again."""
+        """Take in what new pods say of others; if that is news, all pods are matched with it again."""
         relations, says = self._classes.relations, np.flatnonzero(fresh.rows["says"]).tolist()
         if says and relations.learn(fresh.pods[at] for at in says):
             leaving = set(gone)

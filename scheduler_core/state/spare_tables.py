@@ -19,7 +19,7 @@ _REPAIR_SHARE = 4
 class SpareTables:
     """A node table and a card table that differ from those of the workspace at some nodes only.
 
-    Whatever a session changes stands in the log of its node table.
+    Whatever a session changes is in the log of its node table.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class SpareTables:
         return mine, own_cards
 
     def take_back(self, nodes: NodeTable, cards: CardTable) -> None:
-        """A session is over, and nobody reads these tables any more."""
+        """A session is over, and these tables are not read any more."""
         self._tables, self._stale = (nodes, cards), dict.fromkeys(nodes.log)
 
     def differ(self, nodes: Iterable[int]) -> None:

@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class TaskStatus(enum.IntEnum):
-    """Where a task stands; ALLOCATED and PIPELINED exist only inside a session."""
+    """The stage of a task; ALLOCATED and PIPELINED exist only inside a session."""
 
     PENDING = 0
     PIPELINED = 1  # promised on room that is still leaving

@@ -154,7 +154,7 @@ class ClassTable:
         self._axes = axes
         self.relations = relations or RelationTable()
         self._by_key: dict[Hashable, int] = {}
-        # As long as nobody says anything of other pods, and no node tells its images.
+        # As long as no pod says anything of others, and no node lists its images.
         self._by_like: dict[Likeness, int] = {}
         self.classes: list[TaskClass] = []
         # Those whose pods say something of other pods.
@@ -227,6 +227,6 @@ class ClassTable:
 
 
 def _known_images(pod: Pod, axes: Axes) -> tuple[str, ...]:
-    """The pod's images that some node has; usually no node tells, and then none."""
+    """The pod's images that some node has; usually no node lists them, and then none."""
     known = axes.images
     return tuple(sorted(name for name in pod.images if name in known)) if known else ()

@@ -119,7 +119,7 @@ class Workspace:
         return self._spare.lend(self.nodes, self.cards)
 
     def take_back(self, nodes: NodeTable, cards: CardTable) -> None:
-        """Tables that were lent and that nobody reads any more."""
+        """Tables that were lent and are not read any more."""
         self._spare.take_back(nodes, cards)
 
     def fork(self) -> Workspace:
@@ -205,7 +205,7 @@ class Workspace:
 
 
 def _replaced(before: Sequence[Node], after: Sequence[Node]) -> Iterable[tuple[int, Node, Node]] | None:
-    """Positions at which another node object may stand now, with both; None when some came or went."""
+    """Positions at which there may be another node object now, with both; None when some came or went."""
     if len(before) != len(after):
         return None
     steps = after.steps_since(before) if isinstance(after, Edition) else None

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from scheduler_core.actions.support.falls import Fall, leavers, rule_of, tell
-from scheduler_core.actions.support.receipts import Looked, Option
+from scheduler_core.actions.support.falls import Fall, leavers, record_evictions, rule_of
+from scheduler_core.actions.support.receipts import MOST_REFUSED, Looked, Option
 from scheduler_core.actions.support.victims import work_lost
 from scheduler_core.algorithms.victims import Unit
 from scheduler_core.framework.combine import Verdict
@@ -18,15 +18,12 @@ from scheduler_core.model.decision import Refusal
 from scheduler_core.model.resources import Amount
 from scheduler_core.state.status import CHARGED, Bools
 
-# A record names at most so many candidates that were refused; in a large cluster nearly everybody is one.
-MAX_REFUSED = 100
-
 
 class Attempt:
     """What one gang's reclaim has gathered so far.
 
     Attributes:
-        units: who leaves. placed: tasks that have a place; backed: those of them that needed somebody to leave.
+        units: who leaves. placed: tasks that have a place; backed: those of them that needed a victim to leave.
         verdict: the plugins' votes. refused: rule by candidate gang; numbers: gangs that ``refuse`` was called for.
         touched: gangs that were taken at some point of the attempt, also those that were let go again.
         options, further: what other gangs would have cost (see :class:`Looked`); considered: bool (G,), all of them.
@@ -77,11 +74,11 @@ def record(
         rule or rule_of(session, attempt.gang),
         verb,
         attempt.verdict.votes if attempt.verdict is not None else (),
-        tuple(Refusal(gang, why) for gang, why in sorted(attempt.refused.items())[:MAX_REFUSED]),
+        tuple(Refusal(gang, why) for gang, why in sorted(attempt.refused.items())[:MOST_REFUSED]),
         [(int(tasks.card[task]), int(tasks.cls[task])) for task in attempt.placed or attempt.backed],
         _looked(session, attempt),
     )
-    tell(session, action, [fall])
+    record_evictions(session, action, [fall])
 
 
 def _looked(session: Session, attempt: Attempt) -> Looked:
@@ -92,7 +89,7 @@ def _looked(session: Session, attempt: Attempt) -> Looked:
         return Looked(tuple(attempt.options.values()), count, tuple(attempt.further))
     by_cards = any(session.cluster.class_of(task).milli for task in attempt.backed)
     options = []
-    for name, gang in sorted(attempt.numbers.items())[:MAX_REFUSED]:
+    for name, gang in sorted(attempt.numbers.items())[:MOST_REFUSED]:
         why = attempt.refused[name]
         members = [task for task in session.gangs.members(gang) if CHARGED[session.tasks.status[task]]]
         held = [session.cluster.class_of(task) for task in members]

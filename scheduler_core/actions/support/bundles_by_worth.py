@@ -26,7 +26,7 @@ class Offer(msgspec.Struct, frozen=True, gc=False):
     """What one gang offers: single members that it can spare, the first to go first, or all that it has.
 
     Attributes:
-        gang: its position. whole: one bundle of everybody, else singles. parts: the bundles. worth: see the module.
+        gang: its position. whole: one bundle of all members, else singles. parts: the bundles. worth: see the module.
     """
 
     gang: int

@@ -1,4 +1,4 @@
-"""What the compiled turns of claimants did, told as the session's record: evictions, reclaims, promises that last."""
+"""What the compiled turns of claimants did, as the session's record: evictions, reclaims, promises that last."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from itertools import islice
 
 import numpy as np
 
-from scheduler_core.actions.support.attempt import MAX_REFUSED
-from scheduler_core.actions.support.falls import Fall, leavers, rule_of, tell
-from scheduler_core.actions.support.receipts import Further, Looked, Move, Option, Standing
+from scheduler_core.actions.support.falls import Fall, leavers, record_evictions, rule_of
+from scheduler_core.actions.support.receipts import MOST_REFUSED, Further, Looked, Move, Option, Standing
 from scheduler_core.actions.support.reservations import cool_down, keep
 from scheduler_core.actions.support.search_state import State
 from scheduler_core.actions.support.victim_search import VictimSearch
@@ -65,11 +64,11 @@ def new_story(search: VictimSearch, claims: int) -> Story:
     )
 
 
-class StoryTeller:
-    """Tells the session what has happened since it was told last.
+class ClaimRecorder:
+    """Records in the session what has happened since the last call.
 
     Args:
-        action: name. seconds: how long freed room stays promised. cool: how long whoever fell is left alone.
+        action: name. seconds: how long freed room stays promised. cool: how long evicted gangs are left alone.
     """
 
     def __init__(self, session: Session, victims: Victims, *, action: str, seconds: float, cool: float) -> None:
@@ -81,7 +80,7 @@ class StoryTeller:
         """Write down what came since; O(tasks that moved)."""
         end = int(story.size[S_CLAIM])
         took: list[list[int]] = []
-        # Those who took nobody's place: their gang, tasks placed, and how many had taken before.
+        # Claimants without victims: their gang, tasks placed, and how many had taken before.
         others: list[tuple[int, int, int]] = []
         for row in story.claim[self._told : end].tolist():
             self._victims.forget(row[C_GANG])
@@ -133,11 +132,11 @@ class StoryTeller:
             fallen += gangs[since:until]
         for other in fallen:
             self._victims.forget(other)
-        tell(session, self._action, falls, since_each[-1])
+        record_evictions(session, self._action, falls, since_each[-1])
         cool_down(session, fallen, self._cool)
 
     def _moves(self, turns: Turns, others: list[tuple[int, int, int]], falls: int) -> list[list[Move]]:
-        """What those gained who took nobody's place: before each fall, and after the last one."""
+        """What claimants without victims gained: before each eviction of others, and after the last one."""
         found: list[list[Move]] = [[] for _ in range(falls + 1)]
         tasks = self._session.tasks
         for gang, count, place in others:
@@ -205,10 +204,10 @@ class StoryTeller:
         queue = self._session.queue_of(row[C_GANG])
         passed = story.passed[row[C_PASSED] : row[C_PASSES]].tolist() if row[C_PASSES] > row[C_PASSED] else []
         if not passed:
-            return state.by_name(queue)[:MAX_REFUSED]
+            return state.by_name(queue)[:MOST_REFUSED]
         names = self._session.gangs.names
         rules = {one.gang: one for one in state.refused(queue)}
         for noted in passed:
             other, why = divmod(noted, len(RULES))
             rules[names[other]] = Refusal(names[other], RULES[why].text())
-        return tuple([rules[name] for name in sorted(rules)[:MAX_REFUSED]])
+        return tuple([rules[name] for name in sorted(rules)[:MOST_REFUSED]])

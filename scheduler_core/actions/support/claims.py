@@ -13,7 +13,7 @@ import numpy as np
 
 from scheduler_core.actions.allocate import hold_back
 from scheduler_core.actions.support.admission import withdraw_promises
-from scheduler_core.actions.support.claim_story import StoryTeller, new_story
+from scheduler_core.actions.support.claim_story import ClaimRecorder, new_story
 from scheduler_core.actions.support.search_state import State
 from scheduler_core.actions.support.turns import CompiledTurns, plain_policy
 from scheduler_core.actions.support.victim_search import VictimSearch
@@ -53,7 +53,7 @@ from scheduler_core.framework.kernels.claim_columns import (
     WANTED,
     WHO,
     Claims,
-    Goers,
+    Leavers,
 )
 from scheduler_core.framework.kernels.claims import seek, serve_claims
 from scheduler_core.framework.kernels.leaving import note_passed_over
@@ -87,7 +87,7 @@ class CompiledClaims(CompiledTurns):
         super().__init__(session, forms, waiting)
         self._search, self._state = search, state
         field, nodes = search.field, len(session.nodes)
-        self._goers = Goers(
+        self._leavers = Leavers(
             session.tasks.cls,
             session.cluster.charge,
             np.array([cls.share for cls in session.cluster.classes.classes], dtype=np.int64),
@@ -144,11 +144,11 @@ class CompiledClaims(CompiledTurns):
             kind[claimant] = known.setdefault(key, len(known))
         return kind, len(known)
 
-    def serve(self, waiting: Bools, by_hand: Callable[[int], None], tell: StoryTeller) -> None:
+    def serve(self, waiting: Bools, by_hand: Callable[[int], None], record: ClaimRecorder) -> None:
         """Serve the gangs of ``waiting``.
 
         Args:
-            by_hand: the turn of a gang that is not plain. tell: writes down what the loop did.
+            by_hand: the turn of a gang that is not plain. record: writes down what the loop did.
         """
         session, control = self._session, self._claims.control
         self._line_up(waiting)
@@ -163,7 +163,7 @@ class CompiledClaims(CompiledTurns):
             self._scores,
             self._views,
         )
-        rest = (self._search.field, self._goers)
+        rest = (self._search.field, self._leavers)
         # Whatever the loop takes anew in between has the types that it had before.
         go_on, again = serve_claims, False
         while True:
@@ -177,9 +177,9 @@ class CompiledClaims(CompiledTurns):
             elif answer == GROW:
                 self._log = tables.grown(self._log)
             elif answer == VET:
-                self._vet(by_hand, tell)
+                self._vet(by_hand, record)
             elif answer == BY_HAND:
-                self._by_hand(by_hand, tell)
+                self._by_hand(by_hand, record)
             elif answer == NEW_KIND:
                 self._tell()
                 self._new_kind(int(control[WHO]))
@@ -190,25 +190,25 @@ class CompiledClaims(CompiledTurns):
                 hold_back(session, int(control[WHO]))
                 self._hear()
         self._tell()
-        tell.go_on(self._story, self._turns, self._states)
+        record.go_on(self._story, self._turns, self._states)
         withdraw_promises(session, self._turns.kept)
 
-    def _by_hand(self, by_hand: Callable[[int], None], tell: StoryTeller) -> None:
+    def _by_hand(self, by_hand: Callable[[int], None], record: ClaimRecorder) -> None:
         """Let the caller serve the present gang."""
         self._tell()
-        tell.go_on(self._story, self._turns, self._states)
+        record.go_on(self._story, self._turns, self._states)
         withdraw_promises(self._session, self._turns.kept)
         by_hand(int(self._claims.control[WHO]))
         self._claims.control[STAGE] = IDLE
         self._hear()
         if self._bars != self._search.bars:
-            # A gang turned out to be of the system: everybody is asked anew.
+            # A gang turned out to be of the system: all gangs are asked anew.
             self._bars = self._search.bars
             self._levels = 0
             self._claims.first[:] = NOT_YET
 
     def _take_back(self) -> None:
-        """Undo the places on room that was taken and let everybody stay; all places where the gang cannot run."""
+        """Undo the places on room that was taken and keep all victims; all places where the gang cannot run."""
         session, control, story = self._session, self._claims.control, self._story
         cluster, first = session.cluster, int(self._turns.start[control[WHO]])
         failed = control[STAGE] == PLACE
@@ -287,8 +287,8 @@ class CompiledClaims(CompiledTurns):
         control[WANTED] -= 1
         control[STAGE] = CHOOSE
 
-    def _vet(self, by_hand: Callable[[int], None], tell: StoryTeller) -> None:
-        """Make sure that nobody of the system leaves: look at the chosen units, and at those that cost least next."""
+    def _vet(self, by_hand: Callable[[int], None], record: ClaimRecorder) -> None:
+        """Make sure that no gang of the system leaves: look at the chosen units, and at those that cost least next."""
         claims, control, units = self._claims, self._claims.control, self._search.field.units
         state, chosen = self._states[int(claims.kind[control[WHO]])], claims.chosen[: control[CHOSEN]]
         assert state is not None
@@ -296,7 +296,7 @@ class CompiledClaims(CompiledTurns):
             # The turn of this gang begins anew outside.
             control[CHOSEN], control[STAGE] = 0, END
             self._take_back()
-            self._by_hand(by_hand, tell)
+            self._by_hand(by_hand, record)
             return
         claims.vetted[chosen] = True
         left = np.flatnonzero(state.ask.ok & ~claims.vetted & (units[:, LEVEL] < NEVER))

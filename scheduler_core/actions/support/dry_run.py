@@ -1,4 +1,4 @@
-"""What would fit on a node if somebody left it: tried out in a statement that is always taken back."""
+"""What would fit on a node if a pod left it: tried out in a statement that is always taken back."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def starves(session: Session, gang: int) -> bool:
 
 
 def target(session: Session) -> int | None:
-    """The elected gang while it starves; else nobody is elected any more."""
+    """The elected gang while it starves; else no gang is elected any more."""
     if session.election is None:
         return None
     name = session.election.gang
@@ -34,7 +34,7 @@ def target(session: Session) -> int | None:
 
 
 def elect(session: Session) -> int | None:
-    """The gang that stands elected, or a newly elected one; None when nobody needs it.
+    """The gang that is elected, or a newly elected one; None when no gang needs it.
 
     O(gangs) and what the plugin takes to choose.
     """

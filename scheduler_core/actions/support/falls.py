@@ -1,4 +1,4 @@
-"""Who falls for whom, kept as plain values until somebody reads the evictions and reclaims that this comes to."""
+"""Which gangs are evicted for which, kept as plain values until the evictions and reclaims are read."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ class Leaver(msgspec.Struct, frozen=True, gc=False):
 
 
 class Fall(msgspec.Struct, frozen=True, gc=False):
-    """Who leaves for whom.
+    """Which gangs leave for which claimant: one record.
 
     Attributes:
-        gang: the reclaimer. backed: node, card type and class of its tasks that needed somebody to leave.
+        gang: the reclaimer. backed: node, card type and class of its tasks that needed a victim to leave.
         leaving: who leaves. rule, verb: what allowed it and what was done, in words.
         votes: of the plugins. refused: candidates that were not taken.
         placed: card type and class of all tasks of the reclaimer that got a place with it.
         looked: who came into question beside those that leave.
-        since: what others gained or lost between the fall before and this one.
+        since: what others gained or lost between the record before and this one.
     """
 
     gang: int
@@ -92,11 +92,11 @@ def leavers(session: Session, at: Index, over: Sequence[bool], lost: Sequence[in
     )
 
 
-def tell(session: Session, action: str, falls: Sequence[Fall], later: Sequence[Move] = ()) -> None:
-    """Note evictions and reclaims; they are written when somebody reads them.
+def record_evictions(session: Session, action: str, falls: Sequence[Fall], later: Sequence[Move] = ()) -> None:
+    """Note evictions and reclaims; they are written when they are read.
 
     Args:
-        later: what others have gained since the last fall.
+        later: what others have gained since the last record.
     """
     trace, gangs, ledger = session.trace, session.gangs, session.ledger
     words = Words(
@@ -136,7 +136,7 @@ def _write(
 
 
 def _moves(fall: Fall, words: Words) -> list[Move]:
-    """What the queues gain and lose by a fall."""
+    """What the queues gain and lose by a record."""
     own = words.queue_of(fall.gang)
     gained = [Move(own, card, cls, 1) for card, cls in fall.placed]
     return gained + [Move(words.queue_of(one.gang), one.card, one.cls, -1) for one in fall.leaving]
@@ -145,7 +145,7 @@ def _moves(fall: Fall, words: Words) -> list[Move]:
 def _written(
     action: str, fall: Fall, words: Words, evictions: list[Eviction], queues: tuple[QueueMoment, ...]
 ) -> Reclaim:
-    """The record of a fall; its evictions come to the others."""
+    """The reclaim as it is written; its evictions come to the others."""
     reclaimer, queue = words.gangs[fall.gang], words.groups[fall.gang].queue
     needed = _total([(card, cls) for _, card, cls in fall.backed], words)
     what = ", ".join(f"{milli / 1000:g} x {card}" for card, milli in sorted(needed.cards.items())) or "cpu and memory"

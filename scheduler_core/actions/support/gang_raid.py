@@ -1,7 +1,7 @@
 """What gangpreempt and gangreclaim share: take bundles for the whole demand of a gang, as few as will do.
 
 Source: volcano-semantics 3.6. On purpose different from upstream, whose defects these are: of the last bundles only
-what is needed is taken; a gang that falls whole falls on all its nodes; where the sums are enough and the places are
+what is needed is taken; a gang that is evicted whole leaves all its nodes; where the sums are enough and the places are
 not, more is taken until the demand fits. A job whose policy ends it with the first member has no surplus. No hypernodes
 are built, so the one domain is the whole cluster. With ``compatibility: volcano`` bundles go in full, by sums.
 """
@@ -17,6 +17,7 @@ from scheduler_core.actions.support.bundles_by_worth import Demand, Offer, in_or
 from scheduler_core.actions.support.guards import Guards
 from scheduler_core.actions.support.keeping import keep
 from scheduler_core.actions.support.nomination import Eligibility
+from scheduler_core.actions.support.reservations import RESERVATION_SECONDS
 from scheduler_core.actions.support.trial import Outcome, Trial
 from scheduler_core.algorithms.victims import Unit
 from scheduler_core.framework.plugin import Argument
@@ -37,21 +38,14 @@ ARGUMENTS: tuple[Argument, ...] = (
         doc="how many topology domains are looked at; there is one, the whole cluster, so it changes nothing",
     ),
     Argument(
-        name="allowWholeBundle", type="bool", default=True, doc="gangs may fall whole, not only lose their surplus"
+        name="allowWholeBundle", type="bool", default=True, doc="gangs may be evicted whole, not only their surplus"
     ),
-    Argument(
-        name="reservationSeconds",
-        type="float",
-        default=120.0,
-        minimum=1.0,
-        maximum=86400.0,
-        doc="how long freed room stays promised to the gang it was freed for; more than grace + controller delay",
-    ),
+    RESERVATION_SECONDS,
 )
 
 
 class Terms(msgspec.Struct, frozen=True, gc=False):
-    """What tells the two actions apart.
+    """How the two actions differ.
 
     Attributes:
         action, rule, verb: name of the action, and its words for the record.
@@ -75,7 +69,7 @@ class GangRaid:
         self._guards, self._eligible = Guards(session), Eligibility(session)
 
     def take_for(self, gang: int) -> None:
-        """Place all that waits of the gang, whoever has to go for it; nothing where it could not run."""
+        """Place all that waits of the gang, whatever has to be evicted for it; nothing where it could not run."""
         session = self._session
         tasks = self._demand(gang)
         if not tasks:
@@ -131,7 +125,7 @@ class GangRaid:
         return tasks
 
     def _offers(self, attempt: Attempt, tasks: Sequence[int]) -> list[Offer]:
-        """What rules and one vote over everybody let go, in the order of taking."""
+        """What rules and one vote over all candidates let go, in the order of taking."""
         session, guards, names = self._session, self._guards, self._session.gangs.names
         gangs: list[int] = []
         for gang in range(len(session.gangs)):
@@ -170,7 +164,7 @@ class GangRaid:
         return self._guards.rule(gang)
 
     def _takes(self, task: int) -> bool:
-        """Between queues only what runs goes; a gang with a bound member then cannot fall whole under upstream."""
+        """Between queues only what runs goes; upstream never evicts a gang with a bound member whole then."""
         status = int(self._session.tasks.status[task])
         return status == RUNNING or (status == BOUND and not (self._terms.across and self._session.compat))
 
@@ -207,7 +201,7 @@ def _parts(found: Iterable[Offer]) -> list[Unit]:
 
 
 def _together(parts: Iterable[Unit]) -> list[Unit]:
-    """Bundles that can go at once: a gang that falls whole does not also lose single members."""
+    """Bundles that can go at once: a gang that is evicted whole does not also lose single members."""
     parts = list(parts)
     whole = {part.gang for part in parts if not part.spare}
     return [part for part in parts if not part.spare or part.gang not in whole]

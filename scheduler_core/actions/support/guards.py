@@ -43,7 +43,7 @@ class Guards:
         return known
 
     def rule(self, gang: int) -> str | None:
-        """Why nobody of the gang may be taken, or None."""
+        """Why no member of the gang may be taken, or None."""
         if gang not in self._rules:
             self._rules[gang] = self._find(gang)
         return self._rules[gang]

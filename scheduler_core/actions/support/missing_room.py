@@ -10,6 +10,7 @@ import numpy as np
 from scheduler_core.algorithms.smallest_set import Cost, cost, go_together
 from scheduler_core.algorithms.victims import Unit
 from scheduler_core.framework.session import Session
+from scheduler_core.model.resources import MILLI
 from scheduler_core.state.card_table import choose_cards
 from scheduler_core.state.status import Bools
 from scheduler_core.state.task_class import TaskClass
@@ -115,7 +116,7 @@ class MissingRoom:
             for task in here:
                 if tasks.card[task] == card:
                     for index in tasks.indices[task]:
-                        free[index] += session.cluster.class_of(task).share or 1000
+                        free[index] += session.cluster.class_of(task).share or MILLI
             if choose_cards(free, cls.whole, cls.share) is not None:
                 return True
         return False

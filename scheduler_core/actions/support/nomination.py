@@ -17,7 +17,7 @@ class Eligibility:
         self._leaving: dict[int, int] | None = None
 
     def may_take(self, task: int) -> bool:
-        """False with preemptionPolicy Never, and while somebody weaker already leaves the node it is nominated to."""
+        """False with preemptionPolicy Never, and while a weaker pod already leaves the node it is nominated to."""
         session = self._session
         pod = session.tasks.pod(task)
         if pod.preemption_policy == "Never":

@@ -273,7 +273,7 @@ class PodCycle:
         return session.candidates.spot_on(cls, place.node, options, now=True) if any(options) else None
 
     def _take_promised(self, task: int) -> None:
-        """Room that preemption has made is there by now, or not yet; who gets it needs permission like anybody."""
+        """Place a pod on room that preemption has made, if it is there by now; permission is needed as everywhere."""
         session, pod = self._session, self._session.tasks.keys[task]
         place = session.cluster.place_of(task)
         statement = session.statement()
@@ -314,7 +314,7 @@ class PodCycle:
         if nomination is None or not self._nominate(task, nomination):
             self.queue.add_unschedulable(pod, cycle, self._now)
             return
-        # Somebody leaves: that may help others as well.
+        # A pod leaves: that may help others as well.
         self.queue.add_unschedulable(pod, cycle, self._now, nominated=session.axes.nodes[nomination.node])
         self.queue.move_all(self._now)
 
@@ -352,7 +352,7 @@ class PodCycle:
         return True
 
     def _with_siblings(self, victims: tuple[int, ...]) -> list[int]:
-        """The victims, and everybody who falls with them, by name."""
+        """The victims, and all members that are evicted with them, by name."""
         session = self._session
         leaving: dict[int, None] = dict.fromkeys(victims)
         for victim in victims:
@@ -380,7 +380,7 @@ def cluster_digest(session: Session) -> str:
 
 
 def _digest(pod: Pod) -> str:
-    """What decides where a pod may be; another value means that somebody has changed it."""
+    """What decides where a pod may be; another value means that it was changed."""
     parts = (
         pod.priority, pod.cpu_milli, pod.memory_mib, sorted(pod.scalars.items()), pod.card, pod.labels, pod.annotations,
         pod.node_selector, pod.required_nodes, pod.preferred_nodes, pod.tolerations, pod.host_ports, pod.relations,

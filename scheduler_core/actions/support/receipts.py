@@ -1,4 +1,4 @@
-"""What a record says beyond who falls: the queues before and after, and what the gangs that stay would have cost.
+"""What a record says beyond its victims: the queues before and after, and what the gangs that stay would have cost.
 
 All of it is noted when the decision is made and written when the record is read.
 """
@@ -22,10 +22,12 @@ from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY, Axes
 from scheduler_core.state.status import Bools, Ints
 from scheduler_core.state.task_class import TaskClass
 
-# A record names at most so many candidates, and of them so many of the next ones that cost more than who fell.
+# A record names at most so many candidates, and of them so many of the next ones that cost more than the victims.
 MOST_CANDIDATES, MOST_DEARER = 10, 2
+# A record names at most so many candidates that were refused; in a large cluster nearly every gang is one.
+MOST_REFUSED = 100
 
-# The place of a fall that does not come; so many rows are looked at together.
+# The place of an eviction that does not come; so many rows are looked at together.
 STAYS, _AT_ONCE = 1 << 60, 8
 # Work in milli-cards x milliseconds, a card-second.
 CARD_SECOND = 1_000_000
@@ -66,10 +68,10 @@ class Option(NamedTuple):
 
 
 class Standing:
-    """Gangs that may be taken at the moments of several falls; ordered when the first record is read.
+    """Gangs that may be taken at the moments of several evictions; ordered when the first record is read.
 
     Args:
-        rows: int64 (any, 4): the gang, work lost, what it frees, and the place of its own fall or ``STAYS``.
+        rows: int64 (any, 4): the gang, work lost, what it frees, and the place of its own eviction or ``STAYS``.
     """
 
     def __init__(self, rows: Ints) -> None:
@@ -79,7 +81,7 @@ class Standing:
     def dearer(
         self, words: Words, place: int, fallen: Collection[int], level: tuple[int, int], work: int
     ) -> list[Option]:
-        """The cheapest that cost at least so much and have not fallen before a place; the rule is found later."""
+        """The cheapest that cost at least so much and were not evicted before a place; the rule is found later."""
         if self._sorted is None:
             by_level: dict[tuple[int, int], list[int]] = {}
             for row, gang in enumerate(self._rows[:, 0].tolist()):
@@ -107,7 +109,7 @@ class Standing:
 
 
 class Further(NamedTuple):
-    """Who might have been taken next after a fall, and the place behind that fall."""
+    """Gangs that might have been taken next after an eviction, and the place behind it."""
 
     standing: Standing
     place: int
@@ -128,10 +130,10 @@ def standing_rows(units: Ints, ok: Bools, size: int) -> Ints:
 
 
 class Looked(NamedTuple):
-    """Who came into question beside those that fall.
+    """Gangs that came into question beside the victims.
 
     Attributes:
-        options: kept by a rule or a vote, or passed over. total: of all who came into question, the fallen left out.
+        options: kept by a rule or a vote, or passed over. total: of all those, without the victims.
         further: the next ones that may be taken and cost more, or where to find them.
     """
 
@@ -141,7 +143,7 @@ class Looked(NamedTuple):
 
 
 class Fallen(NamedTuple):
-    """A gang of which somebody falls, and what that costs and frees."""
+    """A gang of which members are evicted, and what that costs and frees."""
 
     gang: int
     level: tuple[int, int]
@@ -152,7 +154,7 @@ class Fallen(NamedTuple):
 def candidates(looked: Looked, fallen: Sequence[Fallen], words: Words) -> tuple[tuple[Candidate, ...], int]:
     """The candidates that a record names, the cheapest first, and how many more there were.
 
-    None where no gang loses anything: there is no victim that another one could stand in for.
+    None where no gang loses anything: there is no victim that another one could replace.
     """
     if not fallen:
         return (), 0

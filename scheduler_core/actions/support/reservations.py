@@ -9,13 +9,23 @@ from collections.abc import Iterable
 
 from scheduler_core.actions.support.placement import allowed_options
 from scheduler_core.framework.candidates import Spot
+from scheduler_core.framework.plugin import Argument
 from scheduler_core.framework.session import Session
 from scheduler_core.framework.statement import Statement
 from scheduler_core.model.memory import Reservation, Rest
 from scheduler_core.model.podgroup import EvictedPolicy
+from scheduler_core.model.resources import MILLI
 from scheduler_core.model.rules import Rule
 from scheduler_core.state.status import TaskStatus
 
+RESERVATION_SECONDS = Argument(
+    name="reservationSeconds",
+    type="float",
+    default=120.0,
+    minimum=1.0,
+    maximum=86400.0,
+    doc="how long freed room stays promised to the gang it was freed for; more than grace + controller delay",
+)
 # Policies after which the job does not come back; and a bound, so that memory cannot grow for ever.
 _ENDS = (EvictedPolicy.ABORT_JOB, EvictedPolicy.TERMINATE_JOB)
 _MOST_PLACES = 10_000
@@ -62,7 +72,7 @@ def keep(
     leaving: Iterable[tuple[int, str]],
     seconds: float,
 ) -> None:
-    """The same, told what there is to keep.
+    """The same for places that the caller names.
 
     Args:
         places: pod, node, card type and cards of each task that has a promise.
@@ -88,7 +98,7 @@ def keep(
 
 
 def cool_down(session: Session, gangs: Iterable[int], seconds: float) -> None:
-    """Leave gangs that fall alone for a while once they are back, whatever name their PodGroup has then."""
+    """Leave evicted gangs alone for a while once they are back, whatever name their PodGroup has then."""
     if seconds <= 0:
         return
     lasting, groups, cooling = session.cluster.workspace.lasting_names, session.gangs.groups, session.trace.cooling
@@ -122,7 +132,7 @@ def apply_reservations(session: Session) -> None:
     """Put the promises of earlier sessions back.
 
     A promise ends when its pod has a place or is gone, when its room is no longer there, or when it expires; an expired
-    one holds for one more session, so that whoever fell for it did not fall for nothing where sessions are far apart.
+    one holds for one more session, so that no eviction for it was in vain where sessions are far apart.
     """
     statement = session.statement()
     wanted = {reservation.pod: reservation for reservation in session.memory.reservations}
@@ -169,7 +179,7 @@ def _spot(session: Session, task: int, node: int, reservation: Reservation) -> S
     if spot is None or spot.card < 0:
         return spot
     free = session.cards.free_future(spot.card, node)
-    each = cls.share or 1000
+    each = cls.share or MILLI
     if reservation.card_indices and all(i < len(free) and free[i] >= each for i in reservation.card_indices):
         return Spot(node, spot.card, reservation.card_indices, False)
     return spot

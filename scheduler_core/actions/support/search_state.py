@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from scheduler_core.actions.support.receipts import MOST_CANDIDATES, MOST_DEARER, Option, standing_rows
+from scheduler_core.actions.support.receipts import MOST_CANDIDATES, MOST_DEARER, MOST_REFUSED, Option, standing_rows
 from scheduler_core.algorithms.victims import Unit
 from scheduler_core.algorithms.victims_alone import NOTE, note_alone
 from scheduler_core.algorithms.victims_beside import rules_beside
@@ -42,16 +42,14 @@ if TYPE_CHECKING:
 # With more changed nodes than this part of all, a state is made anew instead of repaired.
 _REPAIR_SHARE = 4
 
-# A record names at most so many candidates that were refused; in a large cluster nearly everybody is one.
-MOST_REFUSED = 100
-# And at most so many that might have been taken and were cheaper than those that were.
+# A record names at most so many that might have been taken and were cheaper than those that were.
 MOST_PASSED_OVER = 10
 
 Verdicts = Verdict | GangVerdict
 
 
 class Level(msgspec.Struct, gc=False):
-    """What a state knows of one level: what each node takes if everybody up to it leaves, and the heap of offers."""
+    """What a state knows of one level: what each node takes if all units up to it leave, and the heap of offers."""
 
     rank: int
     room: Ints
@@ -87,7 +85,7 @@ class State:
         self._bounds: Ints = np.array([PLENTY] if options == 1 else limits, dtype=np.int64)
         self.ranks: list[int] = np.unique(search.rank_of(np.unique(field.units[ok, GANG]))).tolist()
         self._levels: dict[int, Level | None] = dict.fromkeys(self.ranks)
-        # Seen now: who falls later was no refused candidate.
+        # Seen now: a gang evicted later was no refused candidate.
         taken: Bools = np.zeros_like(near)
         taken[field.units[ok & (field.units[:, LEVEL] < NEVER), GANG]] = True
         self._kept: Bools = near & ~taken
@@ -128,7 +126,7 @@ class State:
     def refused(self, queue: int) -> tuple[Refusal, ...]:
         """Candidates that rules or votes keep, each with its rule; the cheapest ones where there are many.
 
-        Claimants of several queues may share the state, but nobody's own queue has candidates.
+        Claimants of several queues may share the state, but no claimant's own queue has candidates.
         """
         if queue not in self._refused:
             search, session, verdict = self._search, self._session, self.verdict
@@ -239,7 +237,7 @@ class State:
         )
 
     def most(self, limits: list[int]) -> int:
-        """How many tasks would fit if everybody left who may; an upper bound."""
+        """How many tasks would fit if all units left that may; an upper bound."""
         return max((self._bound(rank, limits) for rank in self._levels), default=0)
 
     def _bound(self, rank: int, limits: list[int]) -> int:

@@ -171,7 +171,7 @@ class Startable:
 
     @cached_property
     def _impossible(self) -> Bools:
-        """bool (K + 1,): classes that no node will ever have room for; the last one is nobody's."""
+        """bool (K + 1,): classes that no node will ever have room for; the last one is of no task."""
         classes = self._session.cluster.classes.classes
         return np.array([*(bool(cls.missing or cls.oversize_share) for cls in classes), False], dtype=np.bool_)
 

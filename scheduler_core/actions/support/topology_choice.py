@@ -98,7 +98,7 @@ def _on_node(session: Session, statement: Statement, task: int, node: int, units
 
 
 def spot_on(session: Session, task: int, node: int) -> Spot | None:
-    """Where the task would be on the node as things stand, queue and filters asked."""
+    """Where the task would be on the node now, queue and filters asked."""
     cls = session.cluster.class_of(task)
     options, _ = allowed_options(session, session.queue_of(int(session.tasks.gang[task])), cls, task=task)
     if not any(options) or not session.candidates.allows(task, node):

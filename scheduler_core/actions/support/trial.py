@@ -1,4 +1,4 @@
-"""What comes of taking somebody away for a gang: evict, place its tasks, look, and take it all back.
+"""What comes of evicting pods for a gang: evict, place its tasks, look, and take it all back.
 
 Everything that may keep a task from running is asked again after the eviction: quota, predicates, single cards, and
 for a gang that waits outside the vote that lets it in.
@@ -119,7 +119,7 @@ class Trial:
         return placed
 
     def _let_in(self) -> bool:
-        """A gang that is not admitted would be, as things stand now."""
+        """A gang that is not admitted would be, now."""
         session, gang = self._session, self._gang
         if session.phase[gang] is not GangPhase.PENDING:
             return True

@@ -40,7 +40,7 @@ class PodsByNode:
 
 
 def victim_order(session: Session, tasks: Iterable[int], queue: int) -> list[int]:
-    """The order in which they are taken for somebody of ``queue``: by queue, then the last gang, then its last task."""
+    """The order in which they are taken for a gang of ``queue``: by queue, then the last gang, then its last task."""
     gang_of, queue_of = session.tasks.gang, session.queue_of
     ordered = sorted(tasks, key=session.task_key, reverse=True)
     ordered.sort(key=lambda task: session.job_key(int(gang_of[task])), reverse=True)

@@ -36,6 +36,7 @@ from scheduler_core.algorithms.victims_room import (
 )
 from scheduler_core.framework.session import Session
 from scheduler_core.model.podgroup import EvictedPolicy, PodGroup
+from scheduler_core.model.resources import MILLI
 from scheduler_core.state.status import ALLOCATED, CHARGED, RUNNING, Bools, Index, Ints
 from scheduler_core.state.task_class import TaskClass
 
@@ -72,7 +73,7 @@ class VictimSearch:
         self.level_of: Ints = place[gangs.queue] * max(1, len(columns.priorities)) + columns.rank
         spare = np.where(columns.lenient, np.maximum(gangs.ready_count - gangs.min_member, 0), 0)
         alone, self.whole, units = self._number(spare)
-        kinds = np.array([(c.milli, c.cpu_milli, c.share or 1000) for c in classes.classes], dtype=np.int64)
+        kinds = np.array([(c.milli, c.cpu_milli, c.share or MILLI) for c in classes.classes], dtype=np.int64)
         there = np.flatnonzero(tasks.live & CHARGED[tasks.status] & (tasks.gang >= 0))
         columns_of_tasks = Tasks(
             there, tasks.gang, tasks.node, tasks.cls, tasks.card, alone, tasks.indices.words, self._began(there),
@@ -90,7 +91,7 @@ class VictimSearch:
         self._place = -1
         self._states: dict[object, State | None] = {}
         self.choices: dict[int, Choice] = {}
-        # How often somebody was barred on the way, so that what was found before has to be looked for again.
+        # How often a candidate was barred on the way, so that what was found before has to be looked for again.
         self.bars = 0
 
     def _number(self, spare: Ints) -> tuple[Index, Ints, Ints]:
@@ -212,7 +213,7 @@ class VictimSearch:
         queue: int,
         ask: Callable[[Bools], Verdicts],
     ) -> State | None:
-        """The search state for a kind of claimant, None when there is no node for it; also where nobody may be taken,
+        """The search state for a kind of claimant, None when there is no node for it; also where no gang may be taken,
         to say why.
 
         Args:

@@ -129,7 +129,7 @@ class Electorate:
                 books.shared[:] = _shared(session)
 
     def vote_again(self, votes: Votes, startable: Startable) -> Votes:
-        """The votes when those who could start now go first, if that lets somebody in who could; else ``votes``."""
+        """The votes when gangs that could start now go first, if that admits one of them; else ``votes``."""
         refused = votes.order[votes.refused[votes.order]]
         kept_out = refused[startable.which(refused)] if refused.size else refused
         if not kept_out.size:
@@ -186,7 +186,7 @@ def _minimums(session: Session, chosen: Bools, task: Index, start: Any) -> Minim
     if at.size:
         found.copy_rows(at, session.columns.declared, declaration[at])
         if not session.compat:
-            # What members in place stand for is taken off, one by one.
+            # What members in place account for is taken off, one by one.
             found.odd[at] |= gangs.counts[list(NOT_TO_COME)][:, at].any(axis=0)
     if not session.compat:
         # Where a queue has a card quota, cards that follow from the pods' nodes count as those that are named.

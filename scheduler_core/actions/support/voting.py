@@ -15,7 +15,7 @@ class Voting:
     """Asks the plugins.
 
     Where all that counts is the queue, the minimum and who may take back, equal questions get equal answers for as long
-    as nobody is promised anything; most of those who wait at a full queue ask for the same.
+    as no gang is promised anything; most of those who wait at a full queue ask for the same.
     """
 
     def __init__(self, session: Session) -> None:
@@ -51,7 +51,7 @@ class Voting:
         self.forget()
 
     def forget(self) -> None:
-        """Somebody else has promised something."""
+        """Another part of the session has promised something."""
         self._known.clear()
 
 

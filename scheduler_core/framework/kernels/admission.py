@@ -27,7 +27,7 @@ class Kinds(NamedTuple):
 
 
 class Books(NamedTuple):
-    """Limits, and what stands against them.
+    """Limits, and what counts against them.
 
     ``limits``, ``used``, ``inqueue`` int64 (D, Q), the last one the ledger's own; ``total``, ``promised`` int64 (D,),
     of the cluster; ``in_use`` int64 (2, D), without and with what could be taken back; ``back`` int8 (G,), which of
@@ -100,7 +100,7 @@ def sum_minimums(
 
 @compiled_loop
 def _place_of(cards: Index, card: int, named: Ints, total: Ints) -> int:
-    """Where a card type stands among the sorted types of a gang, made room for if need be; -1 = no room left."""
+    """The place of a card type among the sorted types of a gang, made room for if need be; -1 = no room left."""
     size, at = cards.shape[0], 0
     while at < size and 0 <= cards[at] < card:
         at += 1

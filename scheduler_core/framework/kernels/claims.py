@@ -1,7 +1,7 @@
 """Claimants take turns: who leaves for them is searched, leaves, and they get the room, in all tables at once.
 
 The same decisions as :class:`scheduler_core.actions.reclaim.Reclaim` takes gang by gang. Whatever this cannot do it
-hands to the caller and goes on when it is called again: what a gang's attempt has come to stands in ``Claims.control``.
+hands to the caller and goes on when it is called again: what a gang's attempt has come to is in ``Claims.control``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from scheduler_core.framework.kernels.claim_columns import (
     WANTED,
     WHO,
     Claims,
-    Goers,
+    Leavers,
     Story,
 )
 from scheduler_core.framework.kernels.columns import (
@@ -84,7 +84,7 @@ def serve_claims(
     turns: Turns,
     rules: Rules,
     field: Field,
-    goers: Goers,
+    leavers: Leavers,
     claims: Claims,
     story: Story,
 ) -> int:
@@ -117,7 +117,7 @@ def serve_claims(
         if control[STAGE] == CHOOSE:
             return SEEK
         if control[STAGE] == TAKE:
-            answer = take(nodes, cards, tasks, gangs, ledger, log, field, goers, claims, story)
+            answer = take(nodes, cards, tasks, gangs, ledger, log, field, leavers, claims, story)
             if answer != DONE:
                 return answer
             control[TARGET] = control[FREE] + control[WANTED]
@@ -146,7 +146,7 @@ def serve_claims(
             if not is_ready(gangs, rules, gang) and gangs.counts[ALLOCATED, gang]:
                 return HOLD_BACK
             turns.kept[gang] = True
-            look_again(tasks, gangs, field, goers, gang)
+            look_again(tasks, gangs, field, leavers, gang)
             if rules.share_orders:
                 turns.share[queue] = queue_share(ledger, quota.limits, queue)
         elif control[PLACED] or control[CHOSEN]:

@@ -53,15 +53,15 @@ from scheduler_core.framework.kernels.claim_columns import (
     WANTED,
     WHO,
     Claims,
-    Goers,
+    Leavers,
     Story,
 )
 from scheduler_core.framework.kernels.columns import Cards, Gangs, Ledger, Log, Nodes, Tasks
 from scheduler_core.framework.kernels.moves import put_cards
 from scheduler_core.framework.kernels.turns import Turns
+from scheduler_core.model.cards import WORD_BITS
 from scheduler_core.model.resources import MILLI
 from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
-from scheduler_core.state.card_sets import WORD_BITS
 from scheduler_core.state.status import ALLOCATED, RELEASING, RUNNING, Ints
 
 
@@ -74,7 +74,7 @@ def take(
     ledger: Ledger,
     log: Log,
     field: Field,
-    goers: Goers,
+    leavers: Leavers,
     claims: Claims,
     story: Story,
 ) -> int:
@@ -102,9 +102,9 @@ def take(
     if log.nodes.shape[0] - log.length[0] < 4 * (end - first + control[WANTED] + control[FREE]):
         return GROW
     for i in range(first, end):
-        _leave(nodes, cards, tasks, gangs, ledger, log, field, goers, story.left[i])
+        _leave(nodes, cards, tasks, gangs, ledger, log, field, leavers, story.left[i])
     for i in range(control[CHOSEN]):
-        look_again(tasks, gangs, field, goers, field.units[claims.chosen[i], GANG])
+        look_again(tasks, gangs, field, leavers, field.units[claims.chosen[i], GANG])
     return DONE
 
 
@@ -117,12 +117,12 @@ def _leave(
     ledger: Ledger,
     log: Log,
     field: Field,
-    goers: Goers,
+    leavers: Leavers,
     task: int,
 ) -> None:
     """Let a task start to leave."""
     status = tasks.status[task]
-    cls, node, card, gang = goers.cls[task], tasks.node[task], tasks.card[task], tasks.gang[task]
+    cls, node, card, gang = leavers.cls[task], tasks.node[task], tasks.card[task], tasks.gang[task]
     if node >= 0:
         for row in range(field.requests.shape[1]):
             amount = field.requests[cls, row]
@@ -133,7 +133,7 @@ def _leave(
                 nodes.future[row, node] = future
                 nodes.now[row, node] = min(idle, future)
         if card >= 0:
-            each, first = goers.share[cls] or MILLI, cards.start[card, node]
+            each, first = leavers.share[cls] or MILLI, cards.start[card, node]
             for i in range(cards.counts[card, node]):
                 if tasks.words[task, i // WORD_BITS] >> (i % WORD_BITS) & 1:
                     cards.releasing[first + i] += each
@@ -144,26 +144,26 @@ def _leave(
     gangs.counts[RELEASING, gang] += 1
     gangs.versions[gang] += 2
     gangs.ready[gang] -= 1
-    goers.valid[gang] -= 1
+    leavers.valid[gang] -= 1
     queue = gangs.queue[gang]
     if queue >= 0:
-        ledger.allocated[CPU, queue] -= goers.charge[0, cls]
-        ledger.allocated[MEMORY, queue] -= goers.charge[1, cls]
+        ledger.allocated[CPU, queue] -= leavers.charge[0, cls]
+        ledger.allocated[MEMORY, queue] -= leavers.charge[1, cls]
         if card >= 0:
-            ledger.allocated[LEDGER_CARDS + card, queue] -= goers.charge[2, cls]
+            ledger.allocated[LEDGER_CARDS + card, queue] -= leavers.charge[2, cls]
         ledger.versions[queue] += 1
     tasks.status[task] = RELEASING
 
 
 @compiled_branchy
-def look_again(tasks: Tasks, gangs: Gangs, field: Field, goers: Goers, gang: int) -> None:
+def look_again(tasks: Tasks, gangs: Gangs, field: Field, leavers: Leavers, gang: int) -> None:
     """Bring the units of a gang up to what its members do now."""
-    unit = goers.whole[gang]
+    unit = leavers.whole[gang]
     if gangs.counts[ALLOCATED, gang]:
-        goers.barred[gang] = True
-    if goers.lenient[gang]:
+        leavers.barred[gang] = True
+    if leavers.lenient[gang]:
         field.units[unit, SPARE] = max(0, gangs.ready[gang] - gangs.least[gang])
-    load_unit(field, unit, tasks.status, goers.charged, RUNNING, goers.barred, goers.level)
+    load_unit(field, unit, tasks.status, leavers.charged, RUNNING, leavers.barred, leavers.level)
 
 
 # A gang that was passed over is noted with why: its number times so many, and the reason's.

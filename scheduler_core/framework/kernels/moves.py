@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from scheduler_core.algorithms.compiled import compiled_loop
 from scheduler_core.framework.kernels.columns import Cards, Classes, Gangs, Ledger, Log, Nodes, Tasks
+from scheduler_core.model.cards import WORD_BITS
 from scheduler_core.model.resources import MILLI
 from scheduler_core.state.axes import CPU, LEDGER_CARDS, MEMORY
-from scheduler_core.state.card_sets import WORD_BITS
 from scheduler_core.state.status import ALLOCATED, PENDING, PIPELINED
 
 

@@ -95,7 +95,7 @@ class _Masks:
     def __init__(self, session: Session) -> None:
         self._cards = session.cards.count
         self._known: dict[tuple[bytes, int], int] = {}
-        # The very same mask comes for several views; whoever hands masks in keeps them alive meanwhile.
+        # The very same mask comes for several views; the caller keeps the masks alive meanwhile.
         self._same: dict[tuple[int, int], int] = {}
         self.rows: list[Bools] = []
 
@@ -118,9 +118,9 @@ def _starts(lengths: list[int]) -> Index:
 
 
 def task_columns(session: Session, position: Index, slots: Index) -> Tasks:
-    """The task table; ``position`` int32 (classes of the session,), where a class stands in :class:`Classes`.
+    """The task table; ``position`` int32 (classes of the session,), the place of a class in :class:`Classes`.
 
-    Only of the tasks at ``slots`` the class is told, of others it is -1.
+    The class is given for the tasks at ``slots`` alone, for others it is -1.
     """
     tasks = session.tasks
     cls = np.full_like(tasks.cls, -1)

@@ -1,4 +1,4 @@
-"""Gangs take turns: the best gang of the best queue gets its places or none, until nobody is left.
+"""Gangs take turns: the best gang of the best queue gets its places or none, until no gang is left.
 
 The same decisions as :class:`scheduler_core.actions.allocate.Allocate` takes gang by gang.
 """
@@ -108,7 +108,7 @@ def push_all(gangs: Gangs, turns: Turns, rules: Rules, waiting: Index, ready: Bo
 
 @compiled_loop
 def next_gang(gangs: Gangs, turns: Turns) -> int:
-    """Take the best gang of the best queue, -1 when nobody waits; O(queues + log gangs)."""
+    """Take the best gang of the best queue, -1 when no gang waits; O(queues + log gangs)."""
     found = -1
     for queue in range(turns.heap_size.shape[0]):
         if turns.heap_size[queue] and (found < 0 or _goes_before(turns, queue, found)):
@@ -241,7 +241,7 @@ def _has_more(tasks: Tasks, turns: Turns, gang: int) -> bool:
 def hold(
     nodes: Nodes, cards: Cards, classes: Classes, tasks: Tasks, gangs: Gangs, ledger: Ledger, log: Log, task: int
 ) -> None:
-    """What the gang could have at once becomes a promise too: nobody of it starts yet."""
+    """What the gang could have at once becomes a promise too: none of its members starts yet."""
     if tasks.status[task] == ALLOCATED:
         put(nodes, cards, classes, tasks, gangs, ledger, log, task, False, -1)
         tasks.status[task] = PIPELINED

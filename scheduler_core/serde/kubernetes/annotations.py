@@ -33,7 +33,7 @@ OF_THE_POD = frozenset(
     )
 )  # fmt: skip
 
-# On a PodGroup that TideSched made: the workload that it stands for.
+# On a PodGroup that TideSched made: the workload that it was made for.
 MADE_FOR = "tidesched.io/made-for"
 OWN_SERVICE_TYPE = "tidesched.io/service-type"
 NAMESPACES = "tidesched.io/namespaces"

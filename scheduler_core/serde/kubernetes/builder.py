@@ -91,7 +91,7 @@ class SnapshotBuilder:
         self._founded: tuple[dict[str, PodRecord], dict[str, PodGroupRecord]] = ({}, {})
         self._namespace_notes: dict[str, Mapping[str, str]] = {}
         self._built = False
-        # Gangs that objects came of since the last snapshot: those that nobody has looked at, those that somebody has,
+        # Gangs that objects came of since the last snapshot: those that were not looked at, those that were,
         # and those of them of which more has come.
         self._coming: dict[str, None] = {}
         self._seen: dict[str, None] = {}
@@ -102,7 +102,7 @@ class SnapshotBuilder:
 
         Args:
             obj: as the API has it, with ``kind`` and ``apiVersion``.
-            path: where it stands in its file, for messages, e.g. ``items[3]``.
+            path: where it is in its file, for messages, e.g. ``items[3]``.
 
         Raises:
             BadInput: it cannot be used; what was known of it before stays.
@@ -247,7 +247,7 @@ class SnapshotBuilder:
         stale = dict.fromkeys(records.take_stale("PodGroup"))
         founding_pods, founding_groups = self._founding()
         if founding_pods or founding_groups or self._founded != ({}, {}):
-            # They stand behind what somebody has made by the same name.
+            # They come after what was made by the same name.
             before_pods, before_groups = self._founded
             stale_pods.update(dict.fromkeys((*before_pods, *founding_pods)))
             stale.update(dict.fromkeys((*before_groups, *founding_groups)))
@@ -289,7 +289,7 @@ class SnapshotBuilder:
     def _settle_at_once(self, kind: str, key: str) -> None:
         """Settle a pod as it comes, so that a snapshot finds it ready; what settles it may still change until then.
 
-        Not before the first snapshot, when all is still coming in, nor where pods stand in for those that are missing.
+        Not before the first snapshot, when all is still coming in, nor where pods take the place of missing ones.
         """
         records = self._records
         if not self._built or self._founded != ({}, {}) or records["BatchProcess"] or records["TFJob"]:
@@ -320,7 +320,7 @@ class SnapshotBuilder:
         self._groups.update(ready, (), groups, self._pods, self._owners(), self._catalogue, self._classes)
 
     def _founding(self) -> tuple[dict[str, PodRecord], dict[str, PodGroupRecord]]:
-        """Pods and PodGroups of BatchProcesses and TFJobs whose pods nobody has made yet, O(pods) if there are any."""
+        """Pods and PodGroups of BatchProcesses and TFJobs whose pods were not made yet, O(pods) if there are any."""
         found: list[FoundingRecord] = [*self._records.sorted("BatchProcess"), *self._records.sorted("TFJob")]
         if not found:
             return {}, {}

@@ -83,7 +83,7 @@ class Catalogue:
 
 
 def _resource_of(name: str, devices: Mapping[str, int]) -> str:
-    """The resource that counts a card which no node has, told from its name."""
+    """The resource that counts a card which no node has, by its name."""
     if "/mig-" in name:
         return f"nvidia.com/mig-{name.split('/mig-', 1)[1].removesuffix('-mixed')}"
     if "/mps-" in name:

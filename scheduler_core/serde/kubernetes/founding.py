@@ -74,7 +74,7 @@ class RawTFJob(msgspec.Struct):
 
 
 class FoundingRecord(msgspec.Struct, frozen=True):
-    """The gang and the pods that stand for one BatchProcess or TFJob."""
+    """The gang and the pods of one BatchProcess or TFJob."""
 
     kind: str
     namespace: str

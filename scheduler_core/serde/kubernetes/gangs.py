@@ -22,7 +22,7 @@ from scheduler_core.serde.kubernetes.pod import VOLCANO_BATCH, PodRecord
 from scheduler_core.serde.kubernetes.podgroup import DEFAULT_QUEUE, PodGroupRecord, read_notes
 from scheduler_core.serde.kubernetes.workload import WorkloadRecord
 
-# Owners that stand right above their pods and whose annotations flow, by group and kind: how they are called here.
+# Owners right above their pods and whose annotations flow, by group and kind: how they are called here.
 OTHERS = {("apps", "StatefulSet"): "StatefulSet", ("apps", "DaemonSet"): "DaemonSet", ("batch", "Job"): BATCH_JOB}
 
 
@@ -62,11 +62,11 @@ def completed(
     version = record.owner.api_version if record.owner else ""
     if not kind and members and members[0].owner is not None:
         kind, name = members[0].owner.kind, members[0].owner.name
-        fields["owner_kind"], fields["owner_name"] = kind, name
+        fields["owner_kind"], fields["owner_name"], fields["owner_uid"] = kind, name, members[0].owner.uid
         version = members[0].owner.api_version
     elif not kind and job_key:
         kind, name, version = "Job", owners.jobs[job_key].name, VOLCANO_BATCH
-        fields["owner_kind"], fields["owner_name"] = kind, name
+        fields["owner_kind"], fields["owner_name"], fields["owner_uid"] = kind, name, owners.jobs[job_key].uid
     if (other := _other(version, kind)) is not None:
         above = owners.others[other].get(f"{group.namespace}/{name}")
         fields["replicas"] = above.replicas if above is not None else 0
@@ -108,6 +108,7 @@ def group_of_job(job: JobRecord, name: str, catalogue: Catalogue, priorities: Pr
         service_type=said.service_type,
         owner_kind="Job",
         owner_name=job.name,
+        owner_uid=job.uid,
         preemptable=said.preemptable,
         problem=said.problem or job.problem,
         annotations=job.annotations,
@@ -135,7 +136,7 @@ def group_of_pods(name: str, members: list[PodRecord], owners: Owners, prioritie
     problem = problem or said.problem
     named = keys.GROUP_NAME in pod.annotations or keys.GROUP_NAME_VOLCANO in pod.annotations
     if named and name != group_name_of(owner, pod):
-        # Whoever wrote the name was to make the PodGroup; its size is not known, so it must not start.
+        # The author of the name was to make the PodGroup; its size is not known, so it must not start.
         problem = problem or f"its pods name the PodGroup {namespace}/{name}, which does not exist"
     priority = priorities.value(pod.priority_class) if pod.priority_class or not first.has_priority else pod.priority
     return PodGroup(
@@ -156,6 +157,7 @@ def group_of_pods(name: str, members: list[PodRecord], owners: Owners, prioritie
         service_type=said.service_type,
         owner_kind=owner.kind if owner else "",
         owner_name=owner.name if owner else "",
+        owner_uid=owner.uid if owner else "",
         preemptable=said.preemptable,
         replicas=replicas,
         made=True,
@@ -168,7 +170,7 @@ def revision(group: PodGroup, first: PodRecord | None, owners: Owners, prioritie
     """What a PodGroup that TideSched made would be if it were made now; None where that is what it is.
 
     Args:
-        group: as it stands. first: the first of its pods, by name; without one nobody says anything else.
+        group: as it is. first: the first of its pods, by name; without one nothing else is said.
 
     What cannot be read changes nothing: the PodGroup stays as it was made.
     """
@@ -194,7 +196,7 @@ def _wanted(group: PodGroup) -> tuple[object, ...]:
 
 
 def group_name_of(owner: OwnerReference | None, pod: Pod) -> str:
-    """How a controller would call the PodGroup of a pod; one of that name can be made anew by anybody."""
+    """How a controller would call the PodGroup of a pod; one of that name can be made anew at any time."""
     above = (owner.uid or owner.name) if owner else (pod.uid or pod.name)
     return f"podgroup-{above}"
 
@@ -202,7 +204,7 @@ def group_name_of(owner: OwnerReference | None, pod: Pod) -> str:
 def job_minimum(job: JobRecord, priorities: Priorities) -> Amount:
     """CPU and memory of the smallest set of pods with which the job may start."""
     total = Amount()
-    for task, count in _minimal_pods(job, priorities):
+    for task, count in minimal_pods(job, priorities):
         total = total + Amount(task.cpu_milli, task.memory_mib).times(count)
     return countable(total)
 
@@ -210,7 +212,7 @@ def job_minimum(job: JobRecord, priorities: Priorities) -> Amount:
 def job_scalars(job: JobRecord, priorities: Priorities) -> dict[str, int]:
     """Other resources of that set in whole units, cards by the resource that counts them."""
     scalars: dict[str, int] = {}
-    for task, count in _minimal_pods(job, priorities):
+    for task, count in minimal_pods(job, priorities):
         for name, amount in _times(task.devices, count).items():
             scalars[name] = min(scalars.get(name, 0) + amount, MAX_COUNT)
     return scalars
@@ -228,14 +230,15 @@ def countable(amount: Amount) -> Amount:
 def job_cards(job: JobRecord, catalogue: Catalogue, priorities: Priorities) -> dict[str, int]:
     """Milli-cards of that set by card name as written (``A|B`` for a choice); roles without a named card count none."""
     cards: dict[str, int] = {}
-    for task, count in _minimal_pods(job, priorities):
+    for task, count in minimal_pods(job, priorities):
         request, _, _ = catalogue.request(task.names, task.devices, 0, task.products)
         if request is not None and request.names and count:
             cards[request.key] = min(cards.get(request.key, 0) + request.milli * count, MAX_COUNT * MILLI)
     return cards
 
 
-def _minimal_pods(job: JobRecord, priorities: Priorities) -> list[tuple[TaskRecord, int]]:
+def minimal_pods(job: JobRecord, priorities: Priorities) -> list[tuple[TaskRecord, int]]:
+    """The fewest pods with which the job may start, by role; a role that has none of them may be left out."""
     wanted = job.min_available or 1
     by_priority = sorted(job.tasks, key=lambda task: -priorities.value(task.priority_class))
     of_roles = sum(task.min_available for task in job.tasks)

@@ -22,17 +22,18 @@ from scheduler_core.serde.kubernetes.gangs import (
 from scheduler_core.serde.kubernetes.job import JobRecord
 from scheduler_core.serde.kubernetes.podgroup import PodGroupRecord
 from scheduler_core.serde.kubernetes.settled import SettledPods
+from scheduler_core.serde.kubernetes.to_come import with_pods_to_come
 
 Owner = tuple[str, str]  # namespace and name of a Job
-# An owner of OTHERS by nothing but its kind: a PodGroup does not tell the version of its owner.
+# An owner of OTHERS by nothing but its kind: a PodGroup does not say the version of its owner.
 _BELOW = {kind: known for (_, kind), known in OTHERS.items()}
 
 
 class Groups:
     """PodGroups by name.
 
-    A gang stands for itself where the input has its PodGroup; else for a Job whose PodGroup is not there yet; else for
-    pods that name it. A Job whose PodGroup has another name than it would give is known by the PodGroup's owner.
+    A gang has the PodGroup of the input; else the one that a Job would get that has none yet; else one for the pods
+    that name it. A Job whose PodGroup has another name than it would give is known by the PodGroup's owner.
     """
 
     def __init__(self, schedulers: Iterable[str]) -> None:
@@ -88,7 +89,7 @@ class Groups:
                 # Who owns the pods only matters where the PodGroup names no owner.
                 members = [] if record.group.owner_kind else pods.members(key)
                 job = min(self._jobs_of.get(key, ()), default="")
-                found[key] = completed(record, members, job, owners, catalogue, classes)
+                found[key] = self._with_pods_to_come(completed(record, members, job, owners, catalogue, classes))
             self._revise(key, record)
             self._note_owner(key, found.get(key), jobs)
         for job in jobs:
@@ -99,7 +100,7 @@ class Groups:
         self._note(found)
 
     def below(self, owners: Iterable[tuple[str, str]]) -> list[str]:
-        """The gangs whose pods stand right below these owners, each a kind of OTHERS and its namespace/name."""
+        """The gangs whose pods are right below these owners, each a kind of OTHERS and its namespace/name."""
         return [key for owner in owners for key in self._below.get(owner, ())]
 
     def _revise(self, key: str, record: PodGroupRecord | None) -> None:
@@ -186,13 +187,20 @@ class Groups:
             jobs["/".join(owner)] = None
 
     def _made(self, key: str) -> PodGroup | None:
-        """What a controller would make under a name: for a Job, else for pods; None where nobody has the name."""
+        """What a controller would make under a name: for a Job, else for pods; None where no object has the name."""
         name = key.split("/", 1)[1]
         for job in sorted(self._jobs_of.get(key, ())):
             if self._chosen(job) == key:
-                return group_of_job(self._from.jobs[job], name, self._catalogue, self._classes)
+                made = group_of_job(self._from.jobs[job], name, self._catalogue, self._classes)
+                return self._with_pods_to_come(made)
         members = self._pods.members(key)
         return group_of_pods(name, members, self._from, self._classes) if members else None
+
+    def _with_pods_to_come(self, group: PodGroup) -> PodGroup:
+        if not group.waits_for_admission or self._pods.has_members(group.key):
+            return group
+        job = self._from.jobs.get(f"{group.namespace}/{group.owner_name}")
+        return with_pods_to_come(group, job, self._catalogue, self._classes, self._schedulers)
 
     def _chosen(self, job: str) -> str | None:
         """The name of the PodGroup that the controller of a Job would make; None where it would make none."""

@@ -6,11 +6,13 @@ from typing import Any
 
 import msgspec
 
+from scheduler_core.model.errors import BadInput
 from scheduler_core.model.podgroup import EvictedPolicy
 from scheduler_core.serde.kubernetes import annotations as keys
 from scheduler_core.serde.kubernetes.affinity import required_terms
 from scheduler_core.serde.kubernetes.decode import Int32, decode
 from scheduler_core.serde.kubernetes.metadata import RawMeta, RawTemplateMeta, created, namespace_of, texts
+from scheduler_core.serde.kubernetes.pod import VOLCANO_BATCH, PodRecord, read_pod
 from scheduler_core.serde.kubernetes.pod_spec import RawPodSpec
 from scheduler_core.serde.kubernetes.podgroup import DEFAULT_QUEUE, at_least
 from scheduler_core.serde.kubernetes.products import named_products
@@ -22,10 +24,13 @@ from scheduler_core.serde.kubernetes.unsupported import RawTopology, of_marks, o
 VOLCANO_SCHEDULER = "volcano"
 # And into one that does not say how often it may be restarted.
 MAX_RETRY = 3
+_VERSION = f"{VOLCANO_BATCH}v1alpha1"
 _EVICTED = ("PodEvicted", "*")
 _ACTIONS = {policy.value: policy for policy in EvictedPolicy if policy}
 # The controller has stopped it: no pods are made any more.
 _SUSPENDED = ("Aborting", "Aborted")
+# Its pods are made once its PodGroup is admitted.
+_NOT_BEGUN = ("", "Pending")
 _ENDED = ("Terminating", "Terminated", "Completing", "Completed", "Failed")
 
 
@@ -124,6 +129,8 @@ class JobRecord(msgspec.Struct, frozen=True):
     annotations: dict[str, str]
     unsupported: str = ""
     last_restart: bool = False
+    # One pod of each task as its controller would make it; empty once pods may be there, or where one cannot be read.
+    templates: tuple[PodRecord, ...] = ()
 
     @property
     def replicas(self) -> int:
@@ -171,7 +178,37 @@ def read_job(obj: object) -> JobRecord:
         annotations=texts(meta.annotations),
         unsupported=unsupported_in(raw),
         last_restart=_fails_next(spec, raw.status or RawJobStatus()),
+        templates=_templates(obj, raw) if phase in _NOT_BEGUN else (),
     )
+
+
+def _templates(obj: Any, raw: RawJob) -> tuple[PodRecord, ...]:
+    """A pod of each task as the controller would make it: under the Job's scheduler, with the name of its role."""
+    meta, spec = raw.metadata, raw.spec or RawJobSpec()
+    found = []
+    for index, task in enumerate(obj["spec"]["tasks"] if spec.tasks else ()):
+        name, template = task.get("name") or f"default{index}", task.get("template") or {}
+        marks, of_pod = template.get("metadata") or {}, template.get("spec") or {}
+        owner = {"kind": "Job", "name": meta.name, "uid": meta.uid, "apiVersion": _VERSION, "controller": True}
+        made = {
+            "metadata": {
+                **marks,
+                "name": f"{meta.name}-{name}",
+                "namespace": namespace_of(meta),
+                "creationTimestamp": meta.creation_timestamp,
+                "annotations": {**(marks.get("annotations") or {}), keys.TASK_SPEC: name},
+                "ownerReferences": [owner],
+            },
+            "spec": {
+                **of_pod,
+                "schedulerName": of_pod.get("schedulerName") or spec.scheduler_name or VOLCANO_SCHEDULER,
+            },
+        }
+        try:
+            found.append(read_pod(made))
+        except BadInput:
+            return ()  # the session says so of the pods themselves, once they are there
+    return tuple(found)
 
 
 def _fails_next(spec: RawJobSpec, status: RawJobStatus) -> bool:

@@ -15,7 +15,11 @@ from scheduler_core.serde.text import as_text, load_documents
 def read_snapshot(
     raw: str | bytes, file: str | None = None, schedulers: Iterable[str] = DEFAULT_SCHEDULERS
 ) -> Snapshot:
-    """Read a ``List`` of objects, one object, or a YAML file of several.
+    """Read a ``List`` of objects, one object, or a YAML file of several. O(objects).
+
+    Args:
+        raw: JSON or YAML, UTF-8. file: its name, for messages.
+        schedulers: values of ``schedulerName`` whose pods are to be scheduled; pods of others take room.
 
     Raises:
         BadInput: with the place (file, line, pointer) of the first thing that cannot be used.
@@ -68,7 +72,7 @@ def _duplicate(obj: Mapping[str, Any], path: str) -> BadInput:
     name = f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else str(meta["name"])
     return BadInput(
         "duplicate_object",
-        f"{obj['kind']} {name} stands in the snapshot twice",
+        f"{obj['kind']} {name} is in the snapshot twice",
         path=f"{path}.metadata.name",
         value=name,
     )

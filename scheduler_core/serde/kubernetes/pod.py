@@ -57,12 +57,12 @@ class RawPod(msgspec.Struct):
 
 
 class PodRecord(msgspec.Struct, frozen=True):
-    """A pod as far as it can be told from its own object.
+    """A pod as far as its own object describes it.
 
     Attributes:
         pod: without its card request; ``priority`` is final only if ``has_priority``, ``preemption_policy`` only if
             ``has_preemption_policy``: else its class has the say.
-        devices: extended resources that it asks for, in whole units (cards are told from the rest at build time).
+        devices: extended resources that it asks for, in whole units (cards are separated from the rest at build time).
         names: card types of ``volcano.sh/card.name``. share: milli-cards of ``tidesched.io/card-milli``, or 0.
         owner: its controller with the API version. problem: why it cannot be scheduled as written.
         job: namespace/name of the Volcano Job that owns it, where it names no PodGroup: it belongs to that of the Job.

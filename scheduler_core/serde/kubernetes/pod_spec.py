@@ -52,7 +52,7 @@ class RawMountedClaim(msgspec.Struct, rename="camel", gc=False):
 
 
 class RawMount(msgspec.Struct, rename="camel"):
-    """One entry of ``volumes``, as far as it stands for a claim."""
+    """One entry of ``volumes``, as far as it names a claim."""
 
     name: str = ""
     persistent_volume_claim: RawMountedClaim | None = None

@@ -70,7 +70,7 @@ class RawPodGroup(msgspec.Struct):
 
 
 class PodGroupRecord(msgspec.Struct, frozen=True):
-    """A PodGroup as far as it can be told from its own object (without priority and what its owner says)."""
+    """A PodGroup as far as its own object describes it (without priority and what its owner says)."""
 
     group: PodGroup
     owner: RawOwner | None
@@ -166,6 +166,7 @@ def read_pod_group(obj: object) -> PodGroupRecord:
         service_type=said.service_type,
         owner_kind=owner.kind if owner else "",
         owner_name=owner.name if owner else "",
+        owner_uid=owner.uid if owner else "",
         preemptable=said.preemptable,
         problem=said.problem or next(iter(excess), ""),
         unsupported=of_group(spec.network_topology, spec.sub_group_policy),

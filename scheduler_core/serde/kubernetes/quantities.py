@@ -91,7 +91,7 @@ def read_resources(
     """CPU (milli-cores), memory (MiB) and scalars (whole units) of a resource list; None where it says nothing.
 
     Args:
-        excess: gets what is beyond the largest amount, which then stands for it; None = that is bad input too.
+        excess: gets what is beyond the largest amount, which then replaces it; None = that is bad input too.
 
     Raises:
         BadInput: ``bad_quantity`` with the place.
@@ -163,7 +163,7 @@ def read_card_counts(text: str, path: str) -> dict[str, int]:
             raise ValueError(f"{name}: {count!r} has more than three decimals; a card is shared in thousandths")
         key = "|".join(card_names(name))
         if key in cards:
-            raise ValueError(f"{key} stands there twice; which of the two numbers counts?")
+            raise ValueError(f"{key} is there twice; which of the two numbers counts?")
         cards[key] = milli
     return cards
 
@@ -173,7 +173,7 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found: dict[str, object] = {}
     for name, value in pairs:
         if name in found:
-            raise ValueError(f"{_head(name)} stands there twice; which of the two numbers counts?")
+            raise ValueError(f"{_head(name)} is there twice; which of the two numbers counts?")
         found[name] = value
     return found
 

@@ -147,7 +147,7 @@ def _card_quota(notes: Mapping[str, str]) -> tuple[dict[str, int] | None, str]:
     except BadInput:
         raise
     except ValueError as error:
-        # A queue whose quota cannot be read may use no card; its gangs are told why.
+        # A queue whose quota cannot be read may use no card; its gangs wait with the reason.
         return {}, f"annotation {keys.CARD_QUOTA}: {error}"
 
 
@@ -165,7 +165,7 @@ def _node_groups(raw: RawQueueAffinity | None) -> NodeGroups | None:
 
 
 def _namespaces(notes: Mapping[str, str]) -> tuple[str, ...] | None:
-    """``a,b`` to its names in order; an empty annotation lets nobody in."""
+    """``a,b`` to its names in order; an empty annotation lets none in."""
     text = notes.get(keys.NAMESPACES)
     return None if text is None else tuple(sorted({part.strip() for part in text.split(",")} - {""}))
 

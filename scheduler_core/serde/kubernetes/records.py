@@ -1,4 +1,4 @@
-"""The decoded objects of a cluster by kind and name, and what has changed since somebody last looked."""
+"""The decoded objects of a cluster by kind and name, and what has changed since the last look."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from scheduler_core.serde.kubernetes.kinds import GROUPS
 
-# Where the latest time of an object stands, by kind; other kinds have none that counts.
+# The field with the latest time of an object, by kind; other kinds have none that counts.
 _TIME: dict[str, Callable[[Any], float]] = {
     "Node": lambda record: record.latest,
     "Pod": lambda record: record.latest,
@@ -18,7 +18,7 @@ _TIME: dict[str, Callable[[Any], float]] = {
     "BatchProcess": lambda record: record.group.latest,
     "TFJob": lambda record: record.group.latest,
 }
-# The priority class that an object names and that somebody has to look up.
+# The priority class that an object names and that has to be looked up.
 _CLASS: dict[str, Callable[[Any], str]] = {
     "Pod": lambda record: "" if record.has_priority else record.pod.priority_class,
     "PodGroup": lambda record: record.group.priority_class,
@@ -35,7 +35,7 @@ class Records:
         self._stale: dict[str, dict[str, None]] = {kind: {} for kind in GROUPS}
         self._times: dict[float, int] = {}
         self._latest = 0.0
-        # How often each class is named by objects that do not tell its value.
+        # How often each class is named by objects that do not give its value.
         self._classes: dict[str, int] = {}
 
     def __getitem__(self, kind: str) -> dict[str, Any]:
@@ -72,11 +72,11 @@ class Records:
         return sorted(stale)
 
     def has_stale(self, kind: str) -> bool:
-        """Whether an object of the kind came, changed or went since somebody last asked."""
+        """Whether an object of the kind came, changed or went since the last question."""
         return bool(self._stale[kind])
 
     def forget_stale(self, kind: str, key: str) -> bool:
-        """Whether an object came, changed or went since somebody last asked; it counts as known from now on."""
+        """Whether an object came, changed or went since the last question; it counts as known from now on."""
         stale = self._stale[kind]
         if key not in stale:
             return False
@@ -92,7 +92,7 @@ class Records:
         return [records[key] for key in keys]
 
     def named_classes(self) -> Set[str]:
-        """Priority classes that somebody names."""
+        """Priority classes that an object names."""
         return self._classes.keys()
 
     @property

@@ -11,7 +11,7 @@ def effective_request(spec: RawPodSpec, path: str, excess: list[str]) -> tuple[i
     """CPU, memory and extended resources that the pod needs at its peak.
 
     Args:
-        excess: gets what is beyond the largest amount that is counted, which then stands for it.
+        excess: gets what is beyond the largest amount that is counted, which then replaces it.
 
     The containers and sidecars together, or one init container beside the sidecars started before it, whichever is
     more; or what the pod asks for as a whole; plus overhead.
@@ -42,7 +42,7 @@ def effective_request(spec: RawPodSpec, path: str, excess: list[str]) -> tuple[i
 def _of_the_pod(
     resources: RawRequirements, path: str, cpu: int, memory: int, scalars: dict[str, int], excess: list[str]
 ) -> tuple[int, int, dict[str, int]]:
-    """What ``spec.resources`` asks for the pod as a whole: it stands instead of what its containers ask for.
+    """What ``spec.resources`` asks for the pod as a whole: it replaces what its containers ask for.
 
     A limit without a request counts where no container asks for the resource.
     """

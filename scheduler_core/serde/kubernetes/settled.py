@@ -37,7 +37,7 @@ class SettledPods:
         self._touched: dict[str, None] = {}
         self._journal: Journal[Pod] = Journal()
         self._likenesses = Likenesses()
-        # Of pods that have a node, so that no reason tells of it: what is wrong with them as written.
+        # Of pods that have a node, so that no reason names it: what is wrong with them as written.
         self.odd: dict[str, str] = {}
 
     def edition(self) -> Edition[Pod]:
@@ -56,9 +56,9 @@ class SettledPods:
         self.odd.pop(key, None)
         if record is None:
             if before is not None:
-                self._journal.tell(key, None)
+                self._journal.note(key, None)
             return
-        pod, problem = _settle(record, catalogue, classes, self._ours)
+        pod, problem = settle(record, catalogue, classes, self._ours)
         if record.problem and pod.node and not pod.finished:
             self.odd[key] = record.problem
         if before is not None and before.pod == pod:
@@ -66,7 +66,7 @@ class SettledPods:
         else:
             notes = self._likenesses.notes_of(pod)
             gang = notes.gang
-            self._journal.tell(key, pod, notes)
+            self._journal.note(key, pod, notes)
         self._settled[key] = Settled(record, pod, gang, problem, record.unsupported)
         if gang:
             self._touched[gang] = None
@@ -114,7 +114,7 @@ def _waits(pod: Pod) -> bool:
     return not pod.node and not pod.finished
 
 
-def _settle(record: PodRecord, catalogue: Catalogue, classes: Classes, ours: frozenset[str]) -> tuple[Pod, str]:
+def settle(record: PodRecord, catalogue: Catalogue, classes: Classes, ours: frozenset[str]) -> tuple[Pod, str]:
     """The pod with its cards and priority, and what is wrong with it."""
     pod, problem = record.pod, record.problem
     fields: dict[str, Any] = {}

@@ -111,7 +111,7 @@ def _card_request(workload: Workload) -> Iterator[Finding]:
 
 
 def resource_of(card: str) -> str:
-    """The Kubernetes resource that counts a card, told from its name."""
+    """The Kubernetes resource that counts a card, by its name."""
     if "/mig-" in card:
         return f"nvidia.com/mig-{card.split('/mig-', 1)[1].removesuffix('-mixed')}"
     return f"{WHOLE_CARD}.shared" if "/mps-" in card else WHOLE_CARD

@@ -23,7 +23,7 @@ VOLCANO_JOBS = "batch.volcano.sh/"
 
 
 class Template(msgspec.Struct, frozen=True):
-    """A pod as it would be made: where it stands, its annotations, labels and containers.
+    """A pod as it would be made: where it is, its annotations, labels and containers.
 
     Attributes:
         path: of the template below the object, empty for a Pod. replicas: how many of it. name: of the role.

@@ -23,7 +23,7 @@ _TOO_EARLY = {
 }
 # kube-scheduler's scores of a shape end here.
 _HIGHEST_SCORE = 10
-# Who was meant by a name that nobody has is not known, so nothing is missing for certain.
+# What was meant by an unknown name is not known, so nothing is missing for certain.
 _LEFT_OUT = ("unknown_plugin", "unknown_action")
 # Faults of the text itself are errors of the command, not findings.
 _NO_POLICY = ("malformed_text", "malformed_yaml", "malformed_json", "malformed_policy", "empty_policy")
@@ -133,7 +133,7 @@ def _victims(policy: Policy, plugins: Mapping[str, PluginOption]) -> Iterator[Fi
         voters = [name for name, option in plugins.items() if _votes(name, option, point)]
         if not voters:
             yield _warning(
-                f"no-{action}-voter", "tiers", f"no plugin votes on who may fall, so {action} never takes anybody",
+                f"no-{action}-voter", "tiers", f"no plugin votes on victims, so {action} never evicts a gang",
                 f"add one that registers {point}, or remove {action}",
             )  # fmt: skip
         gang = plugins.get("gang")
@@ -143,8 +143,8 @@ def _victims(policy: Policy, plugins: Mapping[str, PluginOption]) -> Iterator[Fi
                 "gang-protects",
                 _path(policy, "gang"),
                 f"plugin gang lets {action} take only members above minMember: a job whose minAvailable is the number "
-                "of its replicas never falls",
-                f"{switch}: false, where whole gangs may fall",
+                "of its replicas is never evicted",
+                f"{switch}: false, where whole gangs may be evicted",
             )
 
 

@@ -40,5 +40,5 @@ def lint_queue(document: Mapping[str, Any], name: str) -> Iterator[Finding]:
     if kind == "training" and reclaimable is False:
         yield Finding(
             severity=Severity.WARNING, code="training-not-reclaimable", object=name, path="spec.reclaimable",
-            message="a training queue that keeps its cards at the flood", fix="reclaimable: true",
+            message="a training queue that keeps its cards when inference needs them", fix="reclaimable: true",
         )  # fmt: skip

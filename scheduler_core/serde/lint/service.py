@@ -69,7 +69,7 @@ def _protection(workload: Workload, template: Template) -> Iterator[Finding]:
     where = (
         "on the workload itself it reaches the PodGroup at best, and Volcano's reclaim and preempt look at the pod"
         if elsewhere
-        else "nothing protects these pods where a policy lets anybody take from inference"
+        else "nothing protects these pods where a policy lets other gangs take from inference"
     )
     yield Finding(
         severity=Severity.WARNING,
@@ -109,7 +109,7 @@ def _queue(workload: Workload) -> Iterator[Finding]:
             code="queue-not-on-pod",
             object=workload.name,
             path=path,
-            message=f"{keys.QUEUE_NAME} stands on the {workload.kind}, and only the one on the pod is read",
+            message=f"{keys.QUEUE_NAME} is on the {workload.kind}, and only the one on the pod is read",
             fix=f"move {keys.QUEUE_NAME} to the annotations of the pod template",
         )
         return

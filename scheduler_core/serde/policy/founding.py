@@ -1,4 +1,4 @@
-"""The policy of the founding document on tidal scheduling: what is used where nobody gives another."""
+"""The policy of the founding document on tidal scheduling: what is used where no other is given."""
 
 from __future__ import annotations
 

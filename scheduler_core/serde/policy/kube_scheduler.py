@@ -12,7 +12,7 @@ from scheduler_core.serde.policy.tree import Field, Source
 
 KUBE_KIND = "KubeSchedulerConfiguration"
 
-# Kubernetes' name -> weight argument of nodeorder. Names of the old priorities stand beside those of the plugins.
+# Kubernetes' name -> weight argument of nodeorder. Names of the old priorities are beside those of the plugins.
 _WEIGHTS = {
     "NodeResourcesLeastAllocated": "leastrequested.weight",
     "LeastRequestedPriority": "leastrequested.weight",
@@ -97,7 +97,7 @@ _KEYS = frozenset(
 
 
 def translate(root: Field, source: Source) -> Field:
-    """The tree of an equivalent ``volcano-scheduler.conf``; values keep the lines on which they stood.
+    """The tree of an equivalent ``volcano-scheduler.conf``; values keep their lines.
 
     Raises:
         BadInput: ``no_equivalent`` for a plugin that has none, ``malformed_policy``.

@@ -39,7 +39,8 @@ def parse_policy(text: str | bytes, file: str | None = None, *, faults: list[Bad
     """Read a ``volcano-scheduler.conf``, a ConfigMap that holds one, or a ``KubeSchedulerConfiguration``.
 
     Args:
-        faults: gets everything that is wrong about single names and values, which are then left out; for telling all
+        text: YAML, UTF-8. file: its name, for messages.
+        faults: gets everything that is wrong about single names and values, which are then left out; to report all
             of it at once. None = the first one is raised.
 
     Raises:
@@ -128,7 +129,7 @@ class _Parser:
             at = Field(name, field.line, field.path)
             if name in self.names.actions:
                 if name in actions:
-                    self._fault("duplicate_action", f"action {name!r} stands here twice", at)
+                    self._fault("duplicate_action", f"action {name!r} is here twice", at)
                 else:
                     actions.append(name)
             elif name in self.names.actions_not_built:
@@ -188,7 +189,7 @@ class _Parser:
             raise self.source.error("malformed_policy", "the plugin has no name", named or entry)
         name = named.value
         if name in seen:
-            self._fault("duplicate_plugin", f"plugin {name!r} stands on line {seen[name].line} too", named)
+            self._fault("duplicate_plugin", f"plugin {name!r} is on line {seen[name].line} too", named)
             return None
         seen[name] = named
         plugin = self._known_plugin(name, named)
@@ -280,7 +281,7 @@ class _Parser:
 
     @staticmethod
     def _argument(key: str, by_name: dict[str, Argument]) -> tuple[Argument | None, str]:
-        """The argument that a key means, and what stands in it for the placeholder of its name (empty if none does)."""
+        """The argument that a key means, and the text in place of its name's placeholder (empty if it has none)."""
         if key in by_name:
             return by_name[key], ""
         for argument in by_name.values():

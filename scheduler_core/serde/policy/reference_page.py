@@ -23,7 +23,7 @@ What a policy file (`volcano-scheduler.conf`) may name. This page is written by 
 in the code; `make check` compares it. How a file is read and what its errors mean: [cli.md](cli.md). Actions and
 plugins of your own: [own-plugins.md](own-plugins.md).
 
-Every plugin may be switched off point by point; the switches stand beside the plugin's name in the file:
+Every plugin may be switched off point by point; the switches are written beside the plugin's name in the file:
 
 ```yaml
 actions: "enqueue, allocate, backfill, reclaim"

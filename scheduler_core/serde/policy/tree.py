@@ -12,6 +12,12 @@ from scheduler_core.serde.nesting import check_shape
 from scheduler_core.serde.pointers import child
 from scheduler_core.serde.text import UNREADABLE, Loader, yaml_error
 
+# A policy has some hundred values. Each remembers its path, so that paths have to be short, and texts are compared line
+# by line.
+MOST_VALUES = 200_000
+MOST_LINES = 2000
+LONGEST_PATH = 2000
+
 
 class Field(msgspec.Struct):
     """One value of the text.
@@ -51,8 +57,11 @@ def read_tree(text: str, source: Source, first_line: int = 1) -> Field:
     Raises:
         BadInput: ``malformed_yaml``, ``duplicate_key``.
     """
+    if text.count("\n") > MOST_LINES:
+        message = f"the text has more than {MOST_LINES} lines"
+        raise BadInput("malformed_yaml", message, file=source.file, line=first_line + MOST_LINES)
     try:
-        check_shape(text, twice=False)
+        check_shape(text, twice=False, most=MOST_VALUES)
         node = yaml.compose(text, Loader=Loader)
     except yaml.YAMLError as error:
         bad = yaml_error(error, source.file)
@@ -72,10 +81,19 @@ def _field(node: yaml.Node, path: str, first_line: int, source: Source, construc
         fields: dict[str, Field] = {}
         for key_node, value_node in node.value:
             key = str(key_node.value)
+            if len(path) + len(key) > LONGEST_PATH:
+                what = f"the keys that lead to a value have more than {LONGEST_PATH} characters together"
+                raise BadInput(
+                    "malformed_yaml",
+                    what,
+                    file=source.file,
+                    path=path,
+                    line=int(key_node.start_mark.line) + first_line,
+                )
             below = child(path, key).lstrip(".")
             if key in fields:
                 at = Field(key, int(key_node.start_mark.line) + first_line, below)
-                raise source.error("duplicate_key", f"{key!r} stands here twice", at, hint="keep one of the two")
+                raise source.error("duplicate_key", f"{key!r} is here twice", at, hint="keep one of the two")
             field = _field(value_node, below, first_line, source, constructor)
             field.line = int(key_node.start_mark.line) + first_line
             fields[key] = field

@@ -21,7 +21,7 @@ def read_nodes(path: Path) -> tuple[Node, ...]:
     """The nodes, by name; ``model`` is the name of their card type.
 
     Raises:
-        BadInput: a broken line, a name that stands twice, or no node at all.
+        BadInput: a broken line, a name that is there twice, or no node at all.
     """
     nodes: dict[str, Node] = {}
     for row in read_rows(path, _COLUMNS):
@@ -29,7 +29,7 @@ def read_nodes(path: Path) -> tuple[Node, ...]:
         if not name:
             raise row.error("sn", "is empty", hint="every node has a name")
         if name in nodes:
-            raise row.error("sn", "stands twice", hint="every node has a name of its own")
+            raise row.error("sn", "is there twice", hint="every node has a name of its own")
         if count and not model:
             raise row.error("model", f"is empty on a node with {count} cards", hint="the name of the card type")
         nodes[name] = Node(

@@ -47,13 +47,13 @@ def read_pods(path: Path) -> tuple[TraceTask, ...]:
     """The tasks in the order of their arrival, then of their names.
 
     Raises:
-        BadInput: a broken line, an unknown ``qos``, a name that stands twice, or no task at all.
+        BadInput: a broken line, an unknown ``qos``, a name that is there twice, or no task at all.
     """
     tasks: dict[str, TraceTask] = {}
     for row in read_rows(path, _COLUMNS):
         task = _task(row)
         if task.name in tasks:
-            raise row.error("name", "stands twice", hint="every task has a name of its own")
+            raise row.error("name", "is there twice", hint="every task has a name of its own")
         tasks[task.name] = task
     if not tasks:
         raise BadInput("bad_csv", "no tasks", file=str(path), hint="one line for each task below the header")

@@ -19,7 +19,7 @@ class Row:
         self.file, self.line, self._values = file, line, values
 
     def text(self, column: str) -> str:
-        """The field as it stands, without surrounding blanks."""
+        """The field as it is, without surrounding blanks."""
         return self._values[column].strip()
 
     def whole(self, column: str) -> int:

@@ -17,7 +17,7 @@ _GRID = 4096
 class TideCurve:
     """The level of the tide over one day, 1 at its highest.
 
-    The curve is stretched so that its first and last point fall on the ends of the day.
+    The curve is stretched so that its first and last point are the ends of the day.
 
     Parameters
     ----------
