@@ -100,6 +100,7 @@ DOCUMENTS: dict[tuple[str, str], Callable[[Stage], Any]] = {
     ("clusters-connection-test", "post"): lambda _: {},
     ("clusters-detail", "delete"): lambda _: {"name": "east", **REASON},
     ("clusters-detail", "patch"): lambda _: {"name": "East hall", **REASON},
+    ("clusters-tree", "post"): lambda _: {"tree": {"format": 1}, "keep": True, **REASON},
     ("clusters-policy", "put"): lambda _: {"text": POLICY, **REASON},
     ("clusters-policy", "patch"): lambda _: {"text": POLICY, **REASON},
     ("members-list", "post"): lambda _: {"tenant": "acme", "user": "rival"},

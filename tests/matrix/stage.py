@@ -37,9 +37,20 @@ from tidesched_web.scheduling.models import Alert
 from tidesched_web.workloads.models import Gang
 
 H200 = cast.H200
+# A quota admin is a platform admin: there is no role between that and the admin of a tenant.
 PEOPLE = ("anonymous", "no-role", "member", "tenant-admin", "other-admin", "far-admin", "auditor", "platform-admin")
 # A token of a platform admin with one scope: what it may not do, it may not for want of its scope.
 SCOPED = tuple(f"token:{scope}" for scope in Scope)
+# Tokens of others, with one scope each: they do what their user does, as far as the scope goes.
+OWNED = tuple(
+    f"token:{scope} of {person}"
+    for person, scopes in {
+        "member": ("quota:read", "quota:write"),
+        "tenant-admin": ("quota:write", "cluster:read", "admin"),
+        "auditor": ("audit:read", "quota:write"),
+    }.items()
+    for scope in scopes
+)
 DEAD = ("token:expired", "token:revoked", "token:unknown", "token:inactive")
 NAMES = {
     "no-role": "newcomer",
@@ -53,7 +64,7 @@ NAMES = {
 NIGHT = {"days": ["mon"], "start": "22:00", "end": "07:00", "quota": {"acme-online": {H200: {"add": -1}}}}
 SECRET = "a-secret-of-the-browser"
 # What an answer to those who see nothing of acme never holds.
-HIDDEN_OF_PLATFORM = ("commons-train", "commons-line", "commons-llm")
+HIDDEN_OF_PLATFORM = ("commons-train", "commons-line", "commons-llm", "drill of the platform")
 HIDDEN = ("acme-online", "acme-train", "acme-chat", "acme-research", "nights-of-acme", "a note of acme")
 
 
@@ -125,12 +136,14 @@ class Stage:
         }
         self.names = _NAME_BY_BEGINNING
         self.of_platform = _of_platform(world)
+        self.keys["platform-alert"] = self.of_platform["alerts"]
         self.texts = {
             "slug": "east",
             "tenant": "acme",
             "namespace": "acme",
             "secret": self.secret,
             "project": "acme-chat",
+            "mode": "observe",
             "priority_class": east.priority_classes.first().name,
         }
         self._clients: dict[str, Client] = {}
@@ -157,6 +170,9 @@ class Stage:
             return cast.ApiClient(token="tide_" + "0" * 40)
         if kind == "rival-only":
             return cast.ApiClient(token=self.world.token("admin", "admin", tenant="rival"))
+        if " of " in kind:
+            scope, _of, person = kind.partition(" of ")
+            return cast.ApiClient(token=self.world.token(NAMES[person], scope))
         if kind not in ("expired", "revoked", "inactive"):
             return cast.ApiClient(token=self.world.token("admin", kind))
         user = accounts.create_user(username=f"of-{kind}", password=None, platform_role="admin", actor="tests")
@@ -231,9 +247,17 @@ def _of_platform(world: cast.World) -> dict[str, int]:
         cluster=east, kind="Queue", name=queue.name, queue=queue, what="changed", found_at=now, changed_at=now,
         live={"kind": "Queue", "metadata": {"name": queue.name}, "spec": {"weight": 7}}, fields=[],
     )  # fmt: skip
+    alert = Alert.objects.create(
+        cluster=None,
+        key="drill",
+        severity="warning",
+        code="audit_broken",
+        message="drill of the platform",
+        raised_at=now,
+    )
     return {
         "queues": queue.pk, "business-lines": line.pk, "gangs": gang.pk, "grants": queue.namespace_grants.get().pk,
-        "drift": drift.pk,
+        "drift": drift.pk, "alerts": alert.pk,
     }  # fmt: skip
 
 
@@ -246,6 +270,7 @@ def _offer(cluster: Cluster | None) -> Any:
 _KEY_OF = {
     "cluster_offer": "offer", "connection_offer": "other-offer", "connection_tested": "other-offer",
     "member_link": "invited", "audit_entry": "audit", "audit_drop": "segment",
+    "resolve_platform_alert": "platform-alert", "acknowledge_platform_alert": "platform-alert",
 }  # fmt: skip
 _KEY_BY_BEGINNING = {
     "gang": "gangs", "reclaim": "reclaims", "resolve": "alerts", "acknowledge": "alerts", "member": "members",

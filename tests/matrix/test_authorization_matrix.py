@@ -21,7 +21,19 @@ from django.http.response import HttpResponseBase
 from tests.matrix import expectations
 from tests.matrix.bodies import body_of
 from tests.matrix.recorder import writes
-from tests.matrix.stage import DEAD, HIDDEN, HIDDEN_OF_PLATFORM, PEOPLE, SCOPED, SECRET, Route, Stage, address, routes
+from tests.matrix.stage import (
+    DEAD,
+    HIDDEN,
+    HIDDEN_OF_PLATFORM,
+    OWNED,
+    PEOPLE,
+    SCOPED,
+    SECRET,
+    Route,
+    Stage,
+    address,
+    routes,
+)
 from tidesched_web.changes import adoption
 
 EXPECTED = expectations.EXPECTED
@@ -38,7 +50,7 @@ API = sorted(name for name in ROUTES if name.startswith("api:"))
 def _stage(django_db_setup, django_db_blocker) -> Iterator[Stage]:
     with django_db_blocker.unblock(), transaction.atomic():
         stage = Stage()
-        for caller in (*PEOPLE, *SCOPED, *DEAD, RIVAL):
+        for caller in (*PEOPLE, *SCOPED, *OWNED, *DEAD, RIVAL):
             stage.client(caller)
         yield stage
         transaction.set_rollback(True)
@@ -120,11 +132,19 @@ def test_tokens(stage: Stage, name: str) -> None:
             caller: people["platform-admin"] if scopes is None or caller.removeprefix("token:") in scopes else "403"
             for caller in SCOPED
         }
+        for caller in OWNED:
+            scope, _of, person = caller.removeprefix("token:").partition(" of ")
+            # What its user does not see is not there, before anything is said of writing.
+            unseen = people[person] == "404" and scope in (expectations.scopes_of(name, "get") or ())
+            wanted[caller] = people[person] if scopes is None or scope in scopes or unseen else "403"
         wanted |= dict.fromkeys(DEAD, people["anonymous"])
         wanted[RIVAL] = people["other-admin"]
         assert {caller: asked(stage, route, method, caller) for caller in wanted} == wanted, method
 
 
-def test_a_token_opens_no_page(stage: Stage) -> None:
-    for name in ("console:overview", "console:clusters", "console:users", "console:pause"):
-        assert asked(stage, ROUTES[name], "get", "token:admin") == "in"
+@pytest.mark.parametrize("name", CONSOLE)
+def test_a_token_opens_no_page(stage: Stage, name: str) -> None:
+    """A page takes a session alone: with a token it answers as to those who have not signed in."""
+    for method in ROUTES[name].methods:
+        for caller in ("token:admin", "token:admin of tenant-admin"):
+            assert asked(stage, ROUTES[name], method, caller) == EXPECTED[name, method][0], (method, caller)
