@@ -2,22 +2,21 @@
 
 import gc
 import os
-import sys
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tidesched_web.settings")
 # Only this process serves requests from many threads at once, so only here a pool of connections pays.
 os.environ.setdefault("DATABASE_POOL", "16")
 
-from django.core.asgi import get_asgi_application
-from django.urls import get_resolver
+import django
 
-# With the usual 5 ms the event loop would wait that long behind each thread that works.
-sys.setswitchinterval(0.001)
-_django = get_asgi_application()
+django.setup(set_prefix=False)
 
-from tidesched_web.front.application import Front  # noqa: E402  # reads the settings
+from django.urls import get_resolver  # noqa: E402  # reads the settings, as the next two do
 
-application = Front(_django)
+from tidesched_web.front.application import Front  # noqa: E402
+from tidesched_web.front.handler import TurnHandler  # noqa: E402
+
+application = Front(TurnHandler())
 
 # All pages' code is loaded before the first of them is asked for. It stays as long as the process: the collector of
 # garbage, which else walks through all of it again and again, leaves it out, and looks once in some answers.

@@ -7,6 +7,7 @@ from csp.constants import NONCE, NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
 from tidesched_web import env
+from tidesched_web.common.database_patience import PatientConnection
 from tidesched_web.embedded import prepared, sockets
 
 BASE_DIR = env.BASE_DIR
@@ -29,12 +30,12 @@ TIDESCHED_KEYS = [key for key in env.secret("TIDESCHED_KEYS", "tidesched_keys").
 PUBLIC_URL = env.text("PUBLIC_URL", RUNTIME.web_url or "http://127.0.0.1:8000").rstrip("/")
 LISTENS_ON = env.text("HOST", "127.0.0.1")
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
-# Who listens on every interface is reached under names that nobody here can know.
+# Who listens on every interface is reached under names that cannot be known here.
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", ("*",) if LISTENS_ON in {"0.0.0.0", "::"} else (*_LOCAL_NAMES, LISTENS_ON))  # noqa: S104
 CSRF_TRUSTED_ORIGINS = env.words("CSRF_TRUSTED_ORIGINS", (PUBLIC_URL,))
 _HTTPS = PUBLIC_URL.startswith("https://")
 SECURE_SSL_REDIRECT = _HTTPS and env.flag("SECURE_SSL_REDIRECT", default=True)
-# Whose X-Forwarded-For is believed: of the proxies named here, else of whoever connects (common.client_address).
+# Whose X-Forwarded-For is believed: of the proxies named here, else of the peer (common.client_address).
 TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES")
 BEHIND_PROXY = env.flag("BEHIND_PROXY", default=bool(TRUSTED_PROXIES))
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if BEHIND_PROXY else None
@@ -141,7 +142,14 @@ _DATABASE["CONN_MAX_AGE"] = 0
 _DATABASE["ATOMIC_REQUESTS"] = False  # services own their transactions
 if _POOL:
     _DATABASE["CONN_HEALTH_CHECKS"] = True  # a connection that a restart of PostgreSQL has cut is not handed out
-    _DATABASE["OPTIONS"] = _DATABASE.get("OPTIONS", {}) | {"pool": {"min_size": 2, "max_size": _POOL, "timeout": 10}}
+    _DATABASE["OPTIONS"] = {"connect_timeout": 5} | _DATABASE.get("OPTIONS", {})
+    _DATABASE["OPTIONS"]["pool"] = {
+        "min_size": 2,
+        "max_size": _POOL,
+        "timeout": 5,
+        "reconnect_timeout": 10,  # then the next request that needs a connection asks for one, without a long pause
+        "connection_class": PatientConnection,
+    }
 DATABASES = {"default": _DATABASE}
 
 CACHES = {
@@ -161,11 +169,19 @@ WEB_REQUESTS_OF_ONE = env.number("WEB_REQUESTS_OF_ONE", max(1, WEB_REQUESTS_AT_O
 WEB_WAITING = env.number("WEB_WAITING", 1000)
 WEB_WAITING_OF_ONE = env.number("WEB_WAITING_OF_ONE", 100)
 WEB_WAITING_SECONDS = env.number("WEB_WAITING_SECONDS", 20)
+WEB_WAITS = env.number("WEB_WAITS", 32)
+WEB_WAITS_OF_ONE = env.number("WEB_WAITS_OF_ONE", 8)
+WEB_WAITS_OF_CLUSTER = env.number("WEB_WAITS_OF_CLUSTER", 8)
 WEB_DOWNLOADS = env.number("WEB_DOWNLOADS", max(1, WEB_REQUESTS_AT_ONCE // 2))
 WEB_DOWNLOADS_OF_ONE = env.number("WEB_DOWNLOADS_OF_ONE", 2)
 WEB_SLOW_READER_SECONDS = env.number("WEB_SLOW_READER_SECONDS", 30)
 WEB_BODY_BYTES = env.number("WEB_BODY_BYTES", 4_194_304)
 WEB_FORM_BYTES = env.number("WEB_FORM_BYTES", 8_388_608)
+WEB_CONNECTIONS = env.number("WEB_CONNECTIONS", 4000)
+WEB_HEAD_BYTES = env.number("WEB_HEAD_BYTES", 32_768)
+WEB_COOKIE_BYTES = env.number("WEB_COOKIE_BYTES", 8_192)
+WEB_HEAD_SECONDS = env.number("WEB_HEAD_SECONDS", 20)
+WEB_BODIES_BYTES = env.number("WEB_BODIES_BYTES", 67_108_864)
 WEB_BODY_SECONDS = env.number("WEB_BODY_SECONDS", 30)
 DATA_UPLOAD_MAX_MEMORY_SIZE = max(WEB_BODY_BYTES, WEB_FORM_BYTES)  # the limits above have been applied before
 STREAMS = env.number("STREAMS", 1000)
@@ -319,6 +335,7 @@ RETENTION_RECLAIMS = env.number("RETENTION_RECLAIMS", 20_000)
 RETENTION_GONE_GANGS = env.number("RETENTION_GONE_GANGS", 10_000)
 RETENTION_TIMELINE_POINTS = env.number("RETENTION_TIMELINE_POINTS", 200)
 RETENTION_TIDE_POINTS = env.number("RETENTION_TIDE_POINTS", 40_000)
+RETENTION_TIDE_STEPS = env.number("RETENTION_TIDE_STEPS", 20_000)
 RETENTION_ROLLUPS = env.number("RETENTION_ROLLUPS", 50_000)
 RETENTION_CHANGES = env.number("RETENTION_CHANGES", 5_000)
 RETENTION_ALERTS = env.number("RETENTION_ALERTS", 1_000)
@@ -327,6 +344,25 @@ RETENTION_REPLACED_PROCESSES = env.number("RETENTION_REPLACED_PROCESSES", 500)
 
 # Of one person so many jobs run at a time in each kind of worker; what is beyond waits for its turn.
 JOBS_RUNNING_PER_PERSON = max(1, env.number("JOBS_RUNNING_PER_PERSON", 1))
+
+# --- how much one account may keep (docs/security.md) -----------------------------------------------------------------
+
+# Live tokens, and tokens that are made in a day.
+KEPT_TOKENS = env.number("KEPT_TOKENS", 100)
+KEPT_TOKENS_A_DAY = env.number("KEPT_TOKENS_A_DAY", 500)
+# Sessions of the console that are open at a time.
+KEPT_SESSIONS = max(1, env.number("KEPT_SESSIONS", 200))
+# Invitations that wait for their person, and links that are made in a day.
+KEPT_INVITATIONS = env.number("KEPT_INVITATIONS", 200)
+KEPT_LINKS_A_DAY = env.number("KEPT_LINKS_A_DAY", 500)
+# Changes of quota that are not written yet, and earlier revisions of one.
+KEPT_OPEN_CHANGES = env.number("KEPT_OPEN_CHANGES", 500)
+KEPT_REVISIONS = env.number("KEPT_REVISIONS", 100)
+# Answers to requests with an Idempotency-Key, and their bytes.
+KEPT_ANSWERS = env.number("KEPT_ANSWERS", 20_000)
+KEPT_ANSWER_BYTES = env.number("KEPT_ANSWER_BYTES", 256 * 1024 * 1024)
+# Objects of one kind that admins of a tenant make in one cluster; a platform admin may make more.
+KEPT_OBJECTS_OF_TENANT = env.number("KEPT_OBJECTS_OF_TENANT", 2_000)
 
 # --- the audit log (docs/audit.md) ------------------------------------------------------------------------------------
 

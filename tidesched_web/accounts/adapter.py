@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 
 from tidesched_web.accounts import sign_in_limits
 from tidesched_web.accounts.models import User
-from tidesched_web.accounts.services import sign_ins
+from tidesched_web.accounts.services import sessions, sign_ins
 from tidesched_web.common import request_context
 
 
@@ -63,6 +63,7 @@ class AccountAdapter(DefaultAccountAdapter):
         super().login(request, user)
         sign_in_limits.remember(request, user.get_username())
         sign_ins.record_sign_in(user=user)
+        sessions.keep(user_id=user.pk, session_key=request.session.session_key or "")
 
     def logout(self, request: HttpRequest) -> None:
         """End the session and record it."""

@@ -9,19 +9,10 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.common.actors import RESERVED
 from tidesched_web.common.errors import DomainError
+from tidesched_web.common.shown_names import hidden_in, skeleton
 
 # Scripts whose letters people take for each other's. A name keeps to one of them.
 _ALIKE = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "GEORGIAN", "LISU")
-# Letters of Cyrillic and Greek that look like a Latin one.
-_LATIN = str.maketrans(
-    "авеікмнорстухѕјԁѡԛһґаɑοαβεικνρτυχϲϳѵ",
-    "abeikmhopctyxsjdwqhraaoabeiknptuxcjv",
-)
-
-
-def skeleton(name: str) -> str:
-    """What a reader takes the name for: compatibility forms, case and look-alike letters made the same."""
-    return unicodedata.normalize("NFKC", name).casefold().translate(_LATIN)
 
 
 def _scripts(name: str) -> set[str]:
@@ -40,6 +31,8 @@ def refuse_misleading(name: str, others: Iterable[str]) -> None:
 
 def problem_of(name: str, others: Iterable[str]) -> str:
     """Why a name misleads; empty where it does not."""
+    if problem := hidden_in(name):
+        return problem
     wanted = skeleton(name)
     if wanted in RESERVED:
         return _("“%(name)s” is the name of a part of the system.") % {"name": name}

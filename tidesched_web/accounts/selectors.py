@@ -121,15 +121,22 @@ def live_link(secret: str) -> AccessLink | None:
 
 
 def only_invited_to(user: User, tenant_id: int) -> bool:
-    """Whether nobody has used this account yet, and it belongs to this tenant and to nothing else."""
+    """Whether this account was not used yet, and belongs to this tenant and to nothing else."""
     if user.has_usable_password() or user.last_login or user.platform_role or user.is_superuser:
         return False
     tenants = set(Membership.objects.filter(user=user).values_list("tenant_id", flat=True))
     return tenants == {tenant_id} and not ApiToken.objects.filter(user=user).exists()
 
 
+def never_used_invited_by(user_id: int) -> QuerySet[User]:
+    """Active accounts that this one invited and that have not been used in any way."""
+    invited = User.objects.filter(invited_by=user_id, is_active=True, last_login=None)
+    unused = invited.filter(password__startswith=UNUSABLE_PASSWORD_PREFIX)
+    return unused.exclude(Exists(ApiToken.objects.filter(user=OuterRef("pk"))))
+
+
 def visible_users(access: Access) -> QuerySet[User]:
-    """All accounts for who sees everything; for an admin of a tenant those who belong to it; else nobody."""
+    """All accounts for who sees everything; for an admin of a tenant those who belong to it; else none."""
     users = User.objects.all()
     if access.everything:
         return users
@@ -153,7 +160,7 @@ def users_with_memberships(access: Access) -> QuerySet[User]:
 
 
 def memberships_of(user: User) -> list[Membership]:
-    """The tenants of an account, for whoever may see that account."""
+    """The tenants of an account, for a reader who may see that account."""
     return list(Membership.objects.filter(user=user).select_related("tenant").order_by("tenant__slug")[:200])
 
 
@@ -184,6 +191,11 @@ def usernames() -> list[str]:
 def tenant_by_slug(slug: str) -> Tenant | None:
     """The tenant of this slug."""
     return Tenant.objects.filter(slug=slug).first()
+
+
+def names_of_tenants() -> list[tuple[str, str]]:
+    """The short name and the name of each tenant, for comparisons alone."""
+    return list(Tenant.objects.order_by().values_list("slug", "name"))
 
 
 def tenant_slugs() -> list[str]:

@@ -26,7 +26,7 @@ def new_link_secret() -> str:
 
 
 def token_hash(token: str) -> str:
-    """What is stored and looked up. No salt: nobody can guess 256 random bits."""
+    """What is stored and looked up. No salt: 256 random bits cannot be guessed."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 

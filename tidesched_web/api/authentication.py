@@ -56,7 +56,7 @@ class BrowserAuthentication(BaseAuthentication):
 
 
 class BearerScheme(OpenApiAuthenticationExtension):
-    """How the OpenAPI document tells of tokens."""
+    """How the OpenAPI document describes tokens."""
 
     target_class = BearerAuthentication
     name = "token"
@@ -66,7 +66,7 @@ class BearerScheme(OpenApiAuthenticationExtension):
 
 
 class BrowserScheme(OpenApiAuthenticationExtension):
-    """How the OpenAPI document tells of the browser's session."""
+    """How the OpenAPI document describes the browser's session."""
 
     target_class = BrowserAuthentication
     name = "session"

@@ -1,16 +1,21 @@
-"""Request bodies: checked against a serializer, and strict: a member that nobody knows is an error, never ignored."""
+"""Request bodies: checked against a serializer, and strict: an unknown member is an error, never ignored."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 from rest_framework.fields import BooleanField, CharField, ChoiceField, DateTimeField, Field, FloatField, IntegerField
 from rest_framework.request import Request
 from rest_framework.serializers import Serializer
 
-from tidesched_web.common.errors import DomainError
+from tidesched_web.common.errors import MOST_ERRORS, DomainError
+from tidesched_web.common.hints import cut
 from tidesched_web.common.plain_json import check_plain
+
+# Entries of a list that sets no bound of its own.
+MOST_ENTRIES = 1000
 
 
 def _of_wrong_type(field: Field[Any, Any, Any, Any], value: Any, pointer: str) -> Iterator[dict[str, str]]:
@@ -21,13 +26,18 @@ def _of_wrong_type(field: Field[Any, Any, Any, Any], value: Any, pointer: str) -
         if not isinstance(value, dict):
             return
         for name in sorted(value.keys() - field.fields.keys()):
-            yield {"pointer": f"{pointer}/{name}", "code": "invalid", "detail": f"Unknown member {name!r}."}
+            yield {"pointer": f"{pointer}/{cut(name)}", "code": "invalid", "detail": f"Unknown member {cut(name)!r}."}
         for name, member in field.fields.items():
             if name in value:
                 yield from _of_wrong_type(member, value[name], f"{pointer}/{name}")
         return
     child = getattr(field, "child", None)
     if child is not None:
+        # Each entry is looked at by the framework before it counts them.
+        most = getattr(field, "max_length", None) or MOST_ENTRIES
+        if isinstance(value, list) and len(value) > most:
+            yield {"pointer": pointer, "code": "invalid", "detail": f"At most {most} entries; here are {len(value)}."}
+            return
         for index, item in enumerate(value if isinstance(value, list) else ()):
             yield from _of_wrong_type(child, item, f"{pointer}/{index}")
         return
@@ -56,8 +66,9 @@ def checked_body(serializer: type[Serializer[Any]], request: Request) -> dict[st
     unknown = sorted(set(request.data).difference(form.fields))
     if unknown:
         known = ", ".join(form.fields)
-        raise DomainError.for_field(f"/{unknown[0]}", f"Unknown member {unknown[0]!r}. Known: {known}.")
-    if wrong := list(_of_wrong_type(form, request.data, "")):
+        name = cut(unknown[0])
+        raise DomainError.for_field(f"/{name}", f"Unknown member {name!r}. Known: {known}.")
+    if wrong := list(islice(_of_wrong_type(form, request.data, ""), MOST_ERRORS)):
         raise DomainError("invalid", f"{wrong[0]['pointer']}: {wrong[0]['detail']}", {"errors": wrong})
     form.is_valid(raise_exception=True)
     return dict(form.validated_data)

@@ -1,4 +1,4 @@
-"""Query parameters of lists: typed, and strict: a parameter that nobody knows is an error, never ignored."""
+"""Query parameters of lists: typed, and strict: an unknown parameter is an error, never ignored."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tidesched_web.common.permissions import Access
 
 
 def refuse_unknown(request: Request, known: Iterable[str]) -> None:
-    """Answer an unknown parameter with the list of the known ones."""
+    """Answer an unknown parameter with the list of the known ones; one that is there twice is none of them either."""
     names = sorted(set(known))
-    for name in request.query_params:
+    for name, values in request.query_params.lists():
         if name not in names:
             said = ", ".join(names) if names else "none"
             raise DomainError(
@@ -29,6 +29,8 @@ def refuse_unknown(request: Request, known: Iterable[str]) -> None:
                 f"Unknown parameter {name!r}. Known here: {said}.",
                 {"errors": [{"pointer": f"/{name}", "code": "unknown_parameter", "detail": f"Known: {said}."}]},
             )
+        if len(values) > 1:
+            raise DomainError.for_field(f"/{name}", f"{name} is given {len(values)} times; once is meant.")
 
 
 @extend_schema_field(OpenApiTypes.STR)
@@ -57,7 +59,7 @@ class ReferenceFilter(django_filters.CharFilter):
         return qs.filter(**{f"{self.relation}__{self.by}": value})
 
     def refuse_unknown_name(self, name: str, value: str, access: Access) -> None:
-        """Asked where nothing was found: the caller is told of a name that means nothing to them. One query."""
+        """Asked where nothing was found: the caller reads of a name that means nothing to them. One query."""
         if self.among is None or not value or _is_id(value):
             return
         if not self.among(access).filter(**{self.by: value}).exists():
@@ -147,10 +149,8 @@ class StrictBackend(DjangoFilterBackend):
 
     def get_filterset_kwargs(self, request: Request, queryset: QuerySet[Any], view: Any) -> dict[str, Any]:
         kwargs: dict[str, Any] = super().get_filterset_kwargs(request, queryset, view)
-        for name, values in request.query_params.lists():
-            if len(values) > 1:
-                raise DomainError.for_field(f"/{name}", f"{name} is given {len(values)} times; once is meant.")
+        for name, value in request.query_params.items():
             kind = view.filterset_class.base_filters.get(name) if getattr(view, "filterset_class", None) else None
-            if values == [""] and kind is not None and not isinstance(kind, (django_filters.CharFilter, YesNoFilter)):
+            if value == "" and kind is not None and not isinstance(kind, (django_filters.CharFilter, YesNoFilter)):
                 raise DomainError.for_field(f"/{name}", f"{name} is empty: leave it out, or give a value.")
         return kwargs

@@ -7,24 +7,23 @@ import hashlib
 import json
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import orjson
+from django.db import transaction
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from tidesched_web.api import services
+from tidesched_web.common import off_turn
+from tidesched_web.common.database_patience import DatabaseSilent, watch
 from tidesched_web.common.errors import DomainError
 
 HEADER = "Idempotency-Key"
 MAX_LENGTH = 200
 KEY = rf"^[!-~]([ -~]{{0,{MAX_LENGTH - 2}}}[!-~])?$"
-
-
-def _caller(request: Request) -> str:
-    """Another token is another caller: it must not read what this one was answered."""
-    token = request.auth
-    return f"u{request.user.pk}" + (f":t{token.pk}" if token is not None else "")
 
 
 def _hash(request: Request) -> str:
@@ -40,24 +39,50 @@ def key_of(request: Request) -> str | None:
     return key
 
 
-def idempotent(method: Callable[..., Response]) -> Callable[..., Response]:
-    """Wrap a POST handler. Only an answer of success is kept: a refused request may be corrected and sent again."""
+def idempotent(method: Callable[..., Response], *, waits: bool = False) -> Callable[..., Response]:
+    """Wrap a POST handler. Only an answer of success is kept: a refused request may be corrected and sent again.
+
+    The answer is kept in the transaction of what was done, so neither is there without the other, whenever the process
+    or the database ends. ``waits``: the handler waits for a worker, which sees only what is committed.
+    """
 
     @functools.wraps(method)
     def answer(view: Any, request: Request, *args: Any, **kwargs: Any) -> Response:
         key = key_of(request)
         if key is None:
             return method(view, request, *args, **kwargs)
-        row = services.begin(caller=_caller(request), key=key, request_hash=_hash(request))
+        # One that has waited without its turn comes here again, and is the same request.
+        token = request.auth.pk if request.auth is not None else None
+        begin = partial(
+            services.begin, account=int(request.user.pk or 0), token=token, key=key, request_hash=_hash(request)
+        )
+        row = off_turn.once(HEADER, begin)
         if row.status is not None:
             stored = orjson.loads(services.stored_body(row))
             return Response(stored, status=row.status, headers={"Idempotency-Replayed": "true"})
         try:
-            response = method(view, request, *args, **kwargs)
-        except BaseException:
-            services.abandon(row)
+            with nullcontext() if waits else transaction.atomic():
+                outcome = _outcome(partial(method, view, request, *args, **kwargs))
+                if isinstance(outcome, Response):
+                    services.finish(row, status=outcome.status_code, body=orjson.dumps(outcome.data))
+        except BaseException as error:
+            if isinstance(error.__cause__, DatabaseSilent):
+                watch.later(partial(services.forget, row))
+            else:
+                services.abandon(row)
             raise
-        services.finish(row, status=response.status_code, body=orjson.dumps(response.data))
-        return response
+        if isinstance(outcome, DomainError):
+            services.abandon(row)
+        if not isinstance(outcome, Response):
+            raise outcome
+        return outcome
 
     return answer
+
+
+def _outcome(run: Callable[[], Response]) -> Response | DomainError | off_turn.Wait:
+    """A refusal, or a wait without the turn, ends no transaction: what was written stays, as it does without a key."""
+    try:
+        return run()
+    except (DomainError, off_turn.Wait) as error:
+        return error

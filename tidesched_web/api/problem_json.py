@@ -7,6 +7,7 @@ import math
 from http import HTTPStatus
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.db import DatabaseError, InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -17,14 +18,18 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from tidesched_web.api.throttling import anonymous_waits
+from tidesched_web.api.throttling import TooManyRequests, anonymous_waits
 from tidesched_web.common import request_context
+from tidesched_web.common.database_patience import commits_sent
 from tidesched_web.common.errors import DomainError
 
 CONTENT_TYPE = "application/problem+json"
 _TYPE = "https://tidesched.io/problems/"
 AGAIN_SECONDS = 5
-THROTTLED = "Too many requests; wait as long as Retry-After says."
+IN_DOUBT = (
+    "The database stopped answering. It is not known whether this request took effect: send it again under the same "
+    "Idempotency-Key, or read the object before you send it again."
+)
 _log = logging.getLogger(__name__)
 
 _FRAMEWORK_CODES: tuple[tuple[type[Exception], str], ...] = (
@@ -70,17 +75,17 @@ def unknown_address(request: HttpRequest, **_: Any) -> HttpResponse:
 
 
 def handle(exception: Exception, context: dict[str, Any]) -> Response:
-    """The framework's exception handler. An exception that nobody foresaw is logged and says nothing of itself."""
+    """The framework's exception handler. An unforeseen exception is logged and says nothing of itself."""
     set_rollback()
     request: HttpRequest = context["request"]
     error = as_domain_error(exception)
     if error is None:
         _log.error("%s %s failed", request.method, request.path, exc_info=exception)
-        error = unforeseen(exception)
+        error = unforeseen(exception, request)
     wait = AGAIN_SECONDS if error.status == HTTPStatus.SERVICE_UNAVAILABLE else getattr(exception, "wait", None)
     if error.status == HTTPStatus.UNAUTHORIZED and (refused := anonymous_waits()):
         # Tokens cannot be guessed without limit. A right one is never asked here, whatever its address has done.
-        error, wait = DomainError("throttled", THROTTLED), refused
+        error, wait = throttled(settings.API_ANONYMOUS_REQUESTS_PER_MINUTE), refused
     response = Response(document(error, request.path), status=int(error.status), content_type=CONTENT_TYPE)
     if error.status == HTTPStatus.UNAUTHORIZED:
         response["WWW-Authenticate"] = "Bearer"
@@ -89,15 +94,33 @@ def handle(exception: Exception, context: dict[str, Any]) -> Response:
     return response
 
 
-def unforeseen(exception: BaseException | None) -> DomainError:
+def unforeseen(exception: BaseException | None, request: HttpRequest) -> DomainError:
     """What is said of an exception that no code expected: a database or Redis that is away, or an error of ours."""
     if isinstance(exception, OperationalError | InterfaceError | PoolTimeout | RedisError):
+        if in_doubt(request):
+            return DomainError("unavailable", IN_DOUBT)
         return DomainError("unavailable", "The database or Redis does not answer at the moment; try again.")
     return DomainError("internal_error", "Something went wrong here. The log has it under this request id.")
 
 
+def throttled(limit: int) -> DomainError:
+    """What is said to a caller who made more requests in a minute than one may."""
+    text = f"One caller may make {limit} requests a minute; wait as long as Retry-After says."
+    return DomainError("throttled", text, {"limit": limit})
+
+
+def in_doubt(request: HttpRequest) -> bool:
+    """Whether a write that failed for want of an answer may have taken effect: its COMMIT had been sent."""
+    return request.method not in ("GET", "HEAD", "OPTIONS") and commits_sent() > 0
+
+
+def database_silent() -> DomainError:
+    """What is said to a request that is refused before it begins."""
+    return DomainError("unavailable", "The database does not answer at the moment. Nothing was changed; try again.")
+
+
 def as_domain_error(exception: Exception) -> DomainError | None:
-    """What the framework raises, in our words; None for what nobody foresaw."""
+    """What the framework raises, in our words; None for what is unforeseen."""
     if isinstance(exception, DomainError):
         return exception
     if isinstance(exception, exceptions.ValidationError):
@@ -105,8 +128,8 @@ def as_domain_error(exception: Exception) -> DomainError | None:
         first = errors[0]
         where = f"{first['pointer']}: " if first["pointer"] else ""
         return DomainError("invalid", f"{where}{first['detail']}", {"errors": errors})
-    if isinstance(exception, exceptions.Throttled):
-        return DomainError("throttled", THROTTLED)
+    if isinstance(exception, TooManyRequests):
+        return throttled(exception.limit)
     for kind, code in _FRAMEWORK_CODES:
         if isinstance(exception, kind):
             detail = getattr(exception, "detail", None)

@@ -13,7 +13,16 @@ from rest_framework.permissions import AllowAny
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
-from tidesched_web.api.document import alert_shapes, examples, links, reason_shapes, refusals, shapes, stream
+from tidesched_web.api.document import (
+    alert_shapes,
+    audit_shapes,
+    examples,
+    links,
+    reason_shapes,
+    refusals,
+    shapes,
+    stream,
+)
 from tidesched_web.api.document.introduction import INTRODUCTION, TAGS
 from tidesched_web.api.document.served import served
 from tidesched_web.api.filters import refuse_unknown
@@ -31,6 +40,7 @@ def complete(result: dict[str, Any], **_: Any) -> dict[str, Any]:
         components["schemas"][name] |= copy.deepcopy(depends)
     alert_shapes.add_to(components["schemas"])
     reason_shapes.add_to(components["schemas"])
+    audit_shapes.add_to(components["schemas"])
     components["responses"] = refusals.components()
     examples.add_to(result)
     links.add_to(result)

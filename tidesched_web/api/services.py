@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 
+from django.conf import settings
+from django.db.models import Count, Sum
+from django.db.models.functions import Length
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
+from tidesched_web.accounts.models import ApiToken
 from tidesched_web.api.models import StoredAnswer
+from tidesched_web.common.bounds import too_many
 from tidesched_web.common.encryption import decrypt, encrypt
 from tidesched_web.common.errors import DomainError
 
@@ -15,17 +21,27 @@ KEPT_FOR = dt.timedelta(hours=24)
 IN_FLIGHT_FOR = dt.timedelta(minutes=2)
 
 
-def begin(*, caller: str, key: str, request_hash: str) -> StoredAnswer:
+def caller_of(account: int, token: int | None) -> str:
+    """Whose key it is. Another token is another caller: it must not read what this one was answered."""
+    return f"u{account}" + (f":t{token}" if token is not None else "")
+
+
+def begin(*, account: int, token: int | None, key: str, request_hash: str) -> StoredAnswer:
     """Claim ``key`` for this request, or return the row of the request that had it and has ended.
 
     The unique constraint decides between two that come at once; the loser hears that the other is under way.
+
+    Raises:
+        DomainError: ``too_many_kept`` (409) where as many answers of the account are kept as may be.
     """
+    caller = caller_of(account, token)
     now = timezone.now()
     StoredAnswer.objects.filter(started_at__lt=now - KEPT_FOR).delete()
     found, mine = StoredAnswer.objects.get_or_create(
         caller=caller, key=key, defaults={"request_hash": request_hash, "started_at": now}
     )
     if mine:
+        _require_room(account, found)
         return found
     if found.request_hash != request_hash:
         raise DomainError("idempotency_key_reused", "This Idempotency-Key was used for another request.")
@@ -35,6 +51,28 @@ def begin(*, caller: str, key: str, request_hash: str) -> StoredAnswer:
             raise DomainError("request_in_flight", "The first request with this Idempotency-Key is under way.")
         found.started_at = now
     return found
+
+
+def _require_room(account: int, new: StoredAnswer) -> None:
+    """Take the claim back where it is one too many."""
+    used = ApiToken.objects.filter(user_id=account, last_used_at__gt=timezone.now() - KEPT_FOR)
+    callers = [caller_of(account, None), *(caller_of(account, pk) for pk in used.values_list("pk", flat=True))]
+    kept = StoredAnswer.objects.filter(caller__in=callers).aggregate(count=Count("pk"), size=Sum(Length("body")))
+    for count, most, text in (
+        (
+            kept["count"] - 1,
+            settings.KEPT_ANSWERS,
+            _("%(limit)d answers of this account are kept, the most for 24 hours: send without an Idempotency-Key."),
+        ),
+        (
+            kept["size"] or 0,
+            settings.KEPT_ANSWER_BYTES,
+            _("%(limit)d bytes of answers are kept, the most for 24 hours: send without an Idempotency-Key."),
+        ),
+    ):
+        if count >= most:
+            new.delete()
+            raise too_many(most, text)
 
 
 def finish(answer: StoredAnswer, *, status: int, body: bytes) -> None:
@@ -47,6 +85,14 @@ def finish(answer: StoredAnswer, *, status: int, body: bytes) -> None:
 def abandon(answer: StoredAnswer) -> None:
     """Forget a request that failed, so that it may be tried again under the same key."""
     answer.delete()
+
+
+def forget(answer: StoredAnswer) -> None:
+    """Free the key of a request whose end is not known, if it did not succeed after all.
+
+    Where its COMMIT is still under way, this waits for it: the row of the answer is a part of that transaction.
+    """
+    StoredAnswer.objects.filter(pk=answer.pk, status__isnull=True, started_at=answer.started_at).delete()
 
 
 def stored_body(answer: StoredAnswer) -> bytes:

@@ -6,6 +6,7 @@ connection broke; what is off the stream by then is simply fetched again by its 
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import AsyncIterator
@@ -14,6 +15,7 @@ from typing import Any
 
 import orjson
 from asgiref.sync import sync_to_async
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
@@ -26,8 +28,9 @@ from tidesched_web.accounts.stream_selectors import (
     caller_of_token,
     standings,
 )
-from tidesched_web.api.problem_json import answer
+from tidesched_web.api.problem_json import answer, throttled
 from tidesched_web.api.stream_rights import OpenStream, open_streams, sight_of
+from tidesched_web.api.throttling import anonymous_waits
 from tidesched_web.common import live
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.live_hub import Listener, Unreachable, hub
@@ -71,21 +74,29 @@ async def stream(request: HttpRequest) -> HttpResponseBase:
     if unknown := sorted(set(request.GET).difference(PARAMETERS)):
         text = _("Unknown parameter %(name)s; known: %(known)s.")
         return _refused(request, "unknown_parameter", text % {"name": unknown[0], "known": ", ".join(PARAMETERS)})
+    if twice := next((name for name, values in request.GET.lists() if len(values) > 1), ""):
+        return _refused(request, "invalid", _("%(name)s is given more than once.") % {"name": twice})
     admitted = await sync_to_async(_admitted)(request)
     if admitted is None:
+        if waits := await sync_to_async(anonymous_waits)():
+            headers = {"Retry-After": str(math.ceil(waits)), "Cache-Control": "no-store"}
+            return answer(throttled(settings.API_ANONYMOUS_REQUESTS_PER_MINUTE), request, headers)
         text = _("Sign in first, or send a live token that may read.")
         return _refused(request, "not_authenticated", text, {"WWW-Authenticate": "Bearer"})
     topics = {topic for topic in request.GET.get("topics", ",".join(live.TOPICS)).split(",") if topic}
-    if unknown := sorted(topics.difference(live.TOPICS)):
+    unknown = sorted(topics.difference(live.TOPICS))
+    if unknown or not topics:
         text = _("Unknown topic %(unknown)s; known: %(known)s.")
-        return _refused(request, "invalid", text % {"unknown": unknown[0], "known": ", ".join(live.TOPICS)})
+        said = {"unknown": ", ".join(unknown[:1]) or "“”", "known": ", ".join(live.TOPICS)}
+        return _refused(request, "invalid", text % said)
     caller, standing, sight = admitted
     try:
         await hub().ready()
     except Unreachable:
-        return _full(request, "unavailable", _("Live events cannot be read at the moment."))
+        return _full(request, "unavailable", _("Live events cannot be read at the moment."), None)
     if full := open_streams().room_for(caller):
-        return _full(request, full, _FULL[full]())
+        limit, text = _full_words(full)
+        return _full(request, full, text, limit)
     after = request.headers.get("Last-Event-ID", "") or request.GET.get("after", "")
     one = OpenStream(caller, standing, sight, Listener(topics))
     response = StreamingHttpResponse(
@@ -96,19 +107,28 @@ async def stream(request: HttpRequest) -> HttpResponseBase:
     return response
 
 
-_FULL = {
-    "too_many_streams": lambda: _("This account has as many streams open as one account may have."),
-    "unavailable": lambda: _("As many streams are open as this process keeps."),
-}
+def _full_words(code: str) -> tuple[int, str]:
+    """The limit that is reached, and the sentence about it."""
+    if code == "too_many_streams":
+        limit, said = settings.STREAMS_OF_ONE, _("This account has %(limit)d streams open, the most that it may.")
+    else:
+        limit, said = settings.STREAMS, _("%(limit)d streams are open, the most that this process keeps.")
+    return limit, said % {"limit": limit}
 
 
-def _full(request: HttpRequest, code: str, detail: str) -> HttpResponse:
-    return _refused(request, code, detail, {"Retry-After": str(FULL_SECONDS)})
+def _full(request: HttpRequest, code: str, detail: str, limit: int | None) -> HttpResponse:
+    return _refused(request, code, detail, {"Retry-After": str(FULL_SECONDS)}, {"limit": limit} if limit else None)
 
 
-def _refused(request: HttpRequest, code: str, detail: str, headers: dict[str, str] | None = None) -> HttpResponse:
+def _refused(
+    request: HttpRequest,
+    code: str,
+    detail: str,
+    headers: dict[str, str] | None = None,
+    extra: dict[str, Any] | None = None,
+) -> HttpResponse:
     """A refusal in the form of all others of the API."""
-    return answer(DomainError(code, detail), request, {"Cache-Control": "no-store", **(headers or {})})
+    return answer(DomainError(code, detail, extra), request, {"Cache-Control": "no-store", **(headers or {})})
 
 
 async def _lines(one: OpenStream, after: str) -> AsyncIterator[bytes]:

@@ -9,33 +9,47 @@ from typing import Any
 import redis
 from django.conf import settings
 from django.core.cache import caches
+from rest_framework.exceptions import Throttled
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
-from tidesched_web.common import request_context
+from tidesched_web.common import off_turn, request_context
 
 WINDOW_SECONDS = 60
 _log = logging.getLogger(__name__)
 
 
+class TooManyRequests(Throttled):
+    """A caller has made ``limit`` requests in this minute."""
+
+    def __init__(self, wait: float, limit: int) -> None:
+        super().__init__(wait)
+        self.limit = limit
+
+
 class CallerThrottle(BaseThrottle):
     """One window for each user, one for each address that is not signed in."""
 
-    waits = 0.0
-
     def allow_request(self, request: Request, view: Any) -> bool:
-        if request.user and request.user.is_authenticated:
-            self.waits = _waits(f"u{request.user.pk}", settings.API_REQUESTS_PER_MINUTE)
-        else:
-            self.waits = anonymous_waits()
-        return not self.waits
+        """Count the request in.
 
-    def wait(self) -> float:
-        return self.waits
+        Raises:
+            TooManyRequests: with the limit, which the framework's own exception does not know.
+        """
+        if off_turn.goes_on():
+            return True
+        if request.user and request.user.is_authenticated:
+            limit = settings.API_REQUESTS_PER_MINUTE
+            waits = _waits(f"u{request.user.pk}", limit)
+        else:
+            limit, waits = settings.API_ANONYMOUS_REQUESTS_PER_MINUTE, anonymous_waits()
+        if waits:
+            raise TooManyRequests(waits, limit)
+        return True
 
 
 def anonymous_waits() -> float:
-    """Count a request that nobody answers for, a refused token too; seconds until the next one, or 0 for go on."""
+    """Count a request without an account, a refused token too; seconds until the next one, or 0 for go on."""
     return _waits(f"a{request_context.current().address}", settings.API_ANONYMOUS_REQUESTS_PER_MINUTE)
 
 

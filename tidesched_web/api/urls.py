@@ -16,6 +16,7 @@ from tidesched_web.api.v1 import (
     quota,
     scheduling,
     tide_plans,
+    trees,
     users,
     workloads,
 )
@@ -58,5 +59,6 @@ urlpatterns = [
     path("schema/docs/", schema.SchemaPage.as_view(), name="schema-docs"),
     path("stream", stream.stream, name="stream"),
     path("usage/", scheduling.Usage.as_view(), name="usage"),
+    path("clusters/<int:pk>/tree/", trees.Tree.as_view(), name="clusters-tree"),
     path("", include(router.urls)),
 ]

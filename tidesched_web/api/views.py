@@ -18,6 +18,7 @@ from tidesched_web.accounts.selectors import access_of
 from tidesched_web.api import pagination
 from tidesched_web.api.filters import ReferenceFilter, StrictBackend, refuse_unknown
 from tidesched_web.api.parsers import MergePatchParser
+from tidesched_web.api.prepared_lists import page_of
 from tidesched_web.api.rows import documents
 from tidesched_web.api.writes import DRY_RUN
 from tidesched_web.common.permissions import Access, require_scope
@@ -41,11 +42,11 @@ class ScopedView(APIView):
     caller: User
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        if getattr(self, "action", "") is None:  # before the sign-in: an address says what it can do to anybody
+        if getattr(self, "action", "") is None:  # before the sign-in: an address says to every caller what it can do
             raise MethodNotAllowed(str(request.method))
         super().initial(request, *args, **kwargs)
         token = request.auth if isinstance(request.auth, ApiToken) else None
-        self.caller = cast("User", request.user)  # the permission classes let nobody else come this far
+        self.caller = cast("User", request.user)  # the permission classes let no other caller come this far
         self.access = access_of(self.caller, token)
         writes = request.method not in SAFE_METHODS
         require_scope(self.access, *((writes and self.write_scopes) or self.scopes))
@@ -65,6 +66,11 @@ class ScopedView(APIView):
         """Names of the query parameters that this request may have."""
         return set()
 
+    def document_context(self) -> dict[str, Any]:
+        """What every document needs: the address of the API, and the rights of its reader."""
+        base = self.request.build_absolute_uri("/api/v1/") if self.request else "/api/v1/"
+        return {"base": base, "access": getattr(self, "access", None)}
+
 
 class ReadView(ScopedView, mixins.ListModelMixin, mixins.RetrieveModelMixin, viewsets.GenericViewSet[Any]):
     """List and detail of what `visible` returns; an object out of sight is a 404."""
@@ -72,6 +78,8 @@ class ReadView(ScopedView, mixins.ListModelMixin, mixins.RetrieveModelMixin, vie
     model: ClassVar[type[Model]]
     newest_first: bool = False
     etag: ClassVar[bool] = False
+    # The query of the list depends on no right but `everything` and `tenant_ids`, and on no clock (`prepared_lists`).
+    prepared: ClassVar[bool] = False
     pagination_class = pagination.KeysetPagination
     filter_backends = (StrictBackend,)
     lookup_value_converter = "int"
@@ -104,10 +112,17 @@ class ReadView(ScopedView, mixins.ListModelMixin, mixins.RetrieveModelMixin, vie
         return {}
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        rows = self.paginate_queryset(self.filter_queryset(shared(self.get_queryset()))) or []
+        rows = self._rows_of_page(request)
         if not rows:
             self._refuse_unknown_names(request)
         return self.get_paginated_response(self.documents(rows))
+
+    def _rows_of_page(self, request: Request) -> Rows:
+        if not self.prepared or "count" in request.query_params:
+            return self.paginate_queryset(self.filter_queryset(shared(self.get_queryset()))) or []
+        paging = cast("pagination.KeysetPagination", self.paginator)
+        paging.begin(request, self)
+        return page_of(type(self), self.access, request, paging, lambda: self.filter_queryset(self.get_queryset()))
 
     def _refuse_unknown_names(self, request: Request) -> None:
         filters = getattr(self, "filterset_class", None)
@@ -139,12 +154,11 @@ class ReadView(ScopedView, mixins.ListModelMixin, mixins.RetrieveModelMixin, vie
         context = self.get_serializer_context() | self.rows_context(rows)
         return documents(cast("type[Serializer[Any]]", self.get_serializer_class()), rows, context)
 
-    def sub_list(self, queryset: QuerySet[Any], serializer: type[Any]) -> Response:
+    def sub_list(self, queryset: QuerySet[Any], serializer: type[Any], *, newest_first: bool = False) -> Response:
         """A page of a sub-resource, such as the pods of a gang: in the order in which its rows were written."""
-        self.newest_first = False
+        self.newest_first = newest_first
         rows = self.paginate_queryset(queryset) or []
         return self.get_paginated_response(documents(serializer, rows, self.get_serializer_context()))
 
     def get_serializer_context(self) -> dict[str, Any]:
-        base = self.request.build_absolute_uri("/api/v1/") if self.request else "/api/v1/"
-        return {**super().get_serializer_context(), "base": base, "access": getattr(self, "access", None)}
+        return {**super().get_serializer_context(), **self.document_context()}

@@ -35,6 +35,13 @@ IF_MATCH_NEEDED = OpenApiParameter(
     OpenApiParameter.HEADER,
     description="The ETag that you looked at: without one 428, but for a dry run; with a stale one 412.",
 )
+IF_MATCH_OF_TREE = OpenApiParameter(
+    "If-Match",
+    _ETAG | {"example": "*"},
+    OpenApiParameter.HEADER,
+    description="The ETag of the tree that you looked at, or `*` where the file is right whatever the tree says: "
+    "without one 428, but for a dry run; with a stale one 412.",
+)
 IF_MATCH_ALWAYS = OpenApiParameter(
     "If-Match",
     _ETAG,
@@ -42,6 +49,7 @@ IF_MATCH_ALWAYS = OpenApiParameter(
     required=True,
     description="The ETag that you looked at: without one 428, with a stale one 412.",
 )
+REASON_IN_ADDRESS = OpenApiParameter("reason", str, description="Why, where no body is sent.")
 DRY_RUN_PARAMETER = OpenApiParameter(
     DRY_RUN, bool, description="Check and answer as if it were done, with `dry_run: true`, and do nothing."
 )
@@ -70,10 +78,9 @@ def is_dry_run(request: Request) -> bool:
 
 def true_or_false(request: Request, name: str, *, default: bool) -> bool:
     """A parameter that switches something; anything but a boolean is an error."""
-    given = request.query_params.getlist(name)
-    text = given[0].lower() if given else str(default).lower()
-    if len(given) > 1 or text not in ("true", "false", "1", "0"):
-        raise DomainError.for_field(f"/{name}", f"{', '.join(given)[:80]!r}: true or false is meant.")
+    text = request.query_params.get(name, str(default)).lower()
+    if text not in ("true", "false", "1", "0"):
+        raise DomainError.for_field(f"/{name}", f"{text[:80]!r}: true or false is meant.")
     return text in ("true", "1")
 
 

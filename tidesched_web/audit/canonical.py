@@ -52,7 +52,7 @@ def canonical_bytes(document: Mapping[str, Any]) -> bytes:
 
 
 def parsed(payload: bytes) -> dict[str, Any]:
-    """The document that stored bytes hold; empty where they hold none, since somebody may have written anything."""
+    """The document that stored bytes hold; empty where they hold none, since anything may be written there."""
     try:
         found = json.loads(payload)
     except ValueError:

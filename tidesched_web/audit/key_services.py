@@ -75,7 +75,7 @@ def trusted_keys(pinned: Iterable[str] = ()) -> dict[str, str]:
     """The public key of each key id that a signature may be of.
 
     Pinned ones, and those that a trusted key has endorsed. Without a pin: those whose private half this installation
-    can decrypt with ``TIDESCHED_KEYS``, which nobody can forge who has the database alone.
+    can decrypt with ``TIDESCHED_KEYS``, which cannot be forged with the database alone.
     """
     trusted = {signing.key_id_of(public): public for public in pinned}
     stored = list(SigningKey.objects.order_by("number"))

@@ -94,7 +94,7 @@ class SigningKey(models.Model):
 
 
 class SignedHead(models.Model):
-    """Where a chain ended at a moment, signed: whoever writes the chain anew has to contradict it.
+    """Where a chain ended at a moment, signed: a chain that is written anew contradicts it.
 
     ``number`` counts the heads of a chain; a statement also holds the digest of the one before it. Heads of recipe 1
     have neither.

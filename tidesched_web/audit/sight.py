@@ -1,4 +1,4 @@
-"""What a reader who does not see everything is not told of an entry."""
+"""What a reader who does not see everything does not get of an entry."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _queues_of(entry: AuditEntry) -> Iterator[str]:
 
 
 def content_hidden(entry: AuditEntry, access: Access, own_queues: Queues) -> bool:
-    """Whether before and after stay hidden: the entry also touches somebody else's tenant, or names a queue that is
+    """Whether before and after stay hidden: the entry also touches another tenant, or names a queue that is
     not the reader's (one of the platform's own has no tenant that the entry could touch).
     """
     if access.everything:
@@ -47,7 +47,7 @@ def content_hidden(entry: AuditEntry, access: Access, own_queues: Queues) -> boo
 
 
 def after_shown(entry: AuditEntry, access: Access, own_queues: Queues) -> dict[str, Any] | None:
-    """What the reader may see of the state after. Gangs that came into question in a reclaim may be anybody's: the
+    """What the reader may see of the state after. Gangs that came into question in a reclaim may be of any tenant: the
     entry does not touch their tenants.
     """
     if content_hidden(entry, access, own_queues):

@@ -6,15 +6,15 @@ asked when it is done (`authority.require_authority`), since that needs the tree
 
 from __future__ import annotations
 
-import datetime as dt
 from enum import StrEnum
 from typing import Final
 
 from django.utils.translation import gettext as _
 
-from tidesched_web.accounts.independence_selectors import Standing, standing_of
 from tidesched_web.accounts.models import Scope
+from tidesched_web.changes.ceiling_requests import request_refusal
 from tidesched_web.changes.models import ChangeState, QuotaChange
+from tidesched_web.changes.second_person import administers_all_of, approval_refusal, decides_about, is_author
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access
 
@@ -89,6 +89,8 @@ def _not_now(change: QuotaChange, act: Act) -> DomainError | None:
         return DomainError("conflict", text % figures, extra)
     if act == Act.APPROVE and change.state == DRAFT and not _approval_due(change):
         return DomainError("conflict", _("No approval is due for this draft: it can be applied."), extra)
+    if act == Act.APPROVE and change.state == DRAFT and change.asks_beyond:
+        return DomainError("conflict", _("Its author has not asked for the approval yet."), extra)
     return None
 
 
@@ -99,67 +101,23 @@ def _not_by(change: QuotaChange, access: Access, act: Act) -> DomainError | None
             return DomainError("permission_denied", _("Only its author may edit a draft; make one of your own."))
         case Act.CANCEL if not own and not access.administers:
             return DomainError("permission_denied", _("Only its author or a platform admin may cancel a change."))
-        case Act.APPROVE | Act.REJECT if not _decides_for(change, access):
+        case Act.APPROVE | Act.REJECT if not administers_all_of(change, access):
             return DomainError("not_found", _("You see no change %(number)d.") % {"number": change.pk})
         case Act.APPROVE | Act.REJECT if change.platform_only and not access.administers:
             return DomainError("permission_denied", _("Only a platform admin may decide about this change."))
         case Act.APPROVE:
             return approval_refusal(change, access)
+        case Act.APPLY | Act.ROLL_BACK if said := request_refusal(change, access):
+            return DomainError("permission_denied", said)
     return None
 
 
-def _decides_for(change: QuotaChange, access: Access) -> bool:
-    return access.administers or access.admin_of.issuperset(change.tenant_ids)
+def agrees_by_applying(change: QuotaChange, access: Access) -> bool:
+    """Whether one who applies an approved change at another hour, or for another reason, approves that by the same act.
 
-
-def decides_about(change: QuotaChange, access: Access) -> bool:
-    """Whether it is the caller's to approve or reject, independence apart."""
-    return access.administers or (_decides_for(change, access) and not change.platform_only)
-
-
-def is_author(change: QuotaChange, access: Access) -> bool:
-    """Whether the caller made the change, by whatever token."""
-    return access.user_id is not None and access.user_id == change.author_id
-
-
-def approval_refusal(change: QuotaChange, access: Access, standing: Standing | None = None) -> DomainError | None:
-    """Why the caller is no second person for this change; None = an approval of theirs counts.
-
-    ``standing``: the caller's, where it was read for several changes at once.
+    It is so for each second person whose approval would count; for all others it waits for a new approval.
     """
-    if access.user_id is None or is_author(change, access):
-        return DomainError("permission_denied", _("A change is approved by another person than its author."))
-    standing = standing or standing_of(access.user_id)
-    if standing is None:
-        return DomainError("permission_denied", _("This account is switched off."))
-    if change.author_id is not None and change.author_id in standing.behind:
-        text = _(
-            "Your approval does not count here: %(author)s made your account or gave you your role, directly or "
-            "through an invitation. It takes a person who has nothing from the author."
-        )
-        return _dependent("made_by_author", text % {"author": change.created_by})
-    since = _since(change, access, standing)
-    if since is None or since > change.created_at:
-        text = _(
-            "Your approval does not count here: your account or your role is younger than this change. It takes a "
-            "person who had the role before the change was made."
-        )
-        return _dependent("younger_than_change", text)
-    return None
-
-
-def _since(change: QuotaChange, access: Access, standing: Standing) -> dt.datetime | None:
-    """Since when the caller has the rights by which they would approve; None = they have none."""
-    if standing.platform_since is not None and (access.administers or access.limited_to is not None):
-        return max(standing.platform_since, standing.account_since)
-    given = [standing.admin_since.get(tenant) for tenant in change.tenant_ids]
-    if not given or None in given:
-        return None
-    return max(standing.account_since, *(at for at in given if at is not None))
-
-
-def _dependent(cause: str, text: str) -> DomainError:
-    return DomainError("approver_not_independent", text, {"cause": cause})
+    return change.state == APPROVED and decides_about(change, access) and approval_refusal(change, access) is None
 
 
 def _approval_due(change: QuotaChange) -> bool:

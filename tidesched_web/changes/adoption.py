@@ -1,4 +1,4 @@
-"""Queues of a cluster that nobody here decides on yet: found, read as documents, and taken over by a change.
+"""Queues of a cluster that are not decided on here yet: found, read as documents, and taken over by a change.
 
 The push writes by server-side apply and owns only what it writes, so whatever else stands in such an object stays.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 from django.utils.translation import gettext as _
@@ -15,16 +16,19 @@ from django.utils.translation import gettext as _
 from tidesched_web.changes.documents import canonical
 from tidesched_web.changes.object_differences import object_differences
 from tidesched_web.changes.tree_document import Document, key_of, kind_of, parts_of
+from tidesched_web.clusters.credentials import UNUSABLE, connection_of
 from tidesched_web.clusters.kubernetes.client import ApiFailure, KubernetesClient, Unreachable
+from tidesched_web.clusters.kubernetes.connection import Connection
 from tidesched_web.clusters.kubernetes.manifests import CARD_QUOTA, SERVICE_TYPE
 from tidesched_web.clusters.kubernetes.ownership import standing
 from tidesched_web.clusters.kubernetes.paths import QUEUE
 from tidesched_web.clusters.models import Cluster
+from tidesched_web.common import off_turn
 from tidesched_web.common.errors import DomainError
 from tidesched_web.engine.quantities import cpu_milli, memory_mib
 from tidesched_web.quota.limited_selectors import cards_of_resources, limited_cards
 
-# Volcano makes these by itself, and they are nobody's.
+# Volcano makes these by itself, and they have no owner.
 OWN_OF_VOLCANO: Final = frozenset({"root", "default"})
 MIB: Final = 2**20
 
@@ -58,18 +62,28 @@ def unmanaged(cluster: Cluster, known: Iterable[str]) -> list[Found]:
     """
     if cluster.disconnected_at is not None:
         raise DomainError("unavailable", _("%(cluster)s is disconnected.") % {"cluster": cluster.name})
-    client = KubernetesClient.for_cluster(cluster)
+    key, subject = f"queues {cluster.pk} {cluster.version}", f"cluster {cluster.pk}"
     try:
-        items = client.get(QUEUE.path()).get("items") or []
-    except (ApiFailure, Unreachable) as error:
+        ask = partial(_live_queues, connection_of(cluster))
+        items = off_turn.wait_for(key, ask, subject=subject, otherwise=None)
+    except (ApiFailure, Unreachable, *UNUSABLE) as error:
         said = _("%(cluster)s does not say which queues it has: %(problem)s.")
         raise DomainError("unavailable", said % {"cluster": cluster.name, "problem": error}) from None
-    finally:
-        client.close()
+    if items is None:
+        text = _("Too many requests wait for the answers of this cluster already: look again in a few seconds.")
+        raise DomainError("unavailable", text)
     managed = {*known, *OWN_OF_VOLCANO}
     counted = cards_of_resources(cluster)
     found = [read(item, counted) for item in items if (item.get("metadata") or {}).get("name") not in managed]
     return sorted(found, key=lambda queue: queue.name)
+
+
+def _live_queues(connection: Connection) -> list[Any]:
+    client = KubernetesClient(connection)
+    try:
+        return client.get(QUEUE.path()).get("items") or []
+    finally:
+        client.close()
 
 
 def known_queues(documents: Mapping[str, Document]) -> set[str]:
@@ -188,7 +202,7 @@ class KeyLine:
 def dry_view(cluster: Cluster, found: Found, document: Document, documents: Mapping[str, Document]) -> list[KeyLine]:
     """What the first push makes of the object, key by key. Nothing is removed: what is not written stays.
 
-    Contested: somebody else has set it otherwise; the push takes nothing away and says so.
+    Contested: another manager has set it otherwise; the push takes nothing away and says so.
     """
     key, counted_by = key_of("queue", found.name), limited_cards(cluster)
     (difference,) = object_differences(documents, {**documents, key: document}, [key], cluster.clock(), counted_by)

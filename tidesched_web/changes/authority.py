@@ -1,16 +1,24 @@
-"""Who may edit which documents. A tenant admin decides inside the tenant's ceiling and nowhere else."""
+"""Who may edit which documents. A tenant admin decides inside the tenant's ceiling and nowhere else.
+
+What the admin may ask for above that ceiling is the matter of `ceiling_requests`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from itertools import chain
 from typing import Any
 
+from django.conf import settings
 from django.utils.translation import gettext as _
 
 from tidesched_web.accounts.models import Scope
+from tidesched_web.changes.ceiling_requests import asked_for
 from tidesched_web.changes.documents import DEFAULT_PRIORITY, Fault
 from tidesched_web.changes.selectors import TreeReading, tenant_of
-from tidesched_web.changes.tree_document import Document, differences, kind_of, parts_of, restricted
+from tidesched_web.changes.tree_document import Document, differences, in_order, kind_of, parts_of, restricted
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access, require_scope
 
@@ -18,28 +26,53 @@ from tidesched_web.common.permissions import Access, require_scope
 _OWN_TENANT = ("/name", "/description")
 # Members of a queue's document that say whose it is.
 _OWNERS = frozenset({"tenant", "project", "business_line"})
+# What an admin makes in a tenant; all of it is the work of each session, and of each plan.
+_MADE = ("queue", "project", "business-line", "grant")
 # These rank a queue against those of other tenants.
 _RANKING = ("/parent", "/deserved", "/guarantee")
 
 
 def require_writer(access: Access) -> None:
-    """Refuse whoever may change no quota at all: members, auditors, tokens without the scope."""
+    """Refuse callers that may change no quota at all: members, auditors, tokens without the scope."""
     if not access.administers and not access.admin_of:
         raise DomainError("permission_denied", _("Only platform admins and tenant admins may change quota."))
     require_scope(access, Scope.QUOTA_WRITE)
 
 
 def require_authority(
-    access: Access, reading: TreeReading, after: Mapping[str, Document], edits: Mapping[str, Any]
+    access: Access,
+    reading: TreeReading,
+    after: Mapping[str, Document],
+    edits: Mapping[str, Any],
+    *,
+    asking: bool = False,
 ) -> None:
     """Refuse edits of objects that are not the caller's, as if they were not there.
 
+    ``asking``: the caller makes or sends a change, so more quota for the tenant itself may be asked for.
+
     Raises:
-        DomainError: ``not_found`` for somebody else's object, ``permission_denied`` for what is the platform's.
+        DomainError: ``not_found`` for an object of another tenant, ``permission_denied`` for what is the platform's.
     """
     require_writer(access)
     if access.administers:
         return
+    _refuse_foreign(access, reading, after, edits)
+    asked = {(found.object, found.field) for found in asked_for(reading.documents, after, edits)} if asking else set()
+    faults = [
+        *_beyond(reading.documents, after, edits, asked),
+        *_too_many(reading.documents, after, edits),
+        *_closing_grants(reading.documents, after),
+    ]
+    if faults:
+        errors = [fault.as_json() for fault in faults]
+        raise DomainError("permission_denied", faults[0].detail, {"errors": errors})
+
+
+def _refuse_foreign(
+    access: Access, reading: TreeReading, after: Mapping[str, Document], edits: Mapping[str, Any]
+) -> None:
+    """Refuse edits of what is no tenant's of the caller."""
     own = {slug for slug, pk in reading.tenant_ids.items() if pk in access.admin_of}
     # Grants last: those that go with a queue were not named by the caller, and name its namespaces.
     for key in sorted(edits, key=lambda key: (kind_of(key) == "grant", key)):
@@ -48,21 +81,17 @@ def require_authority(
         if kind in ("rules", "card-type", "priority-class", "tide-plan"):
             text = _("%(object)s belongs to the cluster: only a platform admin may change it.")
             raise DomainError("permission_denied", text % {"object": key})
-        named = _OWNERS & (edits[key] or {}).keys()  # as somebody's, whether it is there or not
+        named = _OWNERS & (edits[key] or {}).keys()  # as an owner's, whether it is there or not
         if not named and tenant_of(key, reading.documents if before is not None else after) not in own:
             # Of another tenant or not there at all: the answer does not tell which.
             raise DomainError("not_found", _("You see no object %(object)s.") % {"object": key})
         if key in after and tenant_of(key, after) not in own:
             text = _("%(object)s would belong to another tenant; you administer %(own)s.")
             raise DomainError(
-                "permission_denied", text % {"object": key, "own": ", ".join(sorted(own)) or _("no tenant")}
+                "permission_denied", text % {"object": key, "own": _(", ").join(sorted(own)) or _("no tenant")}
             )
         if before is not None and tenant_of(key, reading.documents) not in own:
             raise DomainError("not_found", _("You see no object %(object)s.") % {"object": key})
-    faults = [*_beyond(reading.documents, after, edits), *_closing_grants(reading.documents, after)]
-    if faults:
-        errors = [fault.as_json() for fault in faults]
-        raise DomainError("permission_denied", faults[0].detail, {"errors": errors})
 
 
 def beyond_tenants(reading: TreeReading, after: Mapping[str, Document], edits: Mapping[str, Any]) -> bool:
@@ -72,17 +101,34 @@ def beyond_tenants(reading: TreeReading, after: Mapping[str, Document], edits: M
     if not admin:
         return True
     try:
-        require_authority(Access(actor="", tenant_ids=admin, admin_of=admin), reading, after, edits)
+        _refuse_foreign(Access(actor="", tenant_ids=admin, admin_of=admin), reading, after, edits)
     except DomainError:
         return True
-    return False
+    faults = chain(
+        _closing_grants(reading.documents, after),
+        _too_many(reading.documents, after, edits),
+        _beyond(reading.documents, after, edits, ()),
+    )
+    return next(faults, None) is not None  # the first says it
 
 
-def _beyond(before: Mapping[str, Document], after: Mapping[str, Document], edits: Mapping[str, Any]) -> Iterator[Fault]:
-    """Fields of a tenant admin's own objects that only a platform admin may move."""
-    for found in differences(restricted(before, edits), restricted(after, edits)):
+def _beyond(
+    before: Mapping[str, Document],
+    after: Mapping[str, Document],
+    edits: Mapping[str, Any],
+    asked: Collection[tuple[str, str]],
+) -> Iterator[Fault]:
+    """Fields of a tenant admin's own objects that only a platform admin may move; ``asked`` are left out."""
+    for key in in_order(key for key in edits if kind_of(key) in ("tenant", "queue")):
+        yield from _beyond_in(key, before, after, asked)
+
+
+def _beyond_in(
+    key: str, before: Mapping[str, Document], after: Mapping[str, Document], asked: Collection[tuple[str, str]]
+) -> Iterator[Fault]:
+    for found in differences(restricted(before, [key]), restricted(after, [key])):
         kind, field = kind_of(found.object), found.field
-        if kind == "tenant" and field not in _OWN_TENANT:
+        if kind == "tenant" and field not in _OWN_TENANT and (found.object, field) not in asked:
             yield _denied(found.object, field, _("A tenant's own quota and rules are set by platform admins."))
         if kind != "queue" or found.object not in after:
             continue
@@ -99,6 +145,27 @@ def _beyond(before: Mapping[str, Document], after: Mapping[str, Document], edits
             yield _denied(found.object, field, _("Only a platform admin may raise a queue's priority."))
         elif field == "/reclaimable" and service_type == "training" and not queue.get("reclaimable", True):
             yield _denied(found.object, field, _("Training gives back: only a platform admin may exempt a queue."))
+
+
+def _too_many(
+    before: Mapping[str, Document], after: Mapping[str, Document], edits: Mapping[str, Any]
+) -> Iterator[Fault]:
+    """New objects of a kind beyond those that the admins of one tenant make by themselves; one fault for each kind."""
+    new: dict[tuple[str, str | None], str] = {}
+    for key in sorted(edits):
+        if key in after and key not in before and kind_of(key) in _MADE:
+            new.setdefault((kind_of(key), tenant_of(key, after)), key)
+    if not new:
+        return
+    counts = Counter((kind_of(key), tenant_of(key, after)) for key in after if kind_of(key) in _MADE)
+    most = settings.KEPT_OBJECTS_OF_TENANT
+    for kept, key in new.items():
+        if counts[kept] > most:
+            said = _(
+                "With this the tenant would have %(count)d of this kind in the cluster; its admins make up to "
+                "%(most)d. A platform admin can make more."
+            )
+            yield replace(_denied(key, "", said % {"count": counts[kept], "most": most}), limit=most)
 
 
 def _closing_grants(before: Mapping[str, Document], after: Mapping[str, Document]) -> Iterator[Fault]:

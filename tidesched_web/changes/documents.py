@@ -6,9 +6,8 @@ in whole MiB, and nothing else is in it.
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,6 +16,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tidesched_web.changes.tree_document import Document, kind_of, parts_of, pointer
+from tidesched_web.common.errors import MOST_ERRORS
+from tidesched_web.common.hints import MOST_UNKNOWN, Hints, Shown, cut
 from tidesched_web.quota import tide_document
 
 MIB: Final = 2**20
@@ -39,7 +40,9 @@ MOST_ALIASES: Final = 20
 class Fault:
     """What is wrong with one figure. ``field`` is a JSON pointer into the document of ``object``.
 
-    ``sibling`` is the key of the object that could give way.
+    ``sibling`` is the key of the object that could give way. ``remedy`` says more of what would help; it names the
+    objects of ``remedy_names``, and is for those who see them all. ``of_all``: the figures are sums of all tenants.
+    ``plans`` says which tide plans are at work. Both are for those who see everything.
     """
 
     object: str
@@ -50,6 +53,10 @@ class Fault:
     limit: float | None = None
     in_use: float | None = None
     sibling: str | None = None
+    remedy: str = ""
+    remedy_names: tuple[str, ...] = ()
+    of_all: bool = False
+    plans: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """As in a plan's ``errors``; ``pointer`` leads into a change's request."""
@@ -67,10 +74,34 @@ class Fault:
         }
 
 
+class Faults:
+    """What is wrong with one change: the first `MOST_ERRORS` in full, and how many ``more`` there are."""
+
+    def __init__(self) -> None:
+        self.kept: list[Fault] = []
+        self.more = 0
+
+    def add(self, found: Iterable[Fault]) -> None:
+        """More faults; O(those)."""
+        for fault in found:
+            if len(self.kept) < MOST_ERRORS:
+                self.kept.append(fault)
+            else:
+                self.more += 1
+
+
 class _Refused(ValueError):
     def __init__(self, detail: str, at: str = "", code: str = "invalid") -> None:
         super().__init__(detail)
         self.detail, self.at, self.code = detail, at, code
+
+
+class _NoField(_Refused):
+    """A field that is not known; what is said of it has a hint, of which a change has only some."""
+
+    def __init__(self, name: str, known: Iterable[str], at: str) -> None:
+        super().__init__("", at, "unknown_field")
+        self.name, self.known = name, list(known)
 
 
 Check = Callable[[Any], Any]
@@ -92,7 +123,7 @@ def _whole(least: int, most: int = _INT64) -> Check:
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             top = _("at most %(most)d") % {"most": most} if most < _INT64 else _("no more than the cluster can count")
             said = _("%(value)r is no whole number of at least %(least)d and %(top)s.")
-            raise _Refused(said % {"value": value, "least": least, "top": top})
+            raise _Refused(said % {"value": Shown(value), "least": least, "top": top})
         return value
 
     return check
@@ -107,7 +138,8 @@ def _truth(value: Any) -> bool:
 def _one_of(*allowed: str) -> Check:
     def check(value: Any) -> str:
         if value not in allowed:
-            raise _Refused(_("%(value)r is none of %(allowed)s.") % {"value": value, "allowed": ", ".join(allowed)})
+            said = _("%(value)r is none of %(allowed)s.")
+            raise _Refused(said % {"value": Shown(value), "allowed": _(", ").join(allowed)})
         return str(value)
 
     return check
@@ -135,7 +167,7 @@ def _map_of(check: Check) -> Check:
 def _quantity(value: Any) -> str:
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if not isinstance(text, str) or not _QUANTITY.fullmatch(text):
-        raise _Refused(_("%(value)r is no quantity of Kubernetes, such as 8, 500m or 64Gi.") % {"value": value})
+        raise _Refused(_("%(value)r is no quantity of Kubernetes, such as 8, 500m or 64Gi.") % {"value": Shown(value)})
     return text
 
 
@@ -147,7 +179,7 @@ def _names(value: Any) -> list[str]:
         if not isinstance(name, str) or "\x00" in name or not _CARD.fullmatch(name):
             said = _("%(name)r is no name for this: %(rule)s.")
             rule = _("a card name has no blanks and at most 120 characters")
-            raise _Refused(said % {"name": name, "rule": rule}, pointer(str(number)), "invalid_name")
+            raise _Refused(said % {"name": Shown(name), "rule": rule}, pointer(str(number)), "invalid_name")
     return sorted(set(value))
 
 
@@ -163,13 +195,13 @@ def _quota(value: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for service_type in sorted(value):
         if service_type not in SERVICE_TYPES:
-            raise _Refused(_unknown(service_type, SERVICE_TYPES), pointer(service_type), "unknown_field")
+            raise _NoField(service_type, SERVICE_TYPES, pointer(cut(service_type)))
         if not isinstance(value[service_type], Mapping):
             raise _Refused(_("This has to be a map."), pointer(service_type))
         limits = {}
         for name, figure in sorted(value[service_type].items()):
             if name not in checks:
-                raise _Refused(_unknown(name, checks), pointer(service_type, name), "unknown_field")
+                raise _NoField(name, checks, pointer(service_type, cut(name)))
             try:
                 limits[name] = checks[name](figure)
             except _Refused as refused:
@@ -181,11 +213,11 @@ def _quota(value: Any) -> dict[str, Any]:
     return found
 
 
-def _unknown(name: str, known: Any) -> str:
-    near = difflib.get_close_matches(name[:253], list(known), n=1)
+def _unknown(name: str, known: Collection[str], hints: Hints) -> str:
+    near = hints.near(name, known)
     if near:
-        return _("There is no field %(name)r. Did you mean %(near)r?") % {"name": name, "near": near[0]}
-    return _("There is no field %(name)r. Known: %(known)s.") % {"name": name, "known": ", ".join(known)}
+        return _("There is no field %(name)r. Did you mean %(near)r?") % {"name": Shown(name), "near": near}
+    return _("There is no field %(name)r. Known: %(known)s.") % {"name": Shown(name), "known": _(", ").join(known)}
 
 
 @dataclass(frozen=True)
@@ -255,7 +287,10 @@ _NAMES: Final[Mapping[str, tuple[re.Pattern[str], Promise]]] = {
     "priority-class": (_SUBDOMAIN, gettext_lazy("lower-case letters, digits, '-' and '.', at most 253")),
     "queue": (_DNS_NAME, gettext_lazy("lower-case letters, digits and '-', at most 63")),
     "grant": (_DNS_NAME, gettext_lazy("lower-case letters, digits and '-', at most 63")),
-    "tide-plan": (re.compile(r"[^/\x00]{1,120}"), gettext_lazy("at most 120 characters, no '/'")),
+    "tide-plan": (
+        re.compile(tide_document.PLAN_NAME),
+        gettext_lazy("at most 120 characters, no '/' and no control characters"),
+    ),
 }
 _SLUGS: Final = (_SLUG, gettext_lazy("letters, digits, '-' and '_', at most 63"))
 
@@ -265,26 +300,27 @@ def fields_of(kind: str) -> tuple[str, ...]:
     return tuple(_FIELDS[kind])
 
 
-def canonical(key: str, document: Mapping[str, Any]) -> tuple[Document, list[Fault]]:
-    """The canonical form of one document and what is wrong with it (then the form is as good as it gets)."""
-    kind = kind_of(key)
+def canonical(key: str, document: Mapping[str, Any], hints: Hints | None = None) -> tuple[Document, list[Fault]]:
+    """The canonical form of one document and what is wrong with it (then the form is as good as it gets).
+
+    ``hints``: those that are left for the change that the document is a part of.
+    """
+    kind, hints = kind_of(key), hints or Hints()
     faults = list(_name_faults(key))
     if kind == "tide-plan":
-        plan, found = tide_document.canonical(document)
+        plan, found = tide_document.canonical(document, hints)
         return dict(sorted(plan.items())), [
             *faults,
             *(Fault(key, fault.field, fault.code, fault.detail) for fault in found),
         ]
+    faults += _unknown_fields(key, document, hints)
     result: Document = {}
-    for name in sorted(document):
-        field = _FIELDS[kind].get(name)
-        if field is None:
-            faults.append(Fault(key, pointer(name), "unknown_field", _unknown(name, _FIELDS[kind])))
-            continue
+    for name in sorted(_FIELDS[kind].keys() & document.keys()):
         try:
-            value = field.check(document[name])
+            value = _FIELDS[kind][name].check(document[name])
         except _Refused as refused:
-            faults.append(Fault(key, pointer(name) + refused.at, refused.code, refused.detail))
+            said = _unknown(refused.name, refused.known, hints) if isinstance(refused, _NoField) else refused.detail
+            faults.append(Fault(key, pointer(name) + refused.at, refused.code, said))
             continue
         if value not in ("", {}, [], None) or name not in _DROPPED_EMPTY:
             result[name] = value
@@ -295,6 +331,17 @@ def canonical(key: str, document: Mapping[str, Any]) -> tuple[Document, list[Fau
             result[name] = field.default.copy() if isinstance(field.default, (dict, list)) else field.default
     _fill_in(key, kind, result)
     return dict(sorted(result.items())), faults
+
+
+def _unknown_fields(key: str, document: Mapping[str, Any], hints: Hints) -> Iterator[Fault]:
+    """The first of them by name, the others in one."""
+    known = _FIELDS[kind_of(key)]
+    unknown = sorted(document.keys() - known.keys())
+    for name in unknown[:MOST_UNKNOWN]:
+        yield Fault(key, pointer(cut(name)), "unknown_field", _unknown(name, known, hints))
+    more = len(unknown) - MOST_UNKNOWN
+    if more > 0:
+        yield Fault(key, "", "unknown_field", _("%(count)d more fields are not known.") % {"count": more})
 
 
 def _fill_in(key: str, kind: str, document: Document) -> None:

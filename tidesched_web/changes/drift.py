@@ -1,4 +1,4 @@
-"""Adopting drift: what somebody set in the cluster by hand becomes the intent, by a change like any other.
+"""Adopting drift: what a person set in the cluster by hand becomes the intent, by a change like any other.
 
 So the rules of the tree, approval, audit and roll back hold for it.
 """
@@ -107,7 +107,7 @@ def _queue_edits(row: Drift) -> tuple[str, dict[str, Any]]:
 
 
 def _refuse_under_tide(row: Drift, cards: Collection[str]) -> None:
-    """Where a tide plan is open the live figure is base and plan together; which of them was meant nobody knows."""
+    """Where a tide plan is open the live figure is base and plan together; which of them was meant is not known."""
     told = Queue._base_manager.filter(cluster_id=row.cluster_id, name=row.name).values_list("tide", flat=True).first()
     turned = sorted(set(cards).intersection(told or ()))
     if turned:

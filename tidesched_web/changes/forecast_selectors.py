@@ -9,9 +9,12 @@ from typing import Any
 
 from tidesched_web.changes.forecasts import KINDS, Row, within_sight
 from tidesched_web.changes.models import ChangeForecast, ChangeState, ForecastState, QuotaChange
+from tidesched_web.changes.reach import Written, reach_of
 from tidesched_web.changes.selectors import visible_changes
+from tidesched_web.changes.tree_document import key_of
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.permissions import Access
+from tidesched_web.quota.models import Queue
 from tidesched_web.quota.selectors import visible_queues
 from tidesched_web.scheduling.models import Session, SessionState
 from tidesched_web.workloads.models import Gang, GangEvent
@@ -20,6 +23,8 @@ from tidesched_web.workloads.models import Gang, GangEvent
 RECORD_OF = 20
 # A change that has been in the cluster for longer without being followed is not followed any more.
 FOLLOWED_WITHIN = dt.timedelta(hours=1)
+# So many changes after the oldest one that is followed are looked at, the first ones.
+MOST_WRITTEN = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +59,7 @@ def record_of(access: Access, cluster: Cluster) -> Record:
 
 @dataclass(frozen=True, slots=True)
 class ShownForecast:
-    """A forecast as its reader may see it; ``hidden`` rows are somebody else's."""
+    """A forecast as its reader may see it; ``hidden`` rows are of other tenants."""
 
     forecast: ChangeForecast
     rows: list[Row]
@@ -87,9 +92,9 @@ def open_forecasts() -> list[ChangeForecast]:
     return list(rows.order_by("change")[:100])
 
 
-def sent_sessions(cluster_id: int, since: dt.datetime) -> int:
-    """How many sessions that began since then have carried out what they decided."""
-    return Session.objects.filter(cluster_id=cluster_id, started_at__gte=since, state=SessionState.DONE).count()
+def newest_session(cluster_id: int) -> Session | None:
+    """The last session that has carried out what it decided."""
+    return Session.objects.filter(cluster_id=cluster_id, state=SessionState.DONE).order_by("-number").first()
 
 
 def newest_gangs(cluster_id: int, keys: Collection[str]) -> dict[str, Gang]:
@@ -128,7 +133,33 @@ def session_numbers(ids: Iterable[int]) -> dict[int, int]:
     return dict(Session.objects.filter(pk__in=set(ids)).values_list("pk", "number"))
 
 
-def written_since(change: QuotaChange) -> int | None:
-    """The first change of the same cluster that was written after this one."""
-    later = QuotaChange.objects.filter(cluster_id=change.cluster_id, committed_at__gt=change.committed_at)
-    return later.order_by("committed_at").values_list("pk", flat=True).first()
+def sessions_after(cluster_id: int, since: dt.datetime, count: int) -> list[dt.datetime]:
+    """When the first ``count`` sessions began that began since then and have carried out what they decided."""
+    sent = Session.objects.filter(cluster_id=cluster_id, started_at__gte=since, state=SessionState.DONE)
+    return list(sent.order_by("started_at").values_list("started_at", flat=True)[:count])
+
+
+def written_after(cluster_id: int, since: dt.datetime) -> list[Written]:
+    """The first changes of a cluster that were written after ``since``, with what they reach."""
+    later = QuotaChange.objects.filter(cluster_id=cluster_id, committed_at__gt=since).order_by("committed_at", "pk")
+    rows = later.values_list("pk", "committed_at", "edits", "base")[:MOST_WRITTEN]
+    return [Written(pk, at, reach_of(edits, base)) for pk, at, edits, base in rows if at is not None]
+
+
+def ceilings_of(cluster_id: int, names: Collection[str]) -> dict[str, set[str]]:
+    """What stands above each queue: the keys of its tenant, its project, its business line and its parent."""
+    rows = Queue.objects.filter(cluster_id=cluster_id, name__in=names).values_list(
+        "name", "parent", "tenant__slug", "project__tenant__slug", "project__slug",
+        "business_line__tenant__slug", "business_line__slug",
+    )  # fmt: skip
+    found: dict[str, set[str]] = {}
+    for name, parent, tenant, of_project, project, of_line, line in rows:
+        above = {key_of("tenant", slug) for slug in (tenant, of_project, of_line) if slug}
+        if parent:
+            above.add(key_of("queue", parent))
+        if project:
+            above.add(key_of("project", of_project, project))
+        if line:
+            above.add(key_of("business-line", of_line, line))
+        found[name] = above
+    return found

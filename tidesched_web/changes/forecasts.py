@@ -1,8 +1,15 @@
 """A change's forecast as rows, and what came of each: no database here.
 
-``expects`` is what the impact said (``run``, ``promised``, ``admitted``, ``reclaimed``); ``outcome`` is ``open`` until
-it is known: ``held``, ``missed`` (with the reason of then in ``why``), ``gone`` (the gang left before it could be seen)
-or ``overtaken`` (another change was written meanwhile). Only held and missed rows are counted.
+``expects`` is what the impact said (``run``, ``grow``: a running gang has ``pods`` of its pods on nodes, ``promised``,
+``admitted``, ``reclaimed``); ``cards`` are those of the gang. ``outcome`` is ``open`` until it is known:
+
+- ``held``: it came in the time that was promised; ``session`` and ``at`` say when;
+- ``missed``: it did not, with the reason of then in ``why``; with ``at`` it came later;
+- ``gone``: the gang left before it could be seen;
+- ``overtaken``: it cannot be judged, whatever came of it, since another change that reaches the gang was written in
+  that time (``why``), no session ran, or it had come already when the change was written.
+
+Only held and missed rows are counted.
 """
 
 from __future__ import annotations
@@ -20,10 +27,12 @@ EXPECTED = {
     "gangs_admitted": "admitted",
     "reclaimed_next": "reclaimed",
 }
-KINDS = tuple(EXPECTED.values())
+GROW = "grow"
+KINDS = ("run", GROW, "promised", "admitted", "reclaimed")
 # Points of a gang's timeline that fulfil an expectation: more than what was expected fulfils it too.
 FULFILLED_BY = {
     "run": frozenset({"bound", "running"}),
+    GROW: frozenset(),  # its timeline has no point for one more pod
     "promised": frozenset({"promised", "bound", "running"}),
     "admitted": frozenset({"admitted", "promised", "bound", "running"}),
     "reclaimed": frozenset({"reclaimed"}),
@@ -32,14 +41,17 @@ OPEN, HELD, MISSED, GONE, OVERTAKEN = "open", "held", "missed", "gone", "overtak
 
 
 def rows_of(impact: Mapping[str, Any]) -> list[Row]:
-    """What an impact (of the present version) lets one expect of gangs; a running gang that grows is not followed."""
+    """What an impact (of the present version) lets one expect of gangs."""
     start = {"outcome": OPEN, "session": None, "at": None, "why": None}
-    return [
-        {"gang": found["gang"], "queue": found["queue"], "expects": expects, **start}
-        for name, expects in EXPECTED.items()
-        for found in impact.get(name) or ()
-        if found.get("becomes") != "larger"
-    ]
+    rows = []
+    for name, expects in EXPECTED.items():
+        for found in impact.get(name) or ():
+            cards = sorted(found.get("cards") or ())
+            row = {"gang": found["gang"], "queue": found["queue"], "expects": expects, "cards": cards, **start}
+            if found.get("becomes") == "larger":
+                row |= {"expects": GROW, "pods": found.get("pods", 0)}
+            rows.append(row)
+    return rows
 
 
 def counts_of(rows: list[Row]) -> dict[str, list[int]]:
@@ -54,7 +66,7 @@ def counts_of(rows: list[Row]) -> dict[str, list[int]]:
 
 
 def within_sight(rows: list[Row], queues: Collection[str] | None) -> tuple[list[Row], int]:
-    """The rows of the reader's queues (None = of all), and how many are somebody else's."""
+    """The rows of the reader's queues (None = of all), and how many are of other tenants."""
     if queues is None:
         return rows, 0
     shown = []

@@ -1,21 +1,22 @@
 """What an edit would do to a cluster, asked of the process that keeps its latest snapshot loaded.
 
-The stored answer names everybody's gangs: whoever shows one passes it through `impact_sight.within_sight`.
+The stored answer names the gangs of all tenants: who shows one passes it through `impact_sight.within_sight`.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
-from django.db import connection
+from django.db import connection, transaction
 
 from tidesched_web.accounts.selectors import active_user
 from tidesched_web.celery import app
 from tidesched_web.changes.impact_sight import within_sight
 from tidesched_web.clusters.models import Cluster
-from tidesched_web.common import alive
+from tidesched_web.common import alive, off_turn
 from tidesched_web.common.permissions import Access
 from tidesched_web.jobs import services as jobs
 from tidesched_web.jobs import waiting
@@ -65,8 +66,12 @@ def impact_now(
 def ask(
     cluster: Cluster, objects: Objects, *, access: Access, policy_text: str | None = None, subject: str = ""
 ) -> Job:
-    """Put the question of `impact_now` and go on; the job has the answer."""
-    params = _params(objects, policy_text)
+    """Put the question of `impact_now` and go on; the job has the answer. A request that waits asks only once."""
+    put = partial(_ask, cluster, _params(objects, policy_text), access=access, subject=subject)
+    return off_turn.once(f"impact {cluster.pk} {subject}", put)
+
+
+def _ask(cluster: Cluster, params: dict[str, Any], *, access: Access, subject: str) -> Job:
     # Who asks again before the answer is there waits for the same one.
     job = asked_already(JobKind.IMPACT, subject, access.user_id, params) if subject else None
     if job is None:
@@ -81,12 +86,13 @@ def ask(
         )
         if subject:
             jobs.cancel_earlier(job)
-    pictures.note_interest(cluster.pk)
+    # The Redis of a slow day must not hold the locks of the transaction that the question may be put in.
+    transaction.on_commit(partial(pictures.note_interest, cluster.pk), robust=True)
     return job
 
 
 def asked_about(objects: Objects, *, subject: str) -> Job | None:
-    """The newest question of anybody about ``subject`` with these objects."""
+    """The newest question about ``subject`` with these objects, of any person."""
     return newest_question(JobKind.IMPACT, subject, _params(objects, None))
 
 

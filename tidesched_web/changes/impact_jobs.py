@@ -60,7 +60,7 @@ def _first(running: Running) -> Row:
     took["processor"] = round((time.process_time() - worked_since) * 1000, 1)
     told: Row = {**_head(stored, picture), **cut(lists), "flood": None, "card_hours": None, "pending": ["flood"]}
     if trial.same:
-        # The flood of an edit that changes nothing takes nobody that it would not take anyhow.
+        # The flood of an edit that changes nothing takes no gang that it would not take anyhow.
         return {**told, **cut({name: [] for name in LISTS}), "pending": [], "elapsed_ms": took}
     if len(picture.snapshot.pods) <= FLOOD_AT_ONCE_PODS:
         return _with_flood(told, trial, took)

@@ -18,7 +18,7 @@ _VICTIMS = ("reclaimed_next", "spared_next", "reclaimed_at_flood", "spared_at_fl
 
 
 def within_sight(impact: Mapping[str, Any], access: Access, cluster_id: int) -> Row:
-    """The impact as the caller may see it; ``hidden`` says how many rows of each list are somebody else's."""
+    """The impact as the caller may see it; ``hidden`` says how many rows of each list are of other tenants."""
     impact = as_now(impact)
     if access.everything:
         return {**impact, "hidden": {}}
@@ -32,7 +32,7 @@ def within_sight(impact: Mapping[str, Any], access: Access, cluster_id: int) -> 
         shown[name] = kept
         hidden = impact.get("counts", {}).get(name, len(rows)) - len(kept)
         if hidden > 0:
-            # Of a list that was cut nobody knows whose the rest is: it counts as somebody else's.
+            # Of a list that was cut it is not known whose the rest is: it counts as other tenants'.
             shown["hidden"][name] = hidden
     if impact.get("flood"):
         shown["flood"] = {when: _flood(told, queues) for when, told in impact["flood"].items()}
@@ -72,7 +72,7 @@ def _row(name: str, row: Row, queues: Collection[str]) -> Row | None:
 
 
 def _flood(told: Row, queues: Collection[str]) -> Row:
-    """Its sums are of the whole cluster; what is claimed and not served is told of the reader's queues."""
+    """Its sums are of the whole cluster; what is claimed and not served is said of the reader's queues."""
     return {**told, "claims": _own(told["claims"], queues), "unserved": _own(told["unserved"], queues)}
 
 

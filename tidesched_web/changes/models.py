@@ -55,10 +55,14 @@ class QuotaChange(Versioned):
     # Whose objects it touches; who sees no other tenant sees it only where all of it is theirs.
     # Under which mark the author's browser sent it: sent twice it is one draft, and the browser forgets its copy.
     mark = models.CharField(max_length=64, blank=True)
+    # Those of the edits before it: what was sent under them has arrived too.
+    earlier_marks = models.JSONField(default=list)
     # Counts the edits of what is reviewed (figures, base), not the steps of its life: what an approval is bound to.
     revision = models.PositiveIntegerField(default=1, editable=False)
     # Whether only a platform admin may make these edits, and so approve them.
     platform_only = models.BooleanField(default=False)
+    # Whether its author asks for quota that only a platform admin sets (`ceiling_requests`).
+    asks_beyond = models.BooleanField(default=False)
     # When its author asked for an approval.
     submitted_at = models.DateTimeField(null=True, blank=True)
     tenant_ids: ArrayField[list[int], list[int]] = ArrayField(models.BigIntegerField(), default=list)
@@ -69,14 +73,14 @@ class QuotaChange(Versioned):
     approved_reason = models.TextField(blank=True)
     closed_by = models.CharField(max_length=200, blank=True)
     closed_reason = models.TextField(blank=True)
-    # Set = somebody asked to apply it, at that time or as soon as it is approved.
+    # Set = it is to be applied, at that time or as soon as it is approved.
     apply_at = models.DateTimeField(null=True, blank=True)
     committed_at = models.DateTimeField(null=True, blank=True)
     tree_version = models.PositiveBigIntegerField(null=True)
     applied_at = models.DateTimeField(null=True, blank=True)
     error = models.TextField(blank=True)
     failure = models.JSONField(null=True)
-    # Who carries it to the cluster holds it until then; a claim that ran out is anybody's.
+    # Who carries it to the cluster holds it until then; a claim that ran out is free.
     claimed_until = models.DateTimeField(null=True)
     request_id = models.CharField(max_length=80, blank=True)
     rolls_back = models.ForeignKey(
@@ -98,6 +102,11 @@ class QuotaChange(Versioned):
 
     def __str__(self) -> str:
         return f"Change {self.pk}"
+
+    @property
+    def terms(self) -> dict[str, str | None]:
+        """What is reviewed beside the figures: why, and when it is to be applied."""
+        return {"reason": self.reason, "apply_at": self.apply_at.isoformat() if self.apply_at else None}
 
 
 class ForecastState(models.TextChoices):
@@ -145,6 +154,8 @@ class ChangeRevision(models.Model):
     version = models.PositiveBigIntegerField()
     edits = models.JSONField()
     base = models.JSONField()
+    # Its reason and its hour; empty of a revision that was kept before they counted.
+    terms = models.JSONField(default=dict)
     replaced_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -41,8 +41,8 @@ def object_differences(
 ) -> list[ObjectDifference]:
     """The objects that differ when ``keys`` go from ``before`` to ``after``; by kind and name.
 
-    A queue is told its effective quota: what the tide plans that are open at ``now`` make of its own. ``counted_by``:
-    card types that the cluster's scheduler has to be told as limits of their resources too.
+    A queue gets its effective quota: what the tide plans that are open at ``now`` make of its own. ``counted_by``:
+    card types that the cluster's scheduler has to get as limits of their resources too.
     """
     touched = set(keys)
     old_plans, new_plans = _plans(before), _plans(after)
@@ -104,7 +104,7 @@ def _queue(
     card_quota: Mapping[str, int],
     counted_by: Mapping[str, str],
 ) -> Manifest:
-    """As the push makes it. A queue that takes nobody in carries that as its wanted status."""
+    """As the push makes it. A closed queue carries that as its wanted status."""
     memory = document.get("memory_bytes")
     manifest = manifests.queue(
         name,

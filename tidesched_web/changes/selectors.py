@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 from tidesched_web.accounts.models import BusinessLine, Project, Tenant
 from tidesched_web.changes.documents import RULES
 from tidesched_web.changes.models import ChangeObject, ChangeRevision, ChangeState, QuotaChange
-from tidesched_web.changes.tree_document import Document, Documents, key_of, kind_of, parts_of
+from tidesched_web.changes.tree_document import Difference, Document, Documents, key_of, kind_of, parts_of, touches
 from tidesched_web.clusters.models import CardType, Cluster
 from tidesched_web.clusters.selectors import aliases_of, visible_clusters
 from tidesched_web.common.models import ServiceType
@@ -245,8 +245,9 @@ class Surroundings:
 
     hardware: Mapping[str, int]
     ratios: Mapping[str, float]
-    # queue → card → cards in use; a queue without a figure uses nothing that anybody has seen.
+    # queue → card → cards in use, and cards promised to admitted gangs; a queue without a figure has neither.
     in_use: Mapping[str, Mapping[str, float]]
+    promised: Mapping[str, Mapping[str, float]]
     live_gangs: Mapping[str, int]
 
 
@@ -256,11 +257,7 @@ def surroundings_of(cluster: Cluster, reading: TreeReading | None = None, leavin
     ``leaving`` names the queues that are about to be deleted, whose gangs are counted too.
     """
     names = list(leaving)
-    in_use: dict[str, dict[str, float]] = defaultdict(dict)
-    for queue, card, milli in QueueUsage.objects.filter(queue__cluster=cluster, allocated__gt=0).values_list(
-        "queue__name", "card", "allocated"
-    ):
-        in_use[queue][card] = milli / 1000
+    in_use, promised = use_of_queues(cluster)
     gangs = live_gangs(cluster, names) if names else {}
     return Surroundings(
         hardware=hardware_of(cluster) if reading is None else {**reading.hardware, **compute_hardware_of(cluster)},
@@ -269,21 +266,49 @@ def surroundings_of(cluster: Cluster, reading: TreeReading | None = None, leavin
             ServiceType.TRAINING.value: float(cluster.overcommit_training),
         },
         in_use=in_use,
+        promised=promised,
         live_gangs=gangs,
     )
+
+
+def use_of_queues(cluster: Cluster) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, float]]]:
+    """Queue → card → cards in use, and the same of cards that are promised to admitted gangs. One query."""
+    in_use: dict[str, dict[str, float]] = defaultdict(dict)
+    promised: dict[str, dict[str, float]] = defaultdict(dict)
+    rows = QueueUsage.objects.filter(Q(allocated__gt=0) | Q(inqueue__gt=0), queue__cluster=cluster)
+    for queue, card, used, inqueue in rows.values_list("queue__name", "card", "allocated", "inqueue"):
+        for milli, found in ((used, in_use), (inqueue, promised)):
+            if milli:
+                found[queue][card] = milli / 1000
+    return in_use, promised
 
 
 # -- changes -----------------------------------------------------------------------------------------------------------
 
 
+# What such a change shows was written down when it was applied or ended.
+_ENDED = (
+    ChangeState.APPLYING,
+    ChangeState.APPLIED,
+    ChangeState.REJECTED,
+    ChangeState.CANCELLED,
+    ChangeState.ROLLED_BACK,
+)
+_IS_OVER = Q(state__in=_ENDED) | Q(state=ChangeState.FAILED, committed_at__isnull=False)
+
+
 def visible_changes(access: Access) -> QuerySet[QuotaChange]:
-    """All for those who see everything; else one's own, and those that touch nothing but tenants of the caller's."""
+    """All for those who see everything; else one's own, and those that touch nothing but tenants of the caller's.
+
+    One's own that are still open show figures of now, so they too may touch nothing else: a role may have been lost.
+    """
     changes = QuotaChange.objects.select_related("cluster")
     if access.everything:
         return changes
     mine = Q(author_id=access.user_id) if access.user_id is not None and access.limited_to is None else Q(pk__in=[])
-    all_ours = Q(platform_wide=False, tenant_ids__contained_by=sorted(access.tenant_ids)) & ~Q(tenant_ids=[])
-    return changes.filter(mine | all_ours, cluster__in=visible_clusters(access))
+    within = Q(platform_wide=False, tenant_ids__contained_by=sorted(access.tenant_ids))
+    mine &= within | _IS_OVER
+    return changes.filter(mine | (within & ~Q(tenant_ids=[])), cluster__in=visible_clusters(access))
 
 
 def open_draft(access: Access, cluster: Cluster, edits: Mapping[str, Any]) -> QuotaChange | None:
@@ -349,17 +374,45 @@ def row_versions(cluster: Cluster, keys: Iterable[str]) -> dict[str, int]:
     return {key: found[key] for key in wanted if key in found}
 
 
+def writers_of(
+    change: QuotaChange, moved: Iterable[Mapping[str, Any]], access: Access
+) -> dict[tuple[str, str], QuotaChange]:
+    """The change that wrote each moved figure last since ``change`` was made, by object and field.
+
+    Only changes that the caller sees. One query; none where nothing moved.
+    """
+    places = [Difference(entry["object"], entry["field"], entry["before"], entry["after"]) for entry in moved]
+    if not places:
+        return {}
+    written = visible_changes(access).filter(
+        cluster=change.cluster_id,
+        tree_version__gt=change.base_version,
+        edits__has_any_keys=sorted({place.object for place in places}),
+    )
+    newest = list(written.defer("base", "plan").order_by("-tree_version")[:50])
+    found: dict[tuple[str, str], QuotaChange] = {}
+    for place in places:
+        writer = next((one for one in newest if touches(one.edits, place)), None)
+        if writer is not None:
+            found[place.object, place.field] = writer
+    return found
+
+
 def sent_under(access: Access, mark: str) -> QuotaChange | None:
     """The change that the caller's browser sent under this mark."""
     if access.user_id is None:
         return None
-    return QuotaChange.objects.select_related("cluster").filter(author_id=access.user_id, mark=mark).first()
+    under = Q(mark=mark) | Q(earlier_marks__contains=[mark])
+    return QuotaChange.objects.select_related("cluster").filter(under, author_id=access.user_id).first()
 
 
 def marks_of(access: Access, cluster: Cluster) -> list[str]:
     """Under which marks the caller's newest changes of a cluster were sent."""
+    if access.user_id is None:
+        return []
     changes = QuotaChange.objects.filter(author_id=access.user_id, cluster=cluster).exclude(mark="")
-    return list(changes.order_by("-id").values_list("mark", flat=True)[:50]) if access.user_id is not None else []
+    newest = changes.order_by("-id").values_list("mark", "earlier_marks")[:50]
+    return [mark for last, earlier in newest for mark in (last, *earlier)]
 
 
 def revision_at_version(change: QuotaChange, version: int) -> int:
@@ -369,6 +422,6 @@ def revision_at_version(change: QuotaChange, version: int) -> int:
     return change.revision if found is None else found
 
 
-def content_at_revision(change: QuotaChange, revision: int) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """Base and edits of an earlier revision; None where there is none of that number."""
-    return ChangeRevision.objects.filter(change=change, number=revision).values_list("base", "edits").first()
+def at_revision(change: QuotaChange, revision: int) -> ChangeRevision | None:
+    """What the change was at an earlier revision; None where there is none of that number."""
+    return ChangeRevision.objects.filter(change=change, number=revision).first()

@@ -1,23 +1,34 @@
 """What the cluster says to the objects of a plan before any of it is applied: a dry run of each by the API server.
 
-Its webhooks and validation answer as they would to the push. Nothing is written.
+Its webhooks and validation answer as they would to the push. Nothing is written. The cluster may be slow or silent: it
+is waited for without the turn of the request (`common/off_turn.py`), and for so long in all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import hashlib
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+import orjson
+from django.utils.translation import gettext as _
+
+from tidesched_web.clusters.credentials import UNUSABLE, connection_of
 from tidesched_web.clusters.kubernetes.client import KubernetesClient
-from tidesched_web.clusters.kubernetes.connection import BadConnection
+from tidesched_web.clusters.kubernetes.connection import Connection
 from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
 from tidesched_web.clusters.kubernetes.paths import QUEUE
 from tidesched_web.clusters.kubernetes.pressure import run_all
 from tidesched_web.clusters.kubernetes.writes import ClusterWrites
 from tidesched_web.clusters.models import Cluster, ClusterMode
+from tidesched_web.common import off_turn
 
 MOST: Final = 50
+# After so long no further object is asked about; an answer that is under way is waited for (the client's limit).
+SECONDS: Final = 8.0
+_SLOW: Final = "TooSlow"
 
 Row = dict[str, Any]
 
@@ -26,26 +37,28 @@ def server_check(cluster: Cluster, objects: Iterable[Mapping[str, Any]]) -> Row:
     """``refused``: the objects that the cluster would refuse, with its words; ``checked`` of ``objects`` were asked.
 
     Not asked: what is deleted or made anew, a queue whose parent is in the plan too (the answer would be about the
-    parent as it is now), and all beyond the first fifty. ``unavailable``: why the cluster could not be asked.
+    parent as it is now), and all beyond the first fifty. ``unavailable``: why the cluster could not be asked, or not
+    about all of them.
     """
     rows = list(objects)
     found: Row = {"checked": 0, "objects": len(rows), "refused": [], "unavailable": ""}
-    if cluster.mode == ClusterMode.OBSERVE or cluster.disconnected_at is not None or not rows:
+    if cluster.mode == ClusterMode.OBSERVE or cluster.disconnected_at is not None:
         return found
     names = {row["name"] for row in rows if row["kind"] == QUEUE.name}
     asked = [row for row in rows if _can_be_asked(row, names)][:MOST]
+    if not asked:
+        return found
     try:
-        client = KubernetesClient.for_cluster(cluster)
-    except BadConnection as error:
+        ask = partial(_ask, connection_of(cluster), asked)
+        outcomes = off_turn.wait_for(_key(cluster, asked), ask, subject=f"cluster {cluster.pk}", otherwise=None)
+    except UNUSABLE as error:
         return found | {"unavailable": str(error)}
-    try:
-        writes = ClusterWrites(client)
-        outcomes = run_all([_dry_run(writes, row) for row in asked])
-    finally:
-        client.close()
+    if outcomes is None:
+        text = _("Too many requests wait for the answers of this cluster already: look again in a few seconds.")
+        return found | {"unavailable": text}
     for row, outcome in zip(asked, outcomes, strict=True):
         if outcome.kind is OutcomeKind.UNREACHABLE:
-            found["unavailable"] = found["unavailable"] or outcome.message or outcome.reason
+            found["unavailable"] = found["unavailable"] or _slow(outcome) or outcome.message or outcome.reason
             continue
         found["checked"] += 1
         if outcome.kind is OutcomeKind.REFUSED:
@@ -53,9 +66,40 @@ def server_check(cluster: Cluster, objects: Iterable[Mapping[str, Any]]) -> Row:
     return found
 
 
+def _key(cluster: Cluster, asked: Sequence[Mapping[str, Any]]) -> str:
+    """The same question of two readers is asked once."""
+    digest = hashlib.sha256(orjson.dumps([cluster.version, asked], default=str)).hexdigest()
+    return f"dry run {cluster.pk} {digest}"
+
+
+def _slow(outcome: Outcome) -> str:
+    if outcome.reason != _SLOW:
+        return ""
+    return _("The cluster answers slowly: after %(seconds)g seconds it was asked about no further object.") % {
+        "seconds": SECONDS
+    }
+
+
 def _can_be_asked(row: Mapping[str, Any], changing: set[str]) -> bool:
     after = row["after"]
     return bool(after) and not row.get("replaced") and (after.get("spec") or {}).get("parent") not in changing
+
+
+def _ask(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[Outcome]:
+    """The outcomes in the order of the rows. Asks no database."""
+    client, until = KubernetesClient(connection), time.monotonic() + SECONDS
+    try:
+        writes = ClusterWrites(client)
+        return run_all([_in_time(_dry_run(writes, row), until) for row in rows], patience=SECONDS)
+    finally:
+        client.close()
+
+
+def _in_time(call: Callable[[], Outcome], until: float) -> Callable[[], Outcome]:
+    def make() -> Outcome:
+        return call() if time.monotonic() < until else Outcome(OutcomeKind.UNREACHABLE, _SLOW, away=True)
+
+    return make
 
 
 def _dry_run(writes: ClusterWrites, row: Mapping[str, Any]) -> Callable[[], Outcome]:

@@ -1,19 +1,16 @@
-"""Whether edits may be made: references between documents, what is deleted, and the sum rules. Pure functions."""
+"""Whether edits may be made: the sum rules of the tree, and what goes along with an edit. Pure functions."""
 
 from __future__ import annotations
 
 import datetime as dt
-import difflib
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from django.utils.translation import gettext as _
-
-from tidesched_web.changes.documents import MIB, REPLACE, RULES, SERVICE_TYPES, Fault
+from tidesched_web.changes.documents import MIB, RULES, SERVICE_TYPES, Fault
+from tidesched_web.changes.lending import Spare, Uses, above_text, lending
 from tidesched_web.changes.tree_document import (
-    PLATFORM,
     Document,
     Documents,
     key_of,
@@ -21,199 +18,12 @@ from tidesched_web.changes.tree_document import (
     parts_of,
     pointer,
 )
-from tidesched_web.quota import tide_document
+from tidesched_web.common.errors import MOST_ERRORS
 from tidesched_web.quota.tide_rules import first_breaches
 from tidesched_web.quota.tree_rules import CPU, MEMORY, ROOT, Breach, Holder, Tree, worsened
+from tidesched_web.quota.tree_words import excess_text, give_way_text
 
 _FIELD_OF = {CPU: "cpu_milli", MEMORY: "memory_bytes"}
-
-
-def references(
-    before: Mapping[str, Document],
-    after: Mapping[str, Document],
-    edits: Mapping[str, Any],
-    card_names: Iterable[str],
-    *,
-    shown: Container[str] = (),
-) -> Iterator[Fault]:
-    """What an edited document names has to be there, and what is deleted must not be named by anybody.
-
-    Card types that nodes have ``shown`` are there, declared or not.
-    """
-    cards = {*card_names, *(parts_of(key)[0] for key in after if kind_of(key) == "card-type")}
-    deleted = {parts_of(key)[0] for key, patch in edits.items() if kind_of(key) == "card-type" and patch is None}
-    cards -= {name for name in deleted if name not in shown}
-    for key in sorted(edits):
-        document = after.get(key)
-        if document is None:
-            continue
-        yield from _unknown_cards(key, document, cards)
-        match kind_of(key):
-            case "queue":
-                yield from _queue(key, document, after)
-            case "project" | "business-line":
-                yield from _owned(key, after)
-            case "grant":
-                yield from _grant(key, after)
-            case "card-type":
-                yield from _aliases(key, after, cards)
-            case "tide-plan":
-                queues = {_name(other) for other in after if kind_of(other) == "queue"}
-                for fault in tide_document.unknown_names(document, queues, cards):
-                    yield Fault(key, fault.field, fault.code, fault.detail)
-        if key in before:
-            yield from _fixed(key, before[key], document, edits[key])
-    gone = {key for key, patch in edits.items() if patch is None and key in before}
-    if RULES in gone:
-        yield Fault(RULES, "", "invalid", _("The rules of a cluster can be changed, not deleted."))
-    gone = {key for key in gone if kind_of(key) != "card-type" or parts_of(key)[0] not in shown}
-    if gone:
-        yield from _still_named(gone, after)
-
-
-def _queue(key: str, document: Document, after: Mapping[str, Document]) -> Iterator[Fault]:
-    """An inference queue has a project, a training queue a business line; a project may come with it."""
-    tenant, project, line = (document.get(name) for name in ("tenant", "project", "business_line"))
-    service_type = document.get("service_type")
-    if service_type == "inference":
-        if not tenant:
-            yield Fault(key, "/tenant", "required", _("An inference queue belongs to a tenant."))
-        if not project:
-            yield Fault(key, "/project", "required", _("An inference queue belongs to a project."))
-        if line:
-            yield Fault(key, "/business_line", "invalid", _("A business line is for training queues."))
-    elif service_type == "training" and not line:
-        yield Fault(key, "/business_line", "required", _("A training queue belongs to a business line."))
-    if tenant and key_of("tenant", tenant) not in after:
-        yield _missing(key, "/tenant", "tenant", tenant, after)
-        return
-    if project and key_of("project", tenant, project) not in after:
-        yield _missing(key, "/project", "project", f"{tenant or PLATFORM}/{project}", after)
-    if line and service_type == "training" and key_of("business-line", tenant, line) not in after:
-        yield _missing(key, "/business_line", "business-line", f"{tenant or PLATFORM}/{line}", after)
-
-
-def _owned(key: str, after: Mapping[str, Document]) -> Iterator[Fault]:
-    tenant = parts_of(key)[0]
-    platform = kind_of(key) == "business-line" and tenant == PLATFORM
-    if not platform and key_of("tenant", tenant) not in after:
-        yield _missing(key, "", "tenant", tenant, after)
-
-
-def _grant(key: str, after: Mapping[str, Document]) -> Iterator[Fault]:
-    queue = parts_of(key)[1]
-    if key_of("queue", queue) not in after:
-        yield _missing(key, "", "queue", queue, after)
-
-
-def _aliases(key: str, after: Mapping[str, Document], cards: set[str]) -> Iterator[Fault]:
-    """A name means one card type."""
-    own = parts_of(key)[0]
-    taken = {
-        alias: parts_of(other)[0]
-        for other, document in after.items()
-        if kind_of(other) == "card-type" and other != key
-        for alias in document.get("aliases", [])
-    }
-    if own in taken:
-        said = _("%(name)s is another name of %(card)s.") % {"name": own, "card": taken[own]}
-        yield Fault(key, "", "name_taken", said, sibling=key_of("card-type", taken[own]))
-    for alias in after[key].get("aliases", []):
-        owner = alias if alias in cards else taken.get(alias)
-        if owner is not None:
-            said = (
-                _("%(name)s is the name of a card type already.")
-                if alias in cards
-                else _("%(name)s is another name of %(card)s.")
-            )
-            yield Fault(key, "/aliases", "name_taken", said % {"name": alias, "card": owner})
-
-
-def _missing(key: str, field: str, kind: str, name: str, after: Mapping[str, Document]) -> Fault:
-    known = [other.partition("/")[2] for other in after if kind_of(other) == kind]
-    near = difflib.get_close_matches(name[:253], known, n=1)
-    said = _("There is no %(kind)s %(name)s.") % {"kind": kind.replace("-", " "), "name": name}
-    if near:
-        said += " " + _("Did you mean %(near)s?") % {"near": near[0]}
-    return Fault(key, field, "unknown_reference", said)
-
-
-def _card_maps(document: Document) -> Iterator[tuple[str, Mapping[str, int]]]:
-    if "card_quota" in document:
-        yield "/card_quota", document["card_quota"]
-    for service_type, limits in document.get("quota", {}).items():
-        yield pointer("quota", service_type, "card_quota"), limits.get("card_quota", {})
-
-
-def _unknown_cards(key: str, document: Document, cards: set[str]) -> Iterator[Fault]:
-    for field, counts in _card_maps(document):
-        for name in counts:
-            if name not in cards:
-                near = difflib.get_close_matches(name[:253], sorted(cards), n=1)
-                said = _("This cluster has no card type %(name)s.") % {"name": name}
-                if near:
-                    said += " " + _("Did you mean %(near)s?") % {"near": near[0]}
-                yield Fault(key, field + pointer(name), "unknown_card", said)
-
-
-def _fixed(key: str, before: Document, document: Document, patch: Any) -> Iterator[Fault]:
-    kind = kind_of(key)
-    if kind == "queue" and document.get("service_type") != before["service_type"]:
-        said = _("The service type of a queue stays: its gangs were admitted under it. Make another queue.")
-        yield Fault(key, "/service_type", "immutable", said)
-    if kind == "priority-class" and document.get("value") != before["value"] and not patch.get(REPLACE):
-        said = _("Kubernetes cannot edit the value of a live class. Replacing it is an act of its own: say replace.")
-        yield Fault(key, "/value", "replace_needed", said)
-
-
-def _still_named(gone: set[str], after: Mapping[str, Document]) -> Iterator[Fault]:
-    """What is deleted although a document that stays names it; one fault for each, with the first names."""
-    namers: dict[str, list[str]] = defaultdict(list)
-    lost_cards = {parts_of(key)[0]: key for key in gone if kind_of(key) == "card-type"}
-    for key, document in after.items():
-        for other in _named_by(key, document):
-            if other in gone:
-                namers[other].append(key)
-        if lost_cards:
-            named = {name for _field, counts in _card_maps(document) for name in counts}
-            if kind_of(key) == "card-type":
-                named.add(document.get("parent", ""))
-            for name in named & lost_cards.keys():
-                namers[lost_cards[name]].append(key)
-    for key, found in sorted(namers.items()):
-        names = ", ".join(found[:3]) + (" …" if len(found) > 3 else "")
-        said = _("%(count)d objects depend on it: %(names)s.") % {"count": len(found), "names": names}
-        yield Fault(key, "", "in_use", said, in_use=len(found), sibling=found[0])
-
-
-def _named_by(key: str, document: Document) -> Iterator[str]:
-    kind = kind_of(key)
-    if kind == "queue":
-        tenant = document.get("tenant")
-        if tenant:
-            yield key_of("tenant", tenant)
-        if "project" in document:
-            yield key_of("project", tenant, document["project"])
-        if "business_line" in document:
-            yield key_of("business-line", tenant, document["business_line"])
-    elif kind in ("project", "business-line"):
-        yield key_of("tenant", parts_of(key)[0])
-    elif kind == "grant":
-        yield key_of("queue", parts_of(key)[1])
-    elif kind == "tide-plan":
-        yield from sorted({key_of("queue", queue) for layer in document["layers"] for queue in layer["quota"]})
-
-
-def drained(edits: Mapping[str, Any], live_gangs: Mapping[str, int]) -> Iterator[Fault]:
-    """A queue closes, drains, then goes: none is deleted while it has gangs."""
-    for key, patch in sorted(edits.items()):
-        count = live_gangs.get(parts_of(key)[0], 0) if patch is None and kind_of(key) == "queue" else 0
-        if count:
-            said = _("It still has %(count)d gangs. Close it and delete it when they have ended.")
-            yield Fault(key, "", "not_drained", said % {"count": count}, in_use=count)
-
-
-# -- the sum rules -----------------------------------------------------------------------------------------------------
 
 
 def tree_of(
@@ -247,6 +57,7 @@ def tree_of(
                 ROOT if kind == "tenant" else f"tenant:{parts_of(key)[0]}",
                 {name: limits["card_quota"] for name, limits in quota.items() if "card_quota" in limits},
                 {name: _compute(limits) for name, limits in quota.items()},
+                document.get("name", ""),
             )
         else:
             continue
@@ -294,20 +105,21 @@ def breaches(
     after: Mapping[str, Document],
     *,
     hardware: Mapping[str, int],
-    in_use: Mapping[str, Mapping[str, float]],
+    in_use: Uses,
     now: dt.datetime,
 ) -> list[Fault]:
     """Sums that the edits push, or push further, beyond what is there; one fault at each figure that did it.
 
-    Where the base holds, the moments that the tide plans make in the year after ``now`` are looked at too.
+    Where the base holds, the moments that the tide plans make in the year after ``now`` are looked at too. What would
+    help is said of the first `MOST_ERRORS` breaches, as many as are shown.
     """
     old = tree_of(before, hardware, ratios_of(before))
     new = tree_of(after, hardware, ratios_of(after), known=(before, old))
     faults: list[Fault] = []
-    below = _Below(new)
-    for breach in worsened(old, new):
-        faults += _at_figures(breach, old, new, below, in_use)
-    return faults or list(_at_moments(before, after, old, new, below, in_use, now))
+    below, spare = _Below(new), Spare(new, in_use)
+    for number, breach in enumerate(worsened(old, new)):
+        faults += _at_figures(breach, old, new, below, in_use, spare if number < MOST_ERRORS else None)
+    return faults or list(_at_moments(before, after, old, new, below, in_use, spare, now))
 
 
 def _at_moments(
@@ -316,7 +128,8 @@ def _at_moments(
     old: Tree,
     new: Tree,
     below: _Below,
-    in_use: Mapping[str, Mapping[str, float]],
+    in_use: Uses,
+    spare: Spare,
     now: dt.datetime,
 ) -> Iterator[Fault]:
     """Breaches under open layers: at the edited plan, else at the figures of the base that cause them."""
@@ -326,8 +139,9 @@ def _at_moments(
     ]
     if not plans[1]:
         return
-    for found in first_breaches(old, new, *plans, now=now):
+    for number, found in enumerate(first_breaches(old, new, *plans, now=now)):
         breach, key = found.breach, key_of("tide-plan", found.plan)
+        helper = spare if number < MOST_ERRORS else None
         if before.get(key) != after.get(key):
             yield Fault(
                 key,
@@ -337,16 +151,19 @@ def _at_moments(
                 requested=breach.requested,
                 limit=breach.limit,
                 sibling=_sibling(new, below, breach, []),
+                of_all=breach.holder == ROOT,
+                **(lending(helper, found, after[key]) if helper else {}),
             )
         else:
-            for fault in _at_figures(breach, old, new, below, in_use):
-                yield replace(fault, code="exceeds_at_moment", detail=found.sentence())
+            for fault in _at_figures(breach, old, new, below, in_use, helper):
+                yield replace(fault, code="exceeds_at_moment", detail=found.sums(), plans=found.opened())
 
 
-def _at_figures(
-    breach: Breach, old: Tree, new: Tree, below: _Below, in_use: Mapping[str, Mapping[str, float]]
-) -> list[Fault]:
-    """The edited figures below (or of) the breached holder; where only structure moved, the holders that moved."""
+def _at_figures(breach: Breach, old: Tree, new: Tree, below: _Below, in_use: Uses, spare: Spare | None) -> list[Fault]:
+    """The edited figures below (or of) the breached holder; where only structure moved, the holders that moved.
+
+    ``spare``: None where it need not be said what would help.
+    """
     kind, resource = breach.service_type, breach.resource
     keys = below.of(breach.holder)
     raised = [key for key in keys if _figure(new, key, kind, resource) > _figure(old, key, kind, resource)]
@@ -360,16 +177,24 @@ def _at_figures(
         at.append(own.key)
     scale = MIB if resource == MEMORY else 1
     sibling = _sibling(new, below, breach, at)
+    remedy: tuple[str, tuple[str, ...]] = "", ()
+    if sibling is not None:
+        remedy = _give_way(new, below, breach, sibling, in_use), (sibling,)
+    elif own is not None and resource not in _FIELD_OF and spare is not None:
+        remedy = above_text(spare, own, breach)
     return [
         Fault(
             object=_key(new.holders[key]),
             field=_field(new.holders[key], kind, resource),
             code=_code(key, own),
-            detail=_sentence(breach, own, scale),
+            detail=excess_text(breach, own.title if own else ""),
             requested=breach.requested * scale,
             limit=breach.limit * scale,
             in_use=_in_use(new, below, key, kind, resource, in_use),
             sibling=sibling,
+            remedy=remedy[0],
+            remedy_names=remedy[1],
+            of_all=own is None,
         )
         for key in at
     ]
@@ -382,10 +207,11 @@ def _beyond_ratio(breach: Breach, tree: Tree, below: _Below) -> Fault:
         object=RULES,
         field=pointer(f"overcommit_{breach.service_type}_percent"),
         code="below_children",
-        detail=_sentence(breach, None, scale),
+        detail=excess_text(breach, ""),
         requested=breach.requested * scale,
         limit=breach.limit * scale,
         sibling=_sibling(tree, below, breach, []),
+        of_all=True,
     )
 
 
@@ -431,16 +257,14 @@ def _code(key: str, own: Holder | None) -> str:
     return "below_children" if key == own.key else f"exceeds_{own.kind}"
 
 
-def _sentence(breach: Breach, own: Holder | None, scale: int) -> str:
-    whose = _key(own) if own else _("the hardware of the cluster")
-    said = _("%(resource)s: %(service_type)s asks for %(requested)s in sum, but %(whose)s has %(limit)s.")
-    return said % {
-        "resource": breach.resource,
-        "service_type": breach.service_type,
-        "requested": breach.requested * scale,
-        "whose": whose,
-        "limit": breach.limit * scale,
-    }
+def _give_way(tree: Tree, below: _Below, breach: Breach, sibling: str, in_use: Uses) -> str:
+    """What the one that could give way has, in words; nothing where no use is known."""
+    key = sibling.replace("/", ":", 1)
+    used = _in_use(tree, below, key, breach.service_type, breach.resource, in_use)
+    if used is None:
+        return ""
+    figure = _figure(tree, key, breach.service_type, breach.resource)
+    return give_way_text(tree.holders[key].title, breach.resource, figure, used)
 
 
 def _sibling(tree: Tree, below: _Below, breach: Breach, at: list[str]) -> str | None:
@@ -469,9 +293,7 @@ def _claims(tree: Tree, key: str, breach: Breach) -> bool:
     return True
 
 
-def _in_use(
-    tree: Tree, below: _Below, key: str, service_type: str, resource: str, in_use: Mapping[str, Mapping[str, float]]
-) -> float | None:
+def _in_use(tree: Tree, below: _Below, key: str, service_type: str, resource: str, in_use: Uses) -> float | None:
     """Cards in use now in a holder; unknown (None) for cpu and memory."""
     if resource in _FIELD_OF:
         return None

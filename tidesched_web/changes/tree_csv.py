@@ -7,10 +7,9 @@ not set: no limit of cpu or memory, no cards of that type.
 from __future__ import annotations
 
 import csv
-import difflib
 import io
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.changes.tree_document import Document, Edits, key_of, kind_of, parts_of, patch_between
 from tidesched_web.common.errors import DomainError
+from tidesched_web.common.hints import nearest
 from tidesched_web.common.spreadsheets import guarded, unguarded
 
 OWNERS: Final = ("service_type", "tenant", "project", "business_line")
@@ -57,8 +57,8 @@ def dumps(documents: Mapping[str, Document], cards: Iterable[str]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
     names = list(cards)
-    writer.writerow([guarded(cell) for cell in columns(names)])
-    writer.writerows([guarded(cell) for cell in row] for row in rows(documents, names))
+    writer.writerow([guarded(cell, exact=True) for cell in columns(names)])
+    writer.writerows([guarded(cell, exact=True) for cell in row] for row in rows(documents, names))
     return "\ufeff" + text.getvalue()
 
 
@@ -89,7 +89,7 @@ def loads(
     for number, cells in enumerate(table[1:], 2):
         if not any(cell.strip() for cell in cells):
             continue
-        row = dict(zip(head, (cell.strip() for cell in cells), strict=False))
+        row = dict(zip(head, (unguarded(cell.strip()) for cell in cells), strict=False))
         name = row.pop("queue", "")
         if name not in queues:
             said = _("Line %(line)d: there is no queue %(name)r.") % {"line": number, "name": name[:MOST_OF_NAME]}
@@ -123,10 +123,9 @@ def _check_head(head: list[str], cards: set[str]) -> None:
             raise DomainError.for_field(f"/{name}", _("The column %(name)r is there twice.") % {"name": name})
 
 
-def _near(name: str, known: Iterable[str]) -> str:
-    # What is compared letter by letter has to be short.
-    near = difflib.get_close_matches(name, list(known), n=1) if len(name) <= MOST_OF_NAME else []
-    return " " + _("Did you mean %(near)r?") % {"near": near[0]} if near else ""
+def _near(name: str, known: Collection[str]) -> str:
+    near = nearest(name, known)
+    return " " + _("Did you mean %(near)r?") % {"near": near} if near else ""
 
 
 def _edited(queue: Document, row: Mapping[str, str], cards: set[str], line: int) -> Document:

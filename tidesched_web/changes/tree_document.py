@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tidesched_web.common.hints import cut
+
 Document = dict[str, Any]
 Documents = dict[str, Document]
 # ``key → merge patch of its document``; None deletes it.
@@ -22,6 +24,8 @@ KINDS: Final = (
 )  # fmt: skip
 # A business line of the platform itself stands below this instead of a tenant's slug.
 PLATFORM: Final = "-"
+# The longest name of anything in a tree has 253 characters, with a namespace before it 317.
+LONGEST_KEY: Final = 400
 _PARTS = {"project": 2, "business-line": 2, "grant": 2}
 
 
@@ -52,8 +56,11 @@ def parts_of(key: str) -> tuple[str, ...]:
     kind, _, rest = key.partition("/")
     # The name of a card type has slashes of its own.
     parts = tuple(rest.split("/", _PARTS.get(kind, 1) - 1))
-    if kind not in KINDS or len(parts) != _PARTS.get(kind, 1) or not all(parts):
-        raise ValueError(f"{key!r} names no object: kind/name, with kind one of {', '.join(KINDS)}")
+    if kind not in KINDS or len(parts) != _PARTS.get(kind, 1) or not all(parts) or len(key) > LONGEST_KEY:
+        raise ValueError(
+            f"{cut(key)!r} names no object: kind/name, with kind one of {', '.join(KINDS)}, "
+            f"at most {LONGEST_KEY} characters"
+        )
     return parts
 
 
@@ -67,10 +74,17 @@ def in_order(keys: Iterable[str]) -> list[str]:
     return sorted(keys, key=lambda key: (KINDS.index(kind_of(key)), key))
 
 
-@functools.lru_cache(maxsize=4096)
 def pointer(*steps: str) -> str:
     """A JSON pointer (RFC 6901)."""
+    # What a client sent may be long: only what can be a name is remembered.
+    return (_short if all(len(step) <= LONGEST_KEY for step in steps) else _pointer)(*steps)
+
+
+def _pointer(*steps: str) -> str:
     return "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps)
+
+
+_short = functools.lru_cache(maxsize=4096)(_pointer)
 
 
 def merge_patch(target: Any, patch: Any) -> Any:

@@ -6,7 +6,7 @@ not set is absent. Comments are ours: whatever a person writes beside them is lo
 
 from __future__ import annotations
 
-import difflib
+import hashlib
 import json
 import re
 from collections.abc import Hashable, Iterator, Mapping
@@ -15,9 +15,10 @@ from typing import Any, Final
 import yaml
 from django.utils.translation import gettext as _
 
-from tidesched_web.changes.documents import Fault, canonical
-from tidesched_web.changes.tree_document import KINDS, Document, Documents, in_order, kind_of, parts_of
+from tidesched_web.changes.documents import REPLACE, Fault, Faults, canonical
+from tidesched_web.changes.tree_document import KINDS, Document, Documents, in_order, kind_of, parts_of, pointer
 from tidesched_web.common.errors import DomainError
+from tidesched_web.common.hints import Hints, Shown, cut
 from tidesched_web.engine.yaml_shape import UNREADABLE, check_shape
 
 FORMAT: Final = 1
@@ -52,6 +53,9 @@ _COMMENTS: Final[Mapping[str, str]] = {
 _BARE = re.compile(r"[A-Za-z][A-Za-z0-9_./|*-]*")
 _WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "nan", "inf"})
 MOST_BYTES: Final = 32 * 2**20
+# A tree of 10,000 queues with their grants and cards is a fraction of these.
+MOST_OBJECTS: Final = 50_000
+MOST_VALUES: Final = 1_500_000
 
 
 def dumps(documents: Mapping[str, Document], *, cluster: str) -> str:
@@ -116,7 +120,7 @@ def _scalar(value: Any) -> str:
 
 
 class _Loader(yaml.CSafeLoader if hasattr(yaml, "CSafeLoader") else yaml.SafeLoader):  # type: ignore[misc]
-    """Reads no dates and no sexagesimal numbers, and refuses a name that stands twice."""
+    """Reads no dates and no sexagesimal numbers, and refuses a name that is there twice."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}
 
@@ -132,13 +136,25 @@ for _tag, _pattern, _first in (
 
 def _mapping(loader: Any, node: yaml.MappingNode) -> dict[Any, Any]:
     found: dict[Any, Any] = {}
+    names = set[str]()  # 1 and "1" are one name
     for key_node, value_node in node.value:
-        key = loader.construct_object(key_node, deep=True)
-        line = key_node.start_mark.line + 1
-        if not isinstance(key, Hashable) or key in found:
-            raise _refused(_("Line %(line)d: %(name)r is there twice.") % {"line": line, "name": key})
-        found[key] = loader.construct_object(value_node, deep=True)
+        key = _value(loader, key_node)
+        if not isinstance(key, Hashable) or str(key) in names:
+            line = key_node.start_mark.line + 1
+            raise _refused(_("Line %(line)d: %(name)r is there twice.") % {"line": line, "name": Shown(key)})
+        names.add(str(key))
+        found[key] = _value(loader, value_node)
     return found
+
+
+def _value(loader: Any, node: yaml.Node) -> Any:
+    """What the loader makes of a node; texts and plain whole numbers, most of a file, without its ceremony."""
+    if type(node) is yaml.ScalarNode:
+        if node.tag == "tag:yaml.org,2002:str":
+            return node.value
+        if node.tag == "tag:yaml.org,2002:int" and node.value.isdecimal() and node.value[0] != "0":
+            return int(node.value)
+    return loader.construct_object(node, deep=True)
 
 
 _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
@@ -152,14 +168,15 @@ def loads(text: str) -> Documents:
     """The tree of a file, in canonical form.
 
     Raises:
-        DomainError: it is no YAML, of another format, or names something that is not known (with the nearest that is).
+        DomainError: it is no YAML, of another format, larger than any tree, or names something that is not known
+            (with the nearest that is).
     """
     if len(text.encode("utf-8", "surrogatepass")) > MOST_BYTES:
         raise _refused(
             _("The file is larger than %(most)d MiB.") % {"most": MOST_BYTES // 2**20}, code="body_too_large"
         )
     try:
-        check_shape(text, twice=False)  # the loader tells it, in the language of the reader
+        check_shape(text, twice=False, most=MOST_VALUES)  # keys: the loader, in the language of the reader
         content = yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader with fewer types
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -169,54 +186,91 @@ def loads(text: str) -> Documents:
         ) from None
     except (yaml.YAMLError, *UNREADABLE) as error:
         raise _refused(_("This is no YAML: %(problem)s.") % {"problem": error}) from None
+    return documents_of(content)
+
+
+def documents_of(content: object) -> Documents:
+    """The tree of what a file holds, in canonical form.
+
+    Raises:
+        DomainError: it is of another format, or names something that is not known (with the nearest that is).
+    """
     if not isinstance(content, dict):
         raise _refused(_("The file has to be a map with sections such as queues."))
-    if content.get("format") != FORMAT:
+    version = content.get("format")
+    if isinstance(version, bool) or version != FORMAT:
         said = _("The file is of format %(found)r; this is format %(known)d.")
-        raise _refused(said % {"found": content.get("format"), "known": FORMAT}, "/format")
+        raise _refused(said % {"found": Shown(version), "known": FORMAT}, "/format")
+    if not isinstance(content.get("cluster", ""), str):
+        raise _refused(_("The name of the cluster has to be a text."), "/cluster")
     kinds = {section: kind for kind, section in SECTIONS.items()}
+    count = sum(len(entries) for entries in content.values() if isinstance(entries, dict))
+    if count > MOST_OBJECTS:
+        said = _("A file may hold at most %(most)d objects; this one has %(count)d.")
+        raise _refused(said % {"most": MOST_OBJECTS, "count": count}, code="body_too_large")
     documents: Documents = {}
-    faults: list[Fault] = []
+    faults, hints = Faults(), Hints()
     for section, entries in content.items():
         if section in ("format", "cluster"):
             continue
         if section not in kinds:
-            raise _refused(_unknown(str(section), [*kinds, "format", "cluster"]), f"/{section}", "unknown_field")
+            known = [*kinds, "format", "cluster"]
+            raise _refused(_unknown(str(section), known, hints), f"/{cut(str(section))}", "unknown_field")
         if entries is not None and not isinstance(entries, dict):
             raise _refused(_("%(section)s has to be a map.") % {"section": section}, f"/{section}")
         for name, entry in (entries or {}).items():
-            key, document, found = _document(kinds[section], str(name), entry)
+            key, document, found = _document(kinds[section], str(name), entry, hints)
             documents[key] = document
-            faults += found
-    if faults:
-        errors = [{**fault.as_json(), "pointer": _place(fault)} for fault in faults]
-        raise DomainError("invalid", f"{faults[0].object}: {faults[0].detail}", {"errors": errors})
+            faults.add(found)
+    if faults.kept:
+        first = faults.kept[0]
+        errors = [{**fault.as_json(), "pointer": place_of(fault.object) + fault.field} for fault in faults.kept]
+        extra = {"errors": errors, **({"more_errors": faults.more} if faults.more else {})}
+        raise DomainError("invalid", f"{first.object}: {first.detail}", extra)
     return {key: documents[key] for key in sorted(documents)}
 
 
-def _document(kind: str, name: str, entry: Any) -> tuple[str, Document, list[Fault]]:
+def _document(kind: str, name: str, entry: Any, hints: Hints) -> tuple[str, Document, list[Fault]]:
     key = f"{kind}/{name}"
     try:
         parts_of(key)
     except ValueError as error:
-        raise _refused(str(error), f"/{SECTIONS[kind]}/{name}") from None
+        raise _refused(str(error), f"/{SECTIONS[kind]}/{cut(name)}") from None
     if entry is not None and not isinstance(entry, dict):
-        raise _refused(_("%(name)s has to be a map.") % {"name": key}, f"/{SECTIONS[kind]}/{name}")
+        raise _refused(_("%(name)s has to be a map.") % {"name": key[:300]}, place_of(key))
     document = {str(field): value for field, value in (entry or {}).items() if value is not None}
-    replace = document.pop("replace", None) if kind == "priority-class" else None
-    found, faults = canonical(key, document)
-    return key, found | ({"replace": True} if replace else {}), faults
+    replace = document.pop(REPLACE, None) if kind == "priority-class" else None
+    found, faults = canonical(key, document, hints)
+    if not isinstance(replace, bool | None):
+        faults = [*faults, Fault(key, pointer(REPLACE), "invalid", _("This has to be true or false."))]
+    return key, found | ({REPLACE: True} if replace else {}), faults
 
 
-def _place(fault: Fault) -> str:
-    kind, _slash, name = fault.object.partition("/")
-    return f"/{SECTIONS[kind]}/{name}{fault.field}"
+def place_of(key: str) -> str:
+    """Where the document of an object stands in the file, as a JSON pointer."""
+    kind, _slash, name = key.partition("/")
+    return pointer(SECTIONS[kind], name)
 
 
-def _unknown(name: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(name[:253], known, n=1)
-    said = _("There is no section %(name)r.") % {"name": name}
-    hint = _("Did you mean %(near)r?") % {"near": near[0]} if near else _("Known: %(k)s.") % {"k": ", ".join(known)}
+def content_of(documents: Mapping[str, Document], *, cluster: str) -> dict[str, Any]:
+    """The file of a tree as JSON: `documents_of` reads it again."""
+    content: dict[str, Any] = {"format": FORMAT, "cluster": cluster}
+    for key in in_order(documents):
+        kind, _slash, name = key.partition("/")
+        content.setdefault(SECTIONS[kind], {})[name] = documents[key]
+    return content
+
+
+def version_of(documents: Mapping[str, Document]) -> int:
+    """A number that is another one for another tree; of 17 digits at most, as an ETag of the API may have 18."""
+    told = json.dumps(documents, sort_keys=True, separators=(",", ":")).encode()
+    return int.from_bytes(hashlib.sha256(told).digest()[:7], "big")
+
+
+def _unknown(name: str, known: list[str], hints: Hints) -> str:
+    near = hints.near(name, known)
+    said = _("There is no section %(name)r.") % {"name": Shown(name)}
+    hint = _("Did you mean %(near)r?") % {"near": near} if near else _("Known: %(k)s.") % {"k": _(", ").join(known)}
     return f"{said} {hint}"
 
 

@@ -59,14 +59,14 @@ def _finding(cluster: Cluster, *codes: str) -> dict[str, Any] | None:
 
 
 def card_quota_enforced(cluster: Cluster) -> bool | None:
-    """Whether the cluster's own Volcano knows card quotas, as the newest test saw it; None where nobody knows."""
+    """Whether the cluster's own Volcano knows card quotas, as the newest test saw it; None where it is not known."""
     found = _finding(cluster, "card_quota_holds", "card_quota_ignored", "conf_missing", "conf_hidden")
     known = {"card_quota_holds": True, "card_quota_ignored": False}
     return None if found is None else known.get(found["code"])
 
 
 def volcano_runs(cluster: Cluster) -> bool | None:
-    """Whether Volcano's scheduler runs in the cluster, as the newest test saw it; None where nobody knows."""
+    """Whether Volcano's scheduler runs in the cluster, as the newest test saw it; None where it is not known."""
     found = _finding(cluster, "volcano_runs", "volcano_absent")
     return None if found is None else found["code"] == "volcano_runs"
 
@@ -78,5 +78,5 @@ def other_installation(cluster: Cluster) -> bool:
 
 
 def reached_clusters() -> QuerySet[Cluster]:
-    """Clusters that TideSched talks to: all but those that somebody disconnected."""
+    """Clusters that TideSched talks to: all but the disconnected ones."""
     return Cluster.objects.filter(disconnected_at__isnull=True)

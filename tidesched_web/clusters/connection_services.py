@@ -185,7 +185,7 @@ def replace(*, test: ConnectionTest, actor: str, reason: str, accept: bool = Fal
 
 @transaction.atomic
 def disconnect(*, cluster: Cluster, actor: str, reason: str) -> Cluster:
-    """Forget the credentials: no session, no push, until somebody connects it again. What is known of it stays."""
+    """Forget the credentials: no session, no push, until it is connected again. What is known of it stays."""
     reason = need_reason(reason)
     row = lock_row(Cluster, cluster.pk)
     if row.disconnected_at is not None:
@@ -204,7 +204,7 @@ def disconnect(*, cluster: Cluster, actor: str, reason: str) -> Cluster:
 
 
 def forget_offers() -> int:
-    """Take the secrets out of offers that nobody took within an hour; those of no cluster go after a week."""
+    """Take the secrets out of offers that were not taken within an hour; those of no cluster go after a week."""
     old = timezone.now() - OFFERS_KEPT
     ConnectionTest.objects.filter(offer=True, cluster__isnull=True, started_at__lt=old).delete()
     late = ConnectionTest.objects.filter(offer=True, taken_at__isnull=True, credentials__isnull=False)

@@ -6,10 +6,14 @@ from typing import Any
 
 import orjson
 
-from tidesched_web.clusters.kubernetes.connection import Connection
+from tidesched_web.clusters.kubernetes.connection import BadConnection, Connection
 from tidesched_web.clusters.kubernetes.in_cluster import in_cluster_connection
 from tidesched_web.clusters.models import ConnectionKind, SealedConnection
 from tidesched_web.common.encryption import decrypt, encrypt
+from tidesched_web.common.errors import DomainError
+
+# What `connection_of` raises: this process cannot reach the cluster, which is no reason to leave others alone.
+UNUSABLE = (BadConnection, DomainError)
 
 
 def _secrets(row: SealedConnection) -> dict[str, str]:
@@ -39,6 +43,7 @@ def connection_of(row: SealedConnection) -> Connection:
 
     Raises:
         BadConnection: it is this process's own pod's cluster, and this process is in no pod.
+        DomainError: ``undecryptable``, its secrets were made with a key that this process does not have.
     """
     if row.connection_kind == ConnectionKind.IN_CLUSTER:
         return in_cluster_connection()

@@ -72,6 +72,14 @@ WORDS: Mapping[str, tuple[str | Promise, str | Promise]] = {
         _("%(url)s did not answer within five seconds."),
         _("Check address and port, and whether a network policy or firewall lets TideSched's workers out to it."),
     ),
+    "too_large": (
+        _("%(url)s answers with more than an API server sends: nothing beyond the bound is read."),
+        _("Check that the port is the one of the API server, and the proxies between."),
+    ),
+    "too_slow": (
+        _("%(url)s began to answer and did not end in time."),
+        _("Check the load of the API server, and the firewalls and proxies between."),
+    ),
     "broken_off": (
         _("%(url)s broke the connection off."),
         _("Check that the port is the one of the API server, and the firewalls and proxies between."),
@@ -79,8 +87,8 @@ WORDS: Mapping[str, tuple[str | Promise, str | Promise]] = {
     "unreachable": (_("%(url)s cannot be reached."), _("Check address and port.")),
     "wrong_authority": (
         _(
-            "The server's certificate is not signed by the authority that was given: this is another "
-            "cluster, or the wrong authority."
+            "The server's certificate is signed by no authority that counts here: the authority is missing or the "
+            "wrong one, or this is another cluster."
         ),
         _(
             "Take certificate-authority-data of the kubeconfig, or: kubectl get configmap "

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -106,6 +108,11 @@ class Cluster(Versioned, SealedConnection):
     @property
     def paused(self) -> bool:
         return self.paused_at is not None
+
+    @property
+    def evicts(self) -> bool:
+        """Whether TideSched itself takes cards back here; in the other modes another scheduler does."""
+        return self.mode == ClusterMode.SCHEDULE
 
     @property
     def schedulers(self) -> list[str]:
@@ -228,6 +235,11 @@ class CardType(models.Model):
 NOT_READY_TAINTS = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 
 
+def says_not_ready(taints: Iterable[Mapping[str, Any]]) -> bool:
+    """Kubernetes taints a node whose kubelet reports trouble, or nothing at all."""
+    return any(taint.get("key") in NOT_READY_TAINTS for taint in taints)
+
+
 class Node(models.Model):
     """A node as last seen. ``cards`` maps card names to counts."""
 
@@ -252,5 +264,5 @@ class Node(models.Model):
 
     @property
     def not_ready(self) -> bool:
-        """Kubernetes taints a node whose kubelet reports trouble, or nothing at all."""
-        return any(taint.get("key") in NOT_READY_TAINTS for taint in self.taints)
+        """Whether its kubelet reports trouble, or nothing at all."""
+        return says_not_ready(self.taints)

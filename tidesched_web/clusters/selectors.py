@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from tidesched_web.audit.selectors import foreign_encryption_keys
-from tidesched_web.clusters.models import CardType, Cluster, Node, PolicyRevision
+from tidesched_web.clusters.models import NOT_READY_TAINTS, CardType, Cluster, Node, PolicyRevision
 from tidesched_web.common.encryption import known_key_ids
 from tidesched_web.common.permissions import Access
 
@@ -54,6 +55,35 @@ def aliases_of(cards: Mapping[str, Sequence[str]]) -> dict[str, str]:
 def visible_nodes(access: Access) -> QuerySet[Node]:
     """Nodes of visible clusters, also those that left."""
     return Node.objects.filter(cluster__in=visible_clusters(access)).select_related("cluster")
+
+
+def _says_not_ready() -> Q:
+    """`says_not_ready`, asked of the database."""
+    found = Q()
+    for key in sorted(NOT_READY_TAINTS):
+        found |= Q(taints__contains=[{"key": key}])
+    return found
+
+
+def nodes_in_state(nodes: QuerySet[Node], state: str) -> QuerySet[Node]:
+    """Those that are ``ready``, ``not_ready`` or ``closed``: one that is both of the last two is not ready."""
+    if state == "not_ready":
+        return nodes.filter(_says_not_ready())
+    return nodes.filter(~_says_not_ready(), unschedulable=state == "closed")
+
+
+def with_troubles(nodes: QuerySet[Node], cluster: Cluster) -> QuerySet[Node]:
+    """Each row also has how many nodes of the cluster are not ready, and how many others are closed.
+
+    Annotations ``nodes_not_ready`` and ``nodes_closed``, counted once in the same query.
+    """
+
+    def number(found: Q) -> Coalesce:
+        here = Node.objects.filter(found, cluster=cluster, gone_at__isnull=True).order_by()
+        return Coalesce(Subquery(here.values("cluster").annotate(n=Count("pk")).values("n")), 0)
+
+    closed = Q(unschedulable=True) & ~_says_not_ready()
+    return nodes.annotate(nodes_not_ready=number(_says_not_ready()), nodes_closed=number(closed))
 
 
 def visible_policies(access: Access) -> QuerySet[PolicyRevision]:

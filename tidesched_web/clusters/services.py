@@ -21,7 +21,7 @@ from tidesched_web.clusters.models import CardKind, CardType, Cluster, ClusterMo
 from tidesched_web.clusters.selectors import foreign_key_ids
 from tidesched_web.common import live
 from tidesched_web.common.encryption import known_key_ids
-from tidesched_web.common.errors import DomainError
+from tidesched_web.common.errors import DomainError, need_reason
 from tidesched_web.common.locking import lock_row
 from tidesched_web.common.time_zones import time_zones
 from tidesched_web.common.validation import check_fields
@@ -40,14 +40,6 @@ def _append(cluster: Cluster, *, actor: str, action: str, **facts: Any) -> None:
         ),
         robust=True,
     )
-
-
-def _need_reason(reason: str) -> str:
-    reason = reason.strip()
-    if not reason:
-        text = _("Say why: the reason goes into the audit log.")
-        raise DomainError.for_field("/reason", text, code="reason_required")
-    return reason
 
 
 @transaction.atomic
@@ -130,7 +122,7 @@ def set_mode(*, cluster: Cluster, mode: str, actor: str, reason: str) -> Cluster
     """Change how far TideSched goes in a cluster."""
     if mode not in ClusterMode.values:
         raise DomainError.for_field("/mode", f"Unknown mode {mode!r}. Known: {', '.join(ClusterMode.values)}.")
-    reason = _need_reason(reason)
+    reason = need_reason(reason)
     cluster = lock_row(Cluster, cluster.pk)
     before = cluster.mode
     if before == mode:
@@ -165,7 +157,7 @@ def set_settings(
     *, cluster: Cluster, values: Mapping[str, Any], actor: str, reason: str, version: int | None = None
 ) -> Cluster:
     """Change some of a cluster's settings. ``version`` is the one that the author looked at."""
-    reason = _need_reason(reason)
+    reason = need_reason(reason)
     row = lock_row(Cluster, cluster.pk)
     if version is not None and version != row.version:
         said = _("This cluster was changed meanwhile: look at the present state, then try again.")
@@ -210,6 +202,20 @@ def _check_settings(row: Cluster) -> None:
         )
 
 
+def require_newest_policy(cluster: Cluster, version: int | None) -> PolicyRevision | None:
+    """The newest revision of a cluster's policy. ``version``: the number that the caller looked at.
+
+    Raises:
+        DomainError: ``stale`` (412) with the present ETag where it is another one.
+    """
+    newest = PolicyRevision.objects.filter(cluster=cluster).order_by("-number").first()
+    number = newest.number if newest else 0
+    if version is not None and version != number:
+        said = _("The policy was changed meanwhile: you looked at revision %(seen)s, the newest is %(now)s.")
+        raise DomainError("stale", said % {"seen": version, "now": number}, {"etag": f'"{number}"', "version": number})
+    return newest
+
+
 @transaction.atomic
 def set_policy(
     *,
@@ -223,17 +229,13 @@ def set_policy(
     """Store a policy text as the next revision; the same text as the newest one changes nothing.
 
     A text that no session could run under is refused and the last good one goes on ruling. ``version`` is the number
-    of the newest revision that the author looked at. ``released`` says that nobody needs to see a dry run first: right
+    of the newest revision that the author looked at. ``released`` says that no dry run need be seen first: right
     for the first policy of a new cluster only.
     """
     from tidesched_web.engine.bridge import policy_problem  # the engine is heavy: only this service needs it here
 
     lock_row(Cluster, cluster.pk)
-    newest = PolicyRevision.objects.filter(cluster=cluster).order_by("-number").first()
-    number = newest.number if newest else 0
-    if version is not None and version != number:
-        said = _("The policy was changed meanwhile: you looked at revision %(seen)s, the newest is %(now)s.")
-        raise DomainError("stale", said % {"seen": version, "now": number}, {"etag": f'"{number}"', "version": number})
+    newest = require_newest_policy(cluster, version)
     if newest is not None and newest.text == text:
         return newest
     problem = policy_problem(text)
@@ -287,8 +289,8 @@ def release_policy(*, revision: PolicyRevision, actor: str, reason: str = "") ->
 
 @transaction.atomic
 def pause(*, cluster: Cluster, actor: str, reason: str) -> Cluster:
-    """Stop sending anything to a cluster until somebody resumes it. Conditional: of two people one wins."""
-    reason = _need_reason(reason)
+    """Stop sending anything to a cluster until it is resumed. Conditional: of two people one wins."""
+    reason = need_reason(reason)
     now = timezone.now()
     paused = Cluster.objects.filter(pk=cluster.pk, paused_at__isnull=True).update(
         paused_at=now, paused_by=actor[:200], paused_reason=reason, version=F("version") + 1, updated_at=now
@@ -304,7 +306,7 @@ def pause(*, cluster: Cluster, actor: str, reason: str) -> Cluster:
 @transaction.atomic
 def resume(*, cluster: Cluster, actor: str, reason: str) -> Cluster:
     """Let sessions send again."""
-    reason = _need_reason(reason)
+    reason = need_reason(reason)
     locked = lock_row(Cluster, cluster.pk)
     if locked.paused_at is None:
         raise DomainError("conflict", _("%(cluster)s is not paused.") % {"cluster": cluster.name})
@@ -348,7 +350,7 @@ def ensure_card_type(
 
 
 def note_clock(*, cluster: Cluster, virtual: dt.datetime, wall: dt.datetime, rate: float) -> bool:
-    """Follow a simulated cluster's clock, which stands still while it is down; False where the row told it right.
+    """Follow a simulated cluster's clock, which stands still while it is down; False where the row had it right.
 
     A measurement, not an intent: it is not audited and counts no version.
     """

@@ -1,6 +1,6 @@
 """Signs of life of the background processes: a key of Redis for each role, gone soon after its process.
 
-A worker that is busy does not answer a ping, so nobody is pinged: a thread of each process writes the keys, as long as
+A worker that is busy does not answer a ping, so none is pinged: a thread of each process writes the keys, as long as
 the work of the process moves on (`common.progress`).
 """
 

@@ -6,7 +6,7 @@ something only where a proxy of the installation's own wrote its last part:
 * nothing is set: the peer of the connection is the client, and the header is ignored;
 * ``TRUSTED_PROXIES`` (addresses and networks): where the peer is one of them, the header is read from the right, and
   the first hop that is not one of them is the client;
-* ``BEHIND_PROXY`` alone: whoever connects is the proxy, so the client is the last hop.
+* ``BEHIND_PROXY`` alone: the peer is the proxy, so the client is the last hop.
 """
 
 from __future__ import annotations

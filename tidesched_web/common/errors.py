@@ -21,6 +21,7 @@ STATUS_OF: Final[Mapping[str, HTTPStatus]] = {
     "malformed_body": HTTPStatus.BAD_REQUEST,
     "reason_required": HTTPStatus.BAD_REQUEST,
     "invalid_policy": HTTPStatus.BAD_REQUEST,
+    "invalid_tree": HTTPStatus.BAD_REQUEST,
     "weak_password": HTTPStatus.BAD_REQUEST,
     "misleading_name": HTTPStatus.BAD_REQUEST,
     "wrong_password": HTTPStatus.BAD_REQUEST,
@@ -44,10 +45,12 @@ STATUS_OF: Final[Mapping[str, HTTPStatus]] = {
     "already_exists": HTTPStatus.CONFLICT,
     "in_use": HTTPStatus.CONFLICT,
     "last_admin": HTTPStatus.CONFLICT,
+    "too_many_kept": HTTPStatus.CONFLICT,
     "link_is_dead": HTTPStatus.GONE,
     "request_in_flight": HTTPStatus.CONFLICT,
     "stale": HTTPStatus.PRECONDITION_FAILED,
     "body_too_large": HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    "head_too_large": HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
     "body_too_slow": HTTPStatus.REQUEST_TIMEOUT,
     "unsupported_media_type": HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
     "quota_breach": HTTPStatus.UNPROCESSABLE_ENTITY,
@@ -61,17 +64,26 @@ STATUS_OF: Final[Mapping[str, HTTPStatus]] = {
 }
 
 
+# So many fields at fault are answered one by one; of the others it is said how many they are.
+MOST_ERRORS: Final = 200
+
+
 class DomainError(Exception):
     """A request that cannot be done as asked: a stable code, a sentence for a person, and figures as fields.
 
     ``extra`` becomes top-level members of the problem document; ``extra["errors"]`` is a list of
-    ``{pointer, code, detail, …}``, one for each field at fault.
+    ``{pointer, code, detail, …}``, one for each field at fault: the first `MOST_ERRORS` of them, and ``more_errors``
+    says how many more there are.
     """
 
     def __init__(self, code: str, message: str, extra: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
         self.status = STATUS_OF[code]
         self.code, self.message, self.extra = code, message, dict(extra or {})
+        errors = self.extra.get("errors")
+        if isinstance(errors, list) and len(errors) > MOST_ERRORS:
+            self.extra["errors"] = errors[:MOST_ERRORS]
+            self.extra["more_errors"] = self.extra.get("more_errors", 0) + len(errors) - MOST_ERRORS
 
     @classmethod
     def for_field(cls, pointer: str, message: str, *, code: str = "invalid", **figures: Any) -> DomainError:
@@ -79,9 +91,21 @@ class DomainError(Exception):
         return cls(code, message, {"errors": [{"pointer": pointer, "code": code, "detail": message, **figures}]})
 
 
+LONGEST_REASON = 2000
+
+
+def stored_reason(reason: str) -> str:
+    """A reason as it is kept: one that no database holds, or that is no sentence any more, is refused."""
+    reason = reason.strip()
+    if "\0" in reason or len(reason) > LONGEST_REASON:
+        text = _("This has to be a text of at most %(most)d characters.") % {"most": LONGEST_REASON}
+        raise DomainError.for_field("/reason", text)
+    return reason
+
+
 def need_reason(reason: str) -> str:
     """A change of intent says why."""
-    reason = reason.strip()
+    reason = stored_reason(reason)
     if not reason:
         text = _("Say why: the reason goes into the audit log.")
         raise DomainError.for_field("/reason", text, code="reason_required")

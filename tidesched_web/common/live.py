@@ -145,5 +145,5 @@ def seen(events: Iterable[Event], sight: Sight) -> list[Event]:
 
 
 def place_now() -> str:
-    """A place in the stream after which all that happens from now on comes; asks nobody."""
+    """A place in the stream after which all that happens from now on comes; asks no server."""
     return f"{int((time.time() - _AHEAD_SECONDS) * 1000)}-0"

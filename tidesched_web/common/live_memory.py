@@ -3,7 +3,8 @@
 It works only while the process reads the live events (a page is open somewhere); a change that this process announces
 counts at once, one of another process as soon as its event is read, and after `MOST_SECONDS`, or what the reader says,
 all is read anew. A page that shows what is remembered hears of everything since then: its place in the stream lies
-further back.
+further back. A person's own change may have been
+made by another web process: pages that follow it read anew for `AFTER_WRITE_SECONDS` (`read_anew`).
 """
 
 from __future__ import annotations
@@ -11,12 +12,26 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 MOST_SECONDS = 1.0
 MOST_KEPT = 500
+AFTER_WRITE_SECONDS = 5
 Value = TypeVar("Value")
+_anew: ContextVar[bool] = ContextVar("tidesched_read_anew", default=False)
+
+
+@contextmanager
+def read_anew(*, wanted: bool) -> Iterator[None]:
+    """Nothing that is remembered is used in this block, where that is ``wanted``."""
+    mark = _anew.set(wanted)
+    try:
+        yield
+    finally:
+        _anew.reset(mark)
 
 
 class Memory:
@@ -33,7 +48,7 @@ class Memory:
         self, key: Hashable, topics: Iterable[str], read: Callable[[], Value], *, seconds: float | None = None
     ) -> Value:
         """The value of the key, read where it is not known. ``seconds``: how long it holds where no event ends it."""
-        if not self.follows:
+        if not self.used():
             return read()
         topics = tuple(topics)
         with self._lock:
@@ -55,6 +70,10 @@ class Memory:
                     self._reading.clear()
                 self._kept[key] = (now, changes, found)
             return found
+
+    def used(self) -> bool:
+        """Whether what is remembered may be shown to this reader."""
+        return self.follows and not _anew.get()
 
     def forget(self, topics: Iterable[str]) -> None:
         """Something of these topics has changed."""

@@ -6,7 +6,9 @@ page a rest at which all of them together take `SHARE` of one processor.
 
 from __future__ import annotations
 
-SHARE = 0.25
+from tidesched_web import env
+
+SHARE = 0.2 / env.number("WEB_PROCESSES", 1)
 LEAST_SECONDS, MOST_SECONDS = 2.5, 60.0
 # How many answers the average cost is of.
 _OF_LATE = 100

@@ -1,4 +1,4 @@
-"""The lock order of every transaction, in one place; whoever follows it cannot deadlock with anybody else who does.
+"""The lock order of every transaction, in one place; two transactions that follow it cannot deadlock.
 
 1. the **quota tree** row of the cluster (``lock_tree``): every quota write takes it first;
 2. the **lease** row of the cluster (``lock_lease``): a session's writes happen only while the epoch still holds;
@@ -6,7 +6,7 @@
 4. the **audit head** of the chain, last of all (``audit.services.append``): locked early it would serialise everybody
    for the whole transaction.
 
-Nobody takes an earlier lock while holding a later one.
+No transaction takes an earlier lock while holding a later one.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class Access:
         return self.scopes is None or "admin" in self.scopes or not self.scopes.isdisjoint(wanted)
 
     def sees_all_of(self, tenant_ids: Iterable[int]) -> bool:
-        """Whether none of these tenants is somebody else's."""
+        """Whether all of these tenants are the caller's."""
         return self.everything or self.tenant_ids.issuperset(tenant_ids)
 
 

@@ -17,6 +17,8 @@ from django.utils.decorators import sync_and_async_middleware
 from tidesched_web.common.client_address import client_address, from_proxy
 
 _OF_PROXIES = frozenset({b"x-forwarded-for", b"x-forwarded-proto", b"x-forwarded-host", b"x-forwarded-port"})
+# What is kept of them: that the request came through a proxy or a tunnel that is not trusted.
+_VIA = (b"via", b"1.1 unknown")
 _GIVEN = re.compile(r"[A-Za-z0-9._:-]{8,80}")
 
 
@@ -65,7 +67,10 @@ def without_foreign_claims(scope: Mapping[str, Any]) -> dict[str, Any]:
     client = scope["client"]
     if from_proxy(client[0] if client else ""):
         return dict(scope)
-    return {**scope, "headers": [header for header in scope["headers"] if header[0] not in _OF_PROXIES]}
+    left = [header for header in scope["headers"] if header[0] not in _OF_PROXIES]
+    if len(left) < len(scope["headers"]):
+        left.append(_VIA)
+    return {**scope, "headers": left}
 
 
 def context_of_scope(scope: Mapping[str, Any]) -> RequestContext:

@@ -1,4 +1,4 @@
-"""Progress of the Celery processes: what counts as moving on, who is told, and the end of a pool process that hangs."""
+"""Progress of the Celery processes: what counts as one, who hears of it, and the end of pool processes that hang."""
 
 from __future__ import annotations
 

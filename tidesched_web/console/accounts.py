@@ -10,8 +10,9 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import update_session_auth_hash
 from django.contrib.auth.views import LogoutView
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import translation
 from django.utils.cache import patch_cache_control
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -134,4 +135,5 @@ def density(this: Page) -> HttpResponse:
     services.set_density(user=this.user, density=this.request.POST.get("density", ""))
     back = this.request.POST.get("next", "")
     here = url_has_allowed_host_and_scheme(back, allowed_hosts=None)
-    return redirect(back if here else "console:profile")
+    # Not `redirect`: a text without a slash would be taken for the name of a page.
+    return HttpResponseRedirect(back if back and here else reverse("console:profile"))

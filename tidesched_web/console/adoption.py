@@ -1,4 +1,4 @@
-"""Adoption: queues that the cluster has and nobody here decides on; shown first, then taken over by a change."""
+"""Adoption: queues that the cluster has and that are not decided on here; shown first, then taken over by a change."""
 
 from __future__ import annotations
 

@@ -10,9 +10,9 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext_lazy
 
+from tidesched_web.common.card_names import card_label
 from tidesched_web.common.failures import in_words
 from tidesched_web.console import amounts
-from tidesched_web.console.card_names import card_label
 from tidesched_web.console.wording import HOLDS
 from tidesched_web.scheduling.models import Alert
 
@@ -87,7 +87,7 @@ _PLACES: dict[str, tuple[str, Promise]] = {
 
 
 def ends_by_itself(alert: Alert) -> bool:
-    """Whether its condition is watched: then nobody closes it by hand."""
+    """Whether its condition is watched: then it is not closed by hand."""
     return alert.code in _BY_ITSELF
 
 

@@ -92,7 +92,7 @@ def _back(this: Page, alert: Alert) -> HttpResponse:
 @require_POST
 @page(section="alerts")
 def acknowledge(this: Page, pk: int) -> HttpResponse:
-    """Say that somebody looks after it; it ends when its condition does."""
+    """Say that a person looks after it; it ends when its condition does."""
     alert = _chosen(this, pk)
     note = this.request.POST.get("note", "").strip()[:500]
     if scheduling.acknowledge_alert(alert=alert, actor=this.access.actor, note=note):

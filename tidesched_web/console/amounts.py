@@ -9,8 +9,8 @@ from django.utils.formats import number_format
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
+from tidesched_web.common.card_names import card_label
 from tidesched_web.console.by_language import by_language
-from tidesched_web.console.card_names import card_label
 
 MINUTE = 60
 HOUR = 60 * MINUTE
@@ -40,6 +40,11 @@ def _written(rounded: float, places: int, _language: str | None) -> str:
 
 def cards(milli: int) -> str:
     """Milli-cards as cards, with every place after the point that they have: "7.25", "8"."""
+    return _cards(milli)
+
+
+@by_language
+def _cards(milli: int) -> str:
     places = len(f"{milli % 1000:03d}".rstrip("0"))
     return number_format(milli / 1000, decimal_pos=places, use_l10n=True, force_grouping=True)
 

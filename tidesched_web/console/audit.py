@@ -141,22 +141,27 @@ def _object_url(this: Page, row: AuditEntry) -> str:
             this.access.sees_all_of(row.tenant_ids)
             and visible_tenants(this.access).filter(slug=row.object_label).exists()
         ):
-            return reverse("console:tenant", args=[row.object_label])
+            return _page("console:tenant", row.object_label)
         case "user" if this.access.administers:
-            return reverse("console:user", args=[row.object_id])
+            return _page("console:user", row.object_id)
     cluster = next((cluster for cluster in this.clusters if cluster.pk == row.cluster_id), None)
     if cluster is None:
         return ""
     match row.object_type:
         case "queue":
-            return reverse("console:queue", args=[cluster.slug, row.object_label])
+            return _page("console:queue", cluster.slug, row.object_label)
         case "reclaim":
-            return reverse("console:reclaim", args=[cluster.slug, row.object_id])
+            return _page("console:reclaim", cluster.slug, row.object_id)
         case "quota_change":
-            return reverse("console:change", args=[cluster.slug, row.object_id])
+            return _page("console:change", cluster.slug, row.object_id)
         case "tide_plan":
-            return reverse("console:tide_plan", args=[cluster.slug, row.object_label])
+            return _page("console:tide_plan", cluster.slug, row.object_label)
     return ""
+
+
+def _page(name: str, *keys: str) -> str:
+    """A page by its keys; none where one is missing: a sign-in under an unknown name is of no account."""
+    return reverse(name, args=keys) if all(keys) else ""
 
 
 def _auditors(this: Page) -> None:

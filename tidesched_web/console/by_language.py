@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from django.utils.translation import get_language
 
-Text = TypeVar("Text", bound=str)
+Text = TypeVar("Text")
 
 
 def by_language(write: Callable[..., Text]) -> Callable[..., Text]:

@@ -1,20 +1,22 @@
-"""How a change is told: its objects, fields and figures in words instead of pointers."""
+"""How a change is shown: its objects, fields and figures in words instead of pointers."""
 
 from __future__ import annotations
 
+import datetime as dt
 import difflib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tidesched_web.changes.tree_document import KINDS, kind_of, parts_of
+from tidesched_web.common.card_names import card_label
 from tidesched_web.common.models import ServiceType
 from tidesched_web.console import amounts, bars
-from tidesched_web.console.card_names import card_label
 
 KIND_NAMES = {
     "rules": gettext_lazy("rules"),
@@ -53,9 +55,13 @@ _FIELDS = {
     "resource": gettext_lazy("Kubernetes resource"),
     "global_default": gettext_lazy("global default"),
     "preemption_policy": gettext_lazy("preemption policy"),
+    # Of a change itself.
+    "reason": gettext_lazy("reason"),
+    "apply_at": gettext_lazy("to be applied at"),
 }
 # Who demands an approval.
 WHOSE = {"cluster": gettext_lazy("the cluster"), "tenant": gettext_lazy("tenant")}
+_MINUTE = "%Y-%m-%d %H:%M"
 # Lines around a difference that are shown with it.
 CONTEXT = 3
 
@@ -82,6 +88,8 @@ class ObjectFields:
     name: str
     act: str
     fields: list[FieldLine]
+    # As its owner calls it, where that is another name.
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +154,7 @@ def figure(pointer: str, value: Any, *, unset: str = "") -> str:
             return f"{amounts.number(value / 2**30)} GiB"
         return amounts.number(value)
     if isinstance(value, str):
-        return value
+        return timezone.localtime(dt.datetime.fromisoformat(value)).strftime(_MINUTE) if last == "apply_at" else value
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return _(", ").join(value) or "–"
     return json.dumps(value, ensure_ascii=False, sort_keys=True)
@@ -164,8 +172,42 @@ def fields_of_plan(
         kind, name = object_name(key)
         document = (base or {}).get(key, {})
         act = "new" if document is None else "gone" if (edits or {}).get(key, {}) is None else "changed"
-        result.append(ObjectFields(key, kind, name, act, [_field(entry, document or {}) for entry in differences]))
+        edit = (edits or {}).get(key) or {}
+        service = str(edit.get("service_type") or (document or {}).get("service_type") or "")
+        lines = [_field(entry, document or {}, service) for entry in differences]
+        title = str(edit.get("name") or (document or {}).get("name") or "")
+        result.append(ObjectFields(key, kind, name, act, lines, title if title != name else ""))
     return result
+
+
+def figure_words(entry: Mapping[str, Any]) -> dict[str, str]:
+    """One figure that differs, with the name of its object."""
+    return {
+        "name": object_name(entry["object"])[1],
+        "field": field_name(entry["field"]),
+        "before": figure(entry["field"], entry["before"]),
+        "after": figure(entry["field"], entry["after"]),
+    }
+
+
+def asked_words(plan: Mapping[str, Any], base: Mapping[str, Any] | None = None) -> list[dict[str, str]]:
+    """What the author asks for above what a tenant has; ``more``: by how much. ``base`` knows the tenant's name.
+
+    Its short name stands behind it: it stays, whatever the tenant's own admins call the tenant.
+    """
+    return [
+        figure_words(entry)
+        | {
+            "name": _named(((base or {}).get(entry["object"]) or {}).get("name"), object_name(entry["object"])[1]),
+            "before": figure(entry["field"], entry["before"] or 0),
+            "more": figure(entry["field"], entry["after"] - (entry["before"] or 0)),
+        }
+        for entry in plan.get("asked", ())
+    ]
+
+
+def _named(name: str | None, slug: str) -> str:
+    return f"{name} ({slug})" if name and name != slug else slug
 
 
 def _unset(entry: Mapping[str, Any], document: Mapping[str, Any]) -> str:
@@ -177,7 +219,7 @@ def _unset(entry: Mapping[str, Any], document: Mapping[str, Any]) -> str:
     return _("no limit") if steps and steps[-1] in ("cpu_milli", "memory_bytes") else ""
 
 
-def _field(entry: Mapping[str, Any], document: Mapping[str, Any]) -> FieldLine:
+def _field(entry: Mapping[str, Any], document: Mapping[str, Any], service: str) -> FieldLine:
     pointer, before, after = entry["field"], entry["before"], entry["after"]
     is_card = "/card_quota/" in pointer
     unset = _unset(entry, document)
@@ -192,7 +234,7 @@ def _field(entry: Mapping[str, Any], document: Mapping[str, Any]) -> FieldLine:
     used = entry.get("in_use")
     bar = None
     if is_card:
-        bar = bars.change_bar(_service_of(pointer), before or 0, after or 0, used or 0)
+        bar = bars.change_bar(_service_of(pointer) or service, before or 0, after or 0, used or 0)
     return FieldLine(
         field_name(pointer), figure(pointer, before, unset=unset), figure(pointer, after, unset=unset), by,
         amounts.number(used) if used is not None else "", sign, bar,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.contrib import messages
@@ -14,19 +16,22 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
+from tidesched_web.accounts.selectors import visible_tenants
 from tidesched_web.changes import services
-from tidesched_web.changes.acts import Act, allowed_actions, is_author, refusal
+from tidesched_web.changes.acts import Act, agrees_by_applying, allowed_actions, refusal
+from tidesched_web.changes.ceiling_requests import NO_ROOM
 from tidesched_web.changes.forecast_selectors import forecast_of, record_of
 from tidesched_web.changes.impact import answer_of, start_day_impact, within_sight
-from tidesched_web.changes.inbox_selectors import approvers_of
+from tidesched_web.changes.inbox_selectors import approvers_of, tenants_of
 from tidesched_web.changes.models import ChangeState, QuotaChange
-from tidesched_web.changes.selectors import objects_of, visible_changes
+from tidesched_web.changes.second_person import is_author
+from tidesched_web.changes.selectors import objects_of, visible_changes, writers_of
 from tidesched_web.changes.server_check import server_check
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access
 from tidesched_web.console import amounts, change_words, forecast_view, impact_view
 from tidesched_web.console.export import csv_list, csv_response
-from tidesched_web.console.forms.change import ApplyForm, ApproveForm, ChangeFilter, ReasonForm
+from tidesched_web.console.forms.change import ApplyForm, ApproveForm, ChangeFilter, RejectForm
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.quota_editor import may_edit
@@ -40,7 +45,8 @@ OPEN = (ChangeState.DRAFT, ChangeState.WAITING, ChangeState.APPROVED)
 def changes(this: Page) -> HttpResponse:
     """All changes of the cluster that the reader sees, the newest first."""
     form = ChangeFilter(this.request.GET)
-    rows = form.apply(visible_changes(this.access).filter(cluster=this.cluster))
+    # What a list does not show of a change may be megabytes.
+    rows = form.apply(visible_changes(this.access).filter(cluster=this.cluster)).defer("base", "plan", "failure")
     if this.request.GET.get("format") == "csv":
         return csv_list(
             f"changes-{this.cluster.slug}",
@@ -55,7 +61,7 @@ def changes(this: Page) -> HttpResponse:
                 "applied_at": lambda row: row.applied_at.isoformat() if row.applied_at else "",
                 "reason": lambda row: row.reason,
             },
-            rows,
+            rows.iterator(chunk_size=100),
         )
     listed = paged(rows, ["-id"], this.request.GET.get("cursor", ""))
     for row in listed.rows:
@@ -105,47 +111,55 @@ def _page(
     found: QuotaChange,
     *,
     apply_form: ApplyForm | None = None,
-    reject_form: ReasonForm | None = None,
+    reject_form: RejectForm | None = None,
     approve_form: ApproveForm | None = None,
     stale: DomainError | None = None,
     status: int = 200,
 ) -> HttpResponse:
     plan = _plan(this, found)
-    reject_form = reject_form or ReasonForm(prefix="reject")
+    reject_form = reject_form or RejectForm(prefix="reject")
     approve_form = approve_form or ApproveForm(prefix="approve")
     if apply_form is None:
-        apply_form = ApplyForm(
-            initial={"reason": found.reason, "when": "at" if found.apply_at else "now", "at": found.apply_at}
-        )
+        # An hour that is over was "at once" when it was sent.
+        ahead = found.apply_at if found.apply_at and found.apply_at > timezone.now() else None
+        apply_form = ApplyForm(initial={"reason": found.reason, "when": "at" if ahead else "now", "at": ahead})
     author = is_author(found, this.access)
     acts = allowed_actions(found, this.access)
     is_open = found.committed_at is None and found.state in (*OPEN, ChangeState.FAILED)
     errors = [_error(error) for error in plan.get("errors", ())] if is_open else []
-    moved = [_difference(entry) for entry in plan.get("stale", ())] if is_open else []
+    moved = _moved(found, plan.get("stale", ()), this.access) if is_open else []
     due = bool(plan.get("approval", {}).get("due"))
     waits = found.state == ChangeState.WAITING
     carried = list(objects_of(found)) if found.committed_at else []
+    asked = change_words.asked_words(plan, found.base)
+    # What is asked for may be sent while the cluster has no room for it.
+    sendable = NO_ROOM if asked else frozenset()
     bad = any(form.is_bound and form.errors for form in (apply_form, reject_form, approve_form))
     return this.render(
         "changes/change.html",
         {
             "live_object": f"changes {found.pk}",
             "change": found,
+            "tenants": sorted(tenants_of([found], this.access).values(), key=lambda tenant: tenant.slug),
             "plan": plan,
             "fields": change_words.fields_of_plan(plan, base=found.base, edits=found.edits),
             "objects": change_words.objects_of_plan(plan),
             "errors": errors,
+            "blocks": (
+                bool(plan.get("more_errors")) or any(error["code"] not in sendable for error in plan.get("errors", ()))
+            )
+            if is_open
+            else False,
+            "asked": asked,
+            "more_errors": plan.get("more_errors", 0) if is_open else 0,
             "warnings": [_error(warning) for warning in plan.get("warnings", ())] if is_open else [],
             "stale": moved,
-            "merged": [_difference(entry) for entry in plan.get("merged", ())] if is_open else [],
+            "merged": _moved(found, plan.get("merged", ()), this.access) if is_open else [],
             "refused": stale,
             "edited": [_difference(entry) for entry in stale.extra.get("edited_since", ())] if stale else [],
             "last_edit": _last_edit(found) if is_open and not author else [],
             "due": due and found.state != ChangeState.APPROVED,
-            "why_due": [
-                " ".join(filter(None, (str(change_words.WHOSE.get(why["kind"], why["kind"])), why["name"])))
-                for why in plan.get("approval", {}).get("why", ())
-            ],
+            "why_due": _why_due(this, plan),
             "carried": carried,
             "arrived": sum(row.state in ("applied", "skipped") for row in carried),
             "apply_form": apply_form,
@@ -159,6 +173,7 @@ def _page(
             "asks_impact": is_open and bool(plan.get("objects")) and not errors,
             "expected": _expected(found, plan),
             "came": _came(this, found),
+            "approved_note": _approved_note(found, this.access, acts, due=due),
             "later": found.apply_at is not None and found.apply_at > timezone.now(),
             "undone_by": found.rolled_back_by.order_by("-id").first(),
         },
@@ -170,6 +185,22 @@ def _approval_refused(found: QuotaChange, access: Access) -> str:
     """Why the reader, who may change quota, is no second person for it; nothing where it is not theirs to decide."""
     refused = refusal(found, access, Act.APPROVE)
     return refused.message if refused is not None and refused.code == "approver_not_independent" else ""
+
+
+def _approved_note(found: QuotaChange, access: Access, acts: Sequence[Act], *, due: bool) -> str:
+    """What becomes of an approval where the reader applies the change at another hour than it was approved for."""
+    if found.state != ChangeState.APPROVED:
+        return ""
+    if Act.APPLY not in acts:
+        refused = refusal(found, access, Act.APPLY)
+        return refused.message if refused is not None and may_edit(access) else ""
+    if not due or found.apply_at is None:
+        return ""
+    if agrees_by_applying(found, access):
+        return _(
+            "Your approval counts for this change: applied by you at another hour, it is approved by you for that."
+        )
+    return _("It is approved for this hour and this reason: sent with others, it waits for a new approval.")
 
 
 def _last_edit(found: QuotaChange) -> list[dict[str, str]]:
@@ -191,6 +222,15 @@ def _came(this: Page, found: QuotaChange) -> forecast_view.ForecastView | None:
     return forecast_view.forecast_view(shown) if shown is not None and (shown.rows or shown.hidden) else None
 
 
+def _why_due(this: Page, plan: Mapping[str, Any]) -> list[str]:
+    """Who demands a second person, by the names that people gave them."""
+    why = [one for one in plan.get("approval", {}).get("why", ()) if one["kind"] != "ceiling"]
+    slugs = [one["name"] for one in why if one["kind"] == "tenant"]
+    names = dict(visible_tenants(this.access).filter(slug__in=slugs).values_list("slug", "name")) if slugs else {}
+    called = [names.get(one["name"], one["name"]) if one["kind"] == "tenant" else this.cluster.name for one in why]
+    return [f"{change_words.WHOSE[one['kind']]} {name}" for one, name in zip(why, called, strict=True)]
+
+
 def _error(error: dict[str, Any]) -> dict[str, Any]:
     kind, name = change_words.object_name(error["object"]) if error.get("object") else ("", "")
     return {
@@ -200,6 +240,12 @@ def _error(error: dict[str, Any]) -> dict[str, Any]:
         "detail": error["detail"],
         "sibling": error.get("sibling"),
     }
+
+
+def _moved(found: QuotaChange, entries: Sequence[dict[str, Any]], access: Access) -> list[dict[str, Any]]:
+    """What others changed since it was made, each with the change that did it, as far as the reader sees it."""
+    writers = writers_of(found, entries, access)
+    return [_difference(entry) | {"writer": writers.get((entry["object"], entry["field"]))} for entry in entries]
 
 
 def _difference(entry: dict[str, Any]) -> dict[str, str]:
@@ -243,7 +289,7 @@ def _typed(this: Page, verb: str) -> dict[str, Any]:
         return {"apply_form": ApplyForm(this.request.POST)}
     if verb == "approve" and this.request.POST.get("approve-reason"):
         return {"approve_form": ApproveForm(this.request.POST, prefix=verb)}
-    return {"reject_form": ReasonForm(this.request.POST, prefix=verb)} if verb == "reject" else {}
+    return {"reject_form": RejectForm(this.request.POST, prefix=verb)} if verb == "reject" else {}
 
 
 def _reviewed(this: Page) -> services.Reviewed:
@@ -264,8 +310,9 @@ def _act(this: Page, found: QuotaChange, verb: str) -> HttpResponse:
             form = ApplyForm(this.request.POST)
             if not form.is_valid():
                 return _page(this, found, apply_form=form)
-            at = form.cleaned_data["at"] if form.cleaned_data["when"] == "at" else None
-            services.apply(change=found, access=access, at=at, reason=form.cleaned_data["reason"], seen=seen)
+            services.apply(
+                change=found, access=access, at=_hour(found, form), reason=form.cleaned_data["reason"], seen=seen
+            )
         case "approve":
             agreed = ApproveForm(this.request.POST, prefix=verb)
             if not agreed.is_valid():
@@ -279,7 +326,7 @@ def _act(this: Page, found: QuotaChange, verb: str) -> HttpResponse:
         case "rebase":
             services.edit_draft(change=found, access=access, rebase=True, seen=seen)
         case "reject":
-            reason = ReasonForm(this.request.POST, prefix=verb)
+            reason = RejectForm(this.request.POST, prefix=verb)
             if not reason.is_valid():
                 return _page(this, found, reject_form=reason)
             services.reject(change=found, access=access, reason=reason.cleaned_data["reason"], seen=seen)
@@ -291,6 +338,15 @@ def _act(this: Page, found: QuotaChange, verb: str) -> HttpResponse:
     return back
 
 
+def _hour(found: QuotaChange, form: ApplyForm) -> dt.datetime:
+    """When to apply it: now, also where a later hour was set before; the form knows an hour to the minute."""
+    if form.cleaned_data["when"] != "at":
+        return timezone.now()
+    at: dt.datetime = form.cleaned_data["at"]
+    kept = found.apply_at
+    return kept if kept is not None and kept.replace(second=0, microsecond=0) == at else at
+
+
 # --- impact -----------------------------------------------------------------------------------------------------------
 
 
@@ -298,6 +354,8 @@ def _act(this: Page, found: QuotaChange, verb: str) -> HttpResponse:
 def change_impact(this: Page, pk: int) -> HttpResponse:
     """What the next session would do otherwise: a POST puts the question, a GET looks for the answer."""
     found = _change(this, pk)
+    if (other := _other_revision(this, found)) is not None:
+        return other
     if this.request.method == "POST":
         services.ask_impact(change=found, access=this.access)
     number = this.request.GET.get("job", "")
@@ -319,21 +377,32 @@ def change_impact(this: Page, pk: int) -> HttpResponse:
             "change": found,
             "impact": impact,
             "view": None if impact.get("unavailable") else impact_view.view_of(impact),
-            "again": f"{reverse('console:change_impact', args=[this.cluster.slug, pk])}?job={impact.get('job') or 0}"
+            "again": f"{reverse('console:change_impact', args=[this.cluster.slug, pk])}"
+            f"?job={impact.get('job') or 0}&revision={found.revision}"
             if waits
             else "",
         },
     )
 
 
+def _other_revision(this: Page, found: QuotaChange) -> HttpResponse | None:
+    """What stands in the place of a part of the page that was opened for another revision than there is now."""
+    opened = this.request.GET.get("revision", "")
+    if opened in ("", str(found.revision)):
+        return None
+    return this.render("changes/other_revision.html", {"change": found})
+
+
 @page()
 def change_server(this: Page, pk: int) -> HttpResponse:
     """What the cluster would refuse of the change, by a dry run of each object."""
     found = _change(this, pk)
+    if (other := _other_revision(this, found)) is not None:
+        return other
     plan = services.shown_plan(change=found, access=this.access)
     sound = found.state in OPEN and not plan.get("errors")
     answer = server_check(this.cluster, plan.get("objects") or []) if sound else None
-    return this.render("changes/server.html", {"answer": answer})
+    return this.render("changes/server.html", {"answer": answer, "change": found})
 
 
 def _subject(found: QuotaChange) -> str:
@@ -344,6 +413,8 @@ def _subject(found: QuotaChange) -> str:
 def change_day(this: Page, pk: int) -> HttpResponse:
     """The same over the recorded sessions of the last day: a job that is started here, and how far it is."""
     found = _change(this, pk)
+    if (other := _other_revision(this, found)) is not None:
+        return other
     job = newest_about(this.access, this.user, _subject(found), JobKind.IMPACT_DAY)
     if this.request.method == "POST":
         if not may_edit(this.access):
@@ -352,12 +423,20 @@ def change_day(this: Page, pk: int) -> HttpResponse:
             this.cluster, _plan(this, found).get("objects", ()), access=this.access, subject=_subject(found)
         )
     view = _day_view(this, job)
+    # The figures of now, of which the day was tried with the objects that they make.
+    earlier = view is not None and job is not None and job.params.get("objects") != _plan(this, found).get("objects")
     if this.request.GET.get("format") == "csv":
         rows = [(row.card, row.queue, row.gained, row.lost, row.over) for row in view.hours] if view else []
         return csv_response(f"change-{pk}-card-hours", ["card", "queue", "gained", "lost", "over_quota"], rows)
     return this.render(
         "changes/day.html",
-        {"change": found, "job": job, "view": view, "percent": round(100 * job.progress) if job else 0},
+        {
+            "change": found,
+            "job": job,
+            "view": view,
+            "earlier": earlier,
+            "percent": round(100 * job.progress) if job else 0,
+        },
     )
 
 

@@ -6,6 +6,7 @@ from tidesched_web.console import connections
 
 urlpatterns = [
     path("new/cluster/", connections.cluster_new, name="cluster_new"),
+    path("new/cluster/rights/<slug:mode>.yaml", connections.cluster_rights, name="cluster_rights"),
     path("new/cluster/<int:pk>/", connections.cluster_offer, name="cluster_offer"),
     path("clusters/<slug:slug>/connection/", connections.connection, name="connection"),
     path("clusters/<slug:slug>/connection/replace/", connections.connection_replace, name="connection_replace"),

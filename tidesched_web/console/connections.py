@@ -13,12 +13,14 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from tidesched_web.changes.removal_services import hanging_on, remove_cluster
 from tidesched_web.clusters import connection_services, finding_words, services
 from tidesched_web.clusters.connection_selectors import newest_test, running_test, visible_tests
+from tidesched_web.clusters.kubernetes import rbac
 from tidesched_web.clusters.kubernetes.credential_facts import authorities
+from tidesched_web.clusters.kubernetes.verbs import MODES
 from tidesched_web.clusters.models import Cluster, ClusterMode, ConnectionKind, ConnectionTest
 from tidesched_web.common.errors import DomainError
 from tidesched_web.console.edit_pages import edit_page
@@ -114,6 +116,18 @@ def cluster_new(this: Page) -> HttpResponse:
     return _given(this, _("Connect a cluster"), trail, None, mode=ClusterMode.OBSERVE)
 
 
+@require_safe
+@page(section="clusters")
+def cluster_rights(this: Page, mode: str) -> HttpResponse:
+    """The account with the rights of one mode, for `kubectl apply`."""
+    need_administrator(this)
+    if mode not in MODES:
+        raise Http404
+    answer = HttpResponse(rbac.text("manifests", mode), content_type="application/yaml; charset=utf-8")
+    answer.headers["Content-Disposition"] = f'attachment; filename="{mode}.yaml"'
+    return answer
+
+
 @page(section="connection")
 def connection_replace(this: Page) -> HttpResponse:
     """Say how a cluster is reached from now on."""
@@ -144,6 +158,8 @@ def _given(this: Page, title: str, trail: list[tuple[str, str]], cluster: Cluste
         ways=ways,
         way=way,
         mode_field=chosen["mode"] if cluster is None else None,
+        modes=MODES if cluster is None else [mode],
+        mode=mode,
     )
 
 

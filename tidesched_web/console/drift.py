@@ -1,4 +1,4 @@
-"""Drift: where the cluster stands otherwise than it was told, and what a person does about it."""
+"""Drift: where the cluster differs from what was written to it, and what a person does about it."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from tidesched_web.quota.drift_selectors import drift_counts, drift_look, open_d
 from tidesched_web.quota.models import Drift, DriftState
 from tidesched_web.quota.services import drift as services
 
-# More than this on one page helps nobody; what is beyond it comes as the first ones end.
+# More than this on one page is of no help; what is beyond it comes as the first ones end.
 MOST = 200
 
 
 @page(section="drift", topics="drift queues changes")
 def drift(this: Page) -> HttpResponse:
-    """What stands otherwise, by object; the queues of nobody; and what ended before."""
+    """What differs, by object; the queues without an owner; and what ended before."""
     if this.request.GET.get("format") == "csv":
         return _export(this)
     return this.render("drift/drift.html", _context(this))
 
 
 def _export(this: Page) -> HttpResponse:
-    """A row for each field that stands otherwise."""
+    """A row for each field that differs."""
     rows = DriftFilter(this.request.GET).apply(open_drift(this.access, this.cluster)).order_by("kind", "name")
     fields = ("field", "intent", "pushed", "live", "changed_by", "changed_at")
     return csv_response(

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tidesched_web.changes.drift import adoptable
-from tidesched_web.console.card_names import card_label
+from tidesched_web.common.card_names import card_label
 from tidesched_web.quota.drift_fields import CARDS, STATE
 
 _NAMES: Mapping[str, Promise] = {

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import IO, Any
 
 from django.template.base import Lexer, TokenType
+from django.utils.translation import trim_whitespace
 
 # (line, function, message or (singular, plural), comments), as Babel wants it.
 Found = tuple[int, str, Any, list[str]]
@@ -28,9 +29,12 @@ def extract_django(
     start = 0
     singular: str | None = None
     plural: str | None = None
+    trimmed = False
     for token in Lexer(text).tokenize():
         if singular is not None:
             if token.token_type is TokenType.BLOCK and _END.match(token.contents):
+                if trimmed:  # lines of a long text are one message
+                    singular, plural = trim_whitespace(singular), plural and trim_whitespace(plural)
                 if plural is None:
                     yield start, "gettext", singular, []
                 else:
@@ -45,7 +49,7 @@ def extract_django(
             continue
         if token.token_type is TokenType.BLOCK:
             if _BLOCK.match(token.contents):
-                start, singular = token.lineno or 0, ""
+                start, singular, trimmed = token.lineno or 0, "", "trimmed" in token.split_contents()
                 continue
             if found := _TRANSLATE.match(token.contents):
                 yield token.lineno or 0, "gettext", _doubled(ast.literal_eval(found[1])), []

@@ -17,6 +17,7 @@ from tidesched_web.console.wording import reason_detail, reason_sentence
 
 EXPECTS: dict[str, Promise] = {
     "run": gettext_lazy("runs at once"),
+    "grow": gettext_lazy("runs with more pods"),
     "promised": gettext_lazy("gets cards that are being taken back"),
     "admitted": gettext_lazy("is admitted, and waits for cards"),
     "reclaimed": gettext_lazy("is reclaimed"),
@@ -25,6 +26,7 @@ _LOOKS: dict[str, tuple[Promise, str, str]] = {
     "open": (gettext_lazy("not yet"), "hourglass", "waiting"),
     "held": (gettext_lazy("came"), "circle-check", "good"),
     "missed": (gettext_lazy("did not come"), "circle-x", "failed"),
+    "late": (gettext_lazy("came too late"), "clock", "failed"),
     "gone": (gettext_lazy("left the cluster before"), "logout", "quiet"),
     "overtaken": (gettext_lazy("cannot be judged"), "arrows-exchange", "quiet"),
 }
@@ -59,19 +61,22 @@ class ForecastView:
 def forecast_view(shown: ShownForecast) -> ForecastView:
     """What the template draws."""
     rows = [_line(row) for row in shown.rows]
-    held = sum(row["outcome"] == "held" for row in shown.rows)
+    held = sum(row["outcome"] in ("held", "overtaken") and row["at"] is not None for row in shown.rows)
     said = ngettext("%(held)s of %(n)s came", "%(held)s of %(n)s came", len(rows)) % {
         "held": amounts.number(held),
         "n": amounts.number(len(rows)),
     }
     following = shown.forecast.state == "following"
     looked = ngettext("%(n)s session after it", "%(n)s sessions after it", shown.forecast.sessions)
-    line = f"{said}; {looked % {'n': amounts.number(shown.forecast.sessions)}}."
+    line = _("%(said)s; %(looked)s.") % {
+        "said": said,
+        "looked": looked % {"n": amounts.number(shown.forecast.sessions)},
+    }
     return ForecastView(line, rows, shown.hidden, shown.forecast.counted, following)
 
 
 def _line(row: Mapping[str, Any]) -> Line:
-    word, icon, tone = _LOOKS[row["outcome"]]
+    word, icon, tone = _LOOKS["late" if row["outcome"] == "missed" and row["at"] else row["outcome"]]
     why = row.get("why") or {}
     if change := (why.get("numbers") or {}).get("change"):
         text = _("change %(n)s was written meanwhile") % {"n": change}

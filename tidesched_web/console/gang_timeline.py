@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from tidesched_web.common.permissions import Access
@@ -78,5 +79,10 @@ def _step(access: Access, row: dict[str, Any], own_queue: bool) -> dict[str, Any
         sentence = ngettext(
             "%(n)s pod of it was evicted. By: %(who)s.", "%(n)s pods of it were evicted. By: %(who)s.", detail["pods"]
         ) % {"n": detail["pods"], "who": who}
+    elif detail.get("waits_no_more"):
+        ready = ngettext("It has %(n)s pod and waits no more.", "It has %(n)s pods and waits no more.", detail["ready"])
+        sentence = ready % {"n": detail["ready"]}
+    elif row["kind"] == "reclaimed" and row["reclaim_id"]:
+        sentence = _("Evicted by reclaim %(n)s.") % {"n": row["reclaim_id"]}
     word = look("step", row["kind"]).word
     return row | {"at": dt.datetime.fromisoformat(row["at"]), "word": word, "sentence": sentence}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from tidesched_web.common.permissions import Access
 from tidesched_web.console import rule_words, wording
 from tidesched_web.console.rights import manages
+from tidesched_web.engine.model import BEHIND_A_PROMISE, ENDED_BY_CARDS, ENDED_BY_QUOTA
 from tidesched_web.scheduling.holds import SendingStop
 from tidesched_web.workloads.models import Gang, GangState
 from tidesched_web.workloads.remedies import remedy_of
@@ -23,7 +24,7 @@ from tidesched_web.workloads.sight import shown_reason, shown_remedy
 
 @dataclass(frozen=True, slots=True)
 class HolderRow:
-    """A gang that holds what another one waits for; without a name when it is somebody else's.
+    """A gang that holds what another one waits for; without a name when it is another tenant's.
 
     ``since``: it holds a promise since then and does not run.
     """
@@ -36,7 +37,10 @@ class HolderRow:
 
 @dataclass(frozen=True, slots=True)
 class RemedyView:
-    """What would help, in words. ``tryable``: its edit can be opened as a draft; ``gang``: the one that would end."""
+    """What would help, in words. ``tryable``: its edit can be opened as a draft; ``gang``: the one that would end.
+
+    ``pending``: it is being worked out. ``notes``: why nothing helps.
+    """
 
     sentence: str
     worked_out_at: dt.datetime | None = None
@@ -46,6 +50,8 @@ class RemedyView:
     helps: bool = False
     tryable: bool = False
     gang: str = ""
+    pending: bool = False
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,8 @@ class Why:
     # Queues that its namespace may use, where the one that it names cannot be used; the likeliest one first.
     granted: list[str]
     meant: str
+    # What an admin of its tenant may do about it.
+    may: tuple[str, ...] = ()
 
 
 def shown_numbers(access: Access, gang: Gang) -> tuple[Mapping[str, Any], str]:
@@ -104,7 +112,7 @@ def remedy_line(gang: Gang, seen: set[tuple[int, str]] | None) -> str:
     remedy = found.remedy
     if seen is not None and remedy.get("gang") and (gang.cluster_id, remedy["gang"]) not in seen:
         remedy = {**remedy, "gang": None}
-    return wording.remedy_sentence(remedy, admitted=not found.starts)
+    return wording.remedy_sentence(remedy, admitted=not found.starts, more=_more_pods(gang))
 
 
 def gangs_in_remedies(access: Access, cluster_id: int, gangs: list[Gang]) -> set[tuple[int, str]] | None:
@@ -124,8 +132,8 @@ def why(access: Access, gang: Gang, stop: SendingStop | None) -> Why:
         numbers, _message = shown_numbers(access, gang)
     resource = numbers.get("resource")
     figures = [
-        (str(word), wording.resource_amount(resource, numbers[name]) if name != "position" else str(numbers[name]))
-        for name, word in wording.FIGURES.items()
+        (word, wording.resource_amount(resource, numbers[name]) if name != "position" else str(numbers[name]))
+        for name, word in _figure_words(gang.reason_code)
         if numbers.get(name) is not None
     ]
     found = remedy_of(gang, timezone.now()) if own_queue else None
@@ -133,6 +141,8 @@ def why(access: Access, gang: Gang, stop: SendingStop | None) -> Why:
     named = {holder["gang"] for holder in held}
     if found is not None and found.remedy and found.remedy.get("gang"):
         named.add(found.remedy["gang"])
+    if found is not None and found.goes_first:
+        named.add(found.goes_first)
     seen = visible_gang_keys(access, [gang.cluster_id], named) if named and not access.everything else None
     holders = [_holder(gang.cluster_id, resource, holder, seen) for holder in held]
     if held_back(gang, stop):
@@ -154,7 +164,62 @@ def why(access: Access, gang: Gang, stop: SendingStop | None) -> Why:
         _remedy(access, gang, found, seen) if own_queue else None,
         granted,
         near[0] if near else "",
+        _may(access, gang, holders, found.remedy if found is not None else None) if own_queue else (),
     )
+
+
+def _may(access: Access, gang: Gang, holders: list[HolderRow], remedy: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """What an admin of the gang's tenant may do; platform admins have the buttons of this page."""
+    queue = gang.queue if gang.queue_id else None
+    if access.administers or queue is None or not manages(access, queue.tenant_id):
+        return ()
+    lines = []
+    # Only the end that a trial has shown to help is worth a word.
+    ends = remedy.get("gang") if remedy and remedy["change"] == "gang_ends" else None
+    own = next((row for row in holders if ends and row.gang == ends), None)
+    if own is not None and gang.reason_code in ENDED_BY_QUOTA | ENDED_BY_CARDS:
+        said = _(
+            "A gang of yours holds what it waits for: %(gang)s (%(amount)s). You may end it where it was submitted."
+        )
+        lines.append(said % {"gang": own.gang, "amount": own.amount})
+    if gang.reason_code in ENDED_BY_QUOTA:
+        said = _(
+            "You may raise the quota of queue %(queue)s as far as your tenant has room. Beyond that, raise your tenant "
+            "in the editor too: that asks a platform admin for it."
+        )
+        lines.append(said % {"queue": gang.queue_name})
+    elif gang.reason_code in ENDED_BY_CARDS:
+        lines.append(
+            _("The quota is no obstacle: the cards are in use. Ask a platform admin if your tenant needs more of them.")
+        )
+    return tuple(lines)
+
+
+def together(gang: Gang, pods: Iterable[Mapping[str, Any]]) -> str:
+    """What each pod of a gang that waits for cards needs on one node; nothing where it is one card, or pods differ.
+
+    Free cards that are scattered are not enough for it, although their number is.
+    """
+    resource = (gang.reason_numbers or {}).get("resource") or ""
+    if not gang.needs or gang.reason_code not in ENDED_BY_CARDS or not resource:
+        return ""
+    wanted = set(resource.split("|"))
+    sizes = {pod["card_milli"] for pod in pods if pod["card_milli"] and wanted & set(pod["card"].split("|"))}
+    if len(sizes) != 1 or (size := sizes.pop()) <= 1000:
+        return ""
+    return _("Each of its pods needs %(amount)s free on one node; cards on several nodes do not add up for it.") % {
+        "amount": wording.counted(resource, size / 1000)
+    }
+
+
+def _figure_words(code: str) -> list[tuple[str, str]]:
+    words = wording.FIGURES | ({"limit": wording.LIMITS[code]} if code in wording.LIMITS else {})
+    return [(name, str(word)) for name, word in words.items()]
+
+
+def _more_pods(gang: Gang) -> int:
+    """How many pods a gang that runs still lacks; 0 of one that does not run."""
+    return max(1, gang.replicas - gang.ready) if gang.state == GangState.RUNNING else 0
 
 
 def _holder(
@@ -168,13 +233,9 @@ def _holder(
     return HolderRow("", "", amount, since)
 
 
-# Reasons that a promise to another gang of the same queue may stand behind.
-_OF_QUOTA = frozenset({"WaitingForQuota", "OverCommitted", "WaitingForCards", "BehindHigherPriority"})
-
-
 def _promises(gang: Gang, resource: str | None) -> list[HolderRow]:
     """Other gangs of its queue that hold a promise of the same card and do not run, the oldest promise first."""
-    if gang.reason_code not in _OF_QUOTA or not resource:
+    if gang.reason_code not in BEHIND_A_PROMISE or not resource:
         return []
     wanted = set(resource.split("|"))
     rows = []
@@ -204,20 +265,27 @@ def _too_large(row: Mapping[str, Any]) -> str:
 def _remedy(access: Access, gang: Gang, found: Any, seen: set[tuple[int, str]] | None) -> RemedyView | None:
     if found is None:
         waits = wording.no_remedy_sentence(gang.reason_code, {}) != ""
-        return RemedyView(_("What would help is being worked out.")) if waits else None
+        return RemedyView(_("What would help is being worked out."), pending=True) if waits else None
     facts = {"worked_out_at": found.worked_out_at, "session": found.number}
     if not found.remedy:
         sentence = wording.no_remedy_sentence(gang.reason_code, gang.reason_numbers or {})
         if not sentence and found.until is None:
             return None
-        return RemedyView(sentence, until=found.until, until_why=found.until_why, **facts)
+        named = seen is None or (gang.cluster_id, found.goes_first) in seen
+        notes = wording.in_the_way(
+            gang.reason_numbers or {},
+            services=found.held_by_services,
+            first=found.goes_first if named else "",
+            waits_first=bool(found.goes_first),
+        )
+        return RemedyView(sentence, until=found.until, until_why=found.until_why, notes=tuple(notes), **facts)
     remedy = found.remedy
     if seen is not None:
         names = None if access.everything else {gang.queue_name}
         remedy = shown_remedy(remedy, gang.cluster_id, names, seen)
     tenant = gang.queue.tenant_id if gang.queue_id and gang.queue else None
     return RemedyView(
-        wording.remedy_sentence(remedy, admitted=not found.starts),
+        wording.remedy_sentence(remedy, admitted=not found.starts, more=_more_pods(gang)),
         helps=True,
         tryable=remedy["change"] == "quota" and gang.queue_id is not None and manages(access, tenant),
         gang=remedy.get("gang") or "",

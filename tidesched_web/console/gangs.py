@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import messages
@@ -18,7 +19,9 @@ from django.views.decorators.http import require_POST
 
 from tidesched_web.changes import services as changes
 from tidesched_web.changes.models import QuotaChange
-from tidesched_web.changes.selectors import open_draft
+from tidesched_web.changes.remedy_edits import MoreCards, more_cards
+from tidesched_web.changes.room_above import with_room_above
+from tidesched_web.changes.selectors import open_draft, reading_of, surroundings_of
 from tidesched_web.clusters.selectors import card_names
 from tidesched_web.common.errors import DomainError
 from tidesched_web.console import wording
@@ -31,6 +34,7 @@ from tidesched_web.console.gang_why import (
     held_back,
     remedy_line,
     shown_numbers,
+    together,
     why,
     why_sentence,
     why_title,
@@ -40,9 +44,10 @@ from tidesched_web.console.paging import paged
 from tidesched_web.console.pod_group import pod_group_yaml
 from tidesched_web.console.rights import manages
 from tidesched_web.console.stop_words import stop_words
-from tidesched_web.quota.selectors import card_quota_of, visible_queues, with_card_quota
+from tidesched_web.quota.selectors import visible_queues
 from tidesched_web.scheduling.gang_selectors import marks_of, with_evictions, with_pods, with_promises
 from tidesched_web.scheduling.holds import sending_stop
+from tidesched_web.scheduling.remedy_asking import ask
 from tidesched_web.scheduling.selectors import reclaims_of_gang
 from tidesched_web.workloads.models import Gang
 from tidesched_web.workloads.remedies import remedy_of
@@ -163,6 +168,9 @@ def gang(this: Page, pk: int) -> HttpResponse:
     if this.request.GET.get("format") == "json":
         return _export_one(this, found, pods)
     own_queue = found.own_queue  # type: ignore[attr-defined]
+    shown = _why(this, found)
+    if shown and shown.remedy and shown.remedy.pending:
+        ask(this.cluster.pk, found.pk)
     return this.render(
         "gangs/gang.html",
         {
@@ -171,19 +179,26 @@ def gang(this: Page, pk: int) -> HttpResponse:
             "cards": found.cards or {name: milli / 1000 for name, milli in asked.items()},
             "cpu_milli": found.cpu_milli or least.get("cpu_milli", 0),
             "memory_mib": found.memory_mib or least.get("memory_mib", 0),
-            "why": _why(this, found),
+            "why": shown,
+            "together": together(found, pods) if own_queue else "",
             "stop": stop_words(this.cluster, this.access),
             "pods": pods,
             "steps": timeline(this.access, found.step_rows, own_queue=own_queue),  # type: ignore[attr-defined]
             "reclaims": reclaims_of_gang(this.access, this.cluster, found.key, limit=6),
             "marks": marks_of(found),
-            "spared": found.spared_until if found.spared_until and found.spared_until > this.cluster.clock() else None,
+            "spared": _spared_until(this, found),
             "waits_since_submitted": _at_once(found),
             "manages": own_queue and found.queue is not None and manages(this.access, found.queue.tenant_id),
             "kubectl": f"kubectl -n {found.namespace} describe podgroups.scheduling.volcano.sh {found.name}",
             "manifest": pod_group_yaml(found.manifest, phase=found.phase),
         },
     )
+
+
+def _spared_until(this: Page, gang: Gang) -> dt.datetime | None:
+    """When its cool-down ends, while it runs and TideSched is the one that evicts."""
+    until = gang.spared_until
+    return until if until and this.cluster.evicts and until > this.cluster.clock() else None
 
 
 def _why(this: Page, gang: Gang) -> Why | None:
@@ -254,25 +269,55 @@ def try_remedy(this: Page, pk: int) -> HttpResponse:
     except DomainError as error:
         messages.error(this.request, error.message)
         return redirect("console:gang", this.cluster.slug, found.pk)
+    if any(key.startswith("tide-plan/") for key in draft.edits):  # the grid of the editor holds the base alone
+        return redirect("console:change", this.cluster.slug, draft.pk)
     return redirect(f"{reverse('console:quota_editor', args=[this.cluster.slug])}?change={draft.pk}")
 
 
 def _draft(this: Page, gang: Gang, remedy: dict[str, Any]) -> QuotaChange:
     """The draft of this edit; one of the reader's own that says the same is gone on with."""
-    queue = with_card_quota(visible_queues(this.access).filter(cluster=this.cluster, name=gang.queue_name)).get()
+    queue = visible_queues(this.access).filter(cluster=this.cluster, name=gang.queue_name).get()
     card, more = remedy["card"], remedy["by"]
-    if card == "cpu":
-        patch: dict[str, Any] = {"cpu_milli": (queue.cpu_milli or 0) + math.ceil(more)}
-    elif card == "memory":
-        patch = {"memory_bytes": (queue.memory_mib or 0) * MIB + math.ceil(more / MIB) * MIB}
+    reading = reading_of(this.cluster)
+    if card in ("cpu", "memory"):
+        figure = (
+            {"cpu_milli": (queue.cpu_milli or 0) + math.ceil(more)}
+            if card == "cpu"
+            else {"memory_bytes": (queue.memory_mib or 0) * MIB + math.ceil(more / MIB) * MIB}
+        )
+        needed = MoreCards({f"queue/{queue.name}": figure})
     else:
-        patch = {"card_quota": {card: card_quota_of(queue).get(card, 0) + math.ceil(more)}}
-    edits = {f"queue/{queue.name}": patch}
+        now, by = this.cluster.clock(), math.ceil(more)
+        needed = more_cards(reading.documents, queue.name, card, by, now=now, access=this.access)
+    if needed.plan:
+        said = _(
+            "The tide plan %(plan)s sets this quota now, so the draft changes the plan: a higher base has no effect."
+        )
+        messages.info(this.request, said % {"plan": needed.plan})
+    around = surroundings_of(this.cluster, reading)
+    # A draft that the rules refuse would be none to try: what stands above the queue is raised with it.
+    room = with_room_above(reading, around, needed.edits, this.access)
+    edits = room.edits
+    if room.raised:
+        names = _(", ").join(_title(key, reading.documents[key]) for key in room.raised)
+        said = _("The draft raises the quotas above queue %(queue)s too, since they are given out whole: %(names)s.")
+        messages.info(this.request, said % {"queue": queue.name, "names": names})
+    if room.gives:
+        names = _(", ").join(key.partition("/")[2] for key in room.gives)
+        said = _(
+            "All of it is given out, so the draft takes as much from a queue that does not use it: %(names)s. "
+            "Take it from another one if that is better."
+        )
+        messages.info(this.request, said % {"names": names})
     known = open_draft(this.access, this.cluster, edits)
     if known is not None:
         return known
     reason = _("So that %(gang)s need not wait.") % {"gang": gang.key}
     return changes.draft(cluster=this.cluster, edits=edits, access=this.access, reason=reason)
+
+
+def _title(key: str, document: Mapping[str, Any]) -> str:
+    return str(document.get("name") or key.partition("/")[2])
 
 
 @page()

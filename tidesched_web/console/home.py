@@ -17,7 +17,9 @@ from tidesched_web.accounts.models import Tenant
 from tidesched_web.accounts.selectors import visible_tenants
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.console import amounts, bars
+from tidesched_web.console.chart import Chart
 from tidesched_web.console.page import Page, page
+from tidesched_web.console.tenant_use import use_chart
 from tidesched_web.scheduling.home_selectors import CardUse, TenantFigures, own_figures, own_waiting
 
 WAITING = 10
@@ -50,6 +52,12 @@ class Part:
     rows: list[UseRow]
 
     @property
+    def chart(self) -> Chart | None:
+        """Its use over time; nothing before a session has looked at the cluster."""
+        cards = dict.fromkeys(row.card for row in self.rows)
+        return use_chart(self.tenant, self.cluster, cards) if self.ran and cards else None
+
+    @property
     def ran(self) -> bool:
         """Whether a session has looked at the cluster: before that nothing is known of what waits."""
         return self.cluster.session_id is not None  # type: ignore[attr-defined]
@@ -72,7 +80,7 @@ class Part:
         for row in self.rows:
             asked[row.card] = asked.get(row.card, 0) + row.use.waiting / 1000
         cards = amounts.cards_text({card: number for card, number in asked.items() if number})
-        return _("%(gangs)s for %(cards)s.") % {"gangs": gangs, "cards": cards} if cards else f"{gangs}."
+        return _("%(gangs)s for %(cards)s.") % {"gangs": gangs, "cards": cards} if cards else f"{gangs}{_('.')}"
 
 
 def _row(service: str, card: str, use: CardUse) -> UseRow:

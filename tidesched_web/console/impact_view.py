@@ -10,8 +10,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from tidesched_web.common.card_names import card_label
 from tidesched_web.console import amounts, bars
-from tidesched_web.console.card_names import card_label
 from tidesched_web.console.change_words import field_name, figure
 from tidesched_web.console.wording import reason_sentence
 
@@ -33,7 +33,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One list; ``hidden`` rows are somebody else's."""
+    """One list; ``hidden`` rows are of other tenants."""
 
     key: str
     title: str
@@ -165,12 +165,12 @@ def _line(counts: Mapping[str, int], impact: Row) -> str:
     if over := counts.get("queues_over", 0):
         text = ngettext("%(n)s queue is above its new quota", "%(n)s queues are above their new quota", over)
         parts.append(text % {"n": amounts.number(over)})
-    said = "; ".join(parts) if parts else _("The next session would decide the same as today")
+    said = _("; ").join(parts) if parts else _("The next session would decide the same as today")
     if sessions := impact.get("sessions"):
         told = ngettext("%(n)s recorded session was tried", "%(n)s recorded sessions were tried", sessions["tried"])
-        said += ". " + told % {"n": amounts.number(sessions["tried"])}
-        said += ", " + _("%(n)s would have gone otherwise") % {"n": amounts.number(sessions["changed"])}
-    return f"{said}."
+        said += _(". ") + told % {"n": amounts.number(sessions["tried"])}
+        said += _(", ") + _("%(n)s would have gone otherwise") % {"n": amounts.number(sessions["changed"])}
+    return f"{said}{_('.')}"
 
 
 def _entry(key: str, row: Row) -> Entry:

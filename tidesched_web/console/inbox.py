@@ -6,8 +6,9 @@ from typing import Any
 
 from django.http import HttpResponse
 
-from tidesched_web.changes.inbox_selectors import tenants_of, waiting_for
+from tidesched_web.changes.inbox_selectors import tenants_of, waiting_to_be_read
 from tidesched_web.changes.models import QuotaChange
+from tidesched_web.changes.tree_document import key_of
 from tidesched_web.console import change_words
 from tidesched_web.console.changes import told_objects
 from tidesched_web.console.page import Page, page
@@ -21,14 +22,16 @@ _HEADLINE = 3
 def inbox(this: Page) -> HttpResponse:
     """The changes that wait for the reader's approval, the longest waiting first."""
     need_writer(this)
-    waiting = waiting_for(this.access)
-    names = tenants_of(waiting)
+    waiting = waiting_to_be_read(this.access)
+    tenants = tenants_of(waiting, this.access)
+    known = {key_of("tenant", tenant.slug): {"name": tenant.name} for tenant in tenants.values()}
     rows = [
         {
             "change": change,
             "objects": told_objects(change),
             "figures": headline(change),
-            "tenants": [names[pk] for pk in change.tenant_ids if pk in names],
+            "asked": change_words.asked_words(change.plan or {}, known),
+            "tenants": [tenants[pk] for pk in change.tenant_ids if pk in tenants],
         }
         for change in waiting
     ]
@@ -36,13 +39,8 @@ def inbox(this: Page) -> HttpResponse:
 
 
 def headline(change: QuotaChange) -> list[dict[str, Any]]:
-    """The first figures that a change moves, as its plan says."""
-    return [
-        {
-            "name": change_words.object_name(found["object"])[1],
-            "field": change_words.field_name(found["field"]),
-            "before": change_words.figure(found["field"], found["before"]),
-            "after": change_words.figure(found["field"], found["after"]),
-        }
-        for found in (change.plan or {}).get("fields", [])[:_HEADLINE]
-    ]
+    """The first figures that a change moves, as its plan says; what is asked for stands apart."""
+    plan = change.plan or {}
+    apart = {(found["object"], found["field"]) for found in plan.get("asked", ())}
+    fields = [found for found in plan.get("fields", ()) if (found["object"], found["field"]) not in apart]
+    return [change_words.figure_words(found) for found in fields[:_HEADLINE]]

@@ -51,7 +51,7 @@ def members(this: Page, tenant: str) -> HttpResponse:
 
 @page(section="tenants")
 def member_invite(this: Page, tenant: str) -> HttpResponse:
-    """Invite somebody who has no account: it belongs to this tenant alone, and its link is shown once."""
+    """Invite a person who has no account: it belongs to this tenant alone, and its link is shown once."""
     found = _tenant(this, tenant)
     need_admin_of(this, found.pk)
     form = InviteMemberForm(this.request.POST or None)
@@ -74,7 +74,7 @@ def member_invite(this: Page, tenant: str) -> HttpResponse:
 @require_POST
 @page(section="tenants")
 def member_link(this: Page, tenant: str, pk: int) -> HttpResponse:
-    """Another invitation for somebody who has not used the first one."""
+    """Another invitation for a person who has not used the first one."""
     found = _member(this, tenant, pk)
     try:
         link, secret = services.invite_again(membership=found, actor=this.access.actor, by=this.user.pk)
@@ -140,7 +140,7 @@ def member_role(this: Page, tenant: str, pk: int) -> HttpResponse:
 
 @page(section="tenants")
 def member_remove(this: Page, tenant: str, pk: int) -> HttpResponse:
-    """Take somebody out, after a question."""
+    """Take an account out, after a question."""
     found = _member(this, tenant, pk)
     form = ReasonForm(this.request.POST or None)
     if this.request.method == "POST" and form.is_valid():

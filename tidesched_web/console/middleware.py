@@ -11,6 +11,11 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone, translation
 
+from tidesched_web.common.live_memory import AFTER_WRITE_SECONDS, read_anew
+
+# Set by an answer to a write, so that the reader's next page, which another process may make, shows it.
+WROTE = "wrote"
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 _LANGUAGES = frozenset(code for code, _name in settings.LANGUAGES)
 
 
@@ -36,9 +41,22 @@ class ReaderMiddleware:
             door = {reverse("console:password"), reverse("console:sign_out")}
             if request.path not in door:
                 return HttpResponseRedirect(reverse("console:password"))
-        with translation.override(language), timezone.override(zone or timezone.get_default_timezone()):
+        with (
+            translation.override(language),
+            timezone.override(zone or timezone.get_default_timezone()),
+            read_anew(wanted=WROTE in request.COOKIES),
+        ):
             response = self.get_response(request)
             response.headers.setdefault("Content-Language", language)
+        if request.method not in _SAFE:
+            response.set_cookie(
+                WROTE,
+                "1",
+                max_age=AFTER_WRITE_SECONDS,
+                secure=settings.SESSION_COOKIE_SECURE,
+                httponly=True,
+                samesite="Lax",
+            )
         return response
 
 

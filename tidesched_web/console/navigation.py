@@ -10,6 +10,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 COOKIE = "nav_closed"
+# The parts of pages that a reader has folded away, by name.
+FOLDED_COOKIE = "parts_closed"
 SETTINGS = "settings"
 
 

@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from fractions import Fraction
+from typing import Any, NamedTuple
 
+import orjson
 from django import forms
+from django.db.models import TextField
+from django.db.models.functions import Cast
 from django.http import HttpResponse
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from tidesched_web.clusters.models import Node
-from tidesched_web.clusters.selectors import card_names, visible_nodes
+from tidesched_web.clusters.models import says_not_ready
+from tidesched_web.clusters.selectors import card_names, nodes_in_state, visible_nodes, with_troubles
+from tidesched_web.common.physical import is_part, share_of_board
 from tidesched_web.console import amounts
+from tidesched_web.console.by_language import by_language
 from tidesched_web.console.export import csv_list, plain_cards
-from tidesched_web.console.forms.filters import CardFilterForm
+from tidesched_web.console.forms.filters import CardFilterForm, some_or_any
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
-from tidesched_web.workloads.selectors import pods_on_nodes
+from tidesched_web.workloads.selectors import HeldCard, free_milli, pods_on_nodes, with_free_cards
 
 WHOLE = 1000
 ROWS = 100
+_ORDERS = {"": ("name", "id"), "free": ("-free", "name", "id"), "busy": ("free", "name", "id")}
 
 
 class NodeFilter(CardFilterForm):
@@ -30,6 +39,24 @@ class NodeFilter(CardFilterForm):
 
     q = forms.CharField(label=gettext_lazy("Name"), max_length=120)
     card = forms.ChoiceField(label=gettext_lazy("Card type"))
+    order = forms.ChoiceField(
+        label=gettext_lazy("Order"),
+        choices=[
+            ("", gettext_lazy("by name")),
+            ("free", gettext_lazy("most free cards first")),
+            ("busy", gettext_lazy("fewest free cards first")),
+        ],
+    )
+    state = forms.ChoiceField(
+        label=gettext_lazy("State"),
+        choices=some_or_any(
+            [
+                ("ready", gettext_lazy("Ready")),
+                ("not_ready", gettext_lazy("Not ready")),
+                ("closed", gettext_lazy("Closed")),
+            ]
+        ),
+    )
 
     def apply(self, nodes: Any) -> Any:
         """Narrow the list."""
@@ -37,6 +64,8 @@ class NodeFilter(CardFilterForm):
             nodes = nodes.filter(name__icontains=text)
         if card := self.value("card"):
             nodes = nodes.filter(cards__has_key=card)
+        if state := self.value("state"):
+            nodes = nodes_in_state(nodes, state)
         return nodes
 
 
@@ -46,7 +75,7 @@ class Slot:
 
     parts: list[tuple[str, int]] = field(default_factory=list)
     gangs: list[str] = field(default_factory=list)
-    gang_id: int | None = None
+    gang_id: int = 0
     leaving: bool = False
 
     @property
@@ -61,7 +90,7 @@ class Slot:
         text = _(", ").join(self.gangs)
         if self.used < WHOLE:
             text += f" ({amounts.number(self.used / WHOLE)})"
-        return f"{text}{_(', ')}{_('leaving')}" if self.leaving else text
+        return _(", ").join([text, _("leaving")]) if self.leaving else text
 
 
 def pieces(parts: Iterable[tuple[str, int]]) -> list[tuple[str, float, float]]:
@@ -75,45 +104,110 @@ def pieces(parts: Iterable[tuple[str, int]]) -> list[tuple[str, float, float]]:
     return found
 
 
+class NodeRow(NamedTuple):
+    """What the page says of a node besides its pods; cards and taints as JSON, which is read where it is drawn."""
+
+    name: str
+    cards: str
+    cpu_milli: int
+    memory_mib: int
+    taints: str
+    unschedulable: bool
+
+
 @dataclass(frozen=True, slots=True)
-class NodeRow:
-    """A node with its cells by card type."""
+class DrawnNode:
+    """The row of a node as HTML, with what the line above the table sums up."""
 
-    node: Node
-    cards: list[tuple[str, list[Slot], int]]  # (card type, cells, milli-cards in use)
+    html: SafeString
+    cards: Fraction  # physical ones: a slice counts as the part of a board that it is
+    used: Fraction
+    parts: int  # slices and shares
 
 
-def node_rows(nodes: Iterable[Node], pods: Iterable[dict[str, Any]]) -> list[NodeRow]:
-    """Put the pods into the cells that they hold; a pod that does not say which takes the first empty ones."""
-    by_node: dict[str, list[dict[str, Any]]] = defaultdict(list)
+def cells_of(cards: Iterable[tuple[str, float]], pods: Iterable[HeldCard]) -> dict[str, list[Slot]]:
+    """Put the pods of a node into the cells that they hold, by card type.
+
+    A pod that does not name its cards takes the first empty ones, so these pods come last.
+    """
+    slots = {name: [Slot() for _place in range(round(count))] for name, count in cards}
     for pod in pods:
-        by_node[pod["node"]].append(pod)
-    rows = []
-    for node in nodes:
-        slots = {card: [Slot() for _place in range(round(count))] for card, count in sorted(node.cards.items())}
-        for pod in sorted(by_node[node.name], key=lambda entry: not entry["card_indices"]):
-            _place_pod(slots.get(pod["card"], []), pod)
-        rows.append(
-            NodeRow(
-                node, [(card, cells, sum(min(cell.used, WHOLE) for cell in cells)) for card, cells in slots.items()]
-            )
-        )
-    return rows
+        _place_pod(slots.get(pod.card, []), pod)
+    return slots
 
 
-def _place_pod(slots: list[Slot], pod: dict[str, Any]) -> None:
-    named = [slots[place] for place in pod["card_indices"] if 0 <= place < len(slots)]
-    milli = pod["card_milli"] or WHOLE
+def _place_pod(slots: list[Slot], pod: HeldCard) -> None:
+    named = [slots[place] for place in orjson.loads(pod.places) if 0 <= place < len(slots)]
+    milli = pod.card_milli or WHOLE
     wanted = max(1, round(milli / WHOLE))
     cells = named or [slot for slot in slots if not slot.parts][:wanted]
     share = min(milli, WHOLE) if wanted == 1 else WHOLE
-    service = pod["gang__service_type"] if pod["gang__service_type"] in ("inference", "training") else "foreign"
-    name = f"{pod['gang__namespace']}/{pod['gang__name']}" if pod["own"] else _("a gang of another tenant")
+    service = pod.service_type if pod.service_type in ("inference", "training") else "foreign"
+    name = f"{pod.namespace}/{pod.name}" if pod.own else _("a gang of another tenant")
     for cell in cells:
         cell.parts.append((service, share))
         cell.gangs.append(name)
-        cell.gang_id = pod["gang_id"] if pod["own"] else cell.gang_id
-        cell.leaving = cell.leaving or pod["leaving"]
+        cell.gang_id = pod.gang_id or cell.gang_id
+        cell.leaving = cell.leaving or pod.leaving
+
+
+@by_language
+def drawn(slug: str, row: NodeRow, pods: tuple[HeldCard, ...], card: str) -> DrawnNode:
+    """Draw the row of a node; most nodes are as they were when the page was asked for last, so it is kept.
+
+    ``card``: of which type the free cards are counted, all where it is empty.
+    """
+    there = sorted(orjson.loads(row.cards).items())
+    cells = cells_of(there, pods)
+    used = {name: sum(min(cell.used, WHOLE) for cell in of_type) for name, of_type in cells.items()}
+    context = {
+        "slug": slug,
+        "row": row,
+        "cards": [(name, of_type, used[name]) for name, of_type in cells.items()],
+        "free": free_milli(there, pods, card),
+        "not_ready": says_not_ready(orjson.loads(row.taints)),
+    }
+    html = render_to_string("nodes/row.html", context)
+    return DrawnNode(
+        html,
+        cards=sum((len(of_type) * share_of_board(name) for name, of_type in cells.items()), Fraction()),
+        used=sum((used[name] * share_of_board(name) / WHOLE for name in cells), Fraction()),
+        parts=sum(len(of_type) for name, of_type in cells.items() if is_part(name)),
+    )
+
+
+def _line(rows: Sequence[DrawnNode], *, alone: bool) -> str:
+    """What the rows sum up to; a list of several pages says that it is of this one."""
+    return summed_up(rows) if alone else _("On this page: %(sums)s") % {"sums": summed_up(rows)}
+
+
+def summed_up(rows: Sequence[DrawnNode]) -> str:
+    """The line above the table: physical cards, as everywhere, and apart from them what is cut from them."""
+    line = ngettext("%(n)s node", "%(n)s nodes", len(rows)) % {"n": amounts.number(len(rows))}
+    line = _("%(nodes)s with %(all)s physical cards, %(used)s of them in use.") % {
+        "nodes": line,
+        "all": amounts.number(round(sum(row.cards for row in rows))),
+        "used": amounts.number(round(sum(row.used for row in rows))),
+    }
+    parts = sum(row.parts for row in rows)
+    if parts:
+        words = ngettext(
+            "%(n)s slice or share is cut from them.", "%(n)s slices and shares are cut from them.", parts
+        ) % {"n": amounts.number(parts)}
+        line = f"{line} {words}"
+    return line
+
+
+def troubles(not_ready: int, closed: int) -> list[tuple[str, str]]:
+    """How many nodes of the cluster cannot take gangs now: the words, and the filter that shows them."""
+    found = []
+    if not_ready:
+        words = ngettext("%(n)s node is not ready", "%(n)s nodes are not ready", not_ready)
+        found.append((words % {"n": amounts.number(not_ready)}, "not_ready"))
+    if closed:
+        words = ngettext("%(n)s node is closed", "%(n)s nodes are closed", closed)
+        found.append((words % {"n": amounts.number(closed)}, "closed"))
+    return found
 
 
 @page(section="nodes", topics="sessions nodes")
@@ -122,7 +216,12 @@ def nodes(this: Page) -> HttpResponse:
     cluster = this.cluster
     form = NodeFilter(this.request.GET, card_names(cluster))
     found = form.apply(visible_nodes(this.access).filter(cluster=cluster, gone_at__isnull=True))
-    if this.request.GET.get("format") == "csv":
+    card, wanted = form.value("card"), form.value("order")
+    csv = this.request.GET.get("format") == "csv"
+    if wanted or csv:
+        found = with_free_cards(found, cluster, card)
+    order = _ORDERS[wanted]
+    if csv:
         return csv_list(
             f"nodes-{cluster.slug}",
             {
@@ -131,17 +230,30 @@ def nodes(this: Page) -> HttpResponse:
                 "memory_mib": lambda node: node.memory_mib,
                 "cards": lambda node: plain_cards(node.cards),
                 "unschedulable": lambda node: node.unschedulable,
+                "free_cards": lambda node: f"{node.free / WHOLE:g}",
             },
-            found.order_by("name"),
+            found.order_by(*order),
         )
-    part = paged(found, ("name", "id"), this.request.GET.get("cursor", ""), size=ROWS)
-    rows = node_rows(part.rows, pods_on_nodes(this.access, cluster, [node.name for node in part.rows]))
-    used = sum(used for row in rows for _card, _cells, used in row.cards)
-    all_cards = sum(len(cells) for row in rows for _card, cells, _used in row.cards)
-    line = ngettext("%(n)s node", "%(n)s nodes", len(rows)) % {"n": amounts.number(len(rows))}
-    line = _("%(nodes)s with %(all)s cards, %(used)s of them in use.") % {
-        "nodes": line,
-        "all": amounts.number(all_cards),
-        "used": amounts.cards(used),
-    }
-    return this.render("nodes/nodes.html", {"rows": rows, "page": part, "form": form, "line": line if rows else ""})
+    shown = with_troubles(found, cluster)
+    values = shown.annotate(cards_json=Cast("cards", TextField()), taints_json=Cast("taints", TextField())).values_list(
+        *("name", "cards_json", "cpu_milli", "memory_mib", "taints_json", "unschedulable", "id"),
+        *("nodes_not_ready", "nodes_closed"),
+        *(("free",) if wanted else ()),
+        named=True,
+    )
+    part = paged(values, order, this.request.GET.get("cursor", ""), size=ROWS)
+    pods: dict[str, list[HeldCard]] = defaultdict(list)
+    for pod in pods_on_nodes(this.access, cluster, [node.name for node in part.rows]):
+        pods[pod.node].append(pod)
+    rows = [drawn(cluster.slug, NodeRow(*node[:6]), tuple(pods[node.name]), card) for node in part.rows]
+    first = part.rows[0] if part.rows else None
+    return this.render(
+        "nodes/nodes.html",
+        {
+            "rows": rows,
+            "page": part,
+            "form": form,
+            "line": _line(rows, alone=not (part.next or part.previous)) if rows else "",
+            "troubles": troubles(first.nodes_not_ready, first.nodes_closed) if first else [],
+        },
+    )

@@ -12,16 +12,16 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from tidesched_web.clusters.models import Cluster
+from tidesched_web.common.card_names import card_label
 from tidesched_web.common.physical import is_part
 from tidesched_web.console import bars, wording
-from tidesched_web.console.card_names import card_label
 from tidesched_web.console.chart import Chart, Twin, answer
 from tidesched_web.console.figures import base
 from tidesched_web.console.figures import tide as tide_figure
 from tidesched_web.console.figures.tide_rows import TideRow, rows
 from tidesched_web.console.first_steps import first_steps
 from tidesched_web.console.page import Page, page
-from tidesched_web.console.tide_figures import sentence, shown
+from tidesched_web.console.tide_figures import peak_line, sentence, shown
 from tidesched_web.scheduling.holds import sending_stop
 from tidesched_web.scheduling.models import TidePoint
 from tidesched_web.scheduling.selectors import newest_reclaims, tide_points
@@ -78,8 +78,16 @@ def overview(this: Page) -> HttpResponse:
         "overview/overview.html",
         {
             "rows": cards,
-            "figures": shown(found, gangs=total, reclaims=taken, now=now, stopped=sending_stop(cluster) is not None),
+            "figures": shown(
+                found,
+                gangs=total,
+                reclaims=taken,
+                now=now,
+                stopped=sending_stop(cluster) is not None,
+                whole=this.access.everything,
+            ),
             "tide_line": sentence(found, now),
+            "peak_line": peak_line(found),
             "steps": first_steps(this),
             "ran": ran,
             "waiting": waiting.gangs,

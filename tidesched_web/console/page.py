@@ -1,7 +1,7 @@
 """What the views share: who may come in, which cluster a page is about, and how a page is rendered.
 
-A page costs at most six queries: the account, its memberships and its clusters (with their newest session and open
-alerts) are three of them, so a view has three of its own. Who may approve changes has one more: what waits for them.
+A page costs at most six queries: the account with its memberships and the clusters (with their newest session and open
+alerts) are two of them, so a view has four of its own. Who may approve changes has one more: what waits for them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tidesched_web.common import live
 from tidesched_web.common.live_pace import pace
 from tidesched_web.common.permissions import Access
 from tidesched_web.console.cluster_zone import in_zone
-from tidesched_web.scheduling.selectors import clusters_now, clusters_of_frame
+from tidesched_web.scheduling.selectors import clusters_now, clusters_of_frame, open_platform_alerts
 
 THEMES = ("auto", "light", "dark")
 
@@ -67,7 +67,7 @@ class Page:
                 "layout": "layouts/fragment.html" if fragment else "layouts/page.html",
                 "access": self.access,
                 "clusters": self.clusters,
-                "bell": waiting_alerts(self.clusters),
+                "bell": waiting_alerts(self.clusters, self.access),
                 "inbox": self.inbox,
                 "cluster": self.current,
                 "now": self.current.clock() if self.current else None,
@@ -92,16 +92,18 @@ def _with_frame(topics: str, *, inbox: bool) -> str:
     return " ".join(dict.fromkeys((*topics.split(), *frame))) if topics else ""
 
 
-def waiting_alerts(clusters: list[Cluster]) -> int:
-    """How many alerts nobody has looked at, over all clusters of the reader and the platform."""
-    return sum(one.open_alerts for one in clusters) + (clusters[0].platform_alerts if clusters else 0)  # type: ignore[attr-defined]
+def waiting_alerts(clusters: list[Cluster], access: Access) -> int:
+    """How many alerts were not looked at, over all clusters of the reader and the platform."""
+    # Both counts are annotations of the rows.
+    platform = clusters[0].platform_alerts if clusters else open_platform_alerts(access)  # type: ignore[attr-defined]
+    return sum(one.open_alerts for one in clusters) + platform  # type: ignore[attr-defined]
 
 
 View = Callable[..., HttpResponse]
 
 
 def _sign_in_first(request: HttpRequest) -> HttpResponse:
-    """Send a stranger to the sign-in page; a fragment cannot be redirected, so the whole page is told to go there."""
+    """Send a stranger to the sign-in page; a fragment cannot be redirected, so the whole page goes there."""
     if getattr(request, "htmx", None):
         return HttpResponse(status=204, headers={"HX-Refresh": "true"})
     return redirect_to_login(request.get_full_path(), resolve_url(settings.LOGIN_URL))
@@ -115,7 +117,7 @@ def page(*, section: str = "", topics: str = "") -> Callable[[View], View]:
         def answer(request: HttpRequest, slug: str | None = None, **arguments: Any) -> HttpResponse:
             if not request.user.is_authenticated:
                 return _sign_in_first(request)
-            live_after = live.place_now()  # before anything is read: what changes later is told to the page
+            live_after = live.place_now()  # before anything is read: what changes later is sent to the page
             user = request.user
             access = access_of(user)
             clusters = clusters_of_frame(access) if request.method == "GET" else clusters_now(access)

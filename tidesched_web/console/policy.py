@@ -90,7 +90,7 @@ def _checked(this: Page, text: str, ruling: PolicyRevision | None) -> dict[str, 
     findings = policy_findings(text)
     broken = any(finding["severity"] == "error" for finding in findings)
     lines = text_lines(ruling.text if ruling else "", text)
-    found: dict[str, Any] = {"findings": findings, "lines": lines, "broken": broken, "same": not lines}
+    found: dict[str, Any] = {"findings": findings, "lines": lines, "broken": broken, "same": not lines and not broken}
     if lines and not broken:
         found["impact"] = impact.impact_of_policy(
             this.cluster, text, access=this.access, subject=f"policy:{this.cluster.pk}:{this.user.pk}"
@@ -175,7 +175,7 @@ def policy_roll_back(this: Page, number: int) -> HttpResponse:
 @require_POST
 @page(section="policy")
 def policy_release(this: Page, number: int) -> HttpResponse:
-    """Let sessions send what they decide under a revision, after somebody has seen what they would do."""
+    """Let sessions send what they decide under a revision, after a person has seen what they would do."""
     found = _revision(this, number)
     need_administrator(this)
     if services.release_policy(revision=found, actor=this.access.actor):

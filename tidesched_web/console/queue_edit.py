@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from tidesched_web.accounts.models import BusinessLine, Project
 from tidesched_web.clusters.selectors import card_names
 from tidesched_web.console import amounts
 from tidesched_web.console.edit_pages import delete_page, edit_page
@@ -20,7 +21,7 @@ from tidesched_web.console.page import Page, page
 from tidesched_web.console.rights import manages, need_admin_of
 from tidesched_web.quota.dependent_selectors import dependents_of
 from tidesched_web.quota.models import Queue, QueueState
-from tidesched_web.quota.owner_selectors import lines_managed, projects_managed
+from tidesched_web.quota.owner_selectors import lines_managed, projects_managed, room_of_owners
 from tidesched_web.quota.selectors import card_quota_of
 from tidesched_web.scheduling.selectors import queues_with_usage
 
@@ -52,6 +53,13 @@ def queue_new(this: Page) -> HttpResponse:
         "service_type": this.request.GET.get("service_type", "inference"),
         "owner": f"project-{asked}" if asked.isdigit() else "",
     }
+    by_project, by_tenant = room_of_owners(this.cluster, this.access)
+
+    def room(owner: Project | BusinessLine) -> dict[str, int]:
+        if isinstance(owner, Project):
+            return by_project.get(owner.pk, {})
+        return by_tenant.get(owner.tenant_id, {})
+
     form = QueueForm(
         this.request.POST or None,
         initial=start,
@@ -59,6 +67,7 @@ def queue_new(this: Page) -> HttpResponse:
         lines=lines,
         cards=card_names(this.cluster),
         decides=this.access.administers,
+        room=room,
     )
     if this.request.method == "POST" and form.is_valid():
         name = form.cleaned_data["name"]
@@ -75,6 +84,7 @@ def queue_new(this: Page) -> HttpResponse:
         submit=_("Make the queue"),
         trail=_trail(this),
         missing=not projects and not lines,
+        grid=this.access.administers or bool(this.access.admin_of),
     )
 
 
@@ -103,7 +113,14 @@ def queue_edit(this: Page, name: str) -> HttpResponse:
         return redirect("console:queue", this.cluster.slug, found.name)
     title = _("Edit %(name)s") % {"name": found.name}
     return edit_page(
-        this, "queues/edit.html", form, title=title, submit=_("Save"), trail=_trail(this, found), queue=found
+        this,
+        "queues/edit.html",
+        form,
+        title=title,
+        submit=_("Save"),
+        trail=_trail(this, found),
+        queue=found,
+        grid=True,
     )
 
 

@@ -10,13 +10,14 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from tidesched_web.common.card_names import card_label
+from tidesched_web.common.physical import share_of_board
 from tidesched_web.console import amounts, bars, manifests, quota_fit
-from tidesched_web.console.card_names import card_label
 from tidesched_web.console.chart import Chart, Twin, answer
 from tidesched_web.console.export import csv_list
 from tidesched_web.console.figures import base
 from tidesched_web.console.figures import usage as usage_figure
-from tidesched_web.console.forms.filters import QueueFilter
+from tidesched_web.console.forms.filters import STARVED, QueueFilter
 from tidesched_web.console.gang_why import held_back
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.queue_edit import acts_on
@@ -53,8 +54,28 @@ class QueueRow:
     waiting: int
     running: int
     starved: bool
-    # Where tide plans make it another quota than the base: card, base, quota that the cluster was told.
+    # Where tide plans make it another quota than the base: card, base, quota that was written to the cluster.
     turned: list[tuple[str, int, int]]
+
+    @property
+    def used_share(self) -> float | None:
+        """Which part of its quota is in use, in physical cards; None without a quota."""
+        shares = [(use, share_of_board(use.card)) for use in self.uses]
+        quota = sum(use.quota * share for use, share in shares)
+        return float(sum(use.allocated * share for use, share in shares) / quota) if quota else None
+
+
+def in_order(rows: list[QueueRow], order: str) -> list[QueueRow]:
+    """By name as they come, or by the part of the quota that is in use; without a quota last."""
+    if not order:
+        return rows
+    sign = -1 if order == "used" else 1
+
+    def key(row: QueueRow) -> tuple[bool, float]:
+        share = row.used_share
+        return share is None, sign * (share or 0.0)
+
+    return sorted(rows, key=key)
 
 
 def queue_row(queue: Queue) -> QueueRow:
@@ -94,6 +115,9 @@ def queues(this: Page) -> HttpResponse:
     cluster = this.cluster
     form = QueueFilter(this.request.GET)
     rows = [queue_row(queue) for queue in form.apply(queues_with_usage(this.access, cluster))]
+    if form.value("state") == STARVED:
+        rows = [row for row in rows if row.starved]
+    rows = in_order(rows, form.value("order"))
     if this.request.GET.get("format") == "csv":
         return csv_list(
             f"queues-{cluster.slug}",
@@ -114,11 +138,11 @@ def queues(this: Page) -> HttpResponse:
     starved = sum(row.starved for row in rows)
     line = ngettext("%(n)s queue", "%(n)s queues", len(rows)) % {"n": amounts.number(len(rows))}
     if starved:
-        line += "; " + ngettext(
+        line += _("; ") + ngettext(
             "%(n)s waits although it is below its quota", "%(n)s wait although they are below their quota", starved
         ) % {"n": amounts.number(starved)}
     makes = this.access.administers or bool(this.access.admin_of)
-    return this.render("queues/queues.html", {"rows": rows, "form": form, "line": f"{line}.", "makes": makes})
+    return this.render("queues/queues.html", {"rows": rows, "form": form, "line": f"{line}{_('.')}", "makes": makes})
 
 
 @page(section="queues", topics="sessions queues usage")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import orjson
@@ -13,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from tidesched_web.changes import services
+from tidesched_web.changes.acts import Act, refusal
 from tidesched_web.changes.impact import warm
 from tidesched_web.changes.models import ChangeState, QuotaChange
 from tidesched_web.changes.selectors import (
@@ -20,6 +22,7 @@ from tidesched_web.changes.selectors import (
     reading_of,
     surroundings_of,
     tree_version,
+    use_of_queues,
     visible_changes,
     within_sight,
 )
@@ -29,9 +32,10 @@ from tidesched_web.common.plain_json import check_plain
 from tidesched_web.console import quota_grid
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.quota_editor_words import words
-from tidesched_web.quota.selectors import turned_by_plans
+from tidesched_web.quota.selectors import turned_by_plans, visible_queues
 
 MAX_EDITS = 4 * 2**20
+LONGEST_MARK = 64
 
 
 def may_edit(access: Access) -> bool:
@@ -45,13 +49,13 @@ def _writer(this: Page) -> None:
 
 
 def draft_of(this: Page, text: str | None) -> QuotaChange | None:
-    """The draft that the address names; one that cannot be edited is not there."""
+    """The change that the address names, to go on with; one that the reader may not edit is not there."""
     if not text:
         return None
     if not text.isascii() or not text.isdigit() or len(text) > 15:
         raise Http404
-    found = visible_changes(this.access).filter(cluster=this.cluster, pk=int(text), state=ChangeState.DRAFT).first()
-    if found is None:
+    found = visible_changes(this.access).filter(cluster=this.cluster, pk=int(text)).first()
+    if found is None or refusal(found, this.access, Act.EDIT) is not None:
         raise Http404
     return found
 
@@ -62,27 +66,37 @@ def editor(this: Page) -> HttpResponse:
     _writer(this)
     draft = draft_of(this, this.request.GET.get("change"))
     warm(this.cluster.pk)
-    return this.render("quota/editor.html", {"draft": draft, "user": this.user})
+    sent = draft is not None and draft.state != ChangeState.DRAFT
+    return this.render("quota/editor.html", {"draft": draft, "sent": sent, "user": this.user})
 
 
 @page()
 def editor_data(this: Page) -> HttpResponse:
-    """Rows, columns, words, and the edits of the draft that is gone on with."""
+    """Rows, columns, words, and the edits of the draft that is gone on with.
+
+    A page that has this version of the tree gets what moves without an edit alone, or 304 where that is the same too.
+    """
     _writer(this)
     draft = draft_of(this, this.request.GET.get("change"))
     cluster, access = this.cluster, this.access
     version = tree_version(cluster)  # before the rest, which then is at least as new
-    etag = f'"{version}"'
-    if this.request.headers.get("If-None-Match") == etag:
-        return HttpResponse(status=304, headers={"ETag": etag})
+    live = _live(this)
+    etag = f'"{version}-{_digest(live)}"'
+    headers = {"ETag": etag, "Cache-Control": "private, no-store"}
+    known = this.request.headers.get("If-None-Match", "")
+    if known == etag:
+        return HttpResponse(status=304, headers=headers)
+    if known.startswith(f'"{version}-'):
+        return JsonResponse({"version": version, "etag": etag, "live": live}, headers=headers)
     reading = reading_of(cluster)
     documents = within_sight(reading, access)
     around = surroundings_of(cluster, reading)
     found = quota_grid.columns(documents, reading.card_names)
     own = None if access.administers else {slug for slug, pk in reading.tenant_ids.items() if pk in access.admin_of}
-    response = JsonResponse(
+    return JsonResponse(
         {
             "version": version,
+            "etag": etag,
             "columns": [column.as_json() for column in found],
             "rows": quota_grid.rows(
                 documents,
@@ -90,16 +104,30 @@ def editor_data(this: Page) -> HttpResponse:
                 found,
                 own=own,
                 whole=access.everything,
-                effective=turned_by_plans(cluster),
+                effective=live["effective"],
             ),
             "arrived": marks_of(access, cluster),
             "words": words(),
             "edits": draft.edits if draft else {},
-        }
+        },
+        headers=headers,
     )
-    response.headers["Cache-Control"] = "private, no-store"
-    response.headers["ETag"] = etag
-    return response
+
+
+def _live(this: Page) -> dict[str, dict[str, dict[str, Any]]]:
+    """What moves without an edit, of the queues in the reader's sight: cards in use, and what tide plans turn now."""
+    found: dict[str, dict[str, dict[str, Any]]] = {
+        "use": dict(use_of_queues(this.cluster)[0]),
+        "effective": turned_by_plans(this.cluster),
+    }
+    if this.access.everything:
+        return found
+    own = set(visible_queues(this.access).filter(cluster=this.cluster).values_list("name", flat=True))
+    return {name: {queue: cards for queue, cards in queues.items() if queue in own} for name, queues in found.items()}
+
+
+def _digest(live: dict[str, Any]) -> str:
+    return hashlib.blake2b(orjson.dumps(live, option=orjson.OPT_SORT_KEYS), digest_size=8).hexdigest()
 
 
 def _edits(text: str | bytes) -> dict[str, Any]:
@@ -120,6 +148,11 @@ def _known(text: str) -> dict[str, Any]:
     return _edits(text) if text else {}
 
 
+def _mark(text: str) -> str:
+    """Under which mark the page sent its edits; what no page of ours would send is none."""
+    return text if len(text) <= LONGEST_MARK and text.isascii() and text.isprintable() else ""
+
+
 @require_POST
 @page()
 def check(this: Page) -> HttpResponse:
@@ -129,11 +162,9 @@ def check(this: Page) -> HttpResponse:
         plan = services.check(cluster=this.cluster, edits=_edits(this.request.body), access=this.access)
     except DomainError as error:
         errors = error.extra.get("errors") or [{"object": "", "field": "", "code": error.code, "detail": error.message}]
-        return JsonResponse({"errors": errors, "warnings": []})
-    return JsonResponse(
-        {"errors": plan["errors"], "warnings": plan["warnings"], "version": plan["tree_version"]},
-        json_dumps_params={"default": str},
-    )
+        return JsonResponse({"errors": errors, "more_errors": error.extra.get("more_errors", 0), "warnings": []})
+    said = {name: plan[name] for name in ("errors", "more_errors", "warnings")}
+    return JsonResponse(said | {"version": plan["tree_version"]}, json_dumps_params={"default": str})
 
 
 @require_POST
@@ -146,7 +177,7 @@ def review(this: Page) -> HttpResponse:
         sent: dict[str, Any] = {
             "edits": _edits(this.request.POST.get("edits", "")),
             "known": _known(this.request.POST.get("known", "")),
-            "mark": this.request.POST.get("mark", "")[:64],
+            "mark": _mark(this.request.POST.get("mark", "")),
             "access": this.access,
         }
         if draft is None:

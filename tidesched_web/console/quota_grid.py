@@ -15,9 +15,9 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.changes.selectors import Surroundings, tenant_of
 from tidesched_web.changes.tree_document import Documents, key_of, kind_of, parts_of
+from tidesched_web.common.card_names import card_label
 from tidesched_web.common.ceiling import ceiling
 from tidesched_web.common.models import ServiceType
-from tidesched_web.console.card_names import card_label
 from tidesched_web.quota.tree_rules import CPU, MEMORY
 
 MIB = 2**20
@@ -132,8 +132,10 @@ class _Tree:
     def _tenant(self, service: ServiceType, slug: str, at: int, parent: int) -> list[Row]:
         key = key_of("tenant", slug)
         document = self.documents[key]
-        may = FIGURES if self.own is None else NOTHING
+        may = FIGURES if self._administers(slug) else NOTHING
         row = self._row(key, "tenant", slug, document.get("name", slug), service, parent, 2, may)
+        # Its own admin asks for more of it; a platform admin sets it.
+        row["asks"] = self.own is not None and may == FIGURES
         result = [row]
         for project in self.projects.get(slug, ()):
             name = parts_of(project)[1]

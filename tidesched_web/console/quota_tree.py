@@ -9,9 +9,9 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from tidesched_web.common.card_names import card_label
 from tidesched_web.common.models import ServiceType
 from tidesched_web.console import amounts
-from tidesched_web.console.card_names import card_label
 from tidesched_web.console.chart import Chart, Twin, answer
 from tidesched_web.console.export import csv_list
 from tidesched_web.console.figures import quota_map
@@ -158,17 +158,17 @@ def _line(rows: list[Row], sums: TreeSums) -> str:
     }
     over = sum(row.over for row in rows)
     if over:
-        line += "; " + ngettext(
+        line += _("; ") + ngettext(
             "%(n)s place assigns more than it has", "%(n)s places assign more than they have", over
         ) % {"n": amounts.number(over)}
     starved = sum(row.starved for row in rows if row.kind == "service")
     if starved:
-        line += "; " + ngettext(
+        line += _("; ") + ngettext(
             "%(n)s queue waits although it is below its quota",
             "%(n)s queues wait although they are below their quota",
             starved,
         ) % {"n": amounts.number(starved)}
-    return f"{line}."
+    return f"{line}{_('.')}"
 
 
 @page(section="quota")

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.scheduling.models import ReachState
 
-# Without a session for so long, and without anybody who holds the cluster, no worker runs.
+# Without a session for so long, and without a holder of the cluster, no worker runs.
 NOBODY_SECONDS = 60.0
 
 _ON = _(
@@ -56,7 +56,7 @@ def reach_words(cluster: Cluster, *, everything: bool) -> ReachWords | None:
     if reach is not None and reach.state in _WORDS:
         title, text = _WORDS[reach.state]
         severe = reach.state in (ReachState.UNREACHABLE, ReachState.REFUSED, ReachState.KINDS_MISSING)
-        detail = (reach.detail or ", ".join(reach.kinds)) if everything else ""
+        detail = (reach.detail or str(_(", ")).join(reach.kinds)) if everything else ""
         return ReachWords(
             title, text, "failed" if severe else "waiting", "alert-circle" if severe else "alert-triangle",
             reach.since, detail,
@@ -65,7 +65,7 @@ def reach_words(cluster: Cluster, *, everything: bool) -> ReachWords | None:
 
 
 def _nobody(cluster: Cluster) -> ReachWords | None:
-    """Nobody holds the cluster: its worker is away."""
+    """The cluster has no holder: its worker is away."""
     held_until: dt.datetime | None = getattr(cluster, "lease_until", None)
     last: dt.datetime | None = getattr(cluster, "session_at", None)
     now = timezone.now()

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+
+from tidesched_web.console import amounts
+from tidesched_web.engine.model import Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,7 @@ class UseRow:
 
 @dataclass(frozen=True, slots=True)
 class CostRow:
-    """One gang that fell or came into question; cost is compared from left to right. ``rule`` empty = it fell.
+    """One gang that was evicted or came into question; cost is compared from left to right. ``rule`` empty = evicted.
 
     ``nodes``: where room decided, its nodes behind the first, which the rule names; ``more_nodes``: not listed.
     """
@@ -54,6 +58,8 @@ class CostRow:
     last_restart: bool = False
     nodes: Sequence[Mapping[str, Any]] = ()
     more_nodes: int = 0
+    # Beside which evicted gang it cost more, and by how much; or what decided between two that cost the same.
+    beside: str = ""
 
     @property
     def order(self) -> tuple[float, ...]:
@@ -103,9 +109,29 @@ def receipt_view(
     ]
     fell = [_cost(victim, sum((victim.get("cards") or {}).values()), "") for victim in victims]
     spared = [_cost(one, one["frees"], one["rule"]) for one in receipt.get("candidates") or ()]
+    spared = [replace(row, beside=_beside(row, fell)) for row in spared]
     costs = sorted([*fell, *spared], key=lambda row: (*row.order, row.gang))
     words = [str(UNKNOWN[code]) for code in unknown if code in UNKNOWN]
     return ReceiptView(uses, costs, receipt.get("more_candidates"), words)
+
+
+def _beside(row: CostRow, fell: Sequence[CostRow]) -> str:
+    """What decided between a spared gang and the evicted one whose place it could have taken."""
+    others = [one for one in fell if (row.frees or 0) >= (one.frees or 0) and None not in (one.work, row.work)]
+    if row.rule == Rule.LATER_BY_NAME:
+        same = next((one for one in others if one.order == row.order and one.gang < row.gang), None)
+        return gettext("It costs the same as %(gang)s; the first name decides.") % {"gang": same.gang} if same else ""
+    cheaper = [one for one in others if one.order < row.order]
+    if row.rule != Rule.DEARER or not cheaper:
+        return ""
+    other = min(cheaper, key=lambda one: one.order)
+    if row.queue_priority != other.queue_priority:
+        return gettext("Its queue has a higher priority than that of %(gang)s.") % {"gang": other.gang}
+    if row.priority != other.priority:
+        return gettext("It has a higher priority than %(gang)s.") % {"gang": other.gang}
+    more = (row.work or 0) - (other.work or 0)
+    said = gettext("It would lose %(more)s card-seconds of work more than %(gang)s.")
+    return said % {"more": amounts.number(more) if more >= 1 else f"{more:.3f}", "gang": other.gang}
 
 
 def _uses(moment: Mapping[str, Any], wants: Mapping[str, float]) -> list[UseRow]:

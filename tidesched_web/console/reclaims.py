@@ -1,4 +1,4 @@
-"""Reclaims: the history, and the receipt of one: who needed what, who fell, and by which rule."""
+"""Reclaims: the history, and the receipt of one: which gang needed what, which were evicted, and by which rule."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from django.utils.translation import ngettext
 
 from tidesched_web.audit.selectors import has_entry
 from tidesched_web.clusters.models import Cluster
+from tidesched_web.common.card_names import card_label
 from tidesched_web.common.live_memory import memory
 from tidesched_web.console import amounts, bars
-from tidesched_web.console.card_names import card_label
 from tidesched_web.console.chart import Chart, Twin, answer
 from tidesched_web.console.export import csv_list, plain_cards
 from tidesched_web.console.figures import reclaims as reclaims_figure
@@ -66,7 +66,7 @@ def reclaims(this: Page) -> HttpResponse:
     form = ReclaimFilter(this.request.GET, this.access, *filter_choices(this.access, cluster))
     rows = form.apply(reclaims_with_victims(this.access).filter(cluster=cluster))
     if this.request.GET.get("format") == "csv":
-        return _export(this, rows.order_by("-id"))
+        return _export(this, rows.select_related("queue__tenant").order_by("-id"))
     found = paged(rows, ("-id",), this.request.GET.get("cursor", ""))
     for row in found.rows:
         _redact(this, row)
@@ -76,7 +76,7 @@ def reclaims(this: Page) -> HttpResponse:
         {
             "page": found,
             "form": form,
-            "line": _line(found.rows),
+            "line": _line(this, found.rows),
             "chart": Chart(
                 key="reclaimed",
                 question=_("Which cards were taken back, and when?"),
@@ -123,15 +123,34 @@ def day(this: Page) -> HttpResponse:
     )
 
 
-def _line(rows: list[Reclaim]) -> str:
-    """What this page of the history adds up to."""
+def _line(this: Page, rows: list[Reclaim]) -> str:
+    """What this page of the history adds up to: gangs and work of the same gangs, those in the reader's sight."""
     if not rows:
         return ""
-    gangs = sum(len(row.victim_rows) for row in rows)  # type: ignore[attr-defined, misc]
-    lost = sum(row.work_lost_card_seconds or 0 for row in rows)
-    fell = ngettext("%(n)s gang was evicted", "%(n)s gangs were evicted", gangs) % {"n": amounts.number(gangs)}
+    evicted = [victim for row in rows for victim in row.victim_rows]  # type: ignore[attr-defined]
+    own = [victim for victim in evicted if victim["own"]]
     first = ngettext("The newest reclaim", "The newest %(n)s reclaims", len(rows)) % {"n": amounts.number(len(rows))}
-    return _("%(first)s: %(fell)s, %(work)s of work lost.") % {"first": first, "fell": fell, "work": amounts.work(lost)}
+    facts = {"first": first, "work": amounts.work(sum(victim["work"] or 0 for victim in own))}
+    if this.access.everything:
+        return _("%(first)s: %(fell)s, %(work)s of work lost.") % (facts | {"fell": _evicted(len(own))})
+    gangs, others = len(own), len(evicted) - len(own)
+    line = ngettext(
+        "%(first)s: %(n)s gang of your tenants was evicted, %(work)s of work lost.",
+        "%(first)s: %(n)s gangs of your tenants were evicted, %(work)s of work lost.",
+        gangs,
+    ) % (facts | {"n": amounts.number(gangs)})
+    if not others:
+        return line
+    more = ngettext(
+        "%(n)s gang of other tenants was evicted for yours; its work is not shown.",
+        "%(n)s gangs of other tenants were evicted for yours; their work is not shown.",
+        others,
+    )
+    return _("%(line)s %(more)s") % {"line": line, "more": more % {"n": amounts.number(others)}}
+
+
+def _evicted(gangs: int) -> str:
+    return ngettext("%(n)s gang was evicted", "%(n)s gangs were evicted", gangs) % {"n": amounts.number(gangs)}
 
 
 def _export(this: Page, rows: Any) -> HttpResponse:
@@ -152,9 +171,14 @@ def _export(this: Page, rows: Any) -> HttpResponse:
             "action": lambda row: row.action,
             "reclaimer": lambda row: row.reclaimer,
             "queue": lambda row: row.queue_name,
+            "service_type": lambda row: row.queue.service_type if row.queue and row.queue_name else "",
+            "tenant": lambda row: row.queue.tenant.slug if row.queue and row.queue_name and row.queue.tenant else "",
             "needed": lambda row: plain_cards(cards_of(row.needed)),
             "freed": lambda row: plain_cards(cards_of(row.freed)),
             "victims": lambda row: " ".join(victim["gang"] for victim in row.victim_rows),
+            "victim_queues": lambda row: " ".join(
+                sorted({victim["queue"] for victim in row.victim_rows if victim["own"] and victim["queue"]})
+            ),
             "work_lost_card_seconds": lambda row: (
                 "" if row.work_lost_card_seconds is None else round(row.work_lost_card_seconds, 3)
             ),
@@ -170,8 +194,6 @@ def _hidden(amount: dict[str, Any]) -> bool:
 
 
 def _amount(amount: dict[str, Any]) -> str:
-    if _hidden(amount):
-        return _("what only its tenant sees")
     return amounts.cards_text(cards_of(amount)) or _("room")
 
 
@@ -216,23 +238,20 @@ def balance(reclaim: Reclaim) -> list[Balance]:
 
 
 def _said(row: Reclaim, fell: int) -> str:
+    """One sentence of what the reader may know: amounts of the other side are left out of it."""
+    gone = _evicted(fell)
+    if not _hidden(row.freed):
+        gone = ngettext(
+            "%(n)s gang was evicted and freed %(freed)s", "%(n)s gangs were evicted and freed %(freed)s", fell
+        ) % {"n": amounts.number(fell), "freed": _amount(row.freed)}
+    facts = {"reclaimer": row.reclaimer, "gone": gone}
+    if row.reclaimer and _hidden(row.needed):
+        return _("%(reclaimer)s took cards back: %(gone)s.") % facts
     if row.reclaimer:
-        return ngettext(
-            "%(reclaimer)s needed %(needed)s; %(n)s gang was evicted and freed %(freed)s.",
-            "%(reclaimer)s needed %(needed)s; %(n)s gangs were evicted and freed %(freed)s.",
-            fell,
-        )
+        return _("%(reclaimer)s needed %(needed)s; %(gone)s.") % (facts | {"needed": _amount(row.needed)})
     if row.source == ReclaimSource.OBSERVED:
-        return ngettext(
-            "%(n)s gang was evicted and freed %(freed)s; the cluster does not say for whom.",
-            "%(n)s gangs were evicted and freed %(freed)s; the cluster does not say for whom.",
-            fell,
-        )
-    return ngettext(
-        "A plugin of the policy sent %(n)s gang away and freed %(freed)s.",
-        "A plugin of the policy sent %(n)s gangs away and freed %(freed)s.",
-        fell,
-    )
+        return _("%(gone)s; the cluster does not say for whom.") % facts
+    return _("A plugin of the policy wanted the room: %(gone)s.") % facts
 
 
 @page(section="reclaims", topics="sessions reclaims")
@@ -252,18 +271,11 @@ def reclaim(this: Page, pk: int) -> HttpResponse:
         if victim["own"]
     ]
     decisions = decisions_of_reclaim(row) if this.access.everything else []
-    fell = len(row.victim_rows)  # type: ignore[attr-defined]
-    line = _said(row, fell) % {
-        "reclaimer": row.reclaimer,
-        "needed": _amount(row.needed),
-        "n": amounts.number(fell),
-        "freed": _amount(row.freed),
-    }
     return this.render(
         "reclaims/reclaim.html",
         {
             "reclaim": row,
-            "line": line,
+            "line": _said(row, len(row.victim_rows)),  # type: ignore[attr-defined]
             "balance": balance(row),
             "marks": marks_of_reclaim(row),
             "receipt": receipt_view(

@@ -1,4 +1,4 @@
-"""Who may open a page that changes something; the services ask nobody, so every such view asks here first."""
+"""Who may open a page that changes something; the services do not ask, so every such view asks here first."""
 
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
+from typing import Any
+
 from django.http import Http404, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -10,7 +13,7 @@ from tidesched_web.console import amounts, bars, wording
 from tidesched_web.console.chart import Chart, Twin, answer
 from tidesched_web.console.export import csv_list
 from tidesched_web.console.figures import timings as timings_figure
-from tidesched_web.console.forms.filters import SessionFilter
+from tidesched_web.console.forms.sessions import SessionFilter
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.scheduling.holds import Hold, SendingStop, sending_stop
@@ -23,9 +26,11 @@ from tidesched_web.scheduling.selectors import (
     visible_decisions,
     visible_sessions,
 )
+from tidesched_web.workloads.waits_selectors import waited_then
 
 CHART_SESSIONS = 60
 DECISIONS = 100
+WAITED = 50
 
 
 # As they follow each other; the database does not keep the order of keys.
@@ -155,11 +160,15 @@ def session(this: Page, number: int) -> HttpResponse:
         "sessions/session.html",
         {
             "session": found,
-            # An error may name anybody's gangs.
+            # An error may name gangs of all tenants.
             "error": found.error if this.access.everything else "",
             "total_ms": total_ms(found),
             "steps": [
-                (step, value, bars.amount_bar("plain", value, longest, f"{step}: {amounts.duration(value / 1000)}"))
+                (
+                    step,
+                    value,
+                    bars.amount_bar("plain", value, longest, f"{step}{_(': ')}{amounts.duration(value / 1000)}"),
+                )
                 for step, value in ((timings_figure.step_word(name), value) for name, value in steps.items())
             ],
             "parts": [(step.removeprefix(PARTS), value) for step, value in parts.items()],
@@ -168,5 +177,24 @@ def session(this: Page, number: int) -> HttpResponse:
             "first_unsent": first_unsent(this.cluster, found.pk) if held and not decisions.rows else None,
             "page": decisions,
             "reclaims": session_reclaims(this.access, found),
+            "waited": _waited(this, found),
+            "most_waited": WAITED,
         },
     )
+
+
+def _waited(this: Page, found: Session) -> list[dict[str, Any]]:
+    """The gangs that the session left waiting, each with its reason as it was then."""
+    gangs = waited_then(
+        this.access, this.cluster, session_id=found.pk, now=found.now, started_at=found.started_at, rows=WAITED
+    )
+    lines = []
+    for gang in gangs:
+        step: dict[str, Any] = gang.step  # type: ignore[attr-defined]  # annotated, as is own_queue
+        detail = step["detail"]
+        numbers = wording.own_numbers(this.access, detail.get("numbers")) if gang.own_queue else {}  # type: ignore[attr-defined]
+        said = wording.reason_detail(detail["code"], detail.get("message", ""))
+        why = said or wording.reason_sentence(detail["code"], numbers)
+        since = dt.datetime.fromisoformat(step["at"])
+        lines.append({"gang": gang, "title": wording.reason_title(detail["code"]), "why": why, "since": since})
+    return lines

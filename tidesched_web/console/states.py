@@ -1,7 +1,7 @@
 """The states that a person sees: one word, one icon and one tone each, the same on every page.
 
 The words come from the models' choices; a tone is a CSS class of `static/css/console.css`. An icon always stands beside
-the word, so no state is told by its colour alone.
+the word, so no state is shown by its colour alone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tidesched_web.changes.models import CarryState, ChangeState
 from tidesched_web.clusters.models import ClusterMode
 from tidesched_web.common.models import ServiceType
 from tidesched_web.jobs.models import JobState
-from tidesched_web.quota.models import DriftEnd, DriftState, QueueState, SyncState
+from tidesched_web.quota.models import DriftEnd, DriftState, QueueState, SyncState, TideAnswer
 from tidesched_web.scheduling.models import (
     AlertSeverity,
     DecisionState,
@@ -100,6 +100,11 @@ _DRIFT_END = {
     DriftEnd.ADOPTED: ("check", "good"),
     DriftEnd.REVERTED: ("arrow-back-up", "good"),
     DriftEnd.LEFT: ("logout", "quiet"),
+}
+_TIDE_ANSWER = {
+    TideAnswer.TAKEN: ("check", "good"),
+    TideAnswer.PENDING: ("clock", "waiting"),
+    TideAnswer.REFUSED: ("circle-x", "failed"),
 }
 _REACH = {
     ReachState.CONNECTED: ("circle-check", "good"),
@@ -223,6 +228,7 @@ LOOKS: dict[str, dict[str, Look]] = {
     "maker": _looks(_MAKER),
     "drift": _looks(_DRIFT),
     "drift_end": _looks(_DRIFT_END),
+    "tide_answer": _looks(_TIDE_ANSWER),
     "reach": _looks(_REACH),
     "service": _looks(_SERVICE),
     "step": _looks(_STEP),

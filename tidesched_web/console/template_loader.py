@@ -2,11 +2,12 @@
 
 A page of rows renders thousands of nodes. Most are constant: words to translate, icons, addresses of static files. They
 become text when the template is loaded, neighbouring texts become one, and the address of a view is looked up once for
-each set of arguments.
+each set of arguments. Templates are indented for who reads them; what is sent is not.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
@@ -25,6 +26,8 @@ from django.utils.translation import get_language
 
 # Tags that give the same for the same arguments, by name.
 CONSTANT_TAGS = frozenset({"icon", "state", "step_icon"})
+# One end of a line says as much as the blanks around it: no text of a `pre` is indented in a template.
+_INDENTATION = re.compile(r"[ \t]*\n\s*")
 
 
 @lru_cache(maxsize=16_384)
@@ -81,6 +84,9 @@ def _simplify(nodes: NodeList, template: Template) -> None:
             kept[-1].s += text
         elif text:
             kept.append(_text(text, node))
+    for node in kept:
+        if isinstance(node, TextNode):
+            node.s = _INDENTATION.sub("\n", node.s)
     nodes[:] = kept
 
 

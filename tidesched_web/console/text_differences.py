@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass
 
+from tidesched_web.engine.policy_check import MOST_LINES
+
 
 @dataclass(frozen=True, slots=True)
 class TextLine:
@@ -17,8 +19,10 @@ class TextLine:
 
 
 def text_lines(before: str, after: str, *, around: int = 3) -> list[TextLine]:
-    """The lines that differ with a few around them; nothing where the texts are the same."""
+    """The lines that differ with a few around them; nothing where the texts are the same, or longer than any policy."""
     had, has = before.splitlines(), after.splitlines()
+    if max(len(had), len(has)) > MOST_LINES + 1:  # comparing takes quadratic time, and more
+        return []
     found: list[TextLine] = []
     for group in difflib.SequenceMatcher(None, had, has, autojunk=False).get_grouped_opcodes(around):
         if found:

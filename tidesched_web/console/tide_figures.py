@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -28,12 +29,23 @@ class Figure:
 
 
 def shown(
-    found: Figures, *, gangs: int, reclaims: Sequence[Reclaim], now: dt.datetime, stopped: bool = False
+    found: Figures,
+    *,
+    gangs: int,
+    reclaims: Sequence[Reclaim],
+    now: dt.datetime,
+    stopped: bool = False,
+    whole: bool = True,
 ) -> list[Figure]:
-    """Up to six figures; nothing where no session has counted cards. ``stopped``: nothing is sent to the cluster."""
+    """Up to six figures; nothing where no session has counted cards.
+
+    ``gangs`` are those in the reader's sight, cards those of the cluster. ``stopped``: nothing is sent to the cluster.
+    ``whole``: the reader sees all gangs.
+    """
     if found.now is None:
         return []
     earlier = found.earlier
+    waiting = amounts.number(round(found.now.waiting))
     figures = [
         Figure(
             _("Cards in use"),
@@ -54,10 +66,12 @@ def shown(
             "?needs=yes",
         ),
         Figure(
-            _("Gangs that wait"),
+            _("Gangs that wait") if whole else _("Your gangs that wait"),
             amounts.number(gangs),
-            _trend(found.now.waiting, earlier.waiting if earlier else None, _("cards")),
-            _("for %(cards)s physical cards") % {"cards": amounts.number(round(found.now.waiting))},
+            _trend(found.now.waiting, earlier.waiting if earlier else None, _("cards")) if whole else "",
+            _("for %(cards)s physical cards") % {"cards": waiting}
+            if whole
+            else _("the gangs of all tenants wait for %(cards)s physical cards") % {"cards": waiting},
             "gangs",
             "?order=waiting",
         ),
@@ -86,11 +100,9 @@ def shown(
         wait = amounts.duration(max(0.0, (at - now).total_seconds()))
         figures.append(
             Figure(
-                _("Until inference peaks") if flood else _("Until inference is lowest"),
+                _("Until inference peaks") if flood else _("Until the next low of inference"),
                 wait,
-                explained=_("inference used most at that hour yesterday")
-                if flood
-                else _("inference used least at that hour yesterday"),
+                explained=_("a peak came at that hour yesterday") if flood else _("a low came at that hour yesterday"),
             )
         )
     return figures
@@ -112,7 +124,23 @@ def sentence(found: Figures, now: dt.datetime) -> str:
     facts = {"lent": lent, "wait": amounts.duration(max(0.0, (at - now).total_seconds()))}
     if flood:
         return _("The tide comes in: inference peaks in %(wait)s, as it did yesterday; cards lent: %(lent)s.") % facts
-    return _("The tide goes out: inference is lowest in %(wait)s, as it was yesterday; cards lent: %(lent)s.") % facts
+    return (
+        _("The tide goes out: the next low of inference is in %(wait)s, as it was yesterday; cards lent: %(lent)s.")
+        % facts
+    )
+
+
+def peak_line(found: Figures) -> str:
+    """When inference last peaked and how high; nothing where the day had no tide."""
+    peak = found.last_peak()
+    if peak is None or found.now is None:
+        return ""
+    at, height = peak
+    return _("Last peak of inference: about %(cards)s of %(total)s physical cards, at %(at)s.") % {
+        "cards": amounts.number(round(height)),
+        "total": amounts.number(round(found.now.total)),
+        "at": timezone.localtime(at).strftime("%Y-%m-%d %H:%M"),
+    }
 
 
 def _trend(now: float, earlier: float | None, unit: str = "") -> str:

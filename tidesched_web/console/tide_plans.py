@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,10 +20,10 @@ from tidesched_web.changes import services as changes
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.tree_document import key_of
 from tidesched_web.clusters.selectors import card_names, ruling_policy
+from tidesched_web.common.card_names import card_label
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.time_zones import time_zones
 from tidesched_web.console import amounts, chart
-from tidesched_web.console.card_names import card_label
 from tidesched_web.console.figures import tide_preview
 from tidesched_web.console.forms.tide_plan import PlanForm, local_days
 from tidesched_web.console.page import Page, page
@@ -31,21 +32,26 @@ from tidesched_web.engine.policy_check import cooldown_seconds
 from tidesched_web.quota import tide, tide_document
 from tidesched_web.quota.models import Queue, TidePlan
 from tidesched_web.quota.selectors import card_quota_of, visible_queues, with_card_quota
+from tidesched_web.quota.tide_overlaps import Overlap, overlaps_of
 from tidesched_web.quota.tide_rules import WEEKDAY_NAMES
 from tidesched_web.quota.tide_selectors import (
     beyond_base,
     document_of,
+    effective_by_name,
     effective_of,
     layers_in_sight,
     visible_queue_names,
     visible_tide_plans,
 )
+from tidesched_web.quota.tide_step_selectors import steps_of_plan
 from tidesched_web.scheduling.usage_selectors import demand_by_hour_of_week
 from tidesched_web.workloads.models import Gang
 from tidesched_web.workloads.selectors import spared_gangs
 
 # So many spared gangs are named at most.
 SPARED = 100
+# So many of the newest steps stand on the page of their plan.
+STEPS = 10
 DAYS = list(zip(tide.WEEKDAYS, WEEKDAY_NAMES, strict=True))
 
 
@@ -67,6 +73,14 @@ def _named(this: Page, name: str) -> TidePlan:
     if found is None:
         raise Http404
     return found
+
+
+def _overlaps(this: Page, about: str | None = None, draft: Mapping[str, Any] | None = None) -> list[Overlap]:
+    """Figures in sight that two plans turn in the same hours; ``draft`` stands for the plan ``about``."""
+    documents = {row.name: document_of(row) for row in _plans(this)}
+    if about is not None and draft is not None:
+        documents[about] = dict(draft)
+    return overlaps_of(documents, this.cluster.clock(), about=about)
 
 
 def _queues(this: Page) -> list[Queue]:
@@ -96,7 +110,13 @@ def plans(this: Page) -> HttpResponse:
     turned = _turned(_queues(this)) if standing else []
     return this.render(
         "tide/plans.html",
-        {"rows": rows, "turned": turned, "line": _line(rows, turned, open_now), **_cool_down(this)},
+        {
+            "rows": rows,
+            "turned": turned,
+            "overlaps": _overlaps(this),
+            "line": _line(rows, turned, open_now, everything=this.access.everything),
+            **(_cool_down(this) if this.cluster.evicts else {}),
+        },
     )
 
 
@@ -131,7 +151,9 @@ def _turned(queues: list[Queue]) -> list[dict[str, Any]]:
     return found
 
 
-def _line(rows: list[TidePlan], turned: list[dict[str, Any]], open_now: tide.Open) -> str:
+def _line(rows: list[TidePlan], turned: list[dict[str, Any]], open_now: tide.Open, *, everything: bool) -> str:
+    if not rows and not everything:
+        return _("No tide plan is about queues of your tenants: their base holds at every hour.")
     if not rows:
         return _("Quota follows no clock here: the base holds at every hour.")
     on = sum(row.enabled for row in rows)
@@ -180,6 +202,9 @@ def plan(this: Page, name: str) -> HttpResponse:
             "plan": row,
             "week": week,
             "chart": drawn,
+            "overlaps": _overlaps(this, name),
+            **_next_step(this, row, own, queues),
+            "steps": list(steps_of_plan(this.access, this.cluster.pk, name)[:STEPS]),
             "days": DAYS,
             "exceptions": local_days(row.exceptions),
             "line": _plan_line(own, row.enabled, this.cluster.clock()),
@@ -206,7 +231,7 @@ def _plan_line(own: tide.Plan, enabled: bool, now: Any) -> str:
     until = timezone.localtime(then, own.zone).strftime("%Y-%m-%d %H:%M") if then else _("no end in sight")
     if open_now:
         return _("Open now: %(layers)s. The next change is at %(time)s (%(zone)s).") % {
-            "layers": ", ".join(open_now), "time": until, "zone": own.zone.key
+            "layers": _(", ").join(open_now), "time": until, "zone": own.zone.key
         }  # fmt: skip
     return _("No layer is open now. The next change is at %(time)s (%(zone)s).") % {"time": until, "zone": own.zone.key}
 
@@ -305,24 +330,25 @@ def _show_editor(this: Page, row: TidePlan | None, form: PlanForm, *, status: in
             "cards": card_names(this.cluster),
             "days": DAYS,
             "zones": time_zones(),
-            "week": _week_of_form(this, form, queues),
+            **_week_of_form(this, form, queues),
         },
         status=status,
     )
 
 
-def _week_of_form(this: Page, form: PlanForm, queues: list[Queue]) -> Week | None:
-    """The week as the form stands, without what is not whole yet."""
+def _week_of_form(this: Page, form: PlanForm, queues: list[Queue]) -> dict[str, Any]:
+    """The week as the form stands, without what is not whole yet, and what other plans turn in the same hours."""
     document, _faults = tide_document.canonical(form.document())
     if not document["layers"]:
-        return None
-    return _week(this, form.name or _("this plan"), document, queues)
+        return {"week": None, "overlaps": []}
+    name = form.name or _("this plan")
+    return {"week": _week(this, name, document, queues), "overlaps": _overlaps(this, name, document)}
 
 
 @require_POST
 @page(section="tide_plans")
 def week_of_draft(this: Page) -> HttpResponse:
-    """The week and what is wrong, while somebody types."""
+    """The week and what is wrong, as one types."""
     _writer(this)
     form = PlanForm.read(this.request.POST)
     document = form.document()
@@ -334,8 +360,9 @@ def week_of_draft(this: Page) -> HttpResponse:
         form.refuse(plan["errors"], "") if plan["errors"] else None
     except DomainError as error:
         form.refuse(error.extra.get("errors", ()), error.message)
-    week = _week_of_form(this, PlanForm.read(this.request.POST), _queues(this))
-    return render(this.request, "tide/week.html", {"week": week, "errors": list(dict.fromkeys(form.said))})
+    shown = _week_of_form(this, PlanForm.read(this.request.POST), _queues(this))
+    errors = list(dict.fromkeys(form.said))
+    return render(this.request, "tide/draft_week.html", shown | {"errors": errors, "edits": True})
 
 
 @page(section="tide_plans")
@@ -375,37 +402,62 @@ def _confirm(
                 change = changes.carry_out(
                     cluster=this.cluster, edits=edits, access=this.access, reason=reason, versions=versions
                 )
-                return _after(this, change, back, row.name)
+                return _after(this, change, back, row.name, deleted=None in edits.values())
             except DomainError as refused:
                 error = refused.message
-    week = _week(this, row.name, document_of(row), _queues(this))
-    context = {"plan": row, "error": error, "reason": reason, "week": week, "turned": _would_turn(week)}
+    context = {"plan": row, "error": error, "reason": reason, "turned": _would_turn(this, row)}
+    context["overlaps"] = [] if row.enabled else _overlaps(this, row.name)
     return this.render(template, context, status=400 if error else 200)
 
 
-def _would_turn(week: Week) -> list[dict[str, Any]]:
-    """What the plan makes at this moment of each figure that it touches."""
-    if week.now is None:
-        return []
-    bands = [(row, next((b for b in row.bands if b.x <= week.now < b.x + b.width), None)) for row in week.rows]
+def _would_turn(this: Page, row: TidePlan) -> list[dict[str, Any]]:
+    """The figures that are others once the plan is switched: base, now and then, under the other plans that are on."""
+    own = tide.plan_of(row.name, document_of(row))
+    queues = [queue for queue in _queues(this) if queue.name in tide.touched([own])]
+    base = {queue.name: card_quota_of(queue) for queue in queues}
+    others = [tide.plan_of(each.name, document_of(each)) for each in _plans(this) if each.enabled and each.pk != row.pk]
+    with_it = effective_by_name(this.cluster, tide.in_order([*others, own]), base)
+    without = effective_by_name(this.cluster, tide.in_order(others), base)
+    return _changed(base, with_it, without) if row.enabled else _changed(base, without, with_it)
+
+
+def _changed(base: tide.Quota, now: tide.Quota, then: tide.Quota) -> list[dict[str, Any]]:
+    """The figures that are others then."""
     return [
-        {"queue": row.queue, "card": row.card, "base": row.base, "cards": band.cards}
-        for row, band in bands
-        if band is not None and band.cards != row.base
+        {"queue": queue, "card": card, "base": cards.get(card, 0), "now": before, "then": after}
+        for queue, cards in base.items()
+        for card in sorted({*now[queue], *then[queue]})
+        if (before := now[queue].get(card, 0)) != (after := then[queue].get(card, 0))
     ]
 
 
+def _next_step(this: Page, row: TidePlan, own: tide.Plan, queues: list[Queue]) -> dict[str, Any]:
+    """When a layer of a plan that is on opens or closes next, and what it makes of each figure of the base."""
+    moment = tide.next_change([own], this.cluster.clock()) if row.enabled else None
+    if moment is None:
+        return {}
+    plans = tide.in_order([tide.plan_of(each.name, document_of(each)) for each in _plans(this) if each.enabled])
+    base = {queue.name: card_quota_of(queue) for queue in queues if queue.name in tide.touched([own])}
+    before, after = (
+        tide.with_layers(base, plans, tide.open_layers(plans, at)) for at in (moment - dt.timedelta(seconds=1), moment)
+    )
+    return {"next_at": moment, "next_figures": _changed(base, before, after)}
+
+
 def _is_on(this: Page, name: str) -> bool:
-    return any(row.enabled for row in _plans(this) if row.name == name)
+    """As it is now: the plans of the page were read before it was saved."""
+    return visible_tide_plans(this.access).filter(cluster=this.cluster, name=name, enabled=True).exists()
 
 
-def _after(this: Page, change: QuotaChange, back: str, name: str) -> HttpResponse:
+def _after(this: Page, change: QuotaChange, back: str, name: str, *, deleted: bool = False) -> HttpResponse:
     """Say what became of the change, and lead on."""
     if change.state == "waiting":
         messages.info(this.request, _("Change %(n)s waits for approval by a second person.") % {"n": change.pk})
         return redirect("console:tide_plans", this.cluster.slug)
     if change.pk is None:
         messages.info(this.request, _("Nothing was changed: it says so already."))
+    elif deleted:
+        messages.success(this.request, _("The plan %(name)s is deleted.") % {"name": name})
     elif (change.plan or {}).get("objects"):
         messages.success(this.request, _("Saved. The cluster has it within seconds."))
     elif _is_on(this, name):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,8 +14,10 @@ from tidesched_web.quota import tide
 from tidesched_web.quota.tide_rules import WEEKDAY_NAMES
 
 WEEK = dt.timedelta(days=7)
-# A band narrower than this has no room for its number.
-LABELLED = 4.5
+# Between these years each week has one before and one behind it, in every time zone.
+FIRST_YEAR, LAST_YEAR = 1900, 9000
+# A band narrower than the first has no room for its number on a wide screen, one narrower than the second on a phone.
+LABELLED, LABELLED_NARROW = 1.7, 4.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,11 @@ class Band:
     @property
     def labelled(self) -> bool:
         return self.width >= LABELLED
+
+    @property
+    def slim(self) -> bool:
+        """Too narrow for its number on a phone."""
+        return self.width < LABELLED_NARROW
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +97,12 @@ class Week:
 
 def monday_of(text: str, zone: ZoneInfo, now: dt.datetime) -> dt.date:
     """The Monday of a week such as 2026-W45; of this week for anything else."""
-    try:
-        return dt.datetime.strptime(f"{text}-1 +0000", "%G-W%V-%u %z").date()
-    except ValueError:
-        today = now.astimezone(zone).date()
-        return today - dt.timedelta(days=today.weekday())
+    with contextlib.suppress(ValueError):
+        monday = dt.datetime.strptime(f"{text}-1 +0000", "%G-W%V-%u %z").date()
+        if FIRST_YEAR < monday.year < LAST_YEAR:
+            return monday
+    today = now.astimezone(zone).date()
+    return today - dt.timedelta(days=today.weekday())
 
 
 def week_of(

@@ -46,7 +46,7 @@ def tokens(this: Page) -> HttpResponse:
 
 @page(section="users")
 def all_tokens(this: Page) -> HttpResponse:
-    """The tokens of all accounts, with what still works told apart from what does not."""
+    """The tokens of all accounts, those that still work apart from those that do not."""
     need_administrator(this)
     form = TokenFilter(this.request.GET)
     rows = form.apply(visible_tokens(this.user, this.access))
@@ -58,7 +58,7 @@ def all_tokens(this: Page) -> HttpResponse:
 @require_POST
 @page(section="account")
 def token_revoke(this: Page, pk: int) -> HttpResponse:
-    """End a token now: one's own, or as a platform admin anybody's."""
+    """End a token now: one's own, or as a platform admin any."""
     found: ApiToken | None = visible_tokens(this.user, this.access).filter(pk=pk).first()
     if found is None:
         raise Http404

@@ -91,7 +91,8 @@ def _compared(this: Page, documents: Documents, context: dict[str, Any]) -> Http
         plan = changes.check(cluster=this.cluster, edits=edits, access=this.access) if edits else None
     except DomainError as error:
         errors = error.extra.get("errors") or [{"pointer": "", "detail": error.message}]
-        return this.render("tree/file.html", context | {"errors": errors[:LINES_SHOWN]}, status=400)
+        more = error.extra.get("more_errors", 0)
+        return this.render("tree/file.html", context | {"errors": errors, "more_errors": more}, status=400)
     fields = plan["fields"] if plan else []
     return this.render(
         "tree/file.html",
@@ -100,7 +101,8 @@ def _compared(this: Page, documents: Documents, context: dict[str, Any]) -> Http
             "compared": True,
             "fields": fields[:LINES_SHOWN],
             "more": max(0, len(fields) - LINES_SHOWN),
-            "errors": plan["errors"][:LINES_SHOWN] if plan else [],
+            "errors": plan["errors"] if plan else [],
+            "more_errors": plan["more_errors"] if plan else 0,
             "said": _said(len(edits), len(fields)),
         },
     )

@@ -21,6 +21,7 @@ from tidesched_web.console import (
     reclaims,
     search,
     sessions,
+    tenant_use,
 )
 
 app_name = "console"
@@ -37,6 +38,7 @@ urlpatterns = [
     path("clusters/", clusters.clusters, name="clusters"),
     path("clusters/<slug:slug>/", overview.overview, name="cluster_overview"),
     path("clusters/<slug:slug>/tide/", overview.tide, name="tide"),
+    path("clusters/<slug:slug>/tenants/<slug:tenant>/use/", tenant_use.tenant_use_data, name="tenant_use"),
     path("clusters/<slug:slug>/pause/", clusters.pause, name="pause"),
     path("clusters/<slug:slug>/search/", search.search, name="search"),
     path("clusters/<slug:slug>/queues/", queues.queues, name="queues"),

@@ -169,7 +169,7 @@ def invite(request: HttpRequest, secret: str) -> HttpResponse:
     status = 410 if link is None else 400 if form.errors else 200
     response = render(request, "users/invite.html", {"link": link, "form": form}, status=status)
     patch_cache_control(response, private=True, no_store=True)
-    # The address is the key, so its path is told to nobody. `no-referrer` would make the browser send the form with
+    # The address is the key, so its path goes to no other site. `no-referrer` would make the browser send the form with
     # `Origin: null`, which is refused as another site's.
     response.headers["Referrer-Policy"] = "strict-origin"
     return response

@@ -12,9 +12,10 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from tidesched_web.common.card_names import card_label
 from tidesched_web.common.permissions import Access
 from tidesched_web.console import amounts
-from tidesched_web.console.card_names import card_label
+from tidesched_web.console.problem_words import problem_in_words
 
 Numbers = Mapping[str, Any]
 
@@ -51,7 +52,16 @@ FIGURES: dict[str, Promise] = {
     "position": gettext_lazy("Place in the queue"),
 }
 
-# The field that holds pods back until whoever set it removes it.
+# What the figure `limit` of a reason is the limit of.
+LIMITS: dict[str, Promise] = {
+    "WaitingForQuota": gettext_lazy("Quota of its queue"),
+    "ExceedsMaxQuota": gettext_lazy("Quota of its queue"),
+    "WaitingForCards": gettext_lazy("Cards in the cluster"),
+    "Fragmented": gettext_lazy("Cards in the cluster"),
+    "OverCommitted": gettext_lazy("May be promised"),
+}
+
+# The field that holds pods back until it is removed.
 GATES = "spec.schedulingGates"
 
 # Why a session decides and shows, but sends nothing.
@@ -120,7 +130,9 @@ def reason_sentence(code: str, numbers: Numbers) -> str:
 
 def reason_detail(code: str, message: str) -> str:
     """The engine's own words where no number can say it: what is wrong with a gang as it is written, or an own code."""
-    return message if code == "Misconfigured" or code not in _SENTENCES else ""
+    if code == "Misconfigured":
+        return problem_in_words(message)
+    return "" if code in _SENTENCES else message
 
 
 def own_numbers(access: Access, numbers: Numbers | None) -> Numbers:
@@ -264,31 +276,32 @@ _SENTENCES: dict[str, tuple[tuple[tuple[str, ...], Promise], ...]] = {
 }
 
 
-def remedy_sentence(remedy: Numbers, *, admitted: bool = False) -> str:
-    """The smallest single change that a session has shown to help. ``admitted``: to admit it, it has no pods yet."""
+def remedy_sentence(remedy: Numbers, *, admitted: bool = False, more: int = 0) -> str:
+    """The smallest single change that a session has shown to help.
+
+    Args:
+        admitted: to admit it, it has no pods yet. more: it runs, and so many more pods of it would start.
+    """
     change = remedy.get("change")
+    if more:
+        lead = ngettext("%(n)s more pod of it would start", "%(n)s more pods of it would start", more)
+        lead %= {"n": amounts.number(more)}
+    else:
+        lead = _("It would be admitted") if admitted else _("It would start")
     if change == "quota" and remedy.get("by") is not None:
-        said = (
-            _("It would be admitted if the quota of queue %(queue)s were %(what)s higher.")
-            if admitted
-            else _("It would start if the quota of queue %(queue)s were %(what)s higher.")
-        )
-        return said % {"queue": remedy.get("queue") or "–", "what": counted(remedy.get("card"), remedy["by"])}
+        said = _("%(lead)s if the quota of queue %(queue)s were %(what)s higher.")
+        what = counted(remedy.get("card"), remedy["by"])
+        return said % {"lead": lead, "queue": remedy.get("queue") or "–", "what": what}
     if change == "gang_ends":
         gang = remedy.get("gang") or _("a gang of another tenant")
-        said = (
-            _("It would be admitted as soon as %(gang)s ends.")
-            if admitted
-            else _("It would start as soon as %(gang)s ends.")
-        )
-        return said % {"gang": gang}
+        if remedy.get("waits"):
+            said = _("%(lead)s if %(gang)s, which holds a promise and does not run, were withdrawn.")
+        else:
+            said = _("%(lead)s as soon as %(gang)s ends.")
+        return said % {"lead": lead, "gang": gang}
     if change == "priority" and remedy.get("above") is not None:
-        said = (
-            _("It would be admitted with a priority above %(above)s.")
-            if admitted
-            else _("It would start with a priority above %(above)s.")
-        )
-        return said % {"above": amounts.number(remedy["above"])}
+        said = _("%(lead)s with a priority above %(above)s.")
+        return said % {"lead": lead, "above": amounts.number(remedy["above"])}
     return ""
 
 
@@ -326,13 +339,33 @@ def no_remedy_sentence(code: str, numbers: Numbers) -> str:
     return _("No single change that was tried helps.")
 
 
+def in_the_way(numbers: Numbers, *, services: float, first: str, waits_first: bool) -> list[str]:
+    """Why nothing helps. ``first``: who gets what the end of another gang frees; without a name, one of another tenant.
+
+    ``services``: how much of what it lacks inference holds.
+    """
+    resource, lines = numbers.get("resource"), []
+    if services:
+        lines.append(
+            _("More quota would not help: the cards are in use. Inference holds %(held)s until its services shrink.")
+            % {"held": counted(resource, services)}
+        )
+    if waits_first:
+        gang = first or _("a gang of another tenant")
+        lines.append(
+            _("What the end of one gang frees would go to %(gang)s first, which comes before it in the order.")
+            % {"gang": gang}
+        )
+    return lines
+
+
 def waiting_line(total: int, top_code: str, top_count: int) -> str:
     """One line that answers the page's question: how many wait, and for what most of them do."""
     if not total:
         return _("No gang waits.")
     line = ngettext("%(n)s gang waits", "%(n)s gangs wait", total) % {"n": amounts.number(total)}
     if not top_code or top_count < 2:
-        return f"{line}."
+        return f"{line}{_('.')}"
     return _("%(line)s; most often: %(reason)s (%(n)s).") % {
         "line": line,
         "n": amounts.number(top_count),

@@ -26,26 +26,22 @@ SPEAKS_TLS: Final = bytes([0, 0, 0, 8, 4, 210, 22, 47])
 
 
 class Question(msgspec.Struct, frozen=True):
-    """Where to ask (a socket's path, or host and port) and what."""
+    """Where to ask (a socket's path) and what."""
 
-    address: str | tuple[str, int]
+    address: str
     says: bytes
 
 
-def web_question(host: str, port: int) -> Question:
+def web_question(path: str) -> Question:
     """Asks for the address that answers as long as the process lives."""
-    name = f"[{host}]" if ":" in host else host
-    return Question((host, port), f"GET /healthz HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n".encode())
+    return Question(path, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 
 
 async def answers(question: Question, seconds: float = PATIENCE_SECONDS) -> bool:
     """Whether anything comes back in time."""
     with contextlib.suppress(OSError, TimeoutError):
         async with asyncio.timeout(seconds):
-            if isinstance(question.address, str):
-                reader, writer = await asyncio.open_unix_connection(question.address)
-            else:
-                reader, writer = await asyncio.open_connection(*question.address)
+            reader, writer = await asyncio.open_unix_connection(question.address)
             try:
                 writer.write(question.says)
                 await writer.drain()

@@ -47,7 +47,7 @@ class Output:
         prefix = f"{process:<{_WIDTH}} |"
         self._file.info("%s %s", prefix, text)
         if self._coloured:
-            prefix = f"\x1b[{_COLOURS.get(process, 37)}m{prefix}\x1b[0m"
+            prefix = f"\x1b[{_COLOURS.get(process.partition('-')[0], 37)}m{prefix}\x1b[0m"
         self._show(f"{prefix} {text}")
 
     def say(self, text: str) -> None:

@@ -11,7 +11,7 @@ from tidesched_web.common.progress import HANG_SECONDS, START_SECONDS, Report, S
 from tidesched_web.embedded.asking import SILENT_SECONDS
 
 FOLDER = "progress"
-# Whoever looked no more often than this was stopped itself, and so, perhaps, was all that it looks after.
+# A process that looked no more often than this was stopped itself, and so, perhaps, was all that it looks after.
 _LOOK_SECONDS = 5.0
 
 

@@ -15,6 +15,9 @@ from tidesched_web.embedded.errors import StartError
 _NOT_FOR_CHILDREN = {"ADMIN_PASSWORD", "DATABASE_OWNER_URL", "MAKEFLAGS", "MAKELEVEL"}
 # So much of the medium demo's history is kept.
 _MEDIUM_LIMITS = {"RETENTION_ROLLUPS": "2000000", "RETENTION_TIDE_POINTS": "200000"}
+# Each web process holds up to 16 connections of the embedded PostgreSQL's 120.
+MOST_BY_DEFAULT, MOST_WEB_PROCESSES = 2, 4
+_BACKLOG = 2048
 WILDCARDS = {"0.0.0.0", "::", ""}  # noqa: S104 - compared, not bound
 
 
@@ -28,6 +31,7 @@ class Options(msgspec.Struct, frozen=True):
     database_owner_url: str
     redis_url: str
     demo: bool
+    web_processes: int = 1
 
     @property
     def web_url(self) -> str:
@@ -46,10 +50,16 @@ def read_options() -> Options:
     """
     try:
         port, demo, _size = env.number("PORT", 8000), env.flag("DEMO", default=True), env.demo_size()
+        web_processes = env.number("WEB_PROCESSES", min(MOST_BY_DEFAULT, os.cpu_count() or 1))
     except ValueError as error:
         raise StartError(str(error), "correct the variable or leave it out") from None
     if not 1 <= port <= 65535:
         raise StartError(f"PORT={port}: a port is a number from 1 to 65535", "for example: make up PORT=8001")
+    if not 1 <= web_processes <= MOST_WEB_PROCESSES:
+        raise StartError(
+            f"WEB_PROCESSES={web_processes}: a number from 1 to {MOST_WEB_PROCESSES}",
+            "leave it out: there are two where the machine has two processors",
+        )
     folder, database_url = env.data_dir(), env.text("DATABASE_URL")
     options = Options(
         host=env.text("HOST", "127.0.0.1"),
@@ -60,6 +70,7 @@ def read_options() -> Options:
         or ("" if database_url else sockets.database_owner_url(folder)),
         redis_url=env.text("REDIS_URL"),
         demo=demo,
+        web_processes=web_processes,
     )
     _check_password(os.environ.get("ADMIN_PASSWORD", ""))
     _check_scheme("DATABASE_URL", options.database_url, ("postgres", "postgresql"))
@@ -76,21 +87,26 @@ def _check_password(given: str) -> None:
         )
 
 
-def check_port(host: str, port: int) -> None:
-    """Check that the address can be listened on.
+def listen(host: str, port: int) -> list[socket.socket]:
+    """Listen on each address of the host's name.
 
     Raises
     ------
     StartError
         where another program listens there, or the address is not this machine's.
     """
+    opened: list[socket.socket] = []
     try:
-        family, kind, protocol, _name, address = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind, protocol) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            probe.bind(address)
-            probe.listen(1)
+        for family, kind, protocol, _name, address in socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM):
+            opened.append(one := socket.socket(family, kind, protocol))
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            one.bind(address)
+            one.listen(_BACKLOG)
     except OSError as error:
+        for one in opened:
+            one.close()
         if error.errno == errno.EADDRINUSE:
             raise StartError(
                 f"port {port} of {host} is in use by another program",
@@ -100,6 +116,7 @@ def check_port(host: str, port: int) -> None:
             f"cannot listen on HOST={host} PORT={port}: {error.strerror or error}",
             "choose an address of this machine and a port above 1023",
         ) from None
+    return opened
 
 
 def free_port(preferred: int) -> int:
@@ -127,6 +144,7 @@ def child_environment(options: Options, additions: dict[str, str]) -> dict[str, 
         "DEMO": "1" if options.demo else "0",
         "TIDESCHED_EMBEDDED": "1",
         "PYTHONUNBUFFERED": "1",
+        "WEB_PROCESSES": str(options.web_processes),
         # The engine's compiled code: made while the installation is prepared, found by every process.
         "NUMBA_CACHE_DIR": kept.get("NUMBA_CACHE_DIR") or str(options.data_dir / "kernels"),
         **additions,

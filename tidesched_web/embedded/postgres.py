@@ -78,7 +78,8 @@ class Postgres:
             "unix_socket_directories": str(self.socket_dir),
             "unix_socket_permissions": "0700",
             "max_connections": "120",
-            "shared_buffers": "128MB",
+            # Filled soon, and then constant; beyond it there is the system's own cache of files.
+            "shared_buffers": "32MB",
             "timezone": "UTC",
             "log_timezone": "UTC",
             "log_line_prefix": "",
@@ -112,7 +113,7 @@ class Postgres:
             self.socket_dir.joinpath(left).unlink(missing_ok=True)
 
     def _says_ready(self) -> bool:
-        """Read the server's own word for its state, so that nobody knocks, and is logged, before it is up."""
+        """Read the server's own word for its state, so that no connection is tried, and logged, before it is up."""
         try:
             lines = self.folder.joinpath("postmaster.pid").read_text(encoding="utf-8").splitlines()
         except OSError:
@@ -183,7 +184,7 @@ class Postgres:
     def _drop_stale_locks(self) -> None:
         """Remove the lock files of a server that is gone.
 
-        Their number may by now belong to another process, or to a zombie that nobody buries, and would stop the start.
+        Their number may by now belong to another process, or to a zombie left over, and would stop the start.
         The caller holds the lock of the data folder, so no server of ours can be alive.
         """
         pid_file = self.folder / "postmaster.pid"

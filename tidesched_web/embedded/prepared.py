@@ -41,7 +41,7 @@ def static_is_current() -> bool:
 
 
 def kernels_stamp() -> Path | None:
-    """Return the file that says for which engine the compiled code was made; None where nobody said where it lies."""
+    """Return the file that says for which engine the compiled code was made; None where its place is not known."""
     folder = os.environ.get("NUMBA_CACHE_DIR")
     return Path(folder) / "engine.stamp" if folder and Path(folder).is_dir() else None
 

@@ -1,15 +1,16 @@
-"""The table of processes: what runs, in which order, and how each one is told to stop."""
+"""The table of processes: what runs, in which order, and how each one is stopped."""
 
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from tidesched_web.embedded.account import Account
 from tidesched_web.embedded.asking import Question, web_question
-from tidesched_web.embedded.options import WILDCARDS, Options
+from tidesched_web.embedded.options import Options
+from tidesched_web.embedded.sockets import web_probe
 from tidesched_web.env import BASE_DIR, demo_size, text
 
 
@@ -26,6 +27,8 @@ class ProcessSpec(msgspec.Struct, frozen=True):
     # What to do before it is started again after a death.
     before_restart: Callable[[], object] | None = None
     cwd: Path = BASE_DIR
+    # Open files that it gets besides the usual three.
+    keep_fds: tuple[int, ...] = ()
     # It says how it moves on (`common.progress`), and is replaced where it does not.
     watched: bool = False
     # It is asked this now and then, and replaced where it does not answer any more.
@@ -50,34 +53,40 @@ def simulated_cluster(options: Options, port: int, token_file: Path, environment
     )
 
 
-def applications(options: Options, environment: Mapping[str, str]) -> list[ProcessSpec]:
-    """Return web, the workers, and beat."""
+def web_processes(options: Options, environment: Mapping[str, str], listening: Sequence[int]) -> list[ProcessSpec]:
+    """Return the processes that answer at the one listening socket; each is asked at a socket of its own."""
+    specs = []
+    for number in range(1, options.web_processes + 1):
+        name = "web" if number == 1 else f"web-{number}"
+        probe = str(web_probe(options.data_dir, name))
+        specs.append(
+            ProcessSpec(
+                name=name,
+                argv=[
+                    *(sys.executable, "-m", "tidesched_web.embedded.web", "--probe", probe),
+                    *(text for one in listening for text in ("--fd", str(one))),
+                ],
+                env={**environment, "TIDESCHED_ROLE": "web"},
+                stage=APPLICATIONS,
+                asked=web_question(probe),
+                keep_fds=tuple(listening),
+            )
+        )
+    return specs
+
+
+def workers(environment: Mapping[str, str]) -> list[ProcessSpec]:
+    """Return the workers and beat."""
     # Django's checks load every page; `make check` runs them once instead of each worker at each start.
     celery = [sys.executable, "-m", "celery", "--quiet", "--skip-checks", "--app", "tidesched_web.celery"]
     worker = [*celery, "worker", "--loglevel", "INFO", "--without-gossip", "--without-mingle"]
     commands = {
-        "web": [
-            *(sys.executable, "-m", "uvicorn", "tidesched_web.asgi:application"),
-            *(
-                "--host",
-                options.host,
-                "--port",
-                str(options.port),
-                "--lifespan",
-                "off",
-                "--no-access-log",
-                "--no-proxy-headers",
-            ),
-            # A page that listens to live events never ends its request by itself.
-            # Longer than proxies and pools of clients keep an idle connection: they close it, not we under a request.
-            *("--timeout-graceful-shutdown", "3", "--timeout-keep-alive", "75"),
-        ],
         # The watchers of the clusters live in this process, so its pool is threads, never a fork.
         "sessions": [
             *worker,
             *("--hostname", "sessions@%h", "--queues", "sessions", "--pool", "threads", "--concurrency", "8"),
         ],
-        # What carries intent to the clusters mostly waits for their answers, and waits for nobody's jobs.
+        # What carries intent to the clusters mostly waits for their answers, and waits for no job.
         "push": [
             *worker,
             *("--hostname", "push@%h", "--queues", "push", "--pool", "threads", "--concurrency", "4"),
@@ -98,15 +107,13 @@ def applications(options: Options, environment: Mapping[str, str]) -> list[Proce
         ],
         "beat": [*celery, "beat", "--loglevel", "WARNING", "--scheduler", "celery.beat:Scheduler"],
     }
-    reached = "127.0.0.1" if options.host in WILDCARDS else options.host
     return [
         ProcessSpec(
             name=name,
             argv=argv,
             env={**environment, "TIDESCHED_ROLE": name},
             stage=APPLICATIONS,
-            watched=name != "web",
-            asked=web_question(reached, options.port) if name == "web" else None,
+            watched=True,
         )
         for name, argv in commands.items()
     ]

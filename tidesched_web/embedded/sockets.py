@@ -29,7 +29,7 @@ def make_private(folder: Path, *, passable: bool = False) -> None:
     Raises
     ------
     PermissionError
-        where somebody else made it first, or it is a link: its sockets could be theirs.
+        where another user made it first, or it is a link: its sockets could be theirs.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     found = folder.lstat()
@@ -46,6 +46,11 @@ def postgres_dir(data_dir: Path) -> Path:
 def valkey_socket(data_dir: Path) -> Path:
     """Return the path of Valkey's socket."""
     return socket_dir(data_dir) / "valkey.sock"
+
+
+def web_probe(data_dir: Path, name: str) -> Path:
+    """Return the path of the socket at which one web process is asked whether it answers."""
+    return socket_dir(data_dir) / f"{name}.sock"
 
 
 # The owner of the schema, as whom `manage.py prepare` works, and the role of everything else.

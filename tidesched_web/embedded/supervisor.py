@@ -155,7 +155,7 @@ class Supervisor:
             account=spec.account,
             death_signal=spec.stop_signal,
             cwd=spec.cwd,
-            keep_fds=(self._folder.lock_fd,),
+            keep_fds=(self._folder.lock_fd, *spec.keep_fds),
         )
         self._running[spec.name] = child
         self._publish()

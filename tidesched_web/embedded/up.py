@@ -1,9 +1,11 @@
 """`make up`: from a data folder to a running TideSched, and back to nothing at the end."""
 
 import asyncio
+import contextlib
 import os
 import secrets
 import signal
+import socket
 import sys
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,10 +16,10 @@ from tidesched_web.embedded import identity, sockets
 from tidesched_web.embedded.console_output import Output
 from tidesched_web.embedded.data_folder import DataFolder
 from tidesched_web.embedded.errors import StartError
-from tidesched_web.embedded.options import Options, check_port, child_environment, free_port, read_options
+from tidesched_web.embedded.options import Options, child_environment, free_port, listen, read_options
 from tidesched_web.embedded.postgres import Postgres
 from tidesched_web.embedded.prepared import is_prepared
-from tidesched_web.embedded.processes import SERVERS, ProcessSpec, applications, simulated_cluster
+from tidesched_web.embedded.processes import SERVERS, ProcessSpec, simulated_cluster, web_processes, workers
 from tidesched_web.embedded.supervisor import Supervisor
 from tidesched_web.embedded.valkey import Valkey
 from tidesched_web.env import Process, Runtime
@@ -42,9 +44,10 @@ def up() -> None:
     folder = DataFolder(options.data_dir)
     folder.open()
     try:
-        check_port(options.host, options.port)
-        folder.make_secrets()
-        asyncio.run(_Installation(options, folder).run())
+        with contextlib.ExitStack() as stack:
+            listening = [stack.enter_context(one) for one in listen(options.host, options.port)]
+            folder.make_secrets()
+            asyncio.run(_Installation(options, folder, listening).run())
     finally:
         folder.close()
 
@@ -52,8 +55,9 @@ def up() -> None:
 class _Installation:
     """The steps of a start, in order."""
 
-    def __init__(self, options: Options, folder: DataFolder) -> None:
+    def __init__(self, options: Options, folder: DataFolder, listening: list[socket.socket]) -> None:
         self.options = options
+        self.listening = listening
         self.folder = folder
         self.output = Output(options.data_dir / "logs" / "tidesched.log")
         self.runtime = Runtime(
@@ -66,6 +70,7 @@ class _Installation:
         )
         self.supervisor = Supervisor(folder, self.output, self.runtime)
         self.servers: list[Postgres | Valkey] = []
+        self.probes: list[str] = []  # where each web process is asked
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -79,6 +84,8 @@ class _Installation:
             pass
         finally:
             self.output.say("stopping")
+            for one in self.listening:
+                one.close()
             await self.supervisor.stop()
             self._clean()
             self.output.say("stopped")
@@ -171,7 +178,7 @@ class _Installation:
         }
 
     async def _until_simulated_cluster_answers(self) -> None:
-        """The first session would else find nobody there, and say so."""
+        """The first session would else find no server there, and say so."""
         deadline = asyncio.get_running_loop().time() + _SERVER_PATIENCE_SECONDS
         while self.options.demo and asyncio.get_running_loop().time() < deadline:
             self._go_on()
@@ -180,7 +187,10 @@ class _Installation:
             await asyncio.sleep(0.1)
 
     def _keep_applications(self, environment: dict[str, str]) -> None:
-        for spec in applications(self.options, environment):
+        listening = [one.fileno() for one in self.listening]
+        web = web_processes(self.options, environment, listening)
+        self.probes = [spec.asked.address for spec in web if spec.asked]
+        for spec in [*web, *workers(environment)]:
             self.supervisor.keep(spec)
 
     async def _prepare(self, environment: dict[str, str]) -> None:
@@ -203,12 +213,14 @@ class _Installation:
                 )
 
     async def _until_ready(self) -> None:
+        """Wait until each web process says so: any of them may accept the next connection."""
         loop = asyncio.get_running_loop()
-        told = loop.time()
+        said = loop.time()
         while True:
             self._go_on()
-            status, body = await _get(self.options.web_url, "/readyz")
-            if status == 200:
+            findings = [await _get(path, "/readyz") for path in self.probes]
+            waiting = [body for status, body in findings if status != 200]
+            if not waiting:
                 return
             for name, deaths in self.supervisor.deaths.items():
                 if deaths >= _DEATHS_BEFORE_BROKEN:
@@ -216,9 +228,9 @@ class _Installation:
                         f"{name} ends each time it is started; its own last lines are above",
                         "if packages are missing run `make clean`, then `make up`",
                     )
-            if loop.time() - told > _TELL_AFTER_SECONDS:
-                told = loop.time()
-                self.output.say(f"  ...  not ready yet: {_missing(body) or 'the web process does not answer'}")
+            if loop.time() - said > _TELL_AFTER_SECONDS:
+                said = loop.time()
+                self.output.say(f"  ...  not ready yet: {_missing(waiting[0]) or 'the web process does not answer'}")
             await asyncio.sleep(0.3)
 
     def _announce(self, admin_file: Path, *, first: bool) -> None:
@@ -256,6 +268,8 @@ class _Installation:
         for server in self.servers:
             server.clean()
         place = sockets.socket_dir(self.options.data_dir)
+        for probe in place.glob("web*.sock"):
+            probe.unlink(missing_ok=True)
         for folder in (sockets.postgres_dir(self.options.data_dir), place):
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
@@ -265,14 +279,18 @@ class _StoppedWhileStarting(Exception):
     """A signal came before the start was done."""
 
 
-async def _get(url: str, path: str) -> tuple[int, bytes]:
-    """Return status and body of a GET; status 0 where nobody answers."""
-    parts = urlsplit(url)
+async def _get(place: str, path: str) -> tuple[int, bytes]:
+    """Return status and body of a GET at an address or a socket's path; status 0 where there is no answer."""
+    parts = urlsplit(place)
     try:
         async with asyncio.timeout(5):
-            reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
+            if parts.hostname:
+                reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
+            else:
+                reader, writer = await asyncio.open_unix_connection(place)
             try:
-                writer.write(f"GET {path} HTTP/1.1\r\nHost: {parts.netloc}\r\nConnection: close\r\n\r\n".encode())
+                host = parts.netloc or "localhost"
+                writer.write(f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
                 answer = await reader.read()
             finally:
                 writer.close()

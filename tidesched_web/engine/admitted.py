@@ -6,7 +6,7 @@ session over the same snapshot, in which these Jobs have the pods that they ask 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Set
 from operator import attrgetter
 
 import msgspec
@@ -18,25 +18,30 @@ from tidesched_web.engine.what_if import Picture
 MOST_PODS = 5_000
 
 
-def after_admission(picture: Picture, snapshot: Snapshot, policy: Policy, names: Collection[str]) -> Result | None:
+def after_admission(picture: Picture, snapshot: Snapshot, policy: Policy, names: Set[str]) -> Result | None:
     """What the session after decides once the pods of these gangs exist; None where none of them can be made."""
     found = with_pods(snapshot, names, phase=GangPhase.INQUEUE)
     return None if found is snapshot else picture.decide(found, policy)
 
 
-def with_pods(snapshot: Snapshot, names: Collection[str], *, phase: GangPhase | None = None) -> Snapshot:
+def with_pods(snapshot: Snapshot, names: Set[str], *, phase: GangPhase | None = None, least: bool = False) -> Snapshot:
     """The snapshot in which these gangs, as far as they have none, have the pods that they ask for.
 
     A gang whose request cannot be split evenly over its members is left as it is: nothing is guessed. The very same
-    snapshot where there is none. ``phase``: theirs from now on.
+    snapshot where there is none. ``phase``: theirs from now on. ``least``: only the fewest with which they may start.
     """
     resources = {card.name: card.resource for card in snapshot.card_types}
     have_pods = {pod.group_key for pod in snapshot.pods if pod.group_key in names}
     groups, pods = list(snapshot.pod_groups), list(snapshot.pods)
     most = len(pods) + MOST_PODS
     for place, group in enumerate(groups):
-        members = _members(group, resources, snapshot) if group.key in names and group.key not in have_pods else []
-        if members and len(pods) + len(members) <= most:
+        if group.key not in names or group.key in have_pods:
+            continue
+        # Counted before they are made: a Job may ask for two billion of them.
+        if len(pods) + _number_of_members(group, least=least) > most:
+            continue
+        members = _members(group, resources, snapshot, least=least)
+        if members:
             pods += members
             phase_now = group.phase if phase is None else phase
             groups[place] = msgspec.structs.replace(group, phase=phase_now, waits_for_admission=False)
@@ -46,18 +51,31 @@ def with_pods(snapshot: Snapshot, names: Collection[str], *, phase: GangPhase | 
     return msgspec.structs.replace(snapshot, pod_groups=tuple(groups), pods=tuple(pods))
 
 
-def _members(group: PodGroup, resources: dict[str, str], snapshot: Snapshot) -> list[Pod]:
-    """Equal pods that make up the gang's minimum; none where its request says nothing of a single pod.
+def _number_of_members(group: PodGroup, *, least: bool) -> int:
+    if group.to_come:
+        return sum(role.least if least else role.count for role in group.to_come)
+    return group.min_member
 
-    Several roles may differ in what a pod of them asks for; what the PodGroup says is their sum.
+
+def _members(group: PodGroup, resources: dict[str, str], snapshot: Snapshot, *, least: bool) -> list[Pod]:
+    """The pods of each role as its Job describes them; without its Job equal pods that make up the gang's minimum.
+
+    None where the request of the PodGroup says nothing of a single pod: several roles may differ in what a pod of them
+    asks for, and the PodGroup has their sum.
     """
+    if group.to_come:
+        return [
+            msgspec.structs.replace(role.pod, name=f"{role.pod.name}-{index}")
+            for role in group.to_come
+            for index in range(role.least if least else role.count)
+        ]
     count = group.min_member
-    roles = [role for role, least in group.min_task_member.items() if least]
-    least = group.min_resources
+    roles = [role for role, fewest in group.min_task_member.items() if fewest]
+    asked = group.min_resources
     card = _card_of_each(group, resources)
     if count < 1 or len(group.card_request) > 1 or (group.card_request and card is None):
         return []
-    if (least is None and card is None) or len(roles) > 1:
+    if (asked is None and card is None) or len(roles) > 1:
         return []
     return [
         Pod(
@@ -67,8 +85,8 @@ def _members(group: PodGroup, resources: dict[str, str], snapshot: Snapshot) -> 
             scheduler=snapshot.schedulers[0],
             priority=group.priority,
             priority_class=group.priority_class,
-            cpu_milli=least.cpu_milli // count if least else 0,
-            memory_mib=least.memory_mib // count if least else 0,
+            cpu_milli=asked.cpu_milli // count if asked else 0,
+            memory_mib=asked.memory_mib // count if asked else 0,
             card=card,
             group=group.name,
             role=roles[0] if roles else "",

@@ -15,16 +15,12 @@ def card_of(pod: Pod, node: Node | None) -> str:
     request = pod.card
     if request is None:
         return ""
-    if node is not None:
-        have = {cards.card for cards in node.cards}
-        for name in request.names:
-            if name in have:
-                return name
-        if not request.names:
-            for cards in node.cards:
-                if cards.resource == request.resource:
-                    return cards.card
-    return request.names[0] if request.names else ""
+    return (request.type_on(node.cards) if node is not None else "") or first_of(request.key)
+
+
+def first_of(names: str) -> str:
+    """The card type at which a request for ``names`` counts while it has none: of a choice ``A|B`` the first."""
+    return names.partition("|")[0]
 
 
 def hardware(nodes: Iterable[Node]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Being told that the engine's code is being compiled: minutes, in which a session moves on all the same."""
+"""Knowing that the engine's code is being compiled: minutes, in which a session moves on all the same."""
 
 from __future__ import annotations
 

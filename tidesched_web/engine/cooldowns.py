@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from scheduler_core.state.names import lasting_name
 from tidesched_web.engine.model import Memory
-
-__all__ = ["lasting_name", "spared_until"]
 
 
 def spared_until(memory: Memory | None, now: dt.datetime) -> dict[str, float]:

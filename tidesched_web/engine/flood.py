@@ -51,7 +51,7 @@ class Flooded(msgspec.Struct, frozen=True):
 
 
 def flood(trial: Trial) -> Row:
-    """What a flood would take as things are and after the edit, and who falls in only one of the two."""
+    """What claims on all inference quotas would take, now and after the edit; and the victims of only one of them."""
     before = _run(trial.picture, trial.picture.snapshot, trial.picture.policy)
     after = before if trial.same else _run(trial.picture, trial.snapshot, trial.policy)
     reclaimed, spared = victims_differ(before.result, after.result)

@@ -47,7 +47,7 @@ class Follower:
             of_base = {}
             for item in getattr(full, name):
                 old = known.get(item.key)
-                # An equal value stays the same object: nobody need look at it again.
+                # An equal value stays the same object, which need not be looked at again.
                 of_base[item.key] = item if old is None or old != item else old
                 if of_base[item.key] is not old:
                     changes[item.key] = item

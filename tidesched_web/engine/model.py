@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler_core.algorithms.allowance import may_go
+from scheduler_core.algorithms.allowance import allowance
 from scheduler_core.model.cards import CardKind, CardRequest, CardType, NodeCards
 from scheduler_core.model.decision import (
     Alone,
@@ -28,14 +28,16 @@ from scheduler_core.model.pod import OwnerReference, Pod, PodPhase, ServiceType
 from scheduler_core.model.podgroup import GangCondition, GangPhase, PodGroup
 from scheduler_core.model.policy import Policy
 from scheduler_core.model.queue import PriorityClass, Queue
-from scheduler_core.model.reason import Reason
+from scheduler_core.model.reason import BEHIND_A_PROMISE, ENDED_BY_CARDS, ENDED_BY_QUOTA, Reason
 from scheduler_core.model.resources import MIB, Amount, cards_to_json
 from scheduler_core.model.rests import prolonged
 from scheduler_core.model.rules import Rule, rule_of_text
-from scheduler_core.model.selector import matches as selects
 from scheduler_core.model.snapshot import Snapshot
 
 __all__ = [
+    "BEHIND_A_PROMISE",
+    "ENDED_BY_CARDS",
+    "ENDED_BY_QUOTA",
     "MIB",
     "Alone",
     "Amount",
@@ -75,9 +77,8 @@ __all__ = [
     "ServiceType",
     "Snapshot",
     "VictimRole",
+    "allowance",
     "cards_to_json",
-    "may_go",
     "prolonged",
     "rule_of_text",
-    "selects",
 ]

@@ -8,7 +8,10 @@ from typing import Any
 from scheduler_core.actions.reclaim import Reclaim
 from scheduler_core.serde.lint import lint_policy
 from scheduler_core.serde.policy import parse_policy
+from scheduler_core.serde.policy.tree import MOST_LINES
 from tidesched_web.engine.model import BadInput
+
+__all__ = ["MOST_LINES", "cooldown_seconds", "policy_findings"]
 
 
 def policy_findings(text: str) -> list[dict[str, Any]]:

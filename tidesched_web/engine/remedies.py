@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from scheduler_core.framework import remedies
-from scheduler_core.state.names import lasting_name
+from scheduler_core.model.same_gang import lasting_name
 from tidesched_web.engine.admitted import with_pods
-from tidesched_web.engine.model import MIB, Memory, Reason, Result, Snapshot
+from tidesched_web.engine.model import ENDED_BY_CARDS, MIB, Memory, Reason, Result, ServiceType, Snapshot
 from tidesched_web.engine.what_if import Picture
 
 
@@ -32,11 +32,14 @@ def numbers_of(reason: Reason) -> dict[str, Any]:
 class Answer(msgspec.Struct, frozen=True):
     """The remedy as in the contracts, None where none of the changes that are tried helps.
 
-    ``starts``: the gang was shown to get all that it lacks, or a promise of it; else only to be admitted.
+    ``starts``: the gang was shown to get all that it lacks, or a promise of it; else only to be admitted. ``first``:
+    the gang that would get what another one's end frees. ``endless``: how much of what it lacks services hold.
     """
 
     remedy: dict[str, Any] | None
     starts: bool
+    first: str = ""
+    endless: float = 0.0
 
 
 def remedy(picture: Picture, reason: Reason, *, urgent: Callable[[], bool]) -> Answer:
@@ -54,10 +57,33 @@ def remedy(picture: Picture, reason: Reason, *, urgent: Callable[[], bool]) -> A
             raise Interrupted
         return picture.decide(changed)
 
-    snapshot = with_pods(picture.snapshot, {reason.podgroup})
+    snapshot = with_pods(picture.snapshot, {reason.podgroup}, least=True)
     starts = any(pod.group_key == reason.podgroup for pod in snapshot.pods)
-    found = remedies.find(snapshot, reason, session)
-    return Answer(None if found is None else msgspec.to_builtins(found) | {"verified": found.verified}, starts)
+    endless = {one.name for one in picture.before.podgroups if one.service_type == ServiceType.INFERENCE}
+    found = remedies.search(snapshot, reason, session, endless=endless, waiting=_rivals(picture, reason))
+    if found.remedy is None:
+        return Answer(None, starts, found.first, _held(snapshot, reason, endless))
+    shown = msgspec.to_builtins(found.remedy) | {"verified": found.remedy.verified}
+    if found.remedy.gang and not any(pod.node and pod.group_key == found.remedy.gang for pod in snapshot.pods):
+        shown["waits"] = True  # it holds a promise only
+    return Answer(shown, starts)
+
+
+def _rivals(picture: Picture, reason: Reason) -> set[str]:
+    """Gangs that wait for the same, and are not promised it yet."""
+    wanted = set((reason.numbers.resource or "").split("|"))
+    waiting = (one for one in picture.before.reasons if one.code != "WaitingForReclaim")
+    same = {one.podgroup for one in waiting if wanted & set((one.numbers.resource or "").split("|"))}
+    return same - {reason.podgroup}
+
+
+def _held(snapshot: Snapshot, reason: Reason, gangs: set[str]) -> float:
+    """Cards of the kind that a gang lacks that these gangs hold; only where the cluster has too few of them free."""
+    if reason.code not in ENDED_BY_CARDS:
+        return 0.0
+    wanted = set((reason.numbers.resource or "").split("|"))
+    bound = (pod for pod in snapshot.pods if pod.node and not pod.finished and pod.group_key in gangs)
+    return sum(pod.card.milli for pod in bound if pod.card is not None and wanted & set(pod.card.names)) / 1000
 
 
 def expected_at(picture: Picture, reason: Reason) -> tuple[float, str] | None:

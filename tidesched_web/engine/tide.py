@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from tidesched_web.common.ceiling import ceiling
-from tidesched_web.engine.cards import card_of, hardware
+from tidesched_web.engine.cards import card_of, first_of, hardware
 from tidesched_web.engine.model import GangPhase, Pod, PodGroup, Result, ServiceType, Snapshot
 
 
@@ -30,7 +30,7 @@ class Tide(msgspec.Struct, frozen=True):
 
 
 def measure(snapshot: Snapshot, result: Result) -> list[Tide]:
-    """One row for each card type that the nodes have or that somebody asks for; O(pods)."""
+    """One row for each card type that the nodes have or that a pod asks for; O(pods)."""
     service_types = {outcome.name: outcome.service_type for outcome in result.podgroups}
     nodes = {node.name: node for node in snapshot.nodes}
     total = Counter({card: count * 1000 for card, count in hardware(snapshot.nodes).items()})
@@ -95,10 +95,10 @@ def queue_use(snapshot: Snapshot, result: Result, *, sent: bool) -> dict[str, di
 
 
 def _at_first(amounts: Mapping[str, int]) -> Counter[str]:
-    """What is promised by card type: a choice ``A|B`` is none, and counts at its first card."""
+    """What is promised by card type."""
     found: Counter[str] = Counter()
     for name, milli in amounts.items():
-        found[name.partition("|")[0]] += milli
+        found[first_of(name)] += milli
     return found
 
 
@@ -115,7 +115,7 @@ def _held(snapshot: Snapshot) -> dict[str, Counter[str]]:
 
 
 def _promised(snapshot: Snapshot) -> dict[str, Counter[str]]:
-    """Queue → what its admitted gangs still lack; a choice ``A|B`` counts at its first card."""
+    """Queue → what its admitted gangs still lack."""
     admitted = {group.key: group for group in snapshot.pod_groups if group.phase is GangPhase.INQUEUE}
     promised: dict[str, Counter[str]] = {}
     with_pods = set()
@@ -124,10 +124,10 @@ def _promised(snapshot: Snapshot) -> dict[str, Counter[str]]:
             with_pods.add(pod.group_key)
             if not pod.node and pod.card is not None and pod.card.names:
                 queue = admitted[pod.group_key].queue
-                promised.setdefault(queue, Counter())[pod.card.names[0]] += pod.card.milli
+                promised.setdefault(queue, Counter())[first_of(pod.card.key)] += pod.card.milli
     for key in admitted.keys() - with_pods:
         for names, milli in admitted[key].card_request.items():
-            promised.setdefault(admitted[key].queue, Counter())[names.partition("|")[0]] += milli
+            promised.setdefault(admitted[key].queue, Counter())[first_of(names)] += milli
     return promised
 
 
@@ -182,10 +182,10 @@ def _waiting(snapshot: Snapshot, result: Result) -> Counter[str]:
         if pod.group_key in needing and not pod.finished and pod.deleted is None:
             with_pods.add(pod.group_key)
             if not pod.node and pod.card is not None:
-                asked[pod.card.names[0] if pod.card.names else ""] += pod.card.milli
+                asked[first_of(pod.card.key)] += pod.card.milli
     for key in needing - with_pods:
         if key in groups:
             for names, milli in groups[key].card_request.items():
-                asked[names.partition("|")[0]] += milli
+                asked[first_of(names)] += milli
     asked.pop("", None)
     return asked

@@ -138,7 +138,13 @@ def _gangs(trial: Trial) -> Row:
             reason = reasons_before.get(old.name)
             word = _WORDS[becomes] if becomes > was else "larger"
             gains[_LIST_OF[word]].append(
-                {**_gang(new), "becomes": word, "pods_more": max(0, more), "reason_before": _told(reason)}
+                {
+                    **_gang(new),
+                    "becomes": word,
+                    "pods": new.bound,
+                    "pods_more": max(0, more),
+                    "reason_before": _told(reason),
+                }
             )
         elif (becomes < was or more < 0) and new.name not in falls:
             word = _WORDS[was] if becomes < was else "larger"

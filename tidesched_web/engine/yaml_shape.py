@@ -1,4 +1,4 @@
-"""What every reader of YAML that somebody else wrote asks first."""
+"""What every reader of foreign YAML asks first."""
 
 from scheduler_core.serde.nesting import check_shape
 from scheduler_core.serde.text import UNREADABLE

@@ -26,8 +26,10 @@ async def send_json(
     await _send(send, status, orjson.dumps(body), {"Content-Type": "application/json", **(headers or {})}, bare=bare)
 
 
-async def refuse(send: Send, scope: Scope, error: DomainError, headers: dict[str, str] | None = None) -> None:
-    """A refusal: problem+json below /api/, else a page."""
+async def refuse(
+    send: Send, scope: Scope, error: DomainError, headers: dict[str, str] | None = None, *, page: str = ""
+) -> None:
+    """A refusal: problem+json below /api/, else a page, which may be given."""
     context = request_context.context_of_scope(scope)
     with request_context.carried(context):
         found = document(error, scope["path"])
@@ -35,8 +37,8 @@ async def refuse(send: Send, scope: Scope, error: DomainError, headers: dict[str
     body = orjson.dumps(found)
     if not scope["path"].startswith("/api/"):
         kind = "text/html; charset=utf-8"
-        page = _PAGE.format(status=found["status"], detail=html.escape(error.message), request_id=context.request_id)
-        body = page.encode()
+        plain = {"status": found["status"], "detail": html.escape(error.message), "request_id": context.request_id}
+        body = (page or _PAGE.format(**plain)).encode()
     more = {"Content-Type": kind, "X-Request-ID": context.request_id, **(headers or {})}
     await _send(send, int(error.status), body, more, bare=scope["method"] == "HEAD")
 

@@ -9,6 +9,7 @@ from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent, TooMany
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.views import csrf, defaults
 from psycopg_pool import PoolTimeout
 from redis import RedisError
@@ -59,23 +60,25 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """An error that nobody foresaw; or a database or Redis that is away for a moment, which is a 503."""
+    """An unforeseen error; or a database or Redis that is away for a moment, which is a 503."""
     error_now = sys.exc_info()[1]
     away = isinstance(error_now, UNREACHABLE)
     if _for_api(request):
-        error = problem_json.unforeseen(error_now)
+        error = problem_json.unforeseen(error_now, request)
         return problem_json.answer(error, request, {"Retry-After": AGAIN_SECONDS} if away else None)
-    context: dict[str, Any] = {
-        "request_id": _id(),
-        "away": away,
-        "redis": isinstance(error_now, RedisError),
-    }
     # Not rendered for the request: what fails may be what every page asks for.
+    context: dict[str, Any] = {"request_id": _id(), "away": away, "redis": isinstance(error_now, RedisError)}
+    context["doubt"] = away and problem_json.in_doubt(request)
     response = render(None, "500.html", context, status=503 if away else 500)
     if away:
         response.headers["Retry-After"] = AGAIN_SECONDS
     response.headers["Cache-Control"] = "no-store"
     return response
+
+
+def away_page(request_id: str) -> str:
+    """The page of a request that was refused before it began, while the database does not answer."""
+    return render_to_string("500.html", {"request_id": request_id, "away": True})
 
 
 def _id() -> str:

@@ -1,7 +1,8 @@
 """`/healthz` and `/readyz`: is the process alive, and can the installation do its work.
 
 Neither waits for a turn, a thread of pages or a pooled connection. The checks of `/readyz` run on a thread and a
-database connection of their own; an answer that is not there in time counts as "not ready".
+database connection of their own, again and again while there are questions: so there is an answer when the next
+question comes. One that is not there in time counts as "not ready".
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from tidesched_web.common import alive
 from tidesched_web.front import Scope, Send, answers
 
 PATIENCE_SECONDS = 0.15
-# As long as this a finding is passed on to whoever asks next, and as long as that when the next one is late.
-FRESH_SECONDS, USABLE_SECONDS = 0.5, 3.0
+# How old a finding may be, how often it is made anew, and for how long after the last question.
+USABLE_SECONDS, EVERY_SECONDS, ASKED_SECONDS = 3.0, 1.0, 60.0
 Missing = dict[str, str]
 
 
@@ -34,6 +35,8 @@ class Probes:
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="readiness")
         self._checks = Checks()
         self._running: asyncio.Future[Missing] | None = None
+        self._looking: asyncio.Task[None] | None = None
+        self._asked = 0.0
         self._found: tuple[float, Missing] = (0.0, {})
 
     async def answer(self, scope: Scope, send: Send) -> None:
@@ -51,18 +54,33 @@ class Probes:
             )
 
     async def _missing(self) -> Missing:
+        self._asked = time.monotonic()
         at, found = self._found
-        if at and time.monotonic() - at < FRESH_SECONDS:
+        if at and self._asked - at < USABLE_SECONDS:
+            self._look()
             return found
+        running = self._check()
+        self._look()
+        done, _late = await asyncio.wait({running}, timeout=PATIENCE_SECONDS)
+        if done:
+            return running.result()
+        return {"checks": f"database and Redis have not answered within {int(PATIENCE_SECONDS * 1000)} ms"}
+
+    def _look(self) -> None:
+        """Let findings be made anew as long as there are questions."""
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look_again(), name="readiness")
+
+    async def _look_again(self) -> None:
+        while time.monotonic() - self._asked < ASKED_SECONDS:
+            await asyncio.wait({self._check()})
+            await asyncio.sleep(EVERY_SECONDS)
+
+    def _check(self) -> asyncio.Future[Missing]:
         if self._running is None or self._running.done():
             self._running = asyncio.get_running_loop().run_in_executor(self._executor, self._checks.missing)
             self._running.add_done_callback(self._keep)
-        done, _late = await asyncio.wait({self._running}, timeout=PATIENCE_SECONDS)
-        if done:
-            return self._running.result()
-        if at and time.monotonic() - at < USABLE_SECONDS:
-            return found
-        return {"checks": f"database and Redis have not answered within {int(PATIENCE_SECONDS * 1000)} ms"}
+        return self._running
 
     def _keep(self, ended: asyncio.Future[Missing]) -> None:
         if not ended.cancelled() and ended.exception() is None:

@@ -1,14 +1,16 @@
-"""Whose request it is, before anybody has looked the account up: enough to share turns fairly, and for nothing else.
+"""Whose request it is, before the account has been looked up: enough to share turns fairly, and for nothing else.
 
 A session or token that Django has accepted once counts as its account, so that ten sessions of one account are one
-person. One that nobody has accepted yet is a person of its own, and a request with neither is its address.
+person. All others are strangers. One without either is its address; one with a session or token that was not accepted
+yet is a share of its address: an address has few of them, however many sessions it makes up, and the people behind one
+proxy still do not all wait in one line after a restart.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from http.cookies import CookieError, SimpleCookie
+from dataclasses import dataclass, field
 
 from django.conf import settings
 
@@ -16,6 +18,16 @@ from tidesched_web.common import request_context
 from tidesched_web.front import Scope
 
 MOST_KNOWN = 10_000
+SHARES_OF_AN_ADDRESS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Whom a request counts for, and the digest of the session or token that it came with (empty without one)."""
+
+    name: str
+    stranger: bool
+    digest: bytes = field(default=b"", compare=False)
 
 
 class Persons:
@@ -24,18 +36,19 @@ class Persons:
     def __init__(self) -> None:
         self._known: OrderedDict[bytes, str] = OrderedDict()
 
-    def of(self, scope: Scope) -> tuple[str, bytes]:
-        """The person of a request, and the digest of what it came with (empty without a session or token)."""
+    def of(self, scope: Scope) -> Person:
+        """The person of a request."""
         headers = dict(scope["headers"])
         credential = _credential(headers)
         if not credential:
-            return f"address {request_context.address_of(scope)}", b""
+            return Person(f"address {request_context.address_of(scope)}", stranger=True)
         digest = hashlib.sha256(credential).digest()
         known = self._known.get(digest)
         if known is None:
-            return f"credential {digest.hex()}", digest
+            share = digest[0] % SHARES_OF_AN_ADDRESS
+            return Person(f"address {request_context.address_of(scope)} share {share}", stranger=True, digest=digest)
         self._known.move_to_end(digest)
-        return known, digest
+        return Person(known, stranger=False, digest=digest)
 
     def learn(self, digest: bytes, account: int | None) -> None:
         """Remember that this session or token was accepted for an account; None forgets it."""
@@ -49,15 +62,24 @@ class Persons:
             self._known.popitem(last=False)
 
 
+def without_quoted_cookies(scope: Scope) -> Scope:
+    """The request without cookies in quotes: none of ours is, and to read one takes the square of its length."""
+    headers = scope["headers"]
+    if not any(name == b"cookie" and b'"' in value for name, value in headers):
+        return scope
+    kept = [
+        (name, b";".join(piece for piece in value.split(b";") if b'"' not in piece) if name == b"cookie" else value)
+        for name, value in headers
+    ]
+    return {**scope, "headers": kept}
+
+
 def _credential(headers: dict[bytes, bytes]) -> bytes:
     kind, _space, token = headers.get(b"authorization", b"").partition(b" ")
     if kind.lower() == b"bearer":
         return b"token " + token.strip()
-    text = headers.get(b"cookie", b"").decode("latin-1")
-    if settings.SESSION_COOKIE_NAME not in text:
-        return b""
-    try:
-        found = SimpleCookie(text).get(settings.SESSION_COOKIE_NAME)
-    except CookieError:
-        return b""
-    return b"session " + found.value.encode() if found is not None else b""
+    for piece in headers.get(b"cookie", b"").split(b";"):
+        name, _equals, value = piece.partition(b"=")
+        if name.strip() == settings.SESSION_COOKIE_NAME.encode():
+            return b"session " + value.strip()
+    return b""

@@ -1,5 +1,8 @@
 """Turns at the web process's work: so many requests at once in all and by one person, the rest wait in a fair order.
 
+Strangers, whose account is not known yet, get all turns but one and half of the places to wait: however many come, the
+people who are signed in go on.
+
 A turn is one thread. It ends when the thread is free again, also where the client went away before; so the threads,
 and with them the database connections of pages, are bounded whatever is asked of the process.
 """
@@ -15,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from tidesched_web.common.live_pace import pace
+from tidesched_web.front.persons import Person
 
 _spent = threading.local()
 
@@ -27,18 +31,26 @@ def _count_cost() -> None:
 
 
 class TooManyOfOne(Exception):
-    """One person has as many requests waiting as one may have."""
+    """One person has as many requests waiting as one may have: ``limit``."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self.limit = limit
 
 
 class Full(Exception):
-    """Too many requests wait, or this one has waited too long."""
+    """Too many requests wait, or this one has waited too long: ``limit`` requests, or seconds."""
+
+    def __init__(self, limit: float, *, waited: bool = False) -> None:
+        super().__init__(limit)
+        self.limit, self.waited = limit, waited
 
 
 @dataclass(slots=True, eq=False)
 class Turn:
     """The right to use one thread, for one person."""
 
-    person: str
+    person: Person
     executor: ThreadPoolExecutor
     over: bool = field(default=False)
 
@@ -53,11 +65,13 @@ class Turns:
         self._free = [ThreadPoolExecutor(1, thread_name_prefix=f"turn-{number}") for number in range(at_once)]
         self._by_person, self._waiting_by_person = by_person, waiting_by_person
         self._most_waiting, self._patience = waiting, patience
+        self._of_strangers, self._waiting_of_strangers = max(1, at_once - 1), waiting // 2
         self._running: Counter[str] = Counter()
-        self._queues: OrderedDict[str, deque[asyncio.Future[Turn]]] = OrderedDict()
+        self._strangers = 0
+        self._queues: OrderedDict[Person, deque[asyncio.Future[Turn]]] = OrderedDict()
         self.waiting = 0
 
-    async def take(self, person: str) -> Turn:
+    async def take(self, person: Person) -> Turn:
         """A turn for this person, at once or when it is due.
 
         Raises
@@ -67,13 +81,15 @@ class Turns:
         Full
             when too many wait in all, or no turn came in time.
         """
-        if self._free and self._running[person] < self._by_person and person not in self._queues:
+        if self._free and self._may_start(person) and person not in self._queues:
             return self._start(person)
         queue = self._queues.get(person)
         if queue is not None and len(queue) >= self._waiting_by_person:
-            raise TooManyOfOne
+            raise TooManyOfOne(self._waiting_by_person)
         if self.waiting >= self._most_waiting:
-            raise Full
+            raise Full(self._most_waiting)
+        if person.stranger and self._strangers_wait():
+            raise Full(self._waiting_of_strangers)
         if queue is None:
             queue = self._queues[person] = deque()
         due: asyncio.Future[Turn] = asyncio.get_running_loop().create_future()
@@ -85,8 +101,17 @@ class Turns:
         except (TimeoutError, asyncio.CancelledError) as error:
             self._leave(person, due)
             if isinstance(error, TimeoutError):
-                raise Full from None
+                raise Full(self._patience, waited=True) from None
             raise
+
+    def _may_start(self, person: Person) -> bool:
+        mine = self._running[person.name] < self._by_person
+        return mine and not (person.stranger and self._strangers >= self._of_strangers)
+
+    def _strangers_wait(self) -> bool:
+        """Whether as many strangers wait as may."""
+        waiting = sum(len(queue) for person, queue in self._queues.items() if person.stranger)
+        return waiting >= self._waiting_of_strangers
 
     def finish(self, turn: Turn, last: Callable[[], object]) -> None:
         """End a turn as soon as its thread is free; ``last`` is what the thread does at the very end."""
@@ -104,11 +129,12 @@ class Turns:
 
         turn.executor.submit(end)
 
-    def _start(self, person: str) -> Turn:
-        self._running[person] += 1
+    def _start(self, person: Person) -> Turn:
+        self._running[person.name] += 1
+        self._strangers += person.stranger
         return Turn(person, self._free.pop())
 
-    def _leave(self, person: str, due: asyncio.Future[Turn]) -> None:
+    def _leave(self, person: Person, due: asyncio.Future[Turn]) -> None:
         if due.done() and not due.cancelled():  # it came in the same moment
             self._ended(due.result())
             return
@@ -121,16 +147,18 @@ class Turns:
                 del self._queues[person]
 
     def _ended(self, turn: Turn) -> None:
+        person = turn.person
         self._free.append(turn.executor)
-        self._running[turn.person] -= 1
-        if not self._running[turn.person]:
-            del self._running[turn.person]
+        self._strangers -= person.stranger
+        self._running[person.name] -= 1
+        if not self._running[person.name]:
+            del self._running[person.name]
         while self._free and self._next():
             pass
 
     def _next(self) -> bool:
         for person, queue in self._queues.items():
-            if self._running[person] < self._by_person:
+            if self._may_start(person):
                 due = queue.popleft()
                 self.waiting -= 1
                 if queue:

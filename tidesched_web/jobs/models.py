@@ -53,10 +53,10 @@ class ReplacedProcess(models.Model):
 
 
 class Job(models.Model):
-    """One piece of work, claimed with SKIP LOCKED by whoever comes first; ``attempt`` grows with each claim.
+    """One piece of work, claimed with SKIP LOCKED by the process that comes first; ``attempt`` grows with each claim.
 
     ``worker`` is the Celery queue whose processes do it. ``subject`` says what it is about (``change:12``).
-    ``checkpoint`` is where the next attempt goes on. ``result`` may name what its reader must not see: whoever shows
+    ``checkpoint`` is where the next attempt goes on. ``result`` may name what its reader must not see: who shows
     it cuts it to their sight.
     """
 

@@ -48,7 +48,7 @@ class Running:
         """Say how far it is (0..1), and where another attempt would go on.
 
         Raises:
-            Stopped: nobody wants it any more.
+            Stopped: it is not wanted any more.
         """
         moves.step()
         if not now and time.monotonic() - self._reported_at < REPORT_SECONDS:

@@ -66,7 +66,7 @@ def places(worker: str = "", *, lost_seconds: float) -> list[tuple[int, int, int
     """The jobs that wait, in the order of their turns: id, place, and how many jobs of its owner run.
 
     A person's second job comes after everybody's first, and who had a turn last comes last in the next round: how many
-    jobs one person asks for delays nobody else's.
+    jobs one person asks for delays no other person's.
     """
     with connection.cursor() as cursor:
         cursor.execute(_PLACES, {"worker": worker, "lost": lost_seconds})
@@ -84,7 +84,7 @@ def is_asked(worker: str) -> bool:
 
 
 def newest_question(kind: str, subject: str, params: dict[str, Any]) -> Job | None:
-    """The newest job of anybody about this subject, if it is the same question."""
+    """The newest job about this subject, of any person, if it is the same question."""
     found = Job.objects.filter(kind=kind, subject=subject).order_by("-id").first()
     return found if found is not None and found.params == params else None
 

@@ -1,6 +1,6 @@
 """Making, claiming, carrying on and ending jobs.
 
-Every step is a conditional update: whoever lost a job to another attempt changes nothing.
+Every step is a conditional update: an attempt that lost its job to another one changes nothing.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def enqueue(
 
 
 def claim(job_id: int, worker: str | None = None) -> Job | None:
-    """Take a job that waits, or that its process has left; None when somebody else has it or it is over."""
+    """Take a job that waits, or that its process has left; None when another process has it or it is over."""
     lost = timezone.now() - dt.timedelta(seconds=LOST_SECONDS)
     with transaction.atomic():
         free = Q(state=JobState.QUEUED) | Q(state=JobState.RUNNING, heard_at__lt=lost)
@@ -73,7 +73,7 @@ def claim(job_id: int, worker: str | None = None) -> Job | None:
 
 
 def claim_turn(worker: str) -> Job | None:
-    """Take the job whose turn it is: everybody's first before anybody's second, and of one person so many at a time.
+    """Take the job whose turn it is: each person's first before any second, and of one person so many at a time.
 
     Two processes that look at once would give one person twice as many, so they look one after the other.
     """
@@ -87,7 +87,7 @@ def claim_turn(worker: str) -> Job | None:
 
 
 def wake_next(worker: str) -> bool:
-    """A place is free: wake a process for whoever's turn it is; False where nobody waits who may run."""
+    """A place is free: wake a process for the job whose turn it is; False where none waits that may run."""
     for job_id, _place, running in places(worker, lost_seconds=LOST_SECONDS):
         if running < settings.JOBS_RUNNING_PER_PERSON:
             return wake(job_id, worker)
@@ -102,7 +102,7 @@ def places_of(jobs: Iterable[Job]) -> dict[int, int]:
 
 
 def carry_on(job: Job, **values: Any) -> bool:
-    """Write how far it is. False: the job is not this attempt's any more, or somebody asked to cancel it."""
+    """Write how far it is. False: the job is not this attempt's any more, or it is to be cancelled."""
     held = Job.objects.filter(pk=job.pk, attempt=job.attempt, state=JobState.RUNNING)
     return bool(held.filter(cancel_asked_at__isnull=True).update(heard_at=timezone.now(), **values))
 
@@ -143,7 +143,7 @@ def cancel(*, job: Job) -> Job:
 
 
 def cancel_earlier(job: Job) -> int:
-    """Cancel what the same person asked before about the same subject: nobody waits for its answer any more."""
+    """Cancel what the same person asked before about the same subject: its answer is not waited for any more."""
     same = Job.objects.filter(kind=job.kind, subject=job.subject, owner=job.owner, cluster=job.cluster, pk__lt=job.pk)
     now = timezone.now()
     gone = same.filter(state=JobState.QUEUED).update(state=JobState.CANCELLED, finished_at=now)

@@ -1,17 +1,19 @@
 """Telling a request that waits for a job that it has something to show: a list of Redis, gone soon after.
 
-The answer itself is in the job's row; where Redis is away the request finds it there, a little later.
+The answer itself is in the job's row; where Redis is away the request finds it there, a little later. A request of a
+web process waits without its turn, and so without the database.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from functools import cache
+from functools import cache, partial
 
 import redis
 from django.conf import settings
 
+from tidesched_web.common import off_turn
 from tidesched_web.jobs.models import Job
 from tidesched_web.jobs.selectors import job_by_id
 
@@ -38,6 +40,9 @@ def tell(job_id: int) -> None:
 
 def wait(job_id: int, seconds: float) -> Job | None:
     """The job once it has a result or is over, or as it is when the time has passed."""
+    if off_turn.is_possible():
+        off_turn.wait_for(f"job {job_id}", partial(_until_told, job_id, seconds), otherwise=None)
+        return job_by_id(job_id)
     deadline = time.monotonic() + seconds
     while True:
         left = deadline - time.monotonic()
@@ -48,12 +53,20 @@ def wait(job_id: int, seconds: float) -> Job | None:
             return job
 
 
-def _sleep(job_id: int, seconds: float) -> None:
-    """Until it is told, or a while."""
+def _until_told(job_id: int, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while (left := deadline - time.monotonic()) > 0:
+        if _sleep(job_id, min(left, 2.0)):
+            return
+
+
+def _sleep(job_id: int, seconds: float) -> bool:
+    """Wait for a sign of the job (True), or for a while."""
     try:
-        _client().blpop([_key(job_id)], timeout=max(0.01, seconds))
+        return _client().blpop([_key(job_id)], timeout=max(0.01, seconds)) is not None
     except redis.RedisError:
         time.sleep(min(seconds, _LOOK_SECONDS))
+        return False
 
 
 def _key(job_id: int) -> str:

@@ -13,7 +13,7 @@ from tidesched_web.quota.models import CardQuota
 def cards_of_no_node(cluster_id: int, named_live: Collection[str] = ()) -> tuple[dict[str, int], dict[str, int]]:
     """Cards that were there and went, and cards that quotas name though no node ever had them; with what is promised.
 
-    ``named_live``: cards that queues of the cluster itself name, whoever wrote them. Two queries.
+    ``named_live``: cards that queues of the cluster itself name. Two queries.
     """
     promised = dict(
         CardQuota.objects.filter(cluster_id=cluster_id, queue__isnull=False)

@@ -1,4 +1,4 @@
-"""What depends on an object that somebody is about to delete: grouped, counted, and whether it has to go first."""
+"""What depends on an object that is about to be deleted: grouped, counted, and whether it has to go first."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def drift_look(cluster: Cluster) -> DriftLook | None:
 
 
 def asked_again(cluster: Cluster) -> set[Key]:
-    """Objects that a person asked to push again: their fields are taken from whoever holds them."""
+    """Objects that a person asked to push again: their fields are taken from their holders."""
     rows = Drift.objects.filter(cluster=cluster, asked=DriftEnd.PUSHED).exclude(state=DriftState.RESOLVED)
     return set(rows.values_list("kind", "name"))
 
@@ -92,14 +92,14 @@ def refused_names(cluster: Cluster) -> set[Key]:
 
 
 def managed_names(cluster: Cluster) -> set[Key]:
-    """Every object that somebody here decides on. Two queries, names only."""
+    """Every object that is decided on here. Two queries, names only."""
     queues = Queue.objects.filter(cluster=cluster).order_by().values_list("name", flat=True)
     classes = PriorityClass.objects.filter(cluster=cluster).order_by().values_list("name", flat=True)
     return {*((QUEUE, name) for name in queues), *((CLASS, name) for name in classes)}
 
 
 def pushed_objects(cluster: Cluster, names: Collection[Key] | None) -> dict[Key, PushedObject]:
-    """What the cluster was last told of these objects."""
+    """What was last written to the cluster of these objects."""
     rows = PushedObject.objects.filter(cluster=cluster)
     if names is not None:
         wanted = Q(pk__in=[])
@@ -116,6 +116,9 @@ def has_been_pushed(cluster: Cluster) -> bool:
 
 def first_refusal(cluster: Cluster) -> str:
     """The first object that the cluster refuses, with its words; empty where it takes everything."""
-    rows = Queue.objects.filter(cluster=cluster, refusals__gt=0).exclude(sync_error="").order_by("name")
-    found = rows.values_list("name", "sync_error").first()
-    return f"{QUEUE} {found[0]}: {found[1]}" if found else ""
+    models: tuple[tuple[str, type[Queue] | type[PriorityClass]], ...] = ((QUEUE, Queue), (CLASS, PriorityClass))
+    for kind, model in models:
+        rows = model._base_manager.filter(cluster=cluster, refusals__gt=0).exclude(sync_error="").order_by("name")
+        if found := rows.values_list("name", "sync_error").first():
+            return f"{kind} {found[0]}: {found[1]}"
+    return ""

@@ -1,4 +1,4 @@
-"""Cards that a cluster's own scheduler has to be told of in its own words."""
+"""Cards that are written to a cluster's own scheduler in its own words."""
 
 from __future__ import annotations
 

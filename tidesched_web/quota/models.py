@@ -71,7 +71,7 @@ class Queue(Versioned):
     # How often in a row the cluster has refused it, and when it is sent again without an edit.
     refusals = models.PositiveSmallIntegerField(default=0)
     retry_at = models.DateTimeField(null=True)
-    # What the cluster was last told where tide plans made it other than the base: card name → cards.
+    # What was last sent to the cluster where tide plans made it other than the base: card name → cards.
     tide = models.JSONField(default=dict, blank=True, editable=False)
 
     class Meta:
@@ -215,8 +215,49 @@ class TidePlan(Versioned):
         return self.name
 
 
+class TideAnswer(models.TextChoices):
+    """What the cluster said to a step of the tide plans."""
+
+    TAKEN = "taken", _("In step")
+    PENDING = "pending", _("Pending")
+    REFUSED = "refused", _("Refused by the cluster")
+
+
+class TideStep(models.Model):
+    """One figure that tide plans made another one: from what, to what, and what the cluster answered.
+
+    ``since``: when the layers that hold here opened or closed, ``at``: when it was first sent, both by the cluster's
+    clock. ``wanted`` is what the layers make of the base; ``after`` may be more where inference still uses it.
+    """
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="tide_steps")
+    queue = models.ForeignKey(Queue, on_delete=models.CASCADE, related_name="tide_steps")
+    card = models.CharField(max_length=120)
+    # The names of the plans that are about the figure, and of the layers that are open ("plan: layer").
+    plans = models.JSONField(default=list)
+    layers = models.JSONField(default=list)
+    since = models.DateTimeField(null=True)
+    at = models.DateTimeField()
+    answered_at = models.DateTimeField()
+    before = models.PositiveIntegerField()
+    after = models.PositiveIntegerField()
+    wanted = models.PositiveIntegerField()
+    answer = models.CharField(max_length=16, choices=TideAnswer)
+    message = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [
+            models.Index(fields=["cluster", "-id"], name="tide_step_newest"),
+            models.Index(fields=["queue", "card", "-id"], name="tide_step_of_figure"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.queue_id} {self.card}: {self.before} → {self.after}"
+
+
 class PushedObject(models.Model):
-    """What a cluster was last told of one object, field by field; the push writes it once the cluster has taken it."""
+    """One object as last sent to a cluster, field by field; the push writes it once the cluster has taken it."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="pushed_objects")
     kind = models.CharField(max_length=24)
@@ -258,7 +299,7 @@ class DriftEnd(models.TextChoices):
 
 
 class Drift(models.Model):
-    """An object of a cluster that stands otherwise than it was told; one row until it ends.
+    """An object of a cluster that differs from what was written; one row until it ends.
 
     ``fields``: ``[{field, intent, pushed, live, changed_by, changed_at}]``, values as text or null where there is none.
     ``digest`` is of the live values: an ignored drift opens again when it changes.
@@ -300,12 +341,13 @@ class Drift(models.Model):
 
 
 class DriftLook(models.Model):
-    """When a cluster's objects were last compared, how many, and the queues that nobody here decides on."""
+    """When a cluster's objects were last compared, how many, and its queues and classes without a decision here."""
 
     cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, primary_key=True, related_name="drift_look")
     looked_at = models.DateTimeField()
     objects_compared = models.PositiveIntegerField(default=0)
     unmanaged = models.JSONField(default=list)
+    unmanaged_classes = models.JSONField(default=list)
 
     def __str__(self) -> str:
         return f"{self.cluster_id} looked at {self.looked_at}"

@@ -12,9 +12,12 @@ from tidesched_web.accounts.models import BusinessLine, Membership, Project, Ten
 from tidesched_web.accounts.selectors import visible_business_lines, visible_projects, visible_tenants
 from tidesched_web.clusters.models import CardType, Cluster
 from tidesched_web.common.errors import DomainError
+from tidesched_web.common.models import ServiceType
 from tidesched_web.common.permissions import Access
 from tidesched_web.quota.models import NamespaceGrant, PriorityClass, Queue
 from tidesched_web.quota.selectors import visible_queues
+from tidesched_web.quota.tree_rules import ROOT, room
+from tidesched_web.quota.tree_selectors import quota_tree
 
 
 def _number(rows: QuerySet[Any], column: str) -> Coalesce:
@@ -65,6 +68,26 @@ def queues_managed(access: Access, cluster: Cluster) -> QuerySet[Queue]:
     """Queues of a cluster that the caller may change."""
     queues = visible_queues(access).filter(cluster=cluster).order_by("name")
     return queues if access.administers else queues.filter(tenant_id__in=access.admin_of)
+
+
+Room = dict[str, int]
+
+
+def room_of_owners(cluster: Cluster, access: Access) -> tuple[dict[int, Room], dict[int | None, Room]]:
+    """What can still be handed out of each card: by project for inference, by tenant (None: the platform) for training.
+
+    A card that nothing limits is left out; so is one that the cluster alone limits, for those who do not see all of it.
+    One query.
+    """
+    tree, whole = quota_tree(cluster), access.everything
+    inference = room(tree, ServiceType.INFERENCE, whole=whole)
+    training = room(tree, ServiceType.TRAINING, whole=whole)
+    projects = {int(key.partition(":")[2]): left for key, left in inference.items() if key.startswith("project:")}
+    tenants: dict[int | None, Room] = {None: training[ROOT]}
+    for key, left in training.items():
+        if key.startswith("tenant:"):
+            tenants[int(key.partition(":")[2])] = left
+    return projects, tenants
 
 
 def has_grants(cluster: Cluster) -> bool:

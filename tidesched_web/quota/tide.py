@@ -16,7 +16,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
@@ -135,6 +135,22 @@ def next_change(plans: Sequence[Plan], now: dt.datetime, *, days: int = 8) -> dt
     return min(edges, default=None)
 
 
+def last_change(plans: Sequence[Plan], now: dt.datetime, *, days: int = 8) -> dt.datetime | None:
+    """The newest moment up to ``now`` at which a layer opened or closed, within ``days``."""
+    edges = [edge for edge, _opens, _layer in _edges(plans, now - dt.timedelta(days=days), days + 2) if edge <= now]
+    return max(edges, default=None)
+
+
+def about(plans: Iterable[Plan], queue: str, card: str) -> list[Plan]:
+    """The plans with those layers alone that name this figure; a plan without one is left out."""
+    found = []
+    for plan in plans:
+        layers = [layer for layer in plan.layers if card in layer.quota.get(queue, {})]
+        if layers:
+            found.append(replace(plan, layers=layers))
+    return found
+
+
 def _edges(plans: Sequence[Plan], start: dt.datetime, days: int) -> Iterator[tuple[dt.datetime, bool, tuple[int, int]]]:
     for place, plan in enumerate(plans):
         first = start.astimezone(plan.zone).date() - dt.timedelta(days=2)
@@ -146,19 +162,28 @@ def _edges(plans: Sequence[Plan], start: dt.datetime, days: int) -> Iterator[tup
                     yield found[1], False, (place, number)
 
 
+def _places(plans: Sequence[Plan]) -> Iterator[tuple[int, int]]:
+    return ((place, number) for place, plan in enumerate(plans) for number in range(len(plan.layers)))
+
+
 def moments(plans: Sequence[Plan], start: dt.datetime, *, days: int = HORIZON_DAYS) -> dict[Open, dt.datetime]:
     """Every combination of open layers from ``start`` on, each with its first moment. Without any layer too."""
     found: dict[Open, dt.datetime] = {}
     standing: dict[tuple[int, int], int] = {}
+    # Which layers are open, as the bits of a number: most combinations come again, and only a new one is spelt out.
+    bits = {layer: 1 << bit for bit, layer in enumerate(_places(plans))}
+    mask, seen = 0, set[int]()
     edges = sorted(_edges(plans, start, days))
     since = start
     for place, (edge, opens, layer) in enumerate(edges):
         standing[layer] = standing.get(layer, 0) + (1 if opens else -1)
+        mask = mask | bits[layer] if standing[layer] > 0 else mask & ~bits[layer]
         together = place + 1 < len(edges) and edges[place + 1][0] == edge
         if edge <= start:
             since = edge
-        elif not together:
-            found.setdefault(tuple(sorted(key for key, count in standing.items() if count > 0)), edge)
+        elif not together and mask not in seen:
+            seen.add(mask)
+            found[tuple(sorted(key for key, count in standing.items() if count > 0))] = edge
     # What stands at the start, unless it comes again: since its own beginning.
     found.setdefault(open_layers(plans, start), since)
     return found
@@ -289,7 +314,7 @@ def held_within(
     """``wanted`` with raises cut down where ``excess`` says that ``(queues, card, by)`` is too much in sum.
 
     It happens while inference still uses what a plan moves to another queue: the raise waits. The last queue by name
-    gives first, and nobody gives more than the plans have added.
+    gives first, and none gives more than the plans have added.
     """
     quota = {queue: dict(cards) for queue, cards in wanted.items()}
     for queues, card, by in excess:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import difflib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -11,9 +10,12 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from django.utils.translation import gettext as _
 
-from tidesched_web.common.time_zones import time_zones
+from tidesched_web.common.hints import MOST_UNKNOWN, Hints, Shown, cut
+from tidesched_web.common.time_zones import meant_zone
 from tidesched_web.quota.tide import NO_DAY, WEEKDAYS, clock, minutes
 
+# A plan's name is a line of text: no control characters.
+PLAN_NAME: Final = r"[^/\x00-\x1f\x7f-\x9f]{1,120}"
 FIELDS: Final = ("enabled", "position", "time_zone", "exceptions", "layers")
 LAYER_FIELDS: Final = ("name", "days", "start", "end", "quota")
 ACTS: Final = ("set", "add")
@@ -38,32 +40,27 @@ class _Refused(ValueError):
         self.fault = PlanFault(field, code, detail)
 
 
-def _zone(value: Any) -> str:
+def _zone(value: Any, hints: Hints) -> str:
     name = value if isinstance(value, str) else ""
     try:
         ZoneInfo(name)
     except (ValueError, OSError, KeyError):  # a path, a folder, no such zone
         known = "" if name not in available_timezones() else name
         if not known:
-            near = difflib.get_close_matches(name[:253], time_zones(), n=1)
-            hint = " " + _("Did you mean %(near)r?") % {"near": near[0]} if near else ""
-            said = _("There is no time zone %(name)r.") % {"name": value}
+            near = meant_zone(name) if hints.take() else None
+            hint = " " + _("Did you mean “%(near)s”?") % {"near": near} if near else ""
+            said = _("There is no time zone “%(name)s”.") % {"name": Shown(value)}
             code = "unknown_time_zone" if isinstance(value, str) and len(value) <= LONGEST_ZONE else "invalid"
             raise _Refused("/time_zone", said + hint, code) from None
     return name
 
 
-def _known(fields: Mapping[str, Any], known: Collection[str], at: str) -> None:
+def _known(fields: Mapping[str, Any], known: Collection[str], at: str, hints: Hints) -> None:
     for name in fields:
         if name not in known:
-            near = difflib.get_close_matches(str(name)[:253], list(known), n=1)
-            said = _("There is no field %(name)r.") % {"name": name}
-            hint = (
-                _("Did you mean %(near)r?") % {"near": near[0]}
-                if near
-                else _("Known: %(known)s.") % {"known": ", ".join(known)}
-            )
-            raise _Refused(f"{at}/{_escaped(str(name))}", f"{said} {hint}", "unknown_field")
+            said = _("There is no field %(name)r.") % {"name": Shown(name)}
+            hint = _nearest(str(name), known, hints) or " " + _("Known: %(known)s.") % {"known": ", ".join(known)}
+            raise _Refused(f"{at}/{_escaped(cut(str(name)))}", said + hint, "unknown_field")
 
 
 def _escaped(step: str) -> str:
@@ -75,15 +72,16 @@ def _whole(value: Any, at: str, least: int, most: int) -> int:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         said = _("%(value)r is no whole number from %(least)d to %(most)d.")
-        raise _Refused(at, said % {"value": value, "least": least, "most": most})
+        raise _Refused(at, said % {"value": Shown(value), "least": least, "most": most})
     return value
 
 
 class _Reading:
     """Reads the parts of a document one by one and keeps what is wrong with each, so that all of it is said at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, hints: Hints) -> None:
         self.faults: list[PlanFault] = []
+        self.hints = hints
 
     def read(self, part: Callable[..., Any], *given: Any, otherwise: Any = None, **named: Any) -> Any:
         """What ``part`` makes of it; ``otherwise`` where it refuses."""
@@ -110,7 +108,7 @@ def _exception(day: Any, counts: Any, place: str) -> str:
     try:
         date = day if isinstance(day, dt.date) else dt.date.fromisoformat(str(day))
     except ValueError:
-        raise _Refused(place, _("%(day)r is no date such as 2026-10-01.") % {"day": day}) from None
+        raise _Refused(place, _("%(day)r is no date such as 2026-10-01.") % {"day": Shown(day)}) from None
     if counts not in (*WEEKDAYS, NO_DAY):
         said = _("%(day)s: a date counts as one of %(days)s, or as none.")
         raise _Refused(place, said % {"day": day, "days": ", ".join(WEEKDAYS)})
@@ -118,6 +116,8 @@ def _exception(day: Any, counts: Any, place: str) -> str:
 
 
 def _time(value: Any, at: str, *, end: bool) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # JSON knows only one kind of number
     # A YAML reader of another make takes 22:00 for the number 1320.
     found = value if isinstance(value, int) and not isinstance(value, bool) else minutes(value)
     if found is None or not 0 <= found <= 24 * 60 or (found == 24 * 60 and not end):
@@ -126,7 +126,7 @@ def _time(value: Any, at: str, *, end: bool) -> str:
             if end
             else _("“%(value)s” is no time of day: write hours and minutes from 00:00 to 23:59, such as 22:00.")
         )
-        raise _Refused(at, said % {"value": "" if value is None else value})
+        raise _Refused(at, said % {"value": "" if value is None else Shown(value)})
     return clock(found)
 
 
@@ -135,7 +135,8 @@ def _days(value: Any, at: str) -> list[str]:
         raise _Refused(at, _("Choose at least one day."))
     for day in value:
         if day not in WEEKDAYS:
-            raise _Refused(at, _("%(day)r is none of %(days)s.") % {"day": day, "days": ", ".join(WEEKDAYS)})
+            said = _("%(day)r is none of %(days)s.")
+            raise _Refused(at, said % {"day": Shown(day), "days": ", ".join(WEEKDAYS)})
     return [day for day in WEEKDAYS if day in value]
 
 
@@ -151,7 +152,7 @@ def _layer(value: Any, at: str, reading: _Reading) -> dict[str, Any] | None:
     before = len(reading.faults)
     if not isinstance(value, Mapping):
         raise _Refused(at, _("This has to be a map."))
-    reading.read(_known, value, LAYER_FIELDS, at)
+    reading.read(_known, value, LAYER_FIELDS, at, reading.hints)
     name = value.get("name", "")
     if not isinstance(name, str) or len(name) > 120 or "\x00" in name:
         said = _("This has to be a text of at most %(most)d characters.") % {"most": 120}
@@ -186,13 +187,20 @@ def _quota(value: Any, at: str, reading: _Reading) -> dict[str, Any]:
     return found
 
 
-def canonical(document: Mapping[str, Any]) -> tuple[dict[str, Any], list[PlanFault]]:
-    """The canonical form of a document, and all that is wrong with it (then the field keeps its default)."""
+def canonical(document: Mapping[str, Any], hints: Hints | None = None) -> tuple[dict[str, Any], list[PlanFault]]:
+    """The canonical form of a document, and all that is wrong with it (then the field keeps its default).
+
+    Of fields that are not known the first `MOST_UNKNOWN` are named.
+    """
     found: dict[str, Any] = {"enabled": False, "position": 0, "time_zone": "UTC", "exceptions": {}, "layers": []}
-    reading = _Reading()
-    for name in sorted(document, key=str):
-        if reading.read(_known, {name: None}, FIELDS, "", otherwise=False) is False:
-            continue
+    reading = _Reading(hints or Hints())
+    unknown = sorted((name for name in document if name not in FIELDS), key=str)
+    for name in unknown[:MOST_UNKNOWN]:
+        reading.read(_known, {name: None}, FIELDS, "", reading.hints)
+    if len(unknown) > MOST_UNKNOWN:
+        said = _("%(count)d more fields are not known.") % {"count": len(unknown) - MOST_UNKNOWN}
+        reading.faults.append(PlanFault("", "unknown_field", said))
+    for name in sorted(found.keys() & document.keys()):
         found[name] = reading.read(_field, name, document[name], reading, otherwise=found[name])
     return found, reading.faults
 
@@ -205,7 +213,7 @@ def _field(name: str, value: Any, reading: _Reading) -> Any:
     if name == "position":
         return _whole(value, "/position", 0, 1_000_000)
     if name == "time_zone":
-        return _zone(value)
+        return _zone(value, reading.hints)
     return _exceptions(value, reading) if name == "exceptions" else _layers(value, reading)
 
 
@@ -216,20 +224,23 @@ def _layers(value: Any, reading: _Reading) -> list[dict[str, Any]]:
     return [layer for layer in layers if layer is not None]
 
 
-def unknown_names(document: Mapping[str, Any], queues: Collection[str], cards: Collection[str]) -> Iterator[PlanFault]:
+def unknown_names(
+    document: Mapping[str, Any], queues: Collection[str], cards: Collection[str], hints: Hints | None = None
+) -> Iterator[PlanFault]:
     """Queues and card types that a (canonical) document names and that are not there."""
+    hints = hints or Hints()
     for number, layer in enumerate(document["layers"]):
         for queue, amounts in layer["quota"].items():
             at = f"/layers/{number}/quota/{_escaped(queue)}"
             if queue not in queues:
-                said = _("There is no queue %(name)r.") % {"name": queue}
-                yield PlanFault(at, "unknown_queue", said + _nearest(queue, queues))
+                said = _("There is no queue %(name)r.") % {"name": Shown(queue)}
+                yield PlanFault(at, "unknown_queue", said + _nearest(queue, queues, hints))
             for card in amounts:
                 if card not in cards:
-                    said = _("There is no card type %(name)r.") % {"name": card}
-                    yield PlanFault(f"{at}/{_escaped(card)}", "unknown_card", said + _nearest(card, cards))
+                    said = _("There is no card type %(name)r.") % {"name": Shown(card)}
+                    yield PlanFault(f"{at}/{_escaped(card)}", "unknown_card", said + _nearest(card, cards, hints))
 
 
-def _nearest(name: str, known: Collection[str]) -> str:
-    near = difflib.get_close_matches(name, list(known), n=1)
-    return " " + _("Did you mean %(near)r?") % {"near": near[0]} if near else ""
+def _nearest(name: str, known: Collection[str] | Callable[[], Collection[str]], hints: Hints) -> str:
+    near = hints.near(name, known)
+    return " " + _("Did you mean %(near)r?") % {"near": near} if near else ""

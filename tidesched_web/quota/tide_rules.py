@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from tidesched_web.common.models import ServiceType
 from tidesched_web.quota import tide
 from tidesched_web.quota.tide import Plan, Quota
-from tidesched_web.quota.tree_rules import (
-    CPU,
-    MEMORY,
-    ROOT,
-    Breach,
-    BreachKey,
-    Holder,
-    Tree,
-    breaches,
-    ceiling,
-    claims,
-)
+from tidesched_web.quota.tide_sums import Sums, queue_cards, queue_holders
+from tidesched_web.quota.tree_rules import CPU, MEMORY, ROOT, Breach, Tree, breaches
+from tidesched_web.quota.tree_words import number, resource_figure, service_word
 
 Documents = Mapping[str, Mapping[str, Any]]
 WEEKDAY_NAMES = (
@@ -53,43 +43,40 @@ class MomentBreach:
 
     def sentence(self) -> str:
         """It in words, in the time zone of the plan."""
+        return f"{self.sums()} {self.opened()}"
+
+    def sums(self) -> str:
+        """When it is, and what is exceeded."""
         local = self.at.astimezone(ZoneInfo(self.zone))
         figures = {
             "day": f"{WEEKDAY_NAMES[local.weekday()]} {local:%Y-%m-%d}",
             "time": f"{local:%H:%M}",
             "zone": self.zone,
-            "card": self.breach.resource,
-            "service_type": ServiceType(self.breach.service_type).label,
-            "requested": self.breach.requested,
-            "limit": self.breach.limit,
+            "service_type": service_word(self.breach.service_type),
+            "requested": resource_figure(self.breach.resource, self.breach.requested),
+            "limit": number(self.breach.resource, self.breach.limit),
             "holder": self.holder or _("the hardware of the cluster"),
-            "layers": ", ".join(self.layers) or _("no layer"),
         }
         return (
             _(
-                "On %(day)s at %(time)s (%(zone)s) %(service_type)s would be promised %(requested)s × %(card)s, "
-                "but %(holder)s has %(limit)s. Open then: %(layers)s."
+                "On %(day)s at %(time)s (%(zone)s) the %(service_type)s quotas below %(holder)s would add up to "
+                "%(requested)s, but it has %(limit)s."
             )
             % figures
         )
 
-
-def queue_holders(tree: Tree) -> dict[str, str]:
-    """Queue name → key of its holder."""
-    return {holder.name: key for key, holder in tree.holders.items() if holder.kind == "queue"}
+    def opened(self) -> str:
+        """Which layers of which plans are open then."""
+        return _("Open then: %(layers)s.") % {"layers": ", ".join(self.layers) or _("no layer")}
 
 
 def base_of(tree: Tree, only: Collection[str] | None = None) -> dict[str, dict[str, int]]:
     """The base quota of the queues in a tree, by name."""
     return {
-        name: dict(_cards(tree.holders[key]))
+        name: dict(queue_cards(tree.holders[key]))
         for name, key in queue_holders(tree).items()
         if only is None or name in only
     }
-
-
-def _cards(queue: Holder) -> Mapping[str, int]:
-    return next(iter(queue.cards.values()), {})
 
 
 def with_quota(tree: Tree, quota: Quota) -> Tree:
@@ -98,56 +85,10 @@ def with_quota(tree: Tree, quota: Quota) -> Tree:
     holders = dict(tree.holders)
     for name, cards in quota.items():
         holder = holders[keys[name]]
-        if dict(_cards(holder)) != dict(cards):
+        if dict(queue_cards(holder)) != dict(cards):
             service_type = next(iter(holder.cards), None) or next(iter(holder.compute), "")
             holders[keys[name]] = replace(holder, cards={service_type: dict(cards)})
     return replace(tree, holders=holders)
-
-
-@dataclass
-class _Sums:
-    """What each holder's children ask of it under the base; a moment's layers are added along the chains they touch."""
-
-    tree: Tree
-    keys: dict[str, str] = field(init=False)
-    asked: dict[str, Mapping[str, Mapping[str, Mapping[str, int]]]] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.keys = queue_holders(self.tree)
-        self.asked = {kind: claims(self.tree, kind) for kind in self.tree.ratios}
-
-    def breaches_under(self, plans: list[Plan], open_now: tide.Open) -> dict[BreachKey, Breach]:
-        """Sums that layers touch and that are exceeded under them. O(queues that the layers touch × depth)."""
-        base = base_of(self.tree, tide.touched(plans) & self.keys.keys())
-        quota = tide.with_layers(base, plans, open_now)
-        moved: dict[BreachKey, dict[str, int]] = {}
-        for queue, cards in quota.items():
-            for card, figure in cards.items():
-                by = figure - base[queue].get(card, 0)
-                if by:
-                    self._move(self.keys[queue], card, by, moved)
-        found = {}
-        for (holder, kind, card), changes in moved.items():
-            figures = dict(self.asked[kind].get(holder, {}).get(card, {}))
-            for child, by in changes.items():
-                figures[child] = figures.get(child, 0) + by
-            limit = ceiling(self.tree, holder, kind, card)
-            total = sum(figures.values())
-            if limit is not None and total > limit:
-                largest = max(sorted(figures), key=lambda child: figures[child])
-                found[holder, kind, card] = Breach(holder, kind, card, total, limit, largest)
-        return found
-
-    def _move(self, key: str, card: str, by: int, moved: dict[BreachKey, dict[str, int]]) -> None:
-        """Tell the holders above a queue: up to the first one with a limit of its own, which asks for that instead."""
-        kind = next(iter(self.tree.holders[key].cards))
-        while True:
-            parent = self.tree.holders[key].parent
-            changes = moved.setdefault((parent, kind, card), {})
-            changes[key] = changes.get(key, 0) + by
-            if parent == ROOT or self.tree.holders[parent].limit(kind, card) is not None:
-                return
-            key = parent
 
 
 def first_breaches(
@@ -156,33 +97,45 @@ def first_breaches(
     """Breaches that an edit would create or enlarge at some moment of the year ahead, each with its first moment.
 
     ``plans_*`` are the (canonical) documents of the plans by name. Like the rule for the base it is monotone: what was
-    in breach at a moment before may stay so, as long as it does not grow.
+    in breach at a moment before may stay so, as long as it does not grow. O(figures of the layers × how often each
+    opens and closes until the week repeats).
     """
     now_on, then_on = tide.enabled_plans(plans_after), tide.enabled_plans(plans_before)
     if not now_on:
         return []
-    sums, known = _Sums(after), breaches(before)
-    earlier_sums: _Sums | None = None
-    found: dict[BreachKey, MomentBreach] = {}
-    for open_now, moment in sorted(tide.moments_ahead(plans_after, now).items(), key=lambda pair: pair[1]):
-        earlier: dict[BreachKey, Breach] | None = None
-        for key, breach in sums.breaches_under(now_on, open_now).items():
-            old = known.get(key)
-            if key in found or (old is not None and breach.excess <= old.excess):
-                continue
-            if earlier is None:
-                earlier_sums = earlier_sums or _Sums(before)
-                earlier = earlier_sums.breaches_under(then_on, tide.open_layers(then_on, moment))
-            old = earlier.get(key)
-            if old is None or breach.excess > old.excess:
-                found[key] = _moment_breach(after, now_on, open_now, moment, breach)
-    return sorted(found.values(), key=lambda breach: breach.at)
+    found = _breaches_at(tide.moments_ahead(plans_after, now), before, after, then_on, now_on)
+    if any(breach.at < now for breach in found):
+        # The moments of a whole day are remembered; one of them that is over has to name when it comes next.
+        ahead = {**tide.moments(now_on, now), tide.open_layers(now_on, now): now}
+        found = _breaches_at(ahead, before, after, then_on, now_on)
+    return found
+
+
+def _breaches_at(
+    ahead: Mapping[tide.Open, dt.datetime], before: Tree, after: Tree, then_on: list[Plan], now_on: list[Plan]
+) -> list[MomentBreach]:
+    """The breaches at these moments, each at its first one."""
+    sums, known, same = Sums(after, now_on), breaches(before), then_on == now_on
+    earlier: Sums | None = None
+    found: list[MomentBreach] = []
+    for open_now, moment in sorted(ahead.items(), key=lambda pair: pair[1]):
+        sums.step(open_now)
+        worse = [key for key in sums.over if key not in known or sums.excess(key) > known[key].excess]
+        if not worse:
+            continue
+        earlier = earlier or Sums(before, then_on)
+        earlier.step(open_now if same else tide.open_layers(then_on, moment))
+        for key in sorted(worse):
+            if sums.excess(key) > earlier.excess(key):
+                found.append(_moment_breach(sums, now_on, open_now, moment, sums.breach(key)))
+                sums.settle(key)
+    return found
 
 
 def _moment_breach(
-    tree: Tree, plans: list[Plan], open_now: tide.Open, moment: dt.datetime, breach: Breach
+    sums: Sums, plans: list[Plan], open_now: tide.Open, moment: dt.datetime, breach: Breach
 ) -> MomentBreach:
-    keys = queue_holders(tree)
+    tree, keys = sums.tree, sums.queues
 
     def raises(place: tuple[int, int]) -> bool:
         layer = plans[place[0]].layers[place[1]]
@@ -201,7 +154,7 @@ def _moment_breach(
         plan=plan.name,
         layers=tide.names_of(plans, guilty),
         breach=breach,
-        holder=f"{holder.kind} {holder.name}" if holder else "",
+        holder=holder.title if holder else "",
         sibling=sibling.name if sibling else None,
     )
 
@@ -217,7 +170,7 @@ def _below(tree: Tree, key: str | None, holder: str) -> bool:
 def within_tree(tree: Tree, wanted: Quota) -> dict[str, dict[str, int]]:
     """``wanted`` with the plans' raises held back where the tree would be exceeded now.
 
-    ``tree`` holds the base. What the base itself exceeds is nobody's doing here and stays.
+    ``tree`` holds the base. What the base itself exceeds is not of the plans and stays.
     """
     known = breaches(tree)
     keys = queue_holders(tree)

@@ -190,7 +190,7 @@ def beyond_base(base: Mapping[str, int], quota: Mapping[str, int]) -> dict[str, 
 
 
 def tide_due(cluster: Cluster) -> list[int]:
-    """Queues whose cluster was told something else than what holds now. Whatever was missed meanwhile is in it.
+    """Queues whose cluster has something else than what holds now. Whatever was missed meanwhile is in it.
 
     One that the cluster refused is not in it: it waits for a person, as with any other push.
     """

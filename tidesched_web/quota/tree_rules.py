@@ -11,7 +11,7 @@ below it counts instead; once it has one, an absent card is 0. On a queue an abs
 figure is no limit anywhere; such a queue adds nothing to the sums above it, since nothing was promised to it.
 
 The rules are **monotone**: an edit may not create or enlarge a breach. After a node is lost the tree is in breach
-through nobody's fault, and lowering must still work.
+without an edit, and lowering must still work.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Holder:
     """A tenant, project or queue. ``key`` is ``kind:id``; ``parent`` another holder's key, or `ROOT`.
 
     ``cards`` maps service type to card name to count; a service type that is absent has no limit. ``compute`` maps
-    service type to ``cpu``/``memory`` to a figure.
+    service type to ``cpu``/``memory`` to a figure. ``label`` is the name that people gave it, where it is known.
     """
 
     key: str
@@ -42,6 +42,12 @@ class Holder:
     parent: str = ROOT
     cards: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     compute: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    label: str = ""
+
+    @property
+    def title(self) -> str:
+        """What a sentence calls it."""
+        return self.label or self.name
 
     @property
     def kind(self) -> str:
@@ -133,6 +139,35 @@ def ceiling(tree: Tree, parent: str, service_type: str, resource: str) -> int | 
         return tree.holders[parent].limit(service_type, resource)
     hardware = tree.hardware.get(resource)
     return None if hardware is None else rounding.ceiling(hardware, tree.ratios[service_type])
+
+
+def room(tree: Tree, service_type: str, *, whole: bool = True) -> dict[str, dict[str, int]]:
+    """What each holder, and the cluster itself, can still hand out of each card; without a limit anywhere it is absent.
+
+    A holder with a limit of its own asks for that already, so what it has left is its own; one without has what the
+    next one above it has. Without ``whole`` nothing is said of the cluster itself, whose rest tells what all tenants
+    have. O(all figures).
+    """
+    asked = claims(tree, service_type)
+    cards = {card for holder in tree.holders.values() for card in holder.cards.get(service_type, {})}
+    cards = (cards | tree.hardware.keys()) - _COMPUTE
+    found: dict[str, dict[str, int]] = {}
+
+    def of(key: str) -> dict[str, int]:
+        if key not in found:
+            above = {} if key == ROOT else of(tree.holders[key].parent)
+            own = {card: ceiling(tree, key, service_type, card) for card in cards} if whole or key != ROOT else {}
+            given = {card: sum(asked.get(key, {}).get(card, {}).values()) for card in cards}
+            found[key] = {
+                card: max(0, limit - given[card]) if limit is not None else above[card]
+                for card, limit in own.items()
+                if limit is not None or card in above
+            }
+        return found[key]
+
+    for key in (ROOT, *(key for key, holder in tree.holders.items() if holder.kind != "queue")):
+        of(key)
+    return found
 
 
 def worsened(before: Tree, after: Tree) -> list[Breach]:

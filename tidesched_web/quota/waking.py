@@ -9,7 +9,7 @@ from tidesched_web.celery import app
 _log = logging.getLogger(__name__)
 
 PUSH_TASK = "quota.push_pending"
-# What carries intent to clusters has processes of its own: no job of anybody's delays it.
+# What carries intent to clusters has processes of its own: no job delays it.
 PUSH_QUEUE = "push"
 
 

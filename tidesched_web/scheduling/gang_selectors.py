@@ -12,6 +12,7 @@ from django.db.models import BooleanField, Case, Exists, F, OuterRef, Q, QuerySe
 from django.db.models.functions import Concat, JSONObject
 
 from tidesched_web.common.permissions import Access
+from tidesched_web.engine.cards import first_of
 from tidesched_web.scheduling.models import Reclaim, ReclaimVictim
 from tidesched_web.workloads.models import Gang, GangPod, GangState
 
@@ -31,7 +32,7 @@ class EvictionMarks:
 
 
 def with_evictions(gangs: QuerySet[Gang], access: Access, now: dt.datetime) -> QuerySet[Gang]:
-    """Each row also carries ``eviction_rows``: the reclaims of the last hour that it fell in, in the same query.
+    """Each row also carries ``eviction_rows``: the reclaims of the last hour that evicted it, in the same query.
 
     How much was needed and freed is only there for who sees the reclaimer's queue and those of all that were evicted.
     """
@@ -106,7 +107,7 @@ def unused_promises(cluster_id: int, queue_id: int | None = None) -> list[Unused
     fields = ("queue_id", "queue_name", "namespace", "name", "cards", "admitted_at")
     for pk, queue, namespace, name, cards, since in rows.order_by("admitted_at", "pk").values_list(*fields):
         for names, count in cards.items():
-            card = names.partition("|")[0]
+            card = first_of(names)
             known = found.get((pk, card))
             if known is None:
                 found[pk, card] = UnusedPromise(pk, queue, card, count, 1, since, f"{namespace}/{name}")

@@ -188,7 +188,7 @@ class ReclaimState(models.TextChoices):
 
 
 class Reclaim(models.Model):
-    """Who needed what and who fell. Amounts as in the result document (cards as counts)."""
+    """Which gang needed what and which were evicted. Amounts as in the result document (cards as counts)."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="reclaims")
     session = models.ForeignKey(Session, on_delete=models.DO_NOTHING, db_constraint=False, related_name="reclaims")
@@ -231,7 +231,7 @@ class Reclaim(models.Model):
 
 
 class ReclaimVictim(models.Model):
-    """A gang that fell in a reclaim."""
+    """A gang that a reclaim evicted."""
 
     reclaim = models.ForeignKey(Reclaim, on_delete=models.CASCADE, related_name="victims")
     gang = models.CharField(max_length=320)
@@ -253,7 +253,7 @@ class ReclaimVictim(models.Model):
 
 
 class ObservedEviction(models.Model):
-    """A pod that somebody else evicted: once per pod, whoever sees it and however often."""
+    """A pod that another scheduler or a person evicted: once per pod, however often it is seen."""
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="+")
     uid = models.CharField(max_length=64)

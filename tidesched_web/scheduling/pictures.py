@@ -22,7 +22,7 @@ from tidesched_web.scheduling.input_selectors import StoredInput, input_bytes, n
 
 # Clusters that a process keeps loaded; the one that was not asked about for the longest time goes first.
 MOST_LOADED = 2
-# Pictures that somebody may ask about soon are renewed so often.
+# Pictures that a person may ask about soon are renewed so often.
 FOLLOW_SECONDS = 8
 # One of a large cluster that was renewed so short a time ago is used as it is.
 FRESH_SECONDS = 15.0
@@ -141,14 +141,14 @@ def age_seconds(stored: StoredInput, now: dt.datetime | None = None) -> float:
 
 
 def note_interest(cluster_id: int) -> bool:
-    """Somebody edits this cluster's quotas. True where that is news, so that it should be loaded at once."""
+    """A person edits this cluster's quotas. True where that is news, so that it should be loaded at once."""
     known = cache.get(_key(cluster_id)) is not None
     cache.set(_key(cluster_id), 1, INTEREST_SECONDS)
     return not known
 
 
 def of_interest(cluster_ids: list[int]) -> list[int]:
-    """Those of the clusters that somebody has asked about of late."""
+    """Those of the clusters that were asked about of late."""
     keys = {_key(cluster_id): cluster_id for cluster_id in cluster_ids}
     return [keys[key] for key in cache.get_many(keys)]
 

@@ -10,13 +10,15 @@ import datetime as dt
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
 from django.db import connection
 
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.permissions import Access
+from tidesched_web.common.physical import is_part, share_of_board
 
 PICTURED = dt.timedelta(hours=24)
-MOST_PAIRS = 8
+MOST_PAIRS = 60
 
 _BY_HOUR = """
 SELECT date_trunc('hour', r.at) AS hour, c.key AS card, sum(c.value::float) AS cards
@@ -27,13 +29,23 @@ WHERE r.cluster_id = %(cluster)s AND r.at >= %(since)s AND r.state <> 'cancelled
 GROUP BY 1, 2 ORDER BY 1, 2
 """
 _PAIRS = """
-SELECT v.queue_name, CASE WHEN {own_gain} THEN r.queue_name ELSE '' END AS gainer, count(DISTINCT r.id) AS reclaims,
-       sum((SELECT coalesce(sum(c.value::float), 0) FROM jsonb_each_text(v.cards) c)) AS cards,
-       sum(v.work_lost_card_seconds) AS work
-FROM scheduling_reclaim r
-JOIN scheduling_reclaimvictim v ON v.reclaim_id = r.id
-WHERE r.cluster_id = %(cluster)s AND r.at >= %(since)s AND r.state <> 'cancelled' AND {own_loss}
-GROUP BY 1, 2 ORDER BY cards DESC, 1, 2
+WITH losses AS (
+    SELECT r.id AS reclaim, v.queue_name AS loser, CASE WHEN {own_gain} THEN r.queue_name ELSE '' END AS gainer,
+           CASE WHEN {own_gain} THEN coalesce(g.service_type, '') ELSE '' END AS service, v.cards,
+           v.work_lost_card_seconds AS work
+    FROM scheduling_reclaim r
+    JOIN scheduling_reclaimvictim v ON v.reclaim_id = r.id
+    LEFT JOIN quota_queue g ON g.id = r.queue_id
+    WHERE r.cluster_id = %(cluster)s AND r.at >= %(since)s AND r.state <> 'cancelled' AND {own_loss}
+), by_card AS (
+    SELECT loser, gainer, service, c.key AS card, sum(c.value::float) AS cards
+    FROM losses CROSS JOIN LATERAL jsonb_each_text(losses.cards) c GROUP BY 1, 2, 3, 4
+)
+SELECT loser, gainer, service, count(DISTINCT reclaim),
+       (SELECT jsonb_object_agg(b.card, b.cards) FROM by_card b
+        WHERE b.loser = losses.loser AND b.gainer = losses.gainer AND b.service = losses.service),
+       sum(work)
+FROM losses GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 """
 # Promptly: the session after the decision bound the reclaimer, and the one after that saw it run.
 _PROMPTLY = """
@@ -52,22 +64,48 @@ WHERE r.cluster_id = %(cluster)s AND r.at >= %(since)s AND r.source = 'own' AND 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What one queue lost to another; ``gainer`` is empty where the reader may not know it, or nobody does."""
+    """What one queue lost to another; ``gainer`` is empty where the reader may not know it, or it is unknown."""
 
     loser: str
     gainer: str
+    # Of the queue that gained; empty where it may not be known, or the queue is gone.
+    service: str
     reclaims: int
+    # Physical cards; slices and shares are in them as their part of a board, and counted in ``parts``.
     cards: float
+    parts: float
     work: float
 
 
 @dataclass(frozen=True, slots=True)
+class Loser:
+    """What one queue lost in all, and to whom, the most first."""
+
+    queue: str
+    pairs: list[Pair]
+
+    @property
+    def reclaims(self) -> int:
+        return sum(pair.reclaims for pair in self.pairs)
+
+    @property
+    def cards(self) -> float:
+        return sum(pair.cards for pair in self.pairs)
+
+    @property
+    def work(self) -> float:
+        return sum(pair.work for pair in self.pairs)
+
+
+@dataclass(frozen=True, slots=True)
 class Day:
-    """A day's history: the largest pairs with the sums over all of them, and how soon those that gained ran."""
+    """A day's history: who lost most, with the sums over all of them, and how soon those that gained ran."""
 
     since: dt.datetime
-    pairs: list[Pair]
+    losers: list[Loser]
+    # Physical cards, and how many slices and shares are in them.
     cards: float
+    parts: float
     work: float
     more_pairs: int
     gains: int
@@ -75,7 +113,7 @@ class Day:
     promptly: int
 
     def __bool__(self) -> bool:
-        return bool(self.pairs or self.gains)
+        return bool(self.losers or self.gains)
 
 
 def pictured_since(cluster: Cluster) -> dt.datetime:
@@ -84,24 +122,50 @@ def pictured_since(cluster: Cluster) -> dt.datetime:
 
 
 def taken_by_hour(access: Access, cluster: Cluster, since: dt.datetime) -> list[tuple[dt.datetime, str, float]]:
-    """(hour, card, cards taken back) in order. One query."""
+    """(hour, card type, how many of it were taken back) in order. One query."""
     return [(hour, card, cards) for hour, card, cards in _rows(_BY_HOUR, access, cluster, since)]
 
 
 def day_of(access: Access, cluster: Cluster) -> Day:
     """From whom to whom, work lost, and how soon who gained ran. Two queries."""
     since = pictured_since(cluster)
-    pairs = [Pair(*row) for row in _rows(_PAIRS, access, cluster, since)]
+    pairs = sorted(map(_pair, _rows(_PAIRS, access, cluster, since)), key=lambda pair: -pair.cards)
     ((gains, ran, promptly),) = _rows(_PROMPTLY, access, cluster, since)
+    by_loser: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        by_loser.setdefault(pair.loser, []).append(pair)
+    losers = [Loser(queue, of_it) for queue, of_it in by_loser.items()]
+    losers.sort(key=lambda loser: (-loser.cards, loser.queue))
+    # A queue is shown with all of its pairs or not at all, so that its sum is true.
+    shown: list[Loser] = []
+    for loser in losers:
+        if shown and sum(len(one.pairs) for one in shown) + len(loser.pairs) > MOST_PAIRS:
+            break
+        shown.append(loser)
     return Day(
         since=since,
-        pairs=pairs[:MOST_PAIRS],
+        losers=shown,
         cards=sum(pair.cards for pair in pairs),
+        parts=sum(pair.parts for pair in pairs),
         work=sum(pair.work for pair in pairs),
-        more_pairs=max(0, len(pairs) - MOST_PAIRS),
+        more_pairs=len(pairs) - sum(len(one.pairs) for one in shown),
         gains=gains,
         ran=ran,
         promptly=promptly,
+    )
+
+
+def _pair(row: tuple[Any, ...]) -> Pair:
+    loser, gainer, service, reclaims, cards, work = row
+    by_card: dict[str, float] = orjson.loads(cards or "{}")
+    return Pair(
+        loser,
+        gainer,
+        service,
+        reclaims,
+        cards=sum(count * float(share_of_board(card)) for card, count in by_card.items()),
+        parts=sum(count for card, count in by_card.items() if is_part(card)),
+        work=work,
     )
 
 

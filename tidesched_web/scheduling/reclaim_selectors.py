@@ -41,6 +41,11 @@ def gained_by_tenant(access: Access, value: str) -> Q:
     return Q(queue_id__in=_queues_of(access, value))
 
 
+def gained_by_service(access: Access, value: str) -> Q:
+    """Reclaims that a queue of a service type made."""
+    return Q(queue__service_type=value) & _in_sight(access)
+
+
 def lost_by_tenant(access: Access, value: str) -> Q:
     """Reclaims in which a gang of a tenant (id or slug) was evicted."""
     return _lost(Q(queue_id__in=_queues_of(access, value)))

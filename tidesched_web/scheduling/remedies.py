@@ -2,7 +2,7 @@
 
 A round looks at one cluster. It is bounded in time, gives way to a person's question at once, and is followed by a
 pause of some times its own length: however many gangs wait, it takes a fixed share of one processor. What it leaves is
-due in the next one.
+due in the next one. A gang whose page is open comes first and does not wait for the end of the pause (`remedy_asking`).
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from tidesched_web.jobs.selectors import is_asked
 from tidesched_web.jobs.waking import WHAT_IF_QUEUE
 from tidesched_web.scheduling import pictures
 from tidesched_web.scheduling.input_selectors import StoredInput, cluster_ids
+from tidesched_web.scheduling.remedy_asking import asked_for, take
 from tidesched_web.workloads.remedies import basis
 from tidesched_web.workloads.remedy_selectors import due_gangs
 from tidesched_web.workloads.remedy_services import drop_stale, keep_remedy
@@ -32,28 +33,33 @@ _log = logging.getLogger(__name__)
 ROUND_SECONDS = 1.0
 # The pause after a round, in lengths of the round.
 PAUSE = 4.0
+# The pause after a round that was asked for by who looks at a gang.
+PAUSE_ASKED = 1.0
 # How often a round is asked for.
 EVERY_SECONDS = 2
 # Gangs are remembered over which the engine failed, until the next session.
 MOST_FAILED = 1000
 
 _next: dict[int, float] = {}
+_next_asked: dict[int, float] = {}
 _failed: dict[tuple[int, str], int] = {}
 
 
 def round_of_all() -> int:
     """One round, of the cluster that has waited for it the longest; returns how many gangs were answered."""
-    now = time.monotonic()
-    ready = [cluster_id for cluster_id in cluster_ids() if _next.get(cluster_id, 0.0) <= now]
-    for cluster_id in sorted(ready, key=lambda one: (_next.get(one, 0.0), one)):
+    now, clusters = time.monotonic(), cluster_ids()
+    asked = {one for one in clusters if _next_asked.get(one, 0.0) <= now and asked_for(one)}
+    ready = [one for one in clusters if one in asked or _next.get(one, 0.0) <= now]
+    for cluster_id in sorted(ready, key=lambda one: (one not in asked, _next.get(one, 0.0), one)):
         since = time.monotonic()
         try:
             answered = round_of(cluster_id)
         except (BadInput, BrokenInvariant, DatabaseError) as error:
             _log.warning("no remedies for cluster %s: %s", cluster_id, str(error).strip().split("\n")[0])
             answered = 0
-        took = time.monotonic() - since
-        _next[cluster_id] = time.monotonic() + max(EVERY_SECONDS, PAUSE * took) - 0.1
+        ended = time.monotonic()
+        _next[cluster_id] = ended + max(EVERY_SECONDS, PAUSE * (ended - since)) - 0.1
+        _next_asked[cluster_id] = ended + PAUSE_ASKED * (ended - since)
         if answered:
             return answered
     return 0
@@ -66,7 +72,7 @@ def round_of(cluster_id: int, seconds: float = ROUND_SECONDS) -> int:
         BadInput: the input of the newest session cannot be read.
     """
     drop_stale(cluster_id=cluster_id)
-    due = due_gangs(cluster_id, timezone.now())
+    due = due_gangs(cluster_id, timezone.now(), first=take(cluster_id))
     if not due:
         return 0
     found = pictures.latest(cluster_id)
@@ -106,6 +112,8 @@ def _answer(stored: StoredInput, picture: Picture, gang_id: int, reason: Reason)
         starts=answer.starts,
         until=(dt.datetime.fromtimestamp(until[0], dt.UTC), until[1]) if until else None,
         too_large=engine.too_large(picture, reason),
+        goes_first=answer.first,
+        held_by_services=answer.endless,
         session_id=stored.session_id,
         number=stored.number,
         at=stored.now,
@@ -115,4 +123,5 @@ def _answer(stored: StoredInput, picture: Picture, gang_id: int, reason: Reason)
 def forget() -> None:
     """Start anew: no pause, nothing that failed."""
     _next.clear()
+    _next_asked.clear()
     _failed.clear()

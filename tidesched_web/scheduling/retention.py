@@ -16,6 +16,7 @@ from django.db import connection, transaction
 
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common import partitions
+from tidesched_web.quota.services.tide_steps import delete_old_steps
 from tidesched_web.scheduling.models import Alert, Reclaim, ReclaimVictim
 from tidesched_web.scheduling.pipeline import audit_alerts, inputs
 from tidesched_web.scheduling.rollups import roll_up
@@ -184,6 +185,11 @@ def _thin_tide(cluster: Cluster) -> int:
     return deleted
 
 
+def _delete_tide_steps(cluster: Cluster) -> int:
+    with transaction.atomic():
+        return delete_old_steps(cluster_id=cluster.pk, keep=settings.RETENTION_TIDE_STEPS, limit=CHUNK)
+
+
 def _delete_rollups(cluster: Cluster) -> int:
     with connection.cursor() as cursor:
         cursor.execute(
@@ -208,6 +214,7 @@ _CLUSTER_STEPS: dict[str, Callable[[Cluster], int]] = {
     "gangs": _delete_gangs,
     "timelines": _trim_timelines,
     "tide_points": _thin_tide,
+    "tide_steps": _delete_tide_steps,
     "rollups": _delete_rollups,
     "alerts": _delete_alerts,
 }

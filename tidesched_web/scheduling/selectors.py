@@ -36,6 +36,7 @@ from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.common.live_memory import memory
 from tidesched_web.common.permissions import Access
 from tidesched_web.common.prepared_query import Given, Prepared
+from tidesched_web.engine.cards import first_of
 from tidesched_web.quota.models import Drift, DriftState, Queue, TidePlan
 from tidesched_web.quota.selectors import visible_queues, with_card_quota
 from tidesched_web.scheduling.gang_selectors import MARKED_FOR
@@ -72,7 +73,7 @@ def clusters_with_sessions(access: Access) -> QuerySet[Cluster]:
     """Visible clusters with their newest session and what waits for a person, in one query.
 
     Annotations: ``session_id``, ``session_number``, ``session_state``, ``session_at`` (wall), ``session_now`` (the
-    cluster's clock), ``open_alerts`` and ``platform_alerts`` (nobody has acknowledged them), ``open_drift``,
+    cluster's clock), ``open_alerts`` and ``platform_alerts`` (not acknowledged), ``open_drift``,
     ``lease_until``; ``local_zone``, its own or that of its first tide plan; how the cluster is reached (`reach`); the
     first `BANNERS` alerts of ``alert_banners`` in all as ``alert_rows``; and what `holds.sending_stop` needs
     (``stop_rows``, ``newest_policy``).
@@ -136,7 +137,7 @@ def clusters_of_frame(access: Access) -> list[Cluster]:
     Only the number of open drifts differs between those who see a cluster (``platform_alerts`` is for who sees all).
     """
     # Each request has objects of its own: a view may write to them.
-    if access.everything or not memory.follows:
+    if access.everything or not memory.used():
         rights = ("clusters", access.everything, access.tenant_ids)
         return [copy(cluster) for cluster in memory.get(rights, FRAME_TOPICS, lambda: clusters_now(access))]
     own = memory.get(("own clusters", access.tenant_ids), OWN_TOPICS, lambda: _own_clusters(access))
@@ -183,6 +184,14 @@ def visible_alerts(access: Access) -> QuerySet[Alert]:
     if access.everything:
         wanted |= Q(cluster__isnull=True)
     return Alert.objects.filter(wanted).select_related("cluster")
+
+
+def open_platform_alerts(access: Access) -> int:
+    """How many alerts of the platform itself were not acknowledged; where there is a cluster, its query counts them."""
+    if not access.everything:
+        return 0
+    rows = visible_alerts(access).filter(cluster__isnull=True, resolved_at__isnull=True, acknowledged_at__isnull=True)
+    return rows.order_by().count()
 
 
 def visible_decisions(access: Access, session: Session) -> QuerySet[Decision]:
@@ -242,6 +251,20 @@ def tide_points(cluster: Cluster, start: dt.datetime, card: str = "") -> list[Ti
     return [TidePointRow(*row) for rows in (before, since) for row in rows.values_list(*fields)]
 
 
+class TideMoment(NamedTuple):
+    """When the tide was written: by the cluster's clock and the wall's."""
+
+    at: dt.datetime
+    wall_at: dt.datetime
+
+
+def tide_moments(cluster: Cluster, start: dt.datetime) -> list[TideMoment]:
+    """When the tide was written from ``start`` on, and the last time before it. One query."""
+    moments = TidePoint.objects.filter(cluster=cluster).order_by().values_list("at", "wall_at")
+    before = moments.filter(at__lt=start).order_by("-at")[:1]
+    return [TideMoment(*row) for row in moments.filter(at__gte=start).union(before)]
+
+
 def newest_reclaims(access: Access, cluster: Cluster, rows: int) -> list[Reclaim]:
     """The newest reclaims with the gangs that each evicted (``victim_rows`` ``[{gang, queue, cards}]``). One query."""
     newest = _prepared_reclaims(access.everything, access.tenant_ids, rows).rows(cluster=cluster.pk)
@@ -258,8 +281,9 @@ def _prepared_reclaims(everything: bool, tenant_ids: frozenset[int], rows: int) 
 def reclaims_with_victims(access: Access) -> QuerySet[Reclaim]:
     """Visible reclaims with ``victim_rows`` and ``own``, read in the same query.
 
-    A row is ``{gang, queue, cards, own, times, restarting}``. ``times``: how often the gang was evicted in the hour
-    that ends with this reclaim, this one included. ``restarting``: pods that others left and that restart with it.
+    A row is ``{gang, queue, cards, work, own, times, restarting}``. ``work``: card-seconds that the gang lost.
+    ``times``: how often it was evicted in the hour that ends with this reclaim, this one included. ``restarting``: pods
+    that others left and that restart with it.
     ``own`` says on which side the caller stands: `sight.hide_other_side` takes away what is not for them.
     """
     own: Value | Case = Value(True)
@@ -283,6 +307,7 @@ def reclaims_with_victims(access: Access) -> QuerySet[Reclaim]:
         gang="gang",
         queue="queue_name",
         cards="cards",
+        work="work_lost_card_seconds",
         own=own,
         times=Coalesce(Subquery(again.values("n")), 0),
         restarting=Func("restarted", function="jsonb_array_length", output_field=IntegerField()),
@@ -323,7 +348,7 @@ def queues_with_usage(access: Access, cluster: Cluster) -> QuerySet[Queue]:
 
 
 def waiting_cards_of(queue: Queue) -> dict[str, float]:
-    """Cards that the waiting gangs of a queue still ask for; a choice ``A|B`` counts at its first card."""
+    """Cards that the waiting gangs of a queue still ask for, by card type."""
     found: dict[str, float] = {}
     for row in queue.waiting_rows:  # type: ignore[attr-defined]
         cards = row["cards"]
@@ -331,7 +356,7 @@ def waiting_cards_of(queue: Queue) -> dict[str, float]:
             asks_cards = row["resource"] not in (None, "cpu", "memory") and row["requested"]
             cards = {row["resource"]: row["requested"]} if asks_cards else {}
         for name, number in cards.items():
-            first = name.partition("|")[0]
+            first = first_of(name)
             found[first] = found.get(first, 0) + number
     return found
 
@@ -366,7 +391,7 @@ def decisions_about(cluster: Cluster, key: str, *, limit: int = 50) -> list[Deci
 
 
 def reclaims_of_gang(access: Access, cluster: Cluster, key: str, *, limit: int = 10) -> list[Reclaim]:
-    """The newest reclaims that a gang made or fell in. One query."""
+    """The newest reclaims that a gang made or that evicted it. One query."""
     fell = ReclaimVictim.objects.filter(reclaim=OuterRef("pk"), gang=key)
     reclaims = reclaims_with_victims(access).filter(cluster=cluster).filter(Q(reclaimer=key) | Exists(fell))
     return [hide_other_side(reclaim) for reclaim in reclaims.order_by("-id")[:limit]]
@@ -402,7 +427,7 @@ class OthersAndOwn:
 
 
 def others_and_own(cluster: Cluster, hours: float = 24.0) -> OthersAndOwn | None:
-    """The sums of a day; both sides only over what can be compared. None where nobody else evicted. One query."""
+    """The sums of a day; both sides only over what can be compared. None where no other evicted. One query."""
     since = cluster.clock() - dt.timedelta(hours=hours)
     fell = ReclaimVictim.objects.filter(reclaim=OuterRef("pk")).order_by().values("reclaim").annotate(n=Count("pk"))
     rows = Reclaim.objects.filter(cluster=cluster, source=ReclaimSource.OBSERVED, at__gte=since).annotate(

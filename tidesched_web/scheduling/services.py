@@ -65,7 +65,7 @@ def resolve_alert(*, alert: Alert, actor: str, reason: str = "") -> bool:
 
 @transaction.atomic
 def acknowledge_alert(*, alert: Alert, actor: str, note: str = "") -> bool:
-    """Say that somebody looks after it: it counts no more, and ends when its condition does. False where it is late."""
+    """Say that a person looks after it: it counts no more, and ends when its condition does. False where it is late."""
     done = Alert.objects.filter(pk=alert.pk, resolved_at__isnull=True, acknowledged_at__isnull=True).update(
         acknowledged_at=timezone.now(), acknowledged_by=actor[:200], note=note
     )

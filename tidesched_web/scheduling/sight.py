@@ -127,7 +127,7 @@ def hide_other_side(reclaim: Reclaim) -> Reclaim:
     made_it, all_own = reclaim.own, all(row["own"] for row in victims)  # type: ignore[attr-defined]
     for row in victims:
         if not row["own"]:
-            row["queue"], row["cards"], row["times"], row["restarting"] = "", None, 0, 0
+            row["queue"], row["cards"], row["work"], row["times"], row["restarting"] = "", None, None, 0, 0
     if not made_it:
         reclaim.queue_name, reclaim.needed, reclaim.votes = "", {"cards": None}, []
     if not all_own:

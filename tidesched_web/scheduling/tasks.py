@@ -32,7 +32,7 @@ from tidesched_web.scheduling.waking import SESSIONS_QUEUE, cluster_queue, wake_
 _log = logging.getLogger(__name__)
 
 RETENTION_SECONDS = 60
-# Heads of the audit log are signed once an hour; this is how often somebody looks whether it is time.
+# Heads of the audit log are signed once an hour; this is how often it is looked whether it is time.
 AUDIT_SECONDS = 60
 # What an edit leaves to push is pushed after so long, even where its own message was lost.
 PUSH_SECONDS = 5
@@ -47,7 +47,7 @@ _hostname = ""
 
 @shared_task(queue=SESSIONS_QUEUE)
 def tick() -> None:
-    """Wake the holder of each cluster that is due; where nobody holds it, ask the session workers to."""
+    """Wake the holder of each cluster that is due; where it has none, ask the session workers to."""
     try:
         due = requests.due_clusters()
     except DatabaseError as error:
@@ -84,7 +84,7 @@ def wake(cluster_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def adopt() -> None:
-    """Look for clusters that nobody holds."""
+    """Look for clusters without a holder."""
     if _shards is not None:
         _shards.adopt()
 
@@ -98,7 +98,7 @@ def retain() -> None:
 
 @shared_task(ignore_result=True)
 def follow() -> None:
-    """Keep the snapshots loaded that somebody may try an edit out on; in the process of the queue `what-if`."""
+    """Keep the snapshots loaded that an edit may be tried out on; in the process of the queue `what-if`."""
     for cluster_id in pictures.of_interest(cluster_ids())[: pictures.MOST_LOADED]:
         try:
             pictures.renew(cluster_id)

@@ -72,18 +72,57 @@ class Figures:
     points: Sequence[TidePoint] = ()
 
     def turn(self) -> tuple[bool, dt.datetime] | None:
-        """Whether the next turn of the tide is its highest (flood) or its lowest (ebb), and when, as yesterday's was.
+        """Whether the next turn of the tide is a peak (flood) or a low (ebb), and when, as yesterday's was.
 
-        None where too little of a day is recorded, or the day had no tide.
+        A turn is where use then moved back by `LEAST_RANGE`: a day may have more than one peak. None where too little
+        of a day is recorded, or the day had no tide.
         """
         if self.now is None or len(self.inference) < ENOUGH_STEPS:
             return None
-        highest = max(self.inference, key=lambda step: step[1])
-        lowest = min(self.inference, key=lambda step: step[1])
-        if highest[1] - lowest[1] < LEAST_RANGE * self.now.total:
+        least, steps = LEAST_RANGE * self.now.total, len(self.inference)
+        values = [value for _at, value in self.inference] * 2
+        high = low = 0
+        rises: bool | None = None
+        for place, value in enumerate(values):
+            high, low = (place if value > values[high] else high), (place if value < values[low] else low)
+            if rises is not False and values[high] - value >= least:
+                if rises:
+                    return True, self._then(high, steps)
+                rises, low = False, place
+            elif rises is not True and value - values[low] >= least:
+                if rises is False:
+                    return False, self._then(low, steps)
+                rises, high = True, place
+        return None
+
+    def last_peak(self) -> tuple[dt.datetime, float] | None:
+        """When inference last peaked in the last day, and at how many physical cards in the mean of that half hour.
+
+        A peak is where use had risen by `LEAST_RANGE` and then moved back by as much; without one the highest half hour
+        of the day. None where too little of a day is recorded, or the day had no tide.
+        """
+        if self.now is None or len(self.inference) < ENOUGH_STEPS:
             return None
-        flood = highest[0] < lowest[0]
-        return flood, (highest if flood else lowest)[0] + DAY
+        values, least = [value for _at, value in self.inference], LEAST_RANGE * self.now.total
+        if max(values) - min(values) < least:
+            return None
+        peak = values.index(max(values))
+        high = low = 0
+        rises = False
+        for place, value in enumerate(values):
+            if rises:
+                high = place if value > values[high] else high
+                if values[high] - value >= least:
+                    peak, rises, low = high, False, place
+            else:
+                low = place if value < values[low] else low
+                if value - values[low] >= least:
+                    rises, high = True, place
+        return self.inference[peak]
+
+    def _then(self, place: int, steps: int) -> dt.datetime:
+        """When the step at a place comes again: yesterday's steps, and once more the same behind them."""
+        return self.inference[place % steps][0] + DAY * (1 + place // steps)
 
 
 def tide_figures(cluster: Cluster) -> Figures:

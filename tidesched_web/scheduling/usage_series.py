@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import NamedTuple
 
+from tidesched_web.common.physical import share_of_board
+
 
 class UsageRow(NamedTuple):
     """What one queue × card says from ``at`` on, in milli-cards."""
@@ -24,7 +26,7 @@ class UsageRow(NamedTuple):
 
 
 class UsagePoint(NamedTuple):
-    """The sum from ``at`` on, in cards."""
+    """The sum from ``at`` on, in cards; over several card types in physical cards."""
 
     at: dt.datetime
     quota: float
@@ -34,12 +36,18 @@ class UsagePoint(NamedTuple):
 
 
 _NOTHING = (0, 0, 0, 0)
+# A board is cut into 1 to 7 slices or up to 16 shares: of so many parts of it each is a whole number.
+_PARTS = 720_720
 
 
-def summed(standing: Iterable[UsageRow], changes: Iterable[UsageRow]) -> Iterator[UsagePoint]:
+def summed(
+    standing: Iterable[UsageRow], changes: Iterable[UsageRow], *, physical: bool = False
+) -> Iterator[UsagePoint]:
     """The sum at its change points. ``standing`` holds the values at the start, ``changes`` what follows, in order.
 
-    Sums are kept as whole milli-cards, so nothing drifts. A point that changes nothing is left out. O(rows).
+    ``physical``: a slice or share counts as its part of a board, since slices and cards are not the same thing.
+    Sums are kept as whole fractions of milli-cards, so nothing drifts. A point that changes nothing is left out.
+    O(rows).
     """
     now: dict[tuple[int, str], tuple[int, int, int, int]] = {}
     total = list(_NOTHING)
@@ -48,12 +56,13 @@ def summed(standing: Iterable[UsageRow], changes: Iterable[UsageRow]) -> Iterato
         for at, group in groupby(rows, key=lambda row: row.at):
             for row in group:
                 before, after = now.get(row.key, _NOTHING), row.figures
+                parts = int(share_of_board(row.key[1]) * _PARTS) if physical else _PARTS
                 for index in range(4):
-                    total[index] += after[index] - before[index]
+                    total[index] += (after[index] - before[index]) * parts
                 now[row.key] = after
             if tuple(total) != last:
                 last = tuple(total)
-                yield UsagePoint(at, *(figure / 1000 for figure in total))
+                yield UsagePoint(at, *(round(figure / _PARTS / 1000, 6) for figure in total))
 
 
 def resampled(

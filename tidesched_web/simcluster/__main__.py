@@ -49,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run until SIGTERM or SIGINT; 0 then, 2 for arguments or data that cannot be used."""
     options = _parser().parse_args(arguments)
     logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    # uvicorn ends in good order at a signal and then raises it again for whoever handled it before: that is success.
+    # uvicorn ends in good order at a signal and then raises it again for the handler before: that is success.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _end)
     token = _read_token(options.token_file)

@@ -15,7 +15,7 @@ from tidesched_web.simcluster.errors import Cause
 Path = tuple[str, ...]
 Object = dict[str, Any]
 
-# Fields of the server: nobody owns them.
+# Fields of the server: they have no owner.
 _UNOWNED: tuple[Path, ...] = (
     ("apiVersion",),
     ("kind",),

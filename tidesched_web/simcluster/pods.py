@@ -97,7 +97,7 @@ def _leave(machine: Machine, target: Target, pod: Object, options: dict[str, Any
     if grace == 0 or not spec.get("nodeName") or pod.get("status", {}).get("phase") in ("Succeeded", "Failed"):
         machine.store.remove(PODS, target.namespace, target.name)
     elif not pod["metadata"].get("deletionTimestamp"):
-        # Nobody runs a pod that the world does not know: it stays until it is deleted without grace.
+        # A pod that the world does not know does not run: it stays until it is deleted without grace.
         now = machine.world.t
         pod["metadata"]["deletionTimestamp"] = rfc3339(now + grace)
         pod["metadata"]["deletionGracePeriodSeconds"] = grace

@@ -75,7 +75,7 @@ class ClusterServer:
             return await self._dispatch(request)
         except ApiError as error:
             return _json(error.to_status(), error.code)
-        except Exception as error:  # a client is told in the form that it can read; the trace is in the log
+        except Exception as error:  # a client gets it in the form that it can read; the trace is in the log
             log.exception("%s %s failed", request.method, request.url.path)
             return _json(ApiError(500, "InternalError", f"Internal error occurred: {error}").to_status(), 500)
 

@@ -23,7 +23,7 @@ class Stage:
     """A world at its first moment, its users, and the objects that they wait for.
 
     Queues and priority classes are not made here: they are what TideSched pushes. Until all of ``queues`` and
-    ``classes`` are there, the clock stands still and nobody comes.
+    ``classes`` are there, the clock is stopped and no one arrives.
     """
 
     fresh: Callable[[], World]

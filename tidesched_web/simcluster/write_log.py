@@ -26,7 +26,8 @@ class WriteLog:
     def append(self, write: Write, *, virtual: float, code: int, reason: str, name: str, uid: str, detail: str) -> None:
         """Note ``write`` and its outcome: the HTTP ``code``, and the reason where it was refused.
 
-        ``detail`` holds what matters most of the body: the node of a binding, the phase of a PodGroup.
+        ``detail`` holds what matters most of the body: the node of a binding, the phase of a PodGroup, the card quota
+        of a Queue.
         """
         target = write.target
         self._connection.execute(

@@ -7,6 +7,7 @@ from typing import Any
 
 from scheduler_core.model.podgroup import GangCondition, GangPhase
 from scheduler_core.simulator.errors import Refusal, WorldError
+from scheduler_core.simulator.objects import CARD_QUOTA
 from tidesched_web.simcluster import intake, operations, pods
 from tidesched_web.simcluster.clock import rfc3339
 from tidesched_web.simcluster.errors import (
@@ -27,6 +28,7 @@ from tidesched_web.simcluster.resources import (
     POD_GROUPS,
     PODS,
     PRIORITY_CLASSES,
+    QUEUES,
     REPLICA_SETS,
 )
 from tidesched_web.simcluster.steps import (
@@ -114,8 +116,17 @@ def _store_object(machine: Machine, write: Write, body: Object) -> tuple[Answer,
         obj = operations.patch(store, target, body, media_type=media_type, manager=manager, now=now)
     if not write.dry_run:
         obj = _tell_world(machine, target, obj, old)
-    status = obj.get("status") or {}
-    return Answer(code, obj), str(status.get("phase") or status.get("state") or "") if "status" in body else ""
+    return Answer(code, obj), _detail(target, body, obj)
+
+
+def _detail(target: Target, body: Object, obj: Object) -> str:
+    """What the write log keeps of a write: a phase or state where one was sent, of a Queue its card quota."""
+    if "status" in body:
+        status = obj.get("status") or {}
+        return str(status.get("phase") or status.get("state") or "")
+    if target.kind is QUEUES:
+        return str((obj["metadata"].get("annotations") or {}).get(CARD_QUOTA, ""))
+    return ""
 
 
 def _take_in(machine: Machine, write: Write, obj: Object) -> Object:

@@ -9,8 +9,7 @@ from hashlib import sha256
 
 import msgspec
 
-from tidesched_web.engine.cards import card_of
-from tidesched_web.engine.cooldowns import lasting_name
+from tidesched_web.engine.cards import card_of, first_of
 from tidesched_web.engine.model import (
     GangOutcome,
     GangPhase,
@@ -23,6 +22,7 @@ from tidesched_web.engine.model import (
     Snapshot,
     cards_to_json,
 )
+from tidesched_web.engine.same_gang import lasting_name
 from tidesched_web.workloads.models import GangState
 
 
@@ -74,7 +74,6 @@ class Seen(msgspec.Struct):
     pods: list[Pod]
     values: GangValues
     reason: Reason | None
-    waiting_since: dt.datetime
     promised: bool
     running_at: dt.datetime | None
 
@@ -85,7 +84,7 @@ def moment(seconds: float) -> dt.datetime:
 
 
 def uid_of(group: PodGroup) -> str:
-    """What tells a gang's row from others: its uid, else what stands for it."""
+    """What distinguishes a gang's row from others: its uid, else what is in its place."""
     return _short(group.uid or group.key)
 
 
@@ -138,7 +137,6 @@ def look(
             pods,
             _values(group, outcome, pods, reason, phase=phase, state=state, sent=sent, spared_until=until),
             reason,
-            moment(outcome.waiting_since or group.waiting_since),
             any(pod.key in promised for pod in pods),
             _running_at(group, pods),
         )
@@ -225,8 +223,8 @@ def _values(
 
 
 def _cards(group: PodGroup, outcome: GangOutcome) -> Mapping[str, int]:
-    """Milli-cards by type; without pods what the PodGroup asks for, a choice ``A|B`` at its first card."""
-    return outcome.cards or {names.partition("|")[0]: milli for names, milli in group.card_request.items()}
+    """Milli-cards by type; without pods what the PodGroup asks for."""
+    return outcome.cards or {first_of(names): milli for names, milli in group.card_request.items()}
 
 
 def pod_values(pod: Pod, node: Node | None) -> PodValues:

@@ -134,6 +134,9 @@ class GangRemedy(models.Model):
     until_why = models.CharField(max_length=24, blank=True)
     # What each pod asks for beyond what the largest node has: [{resource, asked, largest}].
     too_large = models.JSONField(default=list)
+    # Where nothing helps: the gang that would get what another one's end frees, and how much services hold.
+    goes_first = models.CharField(max_length=320, blank=True)
+    held_by_services = models.FloatField(default=0)
     session_id = models.BigIntegerField()
     number = models.PositiveBigIntegerField()
     at = models.DateTimeField()

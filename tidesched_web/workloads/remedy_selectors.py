@@ -16,10 +16,11 @@ MOST_ROWS = 200
 _FIELDS = ("namespace", "name", "needs", "reason_code", "reason_numbers", "waiting_since", "submitted_at")
 
 
-def due_gangs(cluster_id: int, now: dt.datetime) -> list[Gang]:
+def due_gangs(cluster_id: int, now: dt.datetime, *, first: Sequence[int] = ()) -> list[Gang]:
     """Gangs of a cluster in the order in which remedies are to be worked out. Three queries of at most 200 rows.
 
     First those without an answer that holds, the newest and the longest waiting in turn; then the oldest answers.
+    ``first``: ids of gangs whose pages are open; they come before all others, unless their answer holds.
     """
     waiting = Gang.objects.filter(cluster_id=cluster_id, needs=True, gone_at__isnull=True).exclude(reason_code="")
     waiting = waiting.select_related("worked_out").only(*_FIELDS, "worked_out")
@@ -30,8 +31,9 @@ def due_gangs(cluster_id: int, now: dt.datetime) -> list[Gang]:
     stale = [gang for gang in answered if remedy_of(gang, now) is None]
     stale.sort(key=lambda gang: (gang.submitted_at, gang.pk))
     old = [gang for gang in answered if now - gang.worked_out.worked_out_at >= RENEWED_AFTER]
+    looked_at = [gang for gang in waiting.filter(pk__in=first) if remedy_of(gang, now) is None] if first else []
     found: dict[int, Gang] = {}
-    for gang in (*_in_turn(newest, longest), *_in_turn(stale[::-1], stale), *old):
+    for gang in (*looked_at, *_in_turn(newest, longest), *_in_turn(stale[::-1], stale), *old):
         found.setdefault(gang.pk, gang)
     return list(found.values())
 

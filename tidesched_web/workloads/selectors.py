@@ -5,17 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import BigIntegerField, Case, Count, Exists, OuterRef, Q, QuerySet, Value, When
-from django.db.models.functions import JSONObject
+from django.db.models import BigIntegerField, Case, Count, Exists, OuterRef, Q, QuerySet, TextField, Value, When
+from django.db.models.expressions import RawSQL
+from django.db.models.functions import Cast, JSONObject
 
-from tidesched_web.clusters.models import Cluster
+from tidesched_web.clusters.models import Cluster, Node
 from tidesched_web.common.permissions import Access
 from tidesched_web.common.prepared_query import Given, Prepared
 from tidesched_web.quota.models import NamespaceGrant, Queue
 from tidesched_web.workloads.models import RANK, TERMINAL_GANG_STATES, WAITS_FROM, Gang, GangEvent, GangPod
+
+# What of a node's cards no pod holds, in milli-cards: what is in use is summed once for all nodes.
+_FREE_MILLI = """
+GREATEST(0, 1000 * (
+  SELECT COALESCE(SUM(held.value::numeric), 0) FROM jsonb_each_text(clusters_node.cards) AS held
+  WHERE %s = '' OR held.key = %s
+) - COALESCE(((
+  SELECT jsonb_object_agg(used.node, used.milli) FROM (
+    SELECT pod.node, SUM(CASE WHEN pod.card_milli > 0 THEN pod.card_milli ELSE 1000 END) AS milli
+    FROM workloads_gangpod AS pod JOIN workloads_gang AS gang ON gang.id = pod.gang_id
+    WHERE gang.cluster_id = %s AND gang.gone_at IS NULL AND pod.phase IN ('Pending', 'Running')
+      AND pod.card <> '' AND (%s = '' OR pod.card = %s)
+    GROUP BY pod.node
+  ) AS used
+) ->> clusters_node.name)::numeric, 0))::bigint
+"""
 
 
 def visible_gangs(access: Access) -> QuerySet[Gang]:
@@ -160,18 +177,50 @@ def newest_gang_id(access: Access, cluster: Cluster, key: str) -> int | None:
     return gangs.order_by("-submitted_at", "-id").values_list("pk", flat=True).first()
 
 
-def pods_on_nodes(access: Access, cluster: Cluster, nodes: Iterable[str]) -> list[dict[str, Any]]:
-    """The pods that hold cards of these nodes; of gangs out of the caller's sight only type and cards. One query."""
+class HeldCard(NamedTuple):
+    """A pod that holds cards of a node. Of a gang out of the caller's sight the namespace and the name are empty."""
+
+    node: str
+    card: str
+    card_milli: int
+    places: str  # JSON: which cards of the node, where the pod says so
+    leaving: bool
+    own: bool
+    gang_id: int
+    namespace: str
+    name: str
+    service_type: str
+
+
+def pods_on_nodes(access: Access, cluster: Cluster, nodes: Iterable[str]) -> list[HeldCard]:
+    """The pods that hold cards of these nodes, those that name their cards first. One query."""
     rows = GangPod.objects.filter(
         gang__cluster=cluster, gang__gone_at__isnull=True, node__in=list(nodes), phase__in=("Pending", "Running")
     ).exclude(card="")
-    own = rows if access.everything else rows.filter(gang__in=visible_gangs(access).filter(cluster=cluster))
-    fields = ("node", "card", "card_milli", "card_indices", "leaving")
-    return list(
-        rows.annotate(own=Value(True) if access.everything else _is_in(own)).values(
-            *fields, "own", "gang_id", "gang__namespace", "gang__name", "gang__service_type"
-        )
+    own: Any = Value(True)
+    if not access.everything:
+        own = _is_in(rows.filter(gang__in=visible_gangs(access).filter(cluster=cluster)))
+    found = rows.annotate(own=own, places=Cast("card_indices", TextField())).values_list(
+        *("node", "card", "card_milli", "places", "leaving", "own"),
+        *("gang_id", "gang__namespace", "gang__name", "gang__service_type"),
     )
+    held = [HeldCard(*row) for row in found.order_by("id")]
+    held = [pod if pod.own else pod._replace(gang_id=0, namespace="", name="") for pod in held]
+    return sorted(held, key=lambda pod: pod.places == "[]")
+
+
+def with_free_cards(nodes: QuerySet[Node], cluster: Cluster, card: str = "") -> QuerySet[Node]:
+    """Nodes of a cluster with ``free``: the milli-cards that no pod holds, of one type or of all; in the same query."""
+    bound = [card, card, cluster.pk, card, card]
+    free = RawSQL(_FREE_MILLI, bound, output_field=BigIntegerField())  # noqa: S611 - bound
+    return nodes.annotate(free=free)
+
+
+def free_milli(cards: Iterable[tuple[str, float]], pods: Iterable[HeldCard], card: str = "") -> int:
+    """The same of one node whose pods are known."""
+    there = sum(count for name, count in cards if card in ("", name))
+    used = sum(pod.card_milli or 1000 for pod in pods if card in ("", pod.card))
+    return max(0, round(1000 * there) - used)
 
 
 def _is_in(own: QuerySet[GangPod]) -> Exists:

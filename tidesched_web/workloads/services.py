@@ -6,13 +6,16 @@ import datetime as dt
 from collections.abc import Iterable, Mapping
 
 import msgspec
-from django.db.models import Count
+from django.db.models import Count, QuerySet
+from django.utils import timezone
 
+from tidesched_web.common.hints import cut
 from tidesched_web.common.locking import require_transaction
 from tidesched_web.engine.model import Node, Pod, Result, Snapshot
-from tidesched_web.workloads.gang_rows import GangValues, PodValues, Seen, look, pod_values
-from tidesched_web.workloads.models import Gang, GangEvent, GangEventKind, GangPod, GangState
-from tidesched_web.workloads.timeline import TimelineEntry, entries
+from tidesched_web.workloads.gang_rows import GangValues, PodValues, Seen, look, moment, pod_values
+from tidesched_web.workloads.left_gangs import LASTS, MOST, LeftGang, LeftGangs
+from tidesched_web.workloads.models import TERMINAL_GANG_STATES, Gang, GangEvent, GangEventKind, GangPod, GangState
+from tidesched_web.workloads.timeline import MOST_MESSAGE, TimelineEntry, came_back, entries
 
 # Figures that move in every session (free cards, allocated) are written this often; a new code at once.
 NUMBERS_EVERY = dt.timedelta(seconds=5)
@@ -47,6 +50,12 @@ class _Known(msgspec.Struct):
     promised: bool
     running: bool
     pods: dict[str, tuple[Pod | None, PodValues | None]]
+    reclaim_id: int | None = None  # by which it lost its cards
+    owner_uid: str = ""
+
+    @property
+    def ran(self) -> bool:
+        return self.started_at is not None or self.state in (GangState.RUNNING, GangState.RECLAIMED)
 
 
 class GangRecorder:
@@ -58,25 +67,44 @@ class GangRecorder:
     def __init__(self, *, cluster_id: int) -> None:
         self.cluster_id = cluster_id
         self._known: dict[str, _Known] = {}  # by uid
+        self._left = LeftGangs()
         self.written: list[Gang] = []  # by the last session
 
     def load(self) -> None:
         """Read what the tables say; the first session then compares every gang with its row."""
-        self._known = {}
-        rows = Gang.objects.filter(cluster_id=self.cluster_id, gone_at__isnull=True)
-        for gang in rows.defer("manifest", "reason_numbers", "reason_message"):
-            self._known[gang.uid] = _Known(
-                id=gang.pk, key=gang.key, values=None, state=gang.state, phase=gang.phase,
-                reason_code=gang.reason_code, reason_since=gang.reason_since, waiting_since=gang.waiting_since,
-                admitted_at=gang.admitted_at, numbers_at=None,
-                started_at=gang.started_at, ended_at=gang.ended_at, promised=False,
-                running=gang.state == GangState.RUNNING and gang.started_at is not None, pods={},
-            )  # fmt: skip
+        self._known, self._left = {}, LeftGangs()
+        rows = Gang.objects.filter(cluster_id=self.cluster_id).defer("manifest", "reason_numbers", "reason_message")
+        here = rows.filter(gone_at__isnull=True)
+        owners = dict(here.values_list("pk", "manifest__owner_uid"))
+        for gang in here:
+            self._known[gang.uid] = _of_row(gang, owners.get(gang.pk))
+        self._load_left(rows)
+        self._load_losses(self._known.values())
         by_id = {known.id: known for known in self._known.values()}
         pods = GangPod.objects.filter(gang__cluster_id=self.cluster_id, gang__gone_at__isnull=True)
         for gang_id, uid in pods.values_list("gang_id", "uid"):
             if gang_id in by_id:
                 by_id[gang_id].pods[uid] = (None, None)
+
+    def _load_left(self, rows: QuerySet[Gang]) -> None:
+        """The newest of those that were evicted and have left since, the oldest of them first."""
+        lately = rows.filter(gone_at__gte=timezone.now() - LASTS, state=GangState.RECLAIMED).order_by("-gone_at", "-id")
+        gone = {gang.pk: gang for gang in lately[:MOST]}
+        owners = dict(Gang.objects.filter(pk__in=gone).values_list("pk", "manifest__owner_uid"))
+        ends = GangEvent.objects.filter(gang_id__in=gone, kind=GangEventKind.GONE).values_list("gang_id", "at")
+        ended = dict(ends.order_by("id"))
+        known = {pk: _of_row(gang, owners.get(pk)) for pk, gang in gone.items()}
+        self._load_losses(known.values())
+        for pk, gang in reversed(gone.items()):
+            assert gang.gone_at is not None
+            self._left.note(gang.key, _as_left(known[pk], at=ended.get(pk, gang.gone_at), wall_at=gang.gone_at))
+
+    def _load_losses(self, known: Iterable[_Known]) -> None:
+        """When and by which reclaim the gangs lost their cards that have not come back yet."""
+        lost = {one.id: one for one in known if one.state == GangState.RECLAIMED}
+        events = GangEvent.objects.filter(gang_id__in=lost, kind=GangEventKind.RECLAIMED).order_by("id")
+        for gang_id, at, reclaim_id in events.values_list("gang_id", "at", "reclaim_id") if lost else ():
+            lost[gang_id].waiting_since, lost[gang_id].reclaim_id = at, reclaim_id
 
     def states(self) -> dict[str, str]:
         """The state in each gang's row, by uid."""
@@ -107,12 +135,17 @@ class GangRecorder:
         """
         require_transaction()
         seen = look(snapshot, result, sent=sent, states=self.states(), spared=spared)
+        present = {gang.values.uid for gang in seen.values()}
+        gone = [uid for uid in self._known if uid not in present]
+        self._remember(gone, at=at, wall_at=wall_at)
         changed: list[tuple[Gang, Seen, list[TimelineEntry]]] = []
         for key, gang in seen.items():
             row = self._changed_row(key, gang, at=at, wall_at=wall_at, session_id=session_id, queue_ids=queue_ids)
             if row is not None:
                 changed.append(row)
-        gone = [uid for uid in self._known if uid not in {gang.values.uid for gang in seen.values()}]
+                if gang.values.state == GangState.RECLAIMED:
+                    known = self._known[gang.values.uid]
+                    known.reclaim_id = reclaim_of.get(key, known.reclaim_id)
         self._write_gangs(changed, at=at, wall_at=wall_at, session_id=session_id, reclaim_of=reclaim_of)
         self._write_pods(seen.values(), {node.name: node for node in snapshot.nodes})
         self._write_gone(gone, at=at, wall_at=wall_at, session_id=session_id)
@@ -122,6 +155,25 @@ class GangRecorder:
     def forget(self) -> None:
         """After a transaction that was rolled back: what is remembered is not in the tables."""
         self.load()
+
+    def _remember(self, gone: list[str], *, at: dt.datetime, wall_at: dt.datetime) -> None:
+        """Gangs that had cards and leave may come back under a new PodGroup; those that are over do not."""
+        for uid in gone:
+            known = self._known[uid]
+            if known.ran and known.state not in TERMINAL_GANG_STATES:
+                self._left.note(known.key, _as_left(known, at=at, wall_at=wall_at))
+        self._left.forget_old(wall_at)
+
+    def _new(self, key: str, gang: Seen) -> tuple[_Known, list[TimelineEntry]]:
+        """A gang without a row: one that is new, or one that comes back under a new PodGroup with its story."""
+        known = _Known(0, key, None, "", "", "", None, None, None, None, None, None, False, False, {})
+        self._known[gang.values.uid] = known
+        left = self._left.take(gang.group, running_at=gang.running_at)
+        if left is None:
+            return known, []
+        made_at = moment(gang.group.created) if gang.group.created else gang.values.submitted_at
+        known.waiting_since = left.lost_at or made_at
+        return known, came_back(ran_at=left.ran_at, lost_at=left.lost_at, reclaim_id=left.reclaim_id, made_at=made_at)
 
     def _changed_row(
         self, key: str, gang: Seen, *, at: dt.datetime, wall_at: dt.datetime, session_id: int, queue_ids: dict[str, int]
@@ -139,9 +191,10 @@ class GangRecorder:
             and not numbers_due
         ):
             return None
+        story: list[TimelineEntry] = []
         if known is None:
-            known = _Known(0, key, None, "", "", "", None, None, None, None, None, None, False, False, {})
-            self._known[values.uid] = known
+            known, story = self._new(key, gang)
+        known.owner_uid = gang.group.owner_uid or known.owner_uid
         timeline = entries(
             gang,
             was_state=known.state,
@@ -150,14 +203,11 @@ class GangRecorder:
             was_promised=known.promised,
             was_running=known.running,
         )
+        if story:
+            timeline[1:1] = story  # behind its submission
         if values.reason_code != known.reason_code:
             known.reason_since = at if values.reason_code else None
-        if not values.needs and values.state != GangState.WAITING:
-            known.waiting_since = None
-        elif values.state != GangState.RUNNING:
-            known.waiting_since = gang.waiting_since
-        elif known.waiting_since is None:
-            known.waiting_since = at  # it had all that it asked for and now wants more
+        known.waiting_since = _waits_since(known, values, at)
         if values.state != GangState.ADMITTED:
             known.admitted_at = None
         elif known.admitted_at is None:
@@ -171,7 +221,7 @@ class GangRecorder:
             cluster_id=self.cluster_id, namespace=namespace, name=name[:253], queue_id=queue_ids.get(values.queue_name),
             **msgspec.structs.asdict(values),
             reason_numbers=msgspec.to_builtins(gang.reason.numbers) if gang.reason else {},
-            reason_message=gang.reason.message if gang.reason else "",
+            reason_message=cut(gang.reason.message, MOST_MESSAGE) if gang.reason else "",
             reason_since=known.reason_since,
             waiting_since=known.waiting_since,
             admitted_at=known.admitted_at,
@@ -208,7 +258,8 @@ class GangRecorder:
             events += [
                 GangEvent(
                     gang_id=row.pk, kind=entry.kind, at=entry.at or at, wall_at=wall_at, session_id=session_id,
-                    reclaim_id=reclaim_of.get(gang.group.key) if entry.by_reclaim else None, detail=entry.detail,
+                    reclaim_id=reclaim_of.get(gang.group.key) if entry.by_reclaim else entry.reclaim_id,
+                    detail=entry.detail,
                 )
                 for entry in timeline
             ]  # fmt: skip
@@ -261,6 +312,37 @@ class GangRecorder:
         GangEvent.objects.bulk_create(
             GangEvent(gang_id=id_, kind="gone", at=at, wall_at=wall_at, session_id=session_id) for id_ in ids
         )
+
+
+def _as_left(known: _Known, *, at: dt.datetime, wall_at: dt.datetime) -> LeftGang:
+    lost = known.state == GangState.RECLAIMED
+    return LeftGang(
+        owner_uid=known.owner_uid, at=at, wall_at=wall_at, ran_at=known.started_at,
+        lost_at=known.waiting_since if lost else None, reclaim_id=known.reclaim_id if lost else None,
+    )  # fmt: skip
+
+
+def _of_row(gang: Gang, owner_uid: str | None) -> _Known:
+    return _Known(
+        id=gang.pk, key=gang.key, values=None, state=gang.state, phase=gang.phase,
+        reason_code=gang.reason_code, reason_since=gang.reason_since, waiting_since=gang.waiting_since,
+        admitted_at=gang.admitted_at, numbers_at=None,
+        started_at=gang.started_at, ended_at=gang.ended_at, promised=False,
+        running=gang.state == GangState.RUNNING and gang.started_at is not None, pods={}, owner_uid=owner_uid or "",
+    )  # fmt: skip
+
+
+def _waits_since(known: _Known, values: GangValues, at: dt.datetime) -> dt.datetime | None:
+    """Since when a gang waits: since it lost its cards or wanted more of them, else since it was submitted.
+
+    That is not its place in the queue, which a gang keeps that was evicted.
+    """
+    if values.state == GangState.RECLAIMED and known.state != GangState.RECLAIMED:
+        return at
+    if not values.needs and values.state not in (GangState.WAITING, GangState.RECLAIMED):
+        return None
+    had_cards = known.ran or values.state == GangState.RUNNING
+    return known.waiting_since or (at if had_cards else values.submitted_at)
 
 
 def note_fall(

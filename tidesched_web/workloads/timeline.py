@@ -7,18 +7,26 @@ from typing import Any
 
 import msgspec
 
+from tidesched_web.common.hints import cut
 from tidesched_web.engine.model import Reason
 from tidesched_web.workloads.gang_rows import Seen
 from tidesched_web.workloads.models import GangEventKind, GangState
 
+# The sentence of a reason may quote what an annotation says, up to a quarter of a mebibyte; lists show it.
+MOST_MESSAGE = 1000
+
 
 class TimelineEntry(msgspec.Struct, frozen=True):
-    """One new point; ``at`` None = the session's time."""
+    """One new point; ``at`` None = the session's time.
+
+    ``by_reclaim``: by the reclaim of this session; ``reclaim_id``: by an earlier one.
+    """
 
     kind: GangEventKind
     detail: dict[str, Any] = {}
     at: dt.datetime | None = None
     by_reclaim: bool = False
+    reclaim_id: int | None = None
 
 
 def reason_detail(reason: Reason) -> dict[str, Any]:
@@ -26,7 +34,7 @@ def reason_detail(reason: Reason) -> dict[str, Any]:
     numbers = {name: value for name, value in msgspec.to_builtins(reason.numbers).items() if name != "holders"}
     detail = {"code": str(reason.code), "numbers": numbers}
     # No number says what is wrong with a gang as it is written.
-    return detail | {"message": reason.message} if reason.code == "Misconfigured" else detail
+    return detail | {"message": cut(reason.message, MOST_MESSAGE)} if reason.code == "Misconfigured" else detail
 
 
 def entries(
@@ -48,6 +56,8 @@ def entries(
         found.append(TimelineEntry(GangEventKind.PROMISED))
     if values.state == GangState.RUNNING and was_state != GangState.RUNNING:
         found.append(TimelineEntry(GangEventKind.BOUND, {"ready": values.ready, "min_member": values.min_member}))
+    if was_reason and gang.reason is None and values.state == was_state == GangState.RUNNING:
+        found.append(TimelineEntry(GangEventKind.BOUND, {"ready": values.ready, "waits_no_more": True}))
     if gang.reason is not None and values.reason_code != was_reason:
         found.append(TimelineEntry(GangEventKind.REASON, reason_detail(gang.reason)))
     if values.state == GangState.FINISHED and was_state != GangState.FINISHED:
@@ -55,3 +65,13 @@ def entries(
     if values.state == GangState.FAILED and was_state != GangState.FAILED:
         found.append(TimelineEntry(GangEventKind.FAILED))
     return found
+
+
+def came_back(
+    *, ran_at: dt.datetime | None, lost_at: dt.datetime | None, reclaim_id: int | None, made_at: dt.datetime
+) -> list[TimelineEntry]:
+    """What a gang that restarts under a new PodGroup has behind it: that it ran, lost its cards, and was made anew."""
+    found = [TimelineEntry(GangEventKind.RUNNING, at=ran_at)] if ran_at is not None else []
+    if lost_at is not None:
+        found.append(TimelineEntry(GangEventKind.RECLAIMED, at=lost_at, reclaim_id=reclaim_id))
+    return [*found, TimelineEntry(GangEventKind.RESTARTED, at=made_at)]

@@ -1,6 +1,6 @@
 """Links by which a person sets a password: an invitation to a new account, or a new password for an old one.
 
-The secret of a link is shown once, to whoever made it, and stored as a hash. It works once, until it expires, and the
+The secret of a link is shown once, to its maker, and stored as a hash. It works once, until it expires, and the
 next link of the same account ends it.
 """
 
@@ -9,18 +9,20 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Collection, Mapping
 
+from django.conf import settings
 from django.contrib.auth.hashers import make_password
 from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from tidesched_web.accounts.models import AccessLink, LinkKind, Membership, PlatformRole, Tenant, User
-from tidesched_web.accounts.selectors import live_link, only_invited_to, user_actor
+from tidesched_web.accounts.selectors import live_link, never_used_invited_by, only_invited_to, user_actor
 from tidesched_web.accounts.services.memberships import set_membership
 from tidesched_web.accounts.services.tokens import end_all_tokens
 from tidesched_web.accounts.services.users import check_password, create_user
 from tidesched_web.accounts.tokens import new_link_secret, token_hash
 from tidesched_web.audit import services as audit
+from tidesched_web.common.bounds import require_room
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.locking import lock_row
 
@@ -42,7 +44,16 @@ def invite_user(
     """Make an account without a password, its memberships, and the link by which its person sets one.
 
     ``of_tenant``: an admin of that tenant invites, into the tenant. ``rehearsed_among``: see `create_user`.
+
+    Raises:
+        DomainError: ``too_many_kept`` (409) where as many invitations of ``by`` wait as may.
     """
+    if by is not None:
+        text = _(
+            "%(limit)d people whom you invited have not used their invitation, the most that may wait: a platform "
+            "admin switches off the accounts that are not needed."
+        )
+        require_room(never_used_invited_by(by), settings.KEPT_INVITATIONS, text)
     user = create_user(
         username=username, password=None, email=email, platform_role=platform_role, actor=actor, by=by,
         rehearsed_among=rehearsed_among,
@@ -57,7 +68,7 @@ def invite_user(
 def invite_again(*, membership: Membership, actor: str, by: int | None = None) -> tuple[AccessLink, str]:
     """Another invitation by an admin of the tenant, while the account is nothing but invited to it.
 
-    Whoever holds a link becomes its person; so an account that was used, or has rights elsewhere, is for platform
+    The holder of a link becomes its person; so an account that was used, or has rights elsewhere, is for platform
     admins alone.
     """
     user = lock_row(User, membership.user_id)
@@ -71,12 +82,16 @@ def invite_again(*, membership: Membership, actor: str, by: int | None = None) -
 def make_link(
     *, user: User, kind: str, actor: str, of_tenant: Tenant | None = None, by: int | None = None
 ) -> tuple[AccessLink, str]:
-    """A new link and its secret, which nobody can read again; earlier links of the account end. The password stays."""
+    """A new link and its secret, which cannot be read again; earlier links of the account end. The password stays."""
     user = lock_row(User, user.pk)
     if not user.is_active:
         text = _("%(user)s is switched off; switch the account on first.")
         raise DomainError("conflict", text % {"user": user.username})
     now = timezone.now()
+    if by is not None:
+        made = AccessLink.objects.filter(made_by=by, created_at__gt=now - dt.timedelta(days=1))
+        text = _("You have made %(limit)d links in the last 24 hours, the most that may be: wait until tomorrow.")
+        require_room(made, settings.KEPT_LINKS_A_DAY, text)
     AccessLink.objects.filter(AccessLink.LIVE, user=user).update(revoked_at=now)
     secret = new_link_secret()
     link = AccessLink.objects.create(

@@ -1,6 +1,6 @@
 """Sign-ins, sign-outs and tries that failed, as entries of the audit log.
 
-What people with an account do is written one by one. What anybody can cause from outside is bounded: so many entries
+What people with an account do is written one by one. What comes from outside without one is bounded: so many entries
 a minute, one for each address and limit that it ran into; the rest is counted in Redis, and written as one entry with
 the counts once a minute. So a million tries cost the log a handful of entries.
 """

@@ -5,13 +5,16 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from tidesched_web.accounts.models import ApiToken, Scope, Tenant, User
 from tidesched_web.accounts.tokens import PREFIX_LENGTH, new_token, parse_scopes, token_hash
 from tidesched_web.audit import services as audit
+from tidesched_web.common.bounds import require_room
 from tidesched_web.common.errors import DomainError
 
 # A token in steady use writes its time of use at most this often.
@@ -29,10 +32,13 @@ def create_token(
     tenant: Tenant | None = None,
     through: ApiToken | None = None,
 ) -> tuple[ApiToken, str]:
-    """Make a token; returns it with its text, which nobody can read again afterwards.
+    """Make a token; returns it with its text, which cannot be read again afterwards.
 
     ``through``: the token that asks for it. What it makes has no scope that it lacks, and ends when it does at the
     latest; without a time of its own it ends with it.
+
+    Raises:
+        DomainError: ``too_many_kept`` (409) where the account has as many as it may.
     """
     wanted = parse_scopes(scopes)
     if through is not None:
@@ -43,6 +49,7 @@ def create_token(
         raise DomainError.for_field(
             "/tenant", f"{user.username} is not a member of {tenant.slug}.", code="unknown_tenant"
         )
+    _require_room(user)
     plain = new_token()
     token = ApiToken.objects.create(
         user=user,
@@ -66,6 +73,20 @@ def create_token(
     return token, plain
 
 
+def _require_room(user: User) -> None:
+    now, own = timezone.now(), ApiToken.objects.filter(user=user)
+    require_room(
+        own.filter(ApiToken.LIVE).exclude(expires_at__lte=now),
+        settings.KEPT_TOKENS,
+        _("This account has %(limit)d live tokens, the most that it may: revoke one that is not used any more."),
+    )
+    require_room(
+        own.filter(created_at__gt=now - dt.timedelta(days=1)),
+        settings.KEPT_TOKENS_A_DAY,
+        _("%(limit)d tokens of this account were made in the last 24 hours, the most that may be: use those."),
+    )
+
+
 def _within(through: ApiToken, wanted: list[str], expires_at: dt.datetime | None) -> dt.datetime | None:
     """The end of a token that another one makes."""
     more = [] if Scope.ADMIN in through.scopes else sorted(set(wanted).difference(through.scopes))
@@ -81,7 +102,7 @@ def _within(through: ApiToken, wanted: list[str], expires_at: dt.datetime | None
 
 @transaction.atomic
 def revoke_token(*, token: ApiToken, actor: str, reason: str = "") -> bool:
-    """End a token now; returns False where somebody ended it before."""
+    """End a token now; returns False where it had ended before."""
     if not ApiToken.objects.filter(ApiToken.LIVE, pk=token.pk).update(revoked_at=timezone.now()):
         return False
     audit.append(

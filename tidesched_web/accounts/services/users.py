@@ -142,7 +142,7 @@ def _set_role(user: User, role: str) -> None:
 def _keep_an_admin(user: User) -> None:
     """Refuse to take the last admin who can sign in; the rows of all admins are locked, so that two cannot both go.
 
-    Asked of everybody: whoever was no admin when the caller looked may be the only one by now.
+    Asked of all: an account that was no admin when the caller looked may be the only one by now.
     """
     admins = User.objects.filter(is_active=True, platform_role=PlatformRole.ADMIN).order_by("pk")
     found = list(admins.select_for_update(no_key=True))

@@ -1,4 +1,4 @@
-"""What an alert tells in figures, by its code. Who does not see everything gets none of them."""
+"""What an alert says in figures, by its code. Who does not see everything gets none of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REACH = tuple(f"cluster_{state}" for state in ReachState.values if state != Rea
 _INPUT_ERROR = {
     **{name: {"type": ["string", "null"]} for name in ("code", "file", "path", "message", "hint")},
     "line": {"type": ["integer", "null"]},
-    "value": {"anyOf": [_ref("Fact"), _ref("Facts3")], "description": "What stands there."},
+    "value": {"anyOf": [_ref("Fact"), _ref("Facts3")], "description": "What is there."},
 }
 # Name of the group → its codes, its figures.
 _GROUPS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {

@@ -61,7 +61,7 @@ class DocumentedSchema(AutoSchema):
         return body
 
     def _map_basic_serializer(self, serializer: Any, direction: Any) -> Any:
-        """A body has no member that nobody knows (`checked_body`)."""
+        """A body has no unknown member (`checked_body`)."""
         schema = super()._map_basic_serializer(serializer, direction)
         if direction == "request":
             schema["additionalProperties"] = False

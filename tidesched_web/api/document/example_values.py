@@ -131,7 +131,28 @@ OF: dict[str, dict[str, Any]] = {
     "ReclaimDocument": {"display": "acme/chat-7b", "queue": "acme-online", "action": "reclaim", "source": "own"},
     "SessionDocument": {"display": "Session 4711", "number": 4711, "mode": "schedule", "state": "done"},
     "TenantDocument": {"display": "Acme", "name": "Acme"},
+    "TideOverlap": {
+        "detail": "The plans days and nights both turn the H200 quota of queue acme-online in the same hours.",
+        "first": "days",
+        "last": "nights",
+        "decides": "nights",
+        "by": "position",
+        "queue": "acme-online",
+    },
+    "Tree": {"cluster": "east", "queues": {"acme-online": {"service_type": "inference", "card_quota": {_CARD: 8}}}},
     "TidePlanDocument": {"display": "nights", "name": "nights", "position": 1},
+    "TideStepDocument": {
+        "queue": "acme-online",
+        "plans": ["nights"],
+        "layers": ["nights: night"],
+        "since": "2026-03-01T22:00:00Z",
+        "at": "2026-03-01T22:00:04Z",
+        "before": 8,
+        "after": 6,
+        "wanted": 6,
+        "message": "",
+        "answered_at": "2026-03-01T22:00:04Z",
+    },
     "TokenDocument": {"display": "platform", "name": "platform", "tenant": None},
     "UserDocument": {"display": "Mei Chen"},
 }
@@ -188,5 +209,8 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "TestInput": {"mode": "quota"},
     "TidePlanInput": {"cluster": "east", "name": "nights", "time_zone": "Asia/Shanghai", "layers": [_LAYER], **_WRITE},
     "TokenInput": {"name": "platform", "scopes": ["quota:read", "reclaim:read"], "expires": "90d", "tenant": "acme"},
+    "TreeInput": {"tree": {"format": 1, "queues": {"acme-search": {
+        "service_type": "inference", "tenant": "acme", "project": "chat", "card_quota": {_CARD: 2},
+    }}}, "keep": True, **_WRITE},
     "UserInput": {"username": "li", "email": "li@acme.example", "memberships": [{"tenant": "acme", "role": "admin"}]},
 }  # fmt: skip

@@ -1,11 +1,14 @@
 """The introduction of the OpenAPI document, and what each group of operations is about."""
 
 INTRODUCTION = """\
-Quota, gangs and reclaims of GPU clusters. Everything that the console does goes through this API.
+Quota, gangs and reclaims of GPU clusters. What the console shows of them and changes in them can be asked and done
+here too, with the whole quota tree of a cluster as one file (`/clusters/{id}/tree/`). Pages alone have the table of the
+tree (CSV), the map and the editor of quota, the jobs that try out a day, the filters for starved and unused queues, and
+the settings of a person.
 
 ## First requests
 
-With a token in `TOKEN` and this address in `SITE` each of these can be copied and sent as it stands, once the names are
+With a token in `TOKEN` and this address in `SITE` each of these can be copied and sent as it is, once the names are
 those of your cluster; so can the example of each operation below.
 
 ```
@@ -23,9 +26,9 @@ curl -X POST -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/jso
 
 ## Tokens and scopes
 
-Send `Authorization: Bearer tide_…`. A person makes tokens with `POST /api/v1/tokens/`, an operator with
-`manage.py token create USER --scope quota:read`. The text of a token is shown once. The session of a signed-in browser
-works too; its writes need the header `X-CSRFToken`.
+Send `Authorization: Bearer tide_…`. A person makes the first token on the page *Profile › Tokens*, and further ones
+there or with `POST /api/v1/tokens/`; an operator makes one with `manage.py token create USER --scope quota:read`. The
+text of a token is shown once. The session of a signed-in browser works too; its writes need the header `X-CSRFToken`.
 
 A token never allows more than its user may. It allows less by **scope**, and by tenant where it is limited to one:
 
@@ -74,6 +77,10 @@ change instead of the object; `Location` is the change's address.
 Every refusal is `application/problem+json` (RFC 9457): `type`, `title`, `status`, `code`, `detail`, `instance`,
 `request_id`, and `errors` with a JSON pointer for each member at fault. Programs decide by `code`, which is stable;
 figures are members of their own. 429 and 503 have `Retry-After`.
+
+A person has 3,000 requests a minute over all of their tokens, an address without a token 120, unless the operator has
+set other limits. No header counts them: one request too many is a 429, and `Retry-After` says when the next minute
+begins. A body that has a member twice is refused, as is one whose values are more than 100 deep in each other.
 
 ## Streams
 

@@ -9,7 +9,7 @@ _AS_CHANGE = (
 )
 _REVIEWED = (
     "`If-Match` names the version that was reviewed (428 without); where the change is another now the answer is 412 "
-    "with the present `etag` and, figure by figure, what was `edited_since`."
+    "with the present `etag` and all that was `edited_since`: figures, reason and hour."
 )
 _IN_USE = "Refused (409 `in_use`, with `dependents`) while queues depend on it."
 
@@ -25,7 +25,9 @@ _OWNERS = {
     ),
     "tenants_partial_update": Operation(
         "Change a tenant",
-        "Members that are left out stay. With `quota` it is a quota change: `If-Match` and `reason` are needed then.",
+        "Members that are left out stay. With `quota` it is a quota change: `If-Match` and `reason` are needed then. "
+        "An admin of the tenant may only ask for more than there is: 202 with the change, which waits for a platform "
+        "admin.",
         role=TENANT_ADMIN,
     ),
     "tenants_destroy": Operation(
@@ -135,7 +137,14 @@ _TREE = {
     ),
     "tide_plans_create": Operation("Make a tide plan", _AS_CHANGE, role=PLATFORM_ADMIN),
     "tide_plans_retrieve": Operation(
-        "Show a tide plan", "With the layers that are open now and when the next one opens or closes."
+        "Show a tide plan",
+        "With the layers that are open now, when the next one opens or closes, and `warnings`: figures that another "
+        "plan turns in the same hours, and which of the two decides them.",
+    ),
+    "tide_plans_steps_list": Operation(
+        "List a tide plan's steps",
+        "Each figure that a layer's opening or closing made another one: from what, to what, and what the cluster "
+        "answered; the newest first, by the cluster's clock. A member sees those of the queues of their tenants.",
     ),
     "tide_plans_partial_update": Operation(
         "Change a tide plan",
@@ -148,20 +157,40 @@ _TREE = {
 }
 
 _CHANGES = {
+    "clusters_tree_retrieve": Operation(
+        "Show a cluster's quota tree",
+        "The intent of the cluster as far as it is in the caller's sight, as JSON, or with `format=yaml` as the file "
+        "that `manage.py tree export` and the console write: the same tree gives the same bytes. The ETag is another "
+        "one for another tree.",
+    ),
+    "clusters_tree_create": Operation(
+        "Make the quota tree what a file says",
+        "Give exactly one of `tree` (JSON, as the GET answers it) and `file` (the text of the YAML file). What it does "
+        "not name is deleted, as far as it is in the caller's sight; with `keep: true` it stays. All of it is one "
+        "quota change: the answer is the tree as it is then, or 202 with the change where that waits for approval. "
+        "With `dry_run=true` nothing is done and the answer is `{dry_run, plan}`: the difference, what is wrong with "
+        "it, and who has to approve it. A file that cannot be read is a 400 `invalid_tree` with the place of each "
+        "fault.",
+        role=TENANT_ADMIN,
+    ),
     "quota_changes_list": Operation(
         "List quota changes",
         "Changes that touch nothing but the caller's tenants, or are the caller's own; the newest first.",
     ),
     "quota_changes_create": Operation(
         "Draft a quota change",
-        "Keeps edits as a draft. With `dry_run=true` nothing is kept and the answer is `{dry_run, plan}`.",
+        "Keeps edits as a draft. With `dry_run=true` nothing is kept and the answer is `{dry_run, plan}`; its "
+        "`impact` is null, since that is worked out for a draft that is kept: make one, read its plan, and cancel it "
+        "where it was only a question.",
         role=TENANT_ADMIN,
     ),
     "quota_changes_retrieve": Operation(
         "Show a quota change", "With its edits and how far each object of the cluster has come."
     ),
     "quota_changes_partial_update": Operation(
-        "Edit a draft", "Only the author edits a draft. New edits take back an approval.", role="the author"
+        "Edit a draft",
+        "Only the author edits a draft. New edits, another reason and another hour take back an approval.",
+        role="the author",
     ),
     "quota_changes_plan_retrieve": Operation(
         "Show a change's plan",
@@ -176,8 +205,11 @@ _CHANGES = {
     "quota_changes_approve_create": Operation(
         "Approve a quota change",
         "As a second person: the author cannot approve (403), nor can an account that the author made or gave its "
-        "role, nor one whose role is younger than the change (403 `approver_not_independent` with `cause`). A change "
-        "that was to be applied is applied. " + _REVIEWED,
+        "role, one that made the author's or gave it its role, one that the same tenant admin invited, nor one whose "
+        "role is younger than the change (403 `approver_not_independent` with `cause`: `made_by_author`, "
+        "`author_made_by_approver`, `same_maker`, `younger_than_change`). A change that was to be applied is applied. "
+        "One that asks for more quota of a tenant itself (`asks_beyond`) is approved by platform admins alone, once "
+        "its author has asked to apply it (409 before). " + _REVIEWED,
         role=TENANT_ADMIN,
     ),
     "quota_changes_reject_create": Operation(
@@ -190,7 +222,11 @@ _CHANGES = {
     ),
     "quota_changes_apply_create": Operation(
         "Apply a quota change",
-        "Now, or at `apply_at`. 409 with what changed meanwhile where the tree has moved since its base. With "
+        "Now, or at `apply_at`. 409 with what changed meanwhile where the tree has moved since its base. Where "
+        "approval is due it waits for that first (`waiting`), as does a tenant admin's change that asks for more quota "
+        "of the tenant itself; once that is approved, only a platform admin applies it before its time (403). An "
+        "approval holds for the hour and the reason that were approved: with others the change waits again, unless "
+        "the caller is a second person whose approval counts, who approves it by this act (`approved_by`). With "
         "`dry_run=true` the answer is 200 `{dry_run, plan}`. " + _REVIEWED,
         role=TENANT_ADMIN,
     ),
@@ -202,7 +238,7 @@ _CHANGES = {
     "quota_changes_rollback_create": Operation(
         "Roll back a quota change",
         "Makes a new draft that undoes it, to be reviewed and applied like any other; with `apply: true` it is applied "
-        "at once. " + _REVIEWED,
+        "at once. What only platform admins set is rolled back by them alone (403). " + _REVIEWED,
         role=TENANT_ADMIN,
     ),
     "drift_list": Operation(

@@ -38,6 +38,7 @@ PROBLEM: dict[str, Any] = {
                 "additionalProperties": {"$ref": "#/components/schemas/Fact"},
             },
         },
+        "more_errors": {"type": "integer", "description": "Errors beyond the 200 that `errors` lists."},
     },
     "additionalProperties": {
         "anyOf": [
@@ -50,7 +51,8 @@ PROBLEM: dict[str, Any] = {
 
 # The status 400 for data of the right form: what it names is not there, or a rule of the product does not allow it.
 RULES = (
-    "against_rules", "invalid_cursor", "invalid_policy", "misleading_name", "reason_required", "too_many_points",
+    "against_rules", "invalid_cursor", "invalid_policy", "invalid_tree", "misleading_name", "reason_required",
+    "too_many_points",
     "unknown_card", "unknown_field", "unknown_object", "unknown_scope", "unknown_tenant",
     "unknown_user", "weak_password",
 )  # fmt: skip
@@ -85,8 +87,9 @@ _REFUSALS = {
           "This token lacks the scope quota:write."),
     404: ("NotFound", "There is no such object, or it is out of the caller's sight.", "not_found",
           "There is no such object."),
-    409: ("Conflict", ("The state does not allow it, the name is taken, something depends on it, or a request under "
-          "the same `Idempotency-Key` is under way."), "in_use", "2 queues depend on acme."),
+    409: ("Conflict", ("The state does not allow it, the name is taken, something depends on it, a request under "
+          "the same `Idempotency-Key` is under way, or the account keeps as many of these as it may "
+          "(`too_many_kept`, with `limit`)."), "in_use", "2 queues depend on acme."),
     412: ("Stale", "`If-Match` is not the present version; `etag`, where it is given, is.", "stale",
           "It was changed meanwhile: this is version 8."),
     413: ("TooLarge", "The body is larger than this server takes.", "body_too_large", "The body is too large."),
@@ -98,7 +101,7 @@ _REFUSALS = {
     428: ("VersionNeeded", "`If-Match` is needed here.", "precondition_required",
           "If-Match is needed here: send the ETag of what you looked at."),
     429: ("TooManyRequests", "Wait as long as `Retry-After` says.", "throttled",
-          "Too many requests; wait as long as Retry-After says."),
+          "One caller may make 3000 requests a minute; wait as long as Retry-After says."),
     503: ("Unavailable", ("The database or Redis does not answer, or no worker has finished in time what the answer "
           "needs (`test` says how far it is); try again after `Retry-After`."), "unavailable",
           "The database or Redis does not answer at the moment; try again."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidesched_web.api.document import tree_shapes, value_shapes
+from tidesched_web.api.document import audit_shapes, tree_shapes, value_shapes
 from tidesched_web.api.document.value_shapes import or_null
 
 _FIGURE = {"$ref": "#/components/schemas/Figure"}
@@ -73,7 +73,8 @@ _SERVER = {
 _PLAN = {
     "type": "object",
     "description": "What a change does: figures, objects of the cluster, errors, warnings, what moved since its base "
-    "(`stale` stops it, `merged` are others' figures of the same objects, which stay), who has to approve it, and its "
+    "(`stale` stops it, `merged` are others' figures of the same objects, which stay), the quota of tenants that is "
+    "`asked` for and that a platform admin has to grant, who has to approve it, and its "
     "impact, which is null before it was asked for.",
     "required": [
         "base_version", "tree_version", "fields", "objects", "errors", "warnings", "stale", "merged", "approval",
@@ -85,9 +86,11 @@ _PLAN = {
         "fields": _list(_DIFFERENCE),
         "objects": _list(_CARRIED),
         "errors": _list(_BREACH),
+        "more_errors": {"type": "integer", "description": "Errors beyond the 200 that `errors` lists."},
         "warnings": _list(_FACTS),
         "stale": _list(_DIFFERENCE),
         "merged": _list(_DIFFERENCE),
+        "asked": _list(_DIFFERENCE),
         "approval": _object({"due": {"type": "boolean"}, "why": _list(_TEXTS)}),
         "impact": _IMPACT,
         "server": _SERVER,
@@ -119,6 +122,7 @@ DEPENDENT: dict[str, dict[str, Any]] = {
 COMPONENTS: dict[str, Any] = {
     **tree_shapes.COMPONENTS,
     **value_shapes.COMPONENTS,
+    **audit_shapes.COMPONENTS,
     "Plan": _PLAN,
     "DryRun": {
         "type": "object",

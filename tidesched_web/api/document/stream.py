@@ -75,7 +75,8 @@ def path_item() -> dict[str, Any]:
                 {
                     "in": "query",
                     "name": "after",
-                    "description": "The same as `Last-Event-ID`, for clients that cannot send it the first time.",
+                    "description": "The same as `Last-Event-ID`, for clients that cannot send it the first time. What "
+                    "is no id of an event counts as none: the stream begins with what changes from now on.",
                     "schema": {"type": "string"},
                 },
                 {

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from tidesched_web.changes import tree_file
 from tidesched_web.changes.documents import MOST_ALIASES
 from tidesched_web.changes.services.planning import MOST_EDITS
+from tidesched_web.quota import tide_document
 from tidesched_web.quota.tide import NO_DAY, WEEKDAYS
 from tidesched_web.quota.tide_document import LONGEST_ZONE, MOST_CARDS, MOST_EXCEPTIONS, MOST_LAYERS
 
@@ -16,7 +18,7 @@ SLUG = r"^[-a-zA-Z0-9_]{1,63}$"
 DNS_NAME = r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"
 SUBDOMAIN = r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$"
 CARD_NAME = r"^[!-~]{1,120}$"
-PLAN_NAME = r"^[^/\x00-\x1f]{1,120}$"
+PLAN_NAME = rf"^{tide_document.PLAN_NAME}$"
 QUANTITY = r"^[0-9]{1,15}(\.[0-9]{1,9})?([munkKMGTPE]|[KMGTPE]i)?$"
 MOST_AMOUNT = 2**62
 _STORABLE = r"^[^\x00]*$"
@@ -159,14 +161,16 @@ _KINDS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "rules": (
         "^rules/cluster$",
         "RulesEdit",
-        _patch(
-            {
+        {
+            "type": "object",
+            "description": "The rules of the cluster, which cannot be deleted.",
+            "properties": {
                 "approval_required": _TRUTH,
                 "overcommit_inference_percent": _PERCENT,
                 "overcommit_training_percent": _PERCENT,
             },
-            "The rules of the cluster.",
-        ),
+            "additionalProperties": False,
+        },
     ),
     "card-type": (
         "^card-type/[!-~]{1,120}$",
@@ -251,7 +255,7 @@ _KINDS: dict[str, tuple[str, str, dict[str, Any]]] = {
         _patch({}, "A namespace that may use a queue: `grant/namespace/queue`."),
     ),
     "tide-plan": (
-        "^tide-plan/[^/\\x00-\\x1f]{1,120}$",
+        f"^tide-plan/{tide_document.PLAN_NAME}$",
         "TidePlanEdit",
         _patch(
             {
@@ -265,6 +269,14 @@ _KINDS: dict[str, tuple[str, str, dict[str, Any]]] = {
         ),
     ),
 }
+
+
+def members_of(kind: str) -> dict[str, Any]:
+    """The members of a document of the kind; none of what is no part of the tree."""
+    found: dict[str, Any] = _KINDS[kind][2]["properties"] if kind in _KINDS else {}
+    return found
+
+
 EDITS = {
     "type": "object",
     "description": "Object → merge patch (RFC 7386) of its document; null deletes it, a new key makes it.",
@@ -284,6 +296,26 @@ FIGURE = {
     ],
     "example": 8,
 }
+# As in the file (`changes.tree_file`): section → name → document.
+TREE = {
+    "type": "object",
+    "description": "The quota tree of a cluster, as in its YAML file: section → name → document. A document that is "
+    "null says nothing, such as that of a grant; what is not named is deleted, or stays with `keep`.",
+    "required": ["format"],
+    "properties": {
+        "format": {"type": "integer", "enum": [tree_file.FORMAT]},
+        "cluster": {"type": "string", "pattern": _STORABLE},
+        **{
+            tree_file.SECTIONS[kind]: {
+                "type": ["object", "null"],
+                "patternProperties": {pattern.replace(f"^{kind}/", "^"): _ref(name)},
+                "additionalProperties": False,
+            }
+            for kind, (pattern, name, _shape) in _KINDS.items()
+        },
+    },
+    "additionalProperties": False,
+}
 COMPONENTS: dict[str, Any] = {
     **{name: shape for _pattern, name, shape in _KINDS.values()},
     "CardCounts": CARD_COUNTS,
@@ -295,5 +327,6 @@ COMPONENTS: dict[str, Any] = {
     "TideLayer": LAYER,
     "TideExceptions": EXCEPTIONS,
     "TreeEdits": EDITS,
+    "Tree": TREE,
     "Figure": FIGURE,
 }

@@ -93,6 +93,7 @@ _GANG_ROW = _open(
         "cards": CARDS,
         "becomes": {**_TEXT, "description": "running, larger, promised or admitted."},
         "was": {**_TEXT, "description": "Of one that loses: what it was."},
+        "pods": {**_COUNT, "description": "Of one that gains: how many pods would have a node."},
         "pods_more": _COUNT,
         "pods_fewer": _COUNT,
         "reason": or_null(_ref("ImpactReason")),
@@ -166,8 +167,8 @@ IMPACT = {
 AUDIT_STATE = {
     **_map({"anyOf": [_ref("Fact"), _ref("Facts6"), _list(_ref("Facts6"))]}),
     "type": ["object", "null"],
-    "description": "The fields of the object of the entry, as its kind has them (`object_type`): of a queue its quota "
-    "and limits, of a reclaim its receipt, of a tide plan its layers, of a policy its text.",
+    "description": "The members of the object of the entry; which they are follows from its kind (`object_type`): "
+    "`QueueAuditState`, `ReclaimAuditState` and so on.",
 }
 COMPONENTS: dict[str, Any] = {
     "Fact": FACT,

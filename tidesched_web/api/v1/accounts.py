@@ -22,7 +22,7 @@ from tidesched_web.accounts.selectors import (
     visible_users,
 )
 from tidesched_web.accounts.tokens import parse_lifetime
-from tidesched_web.api.body import checked_body
+from tidesched_web.api.body import checked_body, reason_in_address
 from tidesched_web.api.filters import ReferenceFilter, TextFilter
 from tidesched_web.api.idempotency import idempotent
 from tidesched_web.api.v1.references import referred
@@ -34,7 +34,15 @@ from tidesched_web.api.v1.serializers.accounts import (
 )
 from tidesched_web.api.v1.serializers.owners import DeleteInput, MemberInput, MemberPatch
 from tidesched_web.api.views import ReadView
-from tidesched_web.api.writes import DRY_RUN_PARAMETER, IDEMPOTENCY, IF_MATCH, expected_version, is_dry_run, write
+from tidesched_web.api.writes import (
+    DRY_RUN_PARAMETER,
+    IDEMPOTENCY,
+    IF_MATCH,
+    REASON_IN_ADDRESS,
+    expected_version,
+    is_dry_run,
+    write,
+)
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import require_admin_of
 
@@ -56,6 +64,9 @@ class Members(ReadView):
     serializer_class = MemberDocument
     filterset_class = MemberFilters
     etag = True
+
+    def known_parameters(self) -> set[str]:
+        return {*super().known_parameters(), *(("reason",) if self.action == "destroy" else ())}
 
     def visible(self) -> QuerySet[Membership]:
         return visible_memberships(self.access)
@@ -99,15 +110,17 @@ class Members(ReadView):
         )
         return self.changed(member)
 
-    @extend_schema(request=DeleteInput, responses={204: None}, parameters=[IF_MATCH, DRY_RUN_PARAMETER])
+    @extend_schema(
+        request=DeleteInput, responses={204: None}, parameters=[IF_MATCH, DRY_RUN_PARAMETER, REASON_IN_ADDRESS]
+    )
     @write
     def destroy(self, request: Request, pk: int) -> Response:
-        """Take somebody out of a tenant."""
+        """Take an account out of a tenant."""
         member = self.get_object()
         require_admin_of(self.access, member.tenant_id)
         services.remove_membership(
             membership=member,
-            **checked_body(DeleteInput, request),
+            **{"reason": reason_in_address(request), **checked_body(DeleteInput, request)},
             actor=self.access.actor,
             version=expected_version(request),
         )

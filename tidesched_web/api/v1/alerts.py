@@ -60,10 +60,10 @@ class Alerts(ReadView):
     @action(detail=True, methods=["post"])
     @idempotent
     def acknowledge(self, request: Request, pk: int) -> Response:
-        """Say that somebody looks after it; it ends when its condition does. 409 where it has ended."""
+        """Say that a person looks after it; it ends when its condition does. 409 where it has ended."""
         alert, wanted = self._decided(request)
         if not services.acknowledge_alert(alert=alert, actor=self.access.actor, note=wanted):
-            raise DomainError("conflict", "Somebody has acknowledged it already, or it has ended.")
+            raise DomainError("conflict", "It is acknowledged already, or has ended.")
         return self.changed(alert)
 
     @extend_schema(request=SayWhy, responses=AlertDocument, parameters=[IDEMPOTENCY])

@@ -124,6 +124,7 @@ class Audit(ReadView):
         if wanted not in _TYPES:
             raise DomainError.for_field("/format", f"{wanted!r}: known are json, {', '.join(_TYPES)}.")
         entries = self.filter_queryset(self.get_queryset())
+        self._refuse_no_page(entries)
         lines = self._ndjson if wanted == "ndjson" else self._csv
         return _attached(StreamingHttpResponse(lines(entries), content_type=_TYPES[wanted]), f"audit.{wanted}")
 
@@ -141,6 +142,7 @@ class Audit(ReadView):
             raise DomainError.for_field("/format", f"{wanted!r}: known are json, ndjson.")
         if wanted == "json":
             return self._page(rows, SignedHeadDocument)
+        self._refuse_no_page(rows)
         keys = public_keys()
         lines = [
             orjson.dumps(
@@ -193,6 +195,10 @@ class Audit(ReadView):
         while text := await sync_to_async(some)():
             yield text
         await sync_to_async(mark_exported)(segment=segment, actor=self.access.actor)
+
+    def _refuse_no_page(self, rows: QuerySet[Any]) -> None:
+        """An export has no pages; what is wrong in the parameters of a page is said all the same. No query."""
+        self.paginate_queryset(rows.none())
 
     def _page(self, rows: QuerySet[Any], serializer: type[Any]) -> Response:
         return self.get_paginated_response(serializer(self.paginate_queryset(rows) or [], many=True).data)

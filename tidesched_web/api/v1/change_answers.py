@@ -6,7 +6,7 @@ Where approval is due the answer is 202 with the change instead; with ``?dry_run
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from rest_framework import status
 from rest_framework.request import Request
@@ -24,8 +24,18 @@ from tidesched_web.changes.tree_document import key_of
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.common.errors import DomainError
+from tidesched_web.common.permissions import Access
 
 Edits = Mapping[str, Any]
+
+
+class Asked(Protocol):
+    """The view that answers."""
+
+    access: Access
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        """What the document of a change needs."""
 
 
 def _at_object(errors: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -66,7 +76,7 @@ def carried_out(
     return accepted(view, change) if change.state == ChangeState.WAITING else done()
 
 
-def accepted(view: ReadView, change: QuotaChange) -> Response:
+def accepted(view: Asked, change: QuotaChange) -> Response:
     """202: the change and where it is."""
     row = visible_changes(view.access).get(pk=change.pk)
     document = ChangeDocument(row, context=view.get_serializer_context()).data

@@ -112,7 +112,7 @@ class QuotaChanges(ReadView):
             apply_at=wanted["apply_at"],
             well_formed=True,
         )
-        services.ask_impact(change=change, access=self.access)
+        services.ask_impact(change=change, access=self.access, just_planned=True)
         return self.made(change)
 
     def _seen(self, *, needed: bool = True) -> services.Reviewed | None:
@@ -168,8 +168,8 @@ class QuotaChanges(ReadView):
     def approve(self, request: Request, pk: int) -> Response:
         """Agree as a second person; one that was to be applied is applied.
 
-        403 `approver_not_independent` where the author made the caller's account or role, or these are younger than
-        the change.
+        403 `approver_not_independent` where the author made the caller's account or role or the caller the author's,
+        where one tenant admin invited both, or where the caller's are younger than the change.
         """
         change, wanted = self.get_object(), checked_body(SayWhy, request)
         return accepted(

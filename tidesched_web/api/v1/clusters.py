@@ -35,6 +35,7 @@ from tidesched_web.api.writes import (
     IDEMPOTENCY,
     IF_MATCH,
     IF_MATCH_NEEDED,
+    REASON_IN_ADDRESS,
     expected_version,
     is_dry_run,
 )
@@ -53,7 +54,7 @@ from tidesched_web.clusters.selectors import (
 )
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import require_administrator, require_platform_admin
-from tidesched_web.engine.policy_check import policy_findings
+from tidesched_web.engine.policy_check import MOST_LINES, policy_findings
 from tidesched_web.quota.selectors import with_promised
 from tidesched_web.scheduling.selectors import clusters_with_sessions
 
@@ -82,7 +83,7 @@ class Clusters(ConnectionActions):
     @action(detail=True, methods=["post"])
     @idempotent
     def pause(self, request: Request, pk: int) -> Response:
-        """Stop sending anything to the cluster until somebody resumes it."""
+        """Stop sending anything to the cluster until it is resumed."""
         cluster, reason = self._act(request)
         services.pause(cluster=cluster, actor=self.access.actor, reason=reason)
         return self.retrieve(request, pk=pk)
@@ -120,6 +121,7 @@ class Clusters(ConnectionActions):
         wanted = checked_body(PolicyInput, request)
         version = expected_version(request, needed=not is_dry_run(request))
         if is_dry_run(request):
+            services.require_newest_policy(cluster, version)
             return self._tried(cluster, wanted["text"])
         services.set_policy(
             cluster=cluster, text=wanted["text"], reason=wanted["reason"], version=version, actor=self.access.actor
@@ -159,7 +161,9 @@ class Clusters(ConnectionActions):
         broken = any(finding["severity"] == "error" for finding in findings)
         ruling = ruling_policy(cluster)
         before = ruling.text.splitlines() if ruling else []
-        difference = list(difflib.unified_diff(before, text.splitlines(), "ruling", "new", lineterm=""))
+        # Comparing takes quadratic time: what is too long to be a policy is not compared.
+        after = text.splitlines() if text.count("\n") <= MOST_LINES else []
+        difference = list(difflib.unified_diff(before, after, "ruling", "new", lineterm=""))
         tried = None if broken else impact_of_policy(cluster, text, access=self.access)
         return Response(
             {"dry_run": True, "valid": not broken, "findings": findings, "difference": difference, "impact": tried}
@@ -224,7 +228,9 @@ class CardTypes(TreeWrites):
         return self.edit(row, edit, reason)
 
     @extend_schema(
-        request=DeleteInput, responses={204: None, 202: ChangeDocument}, parameters=[IF_MATCH, DRY_RUN_PARAMETER]
+        request=DeleteInput,
+        responses={204: None, 202: ChangeDocument},
+        parameters=[IF_MATCH, DRY_RUN_PARAMETER, REASON_IN_ADDRESS],
     )
     def destroy(self, request: Request, pk: int) -> Response:
         """Take a declared card type back."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from django.db.models import QuerySet
@@ -40,12 +41,13 @@ from tidesched_web.clusters import connection_services, services
 from tidesched_web.clusters.connection_input import Offered, by_kubeconfig, by_own_pod, by_token
 from tidesched_web.clusters.connection_selectors import connection_test_by_id, newest_test, visible_tests
 from tidesched_web.clusters.models import Cluster, ConnectionTest
+from tidesched_web.common import off_turn
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import require_platform_admin
 from tidesched_web.jobs import waiting
 from tidesched_web.scheduling.connection_test_jobs import start_test
 
-# Nine steps of at most five seconds each; whoever gives up earlier asks again with `dry_run`.
+# Nine steps of at most five seconds each; a client that gives up earlier asks again with `dry_run`.
 PATIENCE_SECONDS = 30.0
 _DRY_RUNS = ("create", "connection", "put_connection")
 
@@ -76,7 +78,7 @@ class ConnectionActions(ReadView):
         responses={201: MadeClusterDocument, 200: TriedDocument},
         parameters=[IDEMPOTENCY, DRY_RUN_PARAMETER],
     )
-    @kept
+    @functools.partial(kept, waits=True)  # for the test of the connection
     def create(self, request: Request) -> Response:
         """Connect a cluster. It is tested first; what is missing is a 409 with the test, unless `accept` says so."""
         require_platform_admin(self.access)
@@ -142,7 +144,7 @@ class ConnectionActions(ReadView):
     @extend_schema(request=ReasonInput, responses={200: ConnectionDocument})
     @connection.mapping.delete
     def delete_connection(self, request: Request, pk: int) -> Response:
-        """Disconnect: forget the credentials, and run no session until somebody connects it again."""
+        """Disconnect: forget the credentials, and run no session until it is connected again."""
         cluster = self.get_object()
         require_platform_admin(self.access)
         reason = checked_body(ReasonInput, request)["reason"]
@@ -181,11 +183,14 @@ class ConnectionActions(ReadView):
         return cluster
 
     def _tested(self, given: Offered, mode: str, cluster: Cluster | None = None) -> ConnectionTest:
-        test = connection_services.offer(
-            offered=given, mode=mode, actor=self.access.actor, owner_id=self.caller.pk, cluster=cluster
-        )
-        job = start_test(test, owner=self.caller, actor=self.access.actor)
-        waiting.wait(job.pk, PATIENCE_SECONDS)
+        def begin() -> tuple[ConnectionTest, int]:
+            test = connection_services.offer(
+                offered=given, mode=mode, actor=self.access.actor, owner_id=self.caller.pk, cluster=cluster
+            )
+            return test, start_test(test, owner=self.caller, actor=self.access.actor).pk
+
+        test, job_id = off_turn.once("connection test", begin)
+        waiting.wait(job_id, PATIENCE_SECONDS)
         return connection_test_by_id(test.pk) or test
 
     def _refuse(self, test: ConnectionTest, wanted: dict[str, Any]) -> None:

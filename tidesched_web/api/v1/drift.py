@@ -1,4 +1,4 @@
-"""`drift`: objects of a cluster that stand otherwise than they were told, and what is decided about them."""
+"""`drift`: objects of a cluster that differ from what was written, and what is decided about them."""
 
 from __future__ import annotations
 

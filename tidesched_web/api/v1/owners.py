@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import django_filters
 from django.db.models import Prefetch, QuerySet
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -31,7 +31,15 @@ from tidesched_web.api.v1.serializers.owners import (
     TenantPatch,
 )
 from tidesched_web.api.views import ReadView
-from tidesched_web.api.writes import DRY_RUN_PARAMETER, IDEMPOTENCY, IF_MATCH, expected_version, is_dry_run, write
+from tidesched_web.api.writes import (
+    DRY_RUN_PARAMETER,
+    IDEMPOTENCY,
+    IF_MATCH,
+    REASON_IN_ADDRESS,
+    expected_version,
+    is_dry_run,
+    write,
+)
 from tidesched_web.changes import services as changes
 from tidesched_web.changes.tree_document import key_of
 from tidesched_web.common.permissions import require_admin_of, require_administrator
@@ -41,7 +49,7 @@ from tidesched_web.quota.selectors import with_limits
 
 MAKES = [IDEMPOTENCY, DRY_RUN_PARAMETER]
 CHANGES = [IF_MATCH, DRY_RUN_PARAMETER]
-DELETES = [*CHANGES, OpenApiParameter("reason", str, description="Why, where no body is sent.")]
+DELETES = [*CHANGES, REASON_IN_ADDRESS]
 
 
 def deleted(row: Any) -> Response:
@@ -190,11 +198,13 @@ class Projects(Owners):
         clusters = clusters_with_quota_of(project)
         if not clusters:
             return self.remove(request, project)
+        reason, version = self.said(request)["reason"], expected_version(request)
         if is_dry_run(request) and len(clusters) == 1:
-            return preview(self, clusters[0], {key_of("project", project.tenant.slug, project.slug): None})
-        reason = self.said(request)["reason"]
+            key = key_of("project", project.tenant.slug, project.slug)
+            changes.require_versions(clusters[0], {} if version is None else {key: version})
+            return preview(self, clusters[0], {key: None})
         change = changes.remove_project(
-            project=project, access=self.access, reason=reason, version=expected_version(request), source="api"
+            project=project, access=self.access, reason=reason, version=version, source="api"
         )
         return Response(status=status.HTTP_204_NO_CONTENT) if change is None else accepted(self, change)
 

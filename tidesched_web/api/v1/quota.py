@@ -6,7 +6,7 @@ from typing import Any
 
 import django_filters
 from django.db.models import QuerySet
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -28,7 +28,7 @@ from tidesched_web.api.v1.serializers.tree_writes import (
 )
 from tidesched_web.api.v1.tree_writes import TreeWrites, kept, queue_owner
 from tidesched_web.api.views import Rows
-from tidesched_web.api.writes import DRY_RUN_PARAMETER, IDEMPOTENCY, IF_MATCH, IF_MATCH_NEEDED
+from tidesched_web.api.writes import DRY_RUN_PARAMETER, IDEMPOTENCY, IF_MATCH, IF_MATCH_NEEDED, REASON_IN_ADDRESS
 from tidesched_web.changes.tree_document import key_of
 from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.common.models import ServiceType
@@ -40,7 +40,7 @@ from tidesched_web.scheduling.usage_selectors import usage_now
 
 MAKES = [IDEMPOTENCY, DRY_RUN_PARAMETER]
 CHANGES = [IF_MATCH_NEEDED, DRY_RUN_PARAMETER]
-DELETES = [*CHANGES, OpenApiParameter("reason", str, description="Why, where no body is sent.")]
+DELETES = [*CHANGES, REASON_IN_ADDRESS]
 
 
 class QueueFilters(django_filters.FilterSet):
@@ -73,7 +73,7 @@ class Queues(TreeWrites):
     model = Queue
     serializer_class = QueueDocument
     filterset_class = QueueFilters
-    etag = True
+    etag = prepared = True
 
     def visible(self) -> QuerySet[Queue]:
         queues = with_card_quota(visible_queues(self.access))

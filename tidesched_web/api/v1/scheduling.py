@@ -27,12 +27,14 @@ from tidesched_web.api.v1.serializers.scheduling import (
 from tidesched_web.api.views import Documents, ReadView, Rows, ScopedView
 from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.common.errors import DomainError
+from tidesched_web.common.models import ServiceType
 from tidesched_web.common.permissions import Access
 from tidesched_web.quota.models import Queue
 from tidesched_web.quota.selectors import visible_queues
 from tidesched_web.scheduling.models import Reclaim, ReclaimMaker, ReclaimSource, ReclaimState, Session, SessionState
 from tidesched_web.scheduling.reclaim_selectors import (
     gained_by_queue,
+    gained_by_service,
     gained_by_tenant,
     lost_by,
     lost_by_queue,
@@ -60,6 +62,10 @@ class SessionFilters(django_filters.FilterSet):
     cluster = ReferenceFilter(relation="cluster", by="slug", among=visible_clusters)
     state = django_filters.ChoiceFilter(choices=SessionState.choices)
     number = IdFilter()
+
+
+SessionFilters.base_filters["from"] = TimeFilter(field_name="now", lookup_expr="gte")
+SessionFilters.base_filters["to"] = TimeFilter(field_name="now", lookup_expr="lt")
 
 
 class Sessions(ReadView):
@@ -97,6 +103,9 @@ class ReclaimFilters(django_filters.FilterSet):
     tenant = django_filters.CharFilter(method="by_side", label="Id or slug of a tenant that gained or lost.")
     gainer_tenant = django_filters.CharFilter(method="by_side", label="Id or slug of the tenant that gained.")
     loser_tenant = django_filters.CharFilter(method="by_side", label="Id or slug of a tenant that lost.")
+    gainer_service = django_filters.ChoiceFilter(
+        method="by_side", choices=ServiceType.choices, label="The service type of the queue that gained."
+    )
     card = django_filters.CharFilter(method="by_side", label="A card type that was needed or freed.")
     loser = django_filters.CharFilter(method="by_side", label="Text in the name of a gang or queue that lost.")
     q = django_filters.CharFilter(method="by_side", label="Text in the name of a gang or queue of either side.")
@@ -113,6 +122,7 @@ class ReclaimFilters(django_filters.FilterSet):
     SIDES: ClassVar[dict[str, Callable[[Access, str], Q]]] = {
         "queue": touched_queue,
         "gainer_queue": gained_by_queue,
+        "gainer_service": gained_by_service,
         "loser_queue": lost_by_queue,
         "tenant": touched_tenant,
         "gainer_tenant": gained_by_tenant,
@@ -183,7 +193,12 @@ class Usage(ScopedView):
                 {"type": "string", "example": "acme-online"},
                 description="Id or name; without it the sum of all queues in sight.",
             ),
-            OpenApiParameter("card", str, description="Without it the sum over all cards."),
+            OpenApiParameter(
+                "card",
+                str,
+                description="Without it the sum over all card types in physical cards: a slice or share counts as its "
+                "part of one.",
+            ),
             OpenApiParameter("from", OpenApiTypes.DATETIME, description="Of the cluster's clock; 24 h before `to`."),
             OpenApiParameter("to", OpenApiTypes.DATETIME, description="Of the cluster's clock; now."),
             OpenApiParameter(
@@ -212,7 +227,7 @@ class Usage(ScopedView):
         changes = usage_changes(ids, card, start, end, limit=MAX_CHANGES + 1)
         if len(changes) > MAX_CHANGES:
             raise _too_many("/from")
-        series = summed(usage_at(ids, card, start), changes)
+        series = summed(usage_at(ids, card, start), changes, physical=card is None)
         points = list(series if step is None else resampled(series, start, end, step))
         if len(points) > MAX_POINTS:
             raise _too_many("/step")

@@ -27,9 +27,9 @@ from tidesched_web.common.permissions import require_admin_of, require_administr
 from tidesched_web.quota.owner_selectors import refuse_taken
 
 
-def kept(method: Callable[..., Response]) -> Callable[..., Response]:
+def kept(method: Callable[..., Response], *, waits: bool = False) -> Callable[..., Response]:
     """`Idempotency-Key` for a POST that is no dry run: a dry run does nothing that could happen twice."""
-    run = idempotent(method)
+    run = idempotent(method, waits=waits)
 
     @functools.wraps(method)
     def answer(view: Any, request: Request, *args: Any, **kwargs: Any) -> Response:

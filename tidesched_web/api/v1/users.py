@@ -166,7 +166,7 @@ class Users(ReadView):
             pointer = f"/memberships/{index}/tenant"
             tenant = referred(tenants, row["tenant"], pointer, by="slug", code="unknown_tenant")
             if tenant in found:
-                raise DomainError.for_field(pointer, f"{tenant.slug} is named twice.")
+                raise DomainError.for_field(pointer, f"{tenant.slug} is named twice.", code="against_rules")
             found[tenant] = row["role"]
         return found
 
@@ -183,7 +183,7 @@ class Users(ReadView):
         return tenants[0]
 
     def _link(self, link: AccessLink, secret: str) -> dict[str, Any]:
-        """The answer's part that nobody can ask for again."""
+        """The part of the answer that is shown this once."""
         where = "" if is_dry_run(self.request) else reverse("console:invite", args=[secret])
         address = self.request.build_absolute_uri(where) if where else ""
         return dict(LinkDocument({"kind": link.kind, "address": address, "expires_at": link.expires_at}).data)

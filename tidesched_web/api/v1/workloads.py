@@ -63,7 +63,7 @@ class Gangs(ReadView):
     model = Gang
     serializer_class = GangDocument
     filterset_class = GangFilters
-    newest_first = True
+    newest_first = prepared = True
 
     def visible(self) -> QuerySet[Gang]:
         gangs = with_own_queue(visible_gangs(self.access), self.access).select_related("cluster", "worked_out")

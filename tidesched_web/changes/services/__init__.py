@@ -9,6 +9,7 @@ from tidesched_web.changes.services.planning import check
 from tidesched_web.changes.services.reviewed import Reviewed, edited_since, require_reviewed
 from tidesched_web.changes.services.reviewing import ask_impact, shown_plan
 from tidesched_web.changes.services.sweeping import prune, sweep
+from tidesched_web.changes.services.whole_tree import check_tree, set_tree
 
 __all__ = [
     "Reviewed",
@@ -20,6 +21,7 @@ __all__ = [
     "carry",
     "carry_out",
     "check",
+    "check_tree",
     "draft",
     "edit_draft",
     "edited_since",
@@ -31,6 +33,7 @@ __all__ = [
     "require_versions",
     "retry",
     "roll_back",
+    "set_tree",
     "shown_plan",
     "sweep",
     "undoing",

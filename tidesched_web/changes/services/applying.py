@@ -6,7 +6,7 @@ What remains to be done afterwards stands in rows (the objects of the change), s
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -15,15 +15,26 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from tidesched_web.accounts.selectors import access_of, user_actor
-from tidesched_web.changes.acts import Act, require_act
+from tidesched_web.audit.services import Fact
+from tidesched_web.changes.acts import Act, agrees_by_applying, require_act
 from tidesched_web.changes.authority import require_writer
+from tidesched_web.changes.ceiling_requests import require_granted
 from tidesched_web.changes.models import CarryAct, CarryState, ChangeObject, ChangeState, QuotaChange
 from tidesched_web.changes.object_differences import ObjectDifference
+from tidesched_web.changes.second_person import is_author
 from tidesched_web.changes.selectors import row_versions
-from tidesched_web.changes.services.drafting import new_change
+from tidesched_web.changes.services.drafting import new_change, next_revision, require_room_for_open
 from tidesched_web.changes.services.known_impact import known_impact
 from tidesched_web.changes.services.planning import Plan, require_fresh, require_sound, work_out
-from tidesched_web.changes.services.recording import announce, locked, move, tell
+from tidesched_web.changes.services.recording import (
+    NOT_APPROVED,
+    act_fact,
+    agreed_by,
+    announce,
+    locked,
+    move,
+    tell,
+)
 from tidesched_web.changes.services.reviewed import Reviewed, require_reviewed
 from tidesched_web.changes.services.writing import write_documents
 from tidesched_web.changes.waking import wake
@@ -52,7 +63,7 @@ def apply(
 
     Raises:
         DomainError: ``stale`` (412) where it is not what was ``seen``, ``conflict`` (409) where what it touches has
-            moved, ``quota_breach`` (422), ``reason_required``.
+            moved or it waits with another hour or reason, ``quota_breach`` (422), ``reason_required``.
     """
     require_writer(access)
     with transaction.atomic():
@@ -60,6 +71,8 @@ def apply(
         change = locked(change)
         done = change.committed_at is not None or change.state == ChangeState.WAITING
         require_reviewed(change, seen, done=done)
+        if change.state == ChangeState.WAITING:
+            _require_as_sent(change, at, reason)
         if done:
             return change
         require_act(change, access, Act.APPLY)
@@ -67,7 +80,8 @@ def apply(
             text = _("You looked at a plan on version %(seen)d of the tree; this one is based on version %(base)d.")
             figures = {"seen": base_version, "base": change.base_version}
             raise DomainError("conflict", text % figures, {"tree_version": version})
-        plan = work_out(change.cluster, change.edits, access=access, base=change.base, version=version)
+        asking = change.asks_beyond or (is_author(change, access) and not access.administers)
+        plan = work_out(change.cluster, change.edits, access=access, base=change.base, version=version, asking=asking)
         _go(change, plan, access=access, at=at, reason=reason)
     return change
 
@@ -94,8 +108,8 @@ def carry_out(
     with transaction.atomic():
         version = lock_tree(cluster.pk)
         require_versions(cluster, versions or {})
-        plan = work_out(cluster, edits, access=access, version=version)
-        require_sound(plan, access=access)
+        plan = work_out(cluster, edits, access=access, version=version, asking=not access.administers)
+        require_sound(plan, access=access, asked=True)
         if not plan.fields:
             return QuotaChange(cluster=cluster, state=ChangeState.APPLIED, base_version=version, edits=plan.edits)
         change = new_change(cluster, plan, access=access, reason=reason, source=source)
@@ -120,39 +134,85 @@ def require_versions(cluster: Cluster, versions: Mapping[str, int]) -> None:
 def _go(
     change: QuotaChange, plan: Plan, *, access: Access, at: dt.datetime | None, reason: str | None, kept: bool = False
 ) -> None:
-    """Send a locked change on its way: to approval, to its hour, or into the tree. ``kept``: its row has this plan."""
+    """Send a locked change on its way: to approval, to its hour, or into the tree.
+
+    One that is approved keeps its approval while its reason and hour are those that were approved; one that was
+    approved without an hour may be applied at any. A second person who sends it for another hour approves that by the
+    same act. ``kept``: its row has this plan.
+    """
     require_fresh(plan)
-    require_sound(plan, access=access)
     said = (change.reason if reason is None else reason).strip()
+    now = timezone.now()
+    when = _hour(change, at, now)
+    agreed = (
+        change.state == ChangeState.APPROVED
+        and change.approver_id is not None  # none was asked when it got its hour, but it may be now
+        and said == change.reason
+        and change.apply_at in (None, when)
+    )
+    agrees = bool(plan.approval) and not agreed and agrees_by_applying(change, access)
+    submits = bool(plan.approval) and not agreed and not agrees
+    require_sound(plan, access=access, asked=submits)
     if not said:
         text = _("Say why: the reason goes into the audit log.")
         raise DomainError.for_field("/reason", text, code="reason_required")
-    now = timezone.now()
-    when = at or change.apply_at or now
     common: dict[str, Any] = {"reason": said, "apply_at": when, "error": "", "failure": None}
     if not kept:
-        common["plan"] = _kept(change, plan, access)
-    common["platform_only"] = plan.platform_only
-    if plan.approval and change.state != ChangeState.APPROVED:
+        common["plan"] = _kept(change, plan)
+    common |= {"platform_only": plan.platform_only, "asks_beyond": change.asks_beyond or bool(plan.asked)}
+    if agrees:
+        common |= agreed_by(access, now)
+    elif not agreed:
+        # Also where none is due now: it would count for another hour or reason once one is due again.
+        common |= NOT_APPROVED
+    if kept and (submits or when > now):
+        require_room_for_open(access, beside=change.pk)
+    if (submits or when > now) and (change.state != ChangeState.DRAFT or change.apply_at is not None):
+        common |= next_revision(change, common)
+    if submits:
         move(change, ChangeState.WAITING, submitted_at=now, **common)
         tell(change, "submit", actor=access.actor)
     elif when > now:
         move(change, ChangeState.APPROVED, **common)
-        tell(change, "schedule", actor=access.actor)
+        tell(change, "schedule", actor=access.actor, facts=[act_fact(change, "approve")] if agrees else ())
     else:
         for name, value in common.items():
             setattr(change, name, value)
-        _commit(change, plan, actor=access.actor, fields=[*common])
+        agreement = [act_fact(change, "approve")] if agrees else []
+        _commit(change, plan, actor=access.actor, fields=[*common], acts=agreement)
 
 
-def _kept(change: QuotaChange, plan: Plan, access: Access | None) -> dict[str, Any]:
+def _require_as_sent(change: QuotaChange, at: dt.datetime | None, reason: str | None) -> None:
+    """A change that waits is decided about as it was sent: asked for anew with the same, it waits.
+
+    Raises:
+        DomainError: ``conflict``, it was sent for another hour or reason.
+    """
+    if _hour(change, at, timezone.now()) != change.apply_at or (reason or "").strip() not in ("", change.reason):
+        text = _("It waits for approval with another hour or reason. Edit it first: it is a draft again then.")
+        raise DomainError("conflict", text)
+
+
+def _hour(change: QuotaChange, at: dt.datetime | None, now: dt.datetime) -> dt.datetime:
+    """When to apply it. An hour that has come is as good as another one that has come: the change keeps its own."""
+    kept = change.apply_at
+    if at is None or (kept is not None and at <= now and kept <= now):
+        return kept or now
+    return at
+
+
+def _kept(change: QuotaChange, plan: Plan) -> dict[str, Any]:
     """The plan as it is stored, with the impact that was worked out for the same objects."""
-    document = plan.document(base_version=change.base_version, access=access)
+    document = plan.kept(base_version=change.base_version)
     return document | {"impact": known_impact(change, document)}
 
 
-def _commit(change: QuotaChange, plan: Plan, *, actor: str, fields: list[str]) -> None:
-    """Write the intent and everything that has to be remembered of it, in the transaction that holds the tree."""
+def _commit(change: QuotaChange, plan: Plan, *, actor: str, fields: list[str], acts: Sequence[Fact] = ()) -> None:
+    """Write the intent and everything that has to be remembered of it, in the transaction that holds the tree.
+
+    ``acts``: what the caller did with the change before, for the log.
+    """
+    require_granted(change, plan.asked)
     cluster, now = change.cluster, timezone.now()
     try:
         facts = write_documents(cluster=cluster, reading=plan.reading, after=plan.after, keys=plan.edits)
@@ -179,7 +239,7 @@ def _commit(change: QuotaChange, plan: Plan, *, actor: str, fields: list[str]) -
     _announce_queues(rows, cluster)
     if sent:
         transaction.on_commit(wake, robust=True)
-    tell(change, "apply", actor=actor, facts=facts)
+    tell(change, "apply", actor=actor, facts=[*acts, *facts])
 
 
 def _rows_of(plan: Plan, cluster: Cluster) -> dict[tuple[str, str], tuple[int, int]]:
@@ -225,7 +285,7 @@ def _announce_undone(change: QuotaChange) -> None:
 
 
 def _announce_queues(rows: Mapping[tuple[str, str], tuple[int, int]], cluster: Cluster) -> None:
-    """Open pages of queues look again; many at once are told as one event of the cluster's."""
+    """Open pages of queues look again; many at once are one event of the cluster's."""
     told = [row for (kind, _name), row in rows.items() if kind == "Queue"]
     told = told if len(told) <= _TOLD_SINGLY else [(0, 0)]
     shown = Queue.objects.in_bulk([pk for pk, _version in told if pk])
@@ -240,7 +300,7 @@ def _announce_queues(rows: Mapping[tuple[str, str], tuple[int, int]], cluster: C
 
 
 def apply_due(pk: int) -> QuotaChange | None:
-    """Apply a change whose time has come, in the name of its author; None where somebody else has it or had it.
+    """Apply a change whose time has come, in the name of its author; None where another worker has it or had it.
 
     The author has to be allowed to do it still. What refuses it is kept with the change, which is failed then.
     """
@@ -263,10 +323,19 @@ def apply_due(pk: int) -> QuotaChange | None:
                     access = access_of(change.author) if change.author is not None else None
                     # Its author asked for the time; an account that is gone leaves the name that the change keeps.
                     author = user_actor(change.author) if change.author is not None else change.created_by
-                    plan = work_out(change.cluster, change.edits, access=access, base=change.base, version=version)
+                    asking = change.asks_beyond or (access is not None and not access.administers)
+                    plan = work_out(
+                        change.cluster, change.edits, access=access, base=change.base, version=version, asking=asking
+                    )
                     require_fresh(plan)
-                    require_sound(plan, access=None)
-                    change.plan = _kept(change, plan, None)
+                    require_sound(plan, access=plan.readers)
+                    change.plan = _kept(change, plan)
+                    if plan.approval and change.approver_id is None and not plan.asked:
+                        # No approval was due when it got its hour; there is one now.
+                        waiting = {"submitted_at": timezone.now(), "plan": change.plan, **NOT_APPROVED}
+                        move(change, ChangeState.WAITING, **waiting)
+                        tell(change, "submit", actor=author)
+                        return change
                     _commit(change, plan, actor=author, fields=["plan"])
             except DomainError as error:
                 change = locked(change)

@@ -1,7 +1,7 @@
 """Bring the objects of written changes to their clusters, and say how far each one is.
 
 A change is *applied* when the cluster has all its objects. No transaction is open while the cluster is asked; every
-step may be done twice. A claim that ran out is anybody's, so a worker that died only costs time.
+step may be done twice. A claim that ran out is free, so a worker that died only costs time.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from tidesched_web.changes.models import CarryAct, CarryState, ChangeObject, ChangeState, QuotaChange
 from tidesched_web.changes.services.recording import announce, locked, move, tell
+from tidesched_web.clusters.credentials import UNUSABLE
 from tidesched_web.clusters.kubernetes.client import KubernetesClient
 from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
 from tidesched_web.clusters.kubernetes.writes import ClusterWrites
@@ -26,7 +27,7 @@ from tidesched_web.quota.services import push
 from tidesched_web.workloads.selectors import live_gangs
 
 CLAIM = dt.timedelta(seconds=60)
-# So many objects are sent before the pages are told how far it is.
+# So many objects are sent before the pages hear how far it is.
 BATCH = 250
 QUEUE, CLASS = "Queue", "PriorityClass"
 _OPEN = (CarryState.QUEUED, CarryState.APPLYING)
@@ -43,7 +44,7 @@ def carry(pk: int) -> bool:
         if change.cluster.mode == ClusterMode.OBSERVE:
             _mark(_waiting(change), CarryState.SKIPPED, "mode observe")
         elif change.cluster.disconnected_at is not None:
-            # Whoever connects it again lets it go on; a pod's own token would still open the door.
+            # Connecting it again lets it go on; a pod's own token would still open the door.
             _mark(_waiting(change), CarryState.QUEUED, "the cluster is disconnected")
         else:
             _send(change)
@@ -59,7 +60,11 @@ def _waiting(change: QuotaChange) -> list[ChangeObject]:
 def _send(change: QuotaChange) -> None:
     """Send batch by batch; where the cluster does not answer the rest waits for the next sweep."""
     waiting = _waiting(change)
-    client = KubernetesClient.for_cluster(change.cluster)
+    try:
+        client = KubernetesClient.for_cluster(change.cluster)
+    except UNUSABLE as error:
+        _mark(waiting, CarryState.QUEUED, str(error))
+        return
     try:
         for start in range(0, len(waiting), BATCH):
             batch = waiting[start : start + BATCH]
@@ -120,27 +125,40 @@ def _delete(cluster: Cluster, writes: ClusterWrites, row: ChangeObject) -> Outco
         if found.body is None:
             return found
         return writes.delete_priority_class(row.name, uid=found.body["metadata"]["uid"])
-    if Queue.objects.filter(cluster=cluster, name=row.name).exists():
-        return Outcome(OutcomeKind.DONE, "MadeAnew")
-    found = writes.get_queue(row.name)
+    found = _unwanted(cluster, writes, row.name)
     if found.body is None:
         return found
-    status = found.body.get("status") or {}
+    status, metadata = found.body.get("status") or {}, found.body["metadata"]
+    uid, version = metadata["uid"], metadata["resourceVersion"]
     told = sum(int(status.get(count) or 0) for count in ("pending", "inqueue", "running", "unknown"))
-    # What the status counts may be behind, or nobody may count at all: what the sessions see has a say too.
+    # What the status counts may be behind, or no controller may count at all: what the sessions see has a say too.
     gangs = max(told, live_gangs(cluster, [row.name]).get(row.name, 0))
     if status.get("state") != "Closed":
-        closed = writes.close_queue(row.name, drained=not gangs, by_command=cluster.mode == ClusterMode.QUOTA)
+        by_command = cluster.mode == ClusterMode.QUOTA
+        closed = writes.close_queue(row.name, drained=not gangs, by_command=by_command, version=version)
         if not closed.done:
             return closed
     if gangs:
         return Outcome(OutcomeKind.CONFLICT, "Draining", f"{gangs} gangs are still in it")
     if status.get("state") != "Closed":
         # Volcano, where it is asked to close a queue, does so in its own time.
-        now = writes.get_queue(row.name)
-        if now.body is not None and (now.body.get("status") or {}).get("state") != "Closed":
+        found = _unwanted(cluster, writes, row.name)
+        if found.body is None:
+            return found
+        if (found.body.get("status") or {}).get("state") != "Closed":
             return Outcome(OutcomeKind.CONFLICT, "Closing", "Volcano has not closed it yet")
-    return writes.delete_queue(row.name, uid=found.body["metadata"]["uid"])
+        version = found.body["metadata"]["resourceVersion"]
+    return writes.delete_queue(row.name, uid=uid, version=version)
+
+
+def _unwanted(cluster: Cluster, writes: ClusterWrites, name: str) -> Outcome:
+    """A live queue that the intent does not have; no body where there is none, or where it is wanted again.
+
+    It is read before the intent is asked: what makes it anew afterwards writes it, so that it is of another version.
+    """
+    found = writes.get_queue(name)
+    wanted = found.body is not None and Queue.objects.filter(cluster=cluster, name=name).exists()
+    return Outcome(OutcomeKind.DONE, "MadeAnew") if wanted else found
 
 
 def _note(row: ChangeObject, outcome: Outcome) -> None:

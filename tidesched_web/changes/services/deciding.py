@@ -14,7 +14,7 @@ from tidesched_web.changes.selectors import read_tree
 from tidesched_web.changes.services.applying import apply_due
 from tidesched_web.changes.services.drafting import draft
 from tidesched_web.changes.services.planning import after_of, require_fresh, require_sound, work_out
-from tidesched_web.changes.services.recording import locked, move, tell
+from tidesched_web.changes.services.recording import agreed_by, locked, move, tell
 from tidesched_web.changes.services.reviewed import Reviewed, require_reviewed
 from tidesched_web.changes.tree_document import Documents, Edits, inverse, kind_of
 from tidesched_web.changes.waking import wake
@@ -48,14 +48,7 @@ def approve(*, change: QuotaChange, access: Access, reason: str = "", seen: Revi
         if not change.reason:
             text = _("Say why: the reason goes into the audit log.")
             raise DomainError.for_field("/reason", text, code="reason_required")
-        move(
-            change,
-            ChangeState.APPROVED,
-            approved_by=access.actor[:200],
-            approver_id=access.user_id,
-            approved_at=timezone.now(),
-            approved_reason=reason.strip(),
-        )
+        move(change, ChangeState.APPROVED, **agreed_by(access, timezone.now(), reason))
         tell(change, "approve", actor=access.actor, reason=change.approved_reason)
         transaction.on_commit(wake, robust=True)
     if change.apply_at is not None and change.apply_at <= timezone.now():
@@ -64,7 +57,7 @@ def approve(*, change: QuotaChange, access: Access, reason: str = "", seen: Revi
 
 
 def locked_now(change: QuotaChange) -> QuotaChange:
-    """The change as somebody else has left it."""
+    """The change as another person has left it."""
     return QuotaChange.objects.select_related("cluster").get(pk=change.pk)
 
 
@@ -130,7 +123,7 @@ def roll_back(*, change: QuotaChange, access: Access, reason: str = "", seen: Re
     require_reviewed(change, seen)
     require_act(change, access, Act.ROLL_BACK)
     now = read_tree(change.cluster)
-    # What it made and somebody deleted since is gone already.
+    # What it made and was deleted since is gone already.
     edits = {key: patch for key, patch in undoing(change).items() if patch is not None or key in now}
     if not edits:
         raise DomainError("conflict", _("Nothing of it is left to roll back."), {"state": change.state})

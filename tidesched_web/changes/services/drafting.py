@@ -1,4 +1,4 @@
-"""Drafts: made on the tree of now, edited by their author, planned as often as anybody looks."""
+"""Drafts: made on the tree of now, edited by their author, planned as often as a reader looks."""
 
 from __future__ import annotations
 
@@ -6,22 +6,28 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from tidesched_web.changes.acts import Act, require_act
 from tidesched_web.changes.authority import require_writer
 from tidesched_web.changes.models import ChangeRevision, ChangeState, QuotaChange
 from tidesched_web.changes.selectors import sent_under
 from tidesched_web.changes.services.planning import Plan, plan_of, require_form, work_out
-from tidesched_web.changes.services.recording import announce, locked, move
+from tidesched_web.changes.services.recording import NOT_APPROVED, announce, locked, move
 from tidesched_web.changes.services.reviewed import Reviewed, require_reviewed
 from tidesched_web.changes.tree_document import as_known, base_of
 from tidesched_web.clusters.models import Cluster
+from tidesched_web.common.bounds import require_room
+from tidesched_web.common.errors import stored_reason
 from tidesched_web.common.locking import lock_tree
 from tidesched_web.common.permissions import Access
 
 SOURCES = ("console", "api", "import", "rollback", "adopt")
 KEEP: Any = object()
+# So many marks of a change's earlier edits are kept.
+MARKS = 20
 
 
 def draft(
@@ -48,7 +54,8 @@ def draft(
         version = lock_tree(cluster.pk)
         if mark and (sent := sent_under(access, mark)) is not None:
             return sent
-        plan = work_out(cluster, edits, access=access, version=version)
+        require_room_for_open(access)
+        plan = work_out(cluster, edits, access=access, version=version, asking=not access.administers)
         if well_formed:
             require_form(plan, access=access)
         change = new_change(
@@ -64,6 +71,20 @@ def draft(
         )
         announce(change)
     return change
+
+
+def require_room_for_open(access: Access, *, beside: int | None = None) -> None:
+    """Refuse one more change that is not written yet where its author has as many as one may. ``beside`` this one.
+
+    Raises:
+        DomainError: ``too_many_kept`` (409).
+    """
+    if access.user_id is None:
+        return
+    states = (*QuotaChange.OPEN, ChangeState.FAILED)
+    rows = QuotaChange.objects.filter(author_id=access.user_id, state__in=states, committed_at=None)
+    text = _("%(limit)d changes of yours are open, the most that one person may have: apply or cancel some of them.")
+    require_room(rows.exclude(pk=beside or 0), settings.KEPT_OPEN_CHANGES, text)
 
 
 def new_change(
@@ -89,14 +110,15 @@ def new_change(
         edits=plan.edits,
         base=as_known(base_of(plan.before, plan.edits), known or {}),
         mark=mark,
-        plan=plan.document(base_version=plan.tree_version, access=access),
-        reason=reason.strip(),
+        plan=plan.kept(base_version=plan.tree_version),
+        reason=stored_reason(reason),
         source=source,
         created_by=access.actor[:200],
         author_id=access.user_id,
         tenant_ids=plan.tenant_ids,
         platform_wide=plan.platform_wide,
         platform_only=plan.platform_only,
+        asks_beyond=bool(plan.asked),
         apply_at=apply_at,
         rolls_back=rolls_back,
     )
@@ -115,18 +137,22 @@ def edit_draft(
     seen: Reviewed | None = None,
     well_formed: bool = False,
 ) -> QuotaChange:
-    """Change a draft of one's own; new edits take back an approval. ``rebase`` accepts what was changed meanwhile."""
+    """Change a draft of one's own: its edits, reason or hour. It is a draft again, and an approval is taken back.
+
+    ``rebase`` accepts what was changed meanwhile.
+    """
     require_writer(access)
     with transaction.atomic():
         tree = lock_tree(change.cluster_id)
         change = locked(change)
         require_act(change, access, Act.EDIT)
         require_reviewed(change, seen)
-        fields: dict[str, Any] = {}
+        fields: dict[str, Any] = {"submitted_at": None, **NOT_APPROVED}
         if edits is not None or rebase:
             chosen = change.edits if edits is None else edits
             base = None if rebase else change.base
-            plan = work_out(change.cluster, chosen, access=access, base=base, version=tree)
+            asking = not access.administers
+            plan = work_out(change.cluster, chosen, access=access, base=base, version=tree, asking=asking)
             if well_formed:
                 require_form(plan, access=access)
             old = {} if rebase else change.base
@@ -138,34 +164,51 @@ def edit_draft(
                     known or {},
                 ),
                 "base_version": tree if rebase else change.base_version,
-                "plan": plan.document(base_version=tree if rebase else change.base_version, access=access),
+                "plan": plan.kept(base_version=tree if rebase else change.base_version),
                 "tenant_ids": plan.tenant_ids,
                 "platform_wide": plan.platform_wide,
                 "platform_only": plan.platform_only,
-                "submitted_at": None,
-                "approved_by": "",
-                "approver": None,
-                "approved_at": None,
-                "approved_reason": "",
+                "asks_beyond": bool(plan.asked),
             }
-            fields |= _next_revision(change, fields)
-        if mark:
+        if mark and mark != change.mark and _is_free(mark, change, access):
             fields["mark"] = mark
+            fields["earlier_marks"] = [one for one in (change.mark, *change.earlier_marks) if one][:MARKS]
         if reason is not None:
-            fields["reason"] = reason.strip()
+            fields["reason"] = stored_reason(reason)
         if apply_at is not KEEP:
             fields["apply_at"] = apply_at
+        fields |= next_revision(change, fields)
         move(change, ChangeState.DRAFT, error="", failure=None, **fields)
     return change
 
 
-def _next_revision(change: QuotaChange, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep what is about to be replaced, so that who looked at it can be shown what differs."""
-    if fields["edits"] == change.edits and fields["base"] == change.base:
+def _is_free(mark: str, change: QuotaChange, access: Access) -> bool:
+    """Whether no other change of the author came under this mark: a browser that goes back may send one again."""
+    sent = sent_under(access, mark)
+    return sent is None or sent.pk == change.pk
+
+
+def next_revision(change: QuotaChange, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep what is about to be replaced by ``fields``, so that who looked at it can be shown what differs.
+
+    Once a change was sent, or has an hour, its reason and its hour are a part of what is reviewed.
+    """
+    counted = ["edits", "base"]
+    if change.state != ChangeState.DRAFT or change.apply_at is not None:
+        counted += ["reason", "apply_at"]
+    if all(fields.get(name, getattr(change, name)) == getattr(change, name) for name in counted):
         return {}
     ChangeRevision.objects.create(
-        change=change, number=change.revision, version=change.version, edits=change.edits, base=change.base
+        change=change,
+        number=change.revision,
+        version=change.version,
+        edits=change.edits,
+        base=change.base,
+        terms=change.terms,
     )
+    # Who looked at one of those is shown what the change is now, not what differs.
+    if change.revision > settings.KEPT_REVISIONS:
+        ChangeRevision.objects.filter(change=change, number__lte=change.revision - settings.KEPT_REVISIONS).delete()
     return {"revision": change.revision + 1}
 
 
@@ -173,7 +216,7 @@ def plan(*, change: QuotaChange, access: Access) -> dict[str, Any]:
     """What the change would do now (or did, once it is written). Only reads; ``change`` has the newest plan then."""
     if change.committed_at is not None or change.state not in QuotaChange.OPEN:
         return dict(change.plan or {})
-    document = plan_of(change, None).document(base_version=change.base_version, access=access)
+    document = plan_of(change, access).document(base_version=change.base_version, access=access)
     old = change.plan or {}
     kept = old.get("impact") if old.get("objects") == document["objects"] else None
     change.plan = document | {"impact": kept}

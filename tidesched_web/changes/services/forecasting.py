@@ -15,14 +15,16 @@ from tidesched_web.changes import forecast_selectors as selectors
 from tidesched_web.changes import forecasts
 from tidesched_web.changes.impact_sight import as_now
 from tidesched_web.changes.models import ChangeForecast, ForecastState, QuotaChange
+from tidesched_web.changes.reach import Written
 from tidesched_web.changes.services.recording import about_change
 from tidesched_web.common import live
 from tidesched_web.workloads.models import GangState
 
-# What has not come after so many sessions and so long is missed.
-SESSIONS = 10
+# "At once" is until the fourth session begins after the change has reached its cluster (the first decides, another one
+# may be needed where a controller makes pods meanwhile), and not less than the time that the cluster needs for that.
+SESSIONS = 3
 LEAST = dt.timedelta(seconds=30)
-# Where no sessions run (the cluster is paused, or away) nothing can be said after so long.
+# Where fewer sessions run (the cluster is paused, or away) it is judged after so long.
 LONGEST = dt.timedelta(minutes=30)
 # A forecast that was older when its change was written does not count.
 FRESH = dt.timedelta(minutes=10)
@@ -33,7 +35,13 @@ def follow() -> int:
     now = timezone.now()
     for change in selectors.changes_to_follow(now):
         _begin(change)
-    return sum(_compare(forecast, now) for forecast in selectors.open_forecasts())
+    followed = selectors.open_forecasts()
+    since: dict[int, dt.datetime] = {}
+    for forecast in followed:
+        written = forecast.change.committed_at or now
+        since[forecast.cluster_id] = min(written, since.get(forecast.cluster_id, written))
+    later = {cluster_id: selectors.written_after(cluster_id, at) for cluster_id, at in since.items()}
+    return sum(_compare(forecast, now, later[forecast.cluster_id]) for forecast in followed)
 
 
 def _begin(change: QuotaChange) -> None:
@@ -55,22 +63,27 @@ def _begin(change: QuotaChange) -> None:
     )
 
 
-def _compare(forecast: ChangeForecast, now: dt.datetime) -> bool:
+def _compare(forecast: ChangeForecast, now: dt.datetime, later: list[Written]) -> bool:
     change = forecast.change
-    since = change.committed_at or now
-    arrived = change.applied_at or now
+    since, arrived = change.committed_at or now, change.applied_at or now
+    starts = selectors.sessions_after(forecast.cluster_id, arrived, SESSIONS + 1)
+    until = max(arrived + LEAST, starts[SESSIONS]) if len(starts) > SESSIONS else arrived + LONGEST
+    over = now >= until
     rows = [dict(row) for row in forecast.rows]
     waits = {row["gang"] for row in rows if row["outcome"] == forecasts.OPEN}
-    sessions = selectors.sent_sessions(forecast.cluster_id, arrived)
     points = selectors.points_since(forecast.cluster_id, waits, since)
     numbers = selectors.session_numbers(point["session"] or 0 for found in points.values() for point in found)
     for row in rows:
         if row["outcome"] == forecasts.OPEN:
-            _look(row, points.get(row["gang"], []), numbers)
-    over = now - arrived >= LONGEST or (sessions >= SESSIONS and now - arrived >= LEAST)
+            _look(row, points.get(row["gang"], []), numbers, until)
+    _look_at_pods(
+        [row for row in rows if row["outcome"] == forecasts.OPEN and row["expects"] == forecasts.GROW], forecast, until
+    )
     if over:
-        _end(forecast, rows, sessions)
-    done = all(row["outcome"] != forecasts.OPEN for row in rows)
+        _end(forecast, rows, seen=bool(starts))
+    _overtake(forecast, rows, [written for written in later if since < written.at <= until])
+    done = over or all(row["outcome"] == forecasts.OVERTAKEN for row in rows)
+    sessions = len(starts)
     if rows != forecast.rows or sessions != forecast.sessions or done:
         ChangeForecast.objects.filter(pk=forecast.pk, state=ForecastState.FOLLOWING).update(
             rows=rows,
@@ -86,34 +99,47 @@ def _compare(forecast: ChangeForecast, now: dt.datetime) -> bool:
     return done
 
 
-def _look(row: dict[str, Any], points: list[dict[str, Any]], numbers: dict[int, int]) -> None:
-    """Hold what has come: the first point of the gang's timeline that fulfils what was expected."""
+def _look(row: dict[str, Any], points: list[dict[str, Any]], numbers: dict[int, int], until: dt.datetime) -> None:
+    """What has come: the first point of the gang's timeline that fulfils what was expected. Later it is missed."""
     for point in points:
         if point["kind"] in forecasts.FULFILLED_BY[row["expects"]]:
             row |= {
-                "outcome": forecasts.HELD,
+                "outcome": forecasts.HELD if point["at"] <= until else forecasts.MISSED,
                 "session": numbers.get(point["session"] or 0),
                 "at": point["at"].isoformat(),
             }
             return
 
 
-def _end(forecast: ChangeForecast, rows: list[dict[str, Any]], sessions: int) -> None:
-    """What has not come by now is missed, and why; where another change came between, or no session ran, it is open."""
-    left = [row for row in rows if row["outcome"] == forecasts.OPEN]
-    if not left:
+def _look_at_pods(rows: list[dict[str, Any]], forecast: ChangeForecast, until: dt.datetime) -> None:
+    """A running gang has grown once as many of its pods have a node as were expected."""
+    if not rows:
         return
-    gangs = selectors.newest_gangs(forecast.cluster_id, {row["gang"] for row in left})
-    overtaken = selectors.written_since(forecast.change)
+    gangs = selectors.newest_gangs(forecast.cluster_id, {row["gang"] for row in rows})
+    newest = selectors.newest_session(forecast.cluster_id)
+    for row in rows:
+        gang = gangs.get(row["gang"])
+        if newest is not None and gang is not None and gang.gone_at is None and gang.bound >= row["pods"]:
+            held = newest.started_at <= until
+            row |= {
+                "outcome": forecasts.HELD if held else forecasts.MISSED,
+                "session": newest.number,
+                "at": newest.started_at.isoformat(),
+            }
+
+
+def _end(forecast: ChangeForecast, rows: list[dict[str, Any]], *, seen: bool) -> None:
+    """What has not come by now is missed, and why. ``seen``: at least one session ran in the time."""
+    left = [row for row in rows if row["outcome"] == forecasts.OPEN]
+    gangs = selectors.newest_gangs(forecast.cluster_id, {row["gang"] for row in left}) if left else {}
     for row in left:
         gang = gangs.get(row["gang"])
-        if overtaken is not None or sessions < SESSIONS:
+        if not seen:
             row["outcome"] = forecasts.OVERTAKEN
-            row["why"] = {"code": "", "numbers": {"change": overtaken}, "message": ""} if overtaken else None
         elif gang is None or gang.gone_at is not None:
             row["outcome"] = forecasts.GONE
-        elif row["expects"] != "reclaimed" and gang.state == GangState.RUNNING:
-            row["outcome"] = forecasts.HELD  # it ran before the timeline was asked
+        elif row["expects"] not in ("reclaimed", forecasts.GROW) and gang.state == GangState.RUNNING:
+            row["outcome"] = forecasts.OVERTAKEN  # it ran before the change was written: without it
         else:
             row["outcome"] = forecasts.MISSED
             if gang.needs:
@@ -122,3 +148,20 @@ def _end(forecast: ChangeForecast, rows: list[dict[str, Any]], sessions: int) ->
                     "numbers": gang.reason_numbers,
                     "message": gang.reason_message,
                 }
+
+
+def _overtake(forecast: ChangeForecast, rows: list[dict[str, Any]], later: list[Written]) -> None:
+    """Rows that another change reached in the time that was promised say nothing, came they or not.
+
+    Were only those left out that did not come, a busy cluster's forecasts would all have held.
+    """
+    rows = [row for row in rows if row["outcome"] in (forecasts.OPEN, forecasts.HELD, forecasts.MISSED)]
+    if not rows or not later:
+        return
+    above = selectors.ceilings_of(forecast.cluster_id, {row["queue"] for row in rows})
+    for row in rows:
+        reached = {"queue": row["queue"], "ceilings": above.get(row["queue"], ()), "cards": row.get("cards", ())}
+        other = next((written for written in later if written.reach.touches(**reached)), None)
+        if other is not None:
+            row["outcome"] = forecasts.OVERTAKEN
+            row["why"] = {"code": "", "numbers": {"change": other.change}, "message": ""}

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from django.utils.translation import gettext as _
 
 from tidesched_web.changes.authority import beyond_tenants, require_authority, touched_tenants
 from tidesched_web.changes.card_aliases import canonical_cards
-from tidesched_web.changes.documents import REPLACE, RULES, Fault, canonical
+from tidesched_web.changes.ceiling_requests import NO_ROOM, asked_for
+from tidesched_web.changes.documents import REPLACE, RULES, Fault, Faults, canonical
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.object_differences import ObjectDifference, object_differences
 from tidesched_web.changes.selectors import (
@@ -21,13 +24,14 @@ from tidesched_web.changes.selectors import (
     tenant_of,
     tree_version,
 )
-from tidesched_web.changes.tree_check import breaches, completed, drained, references
+from tidesched_web.changes.tree_check import breaches, completed
 from tidesched_web.changes.tree_document import (
     Difference,
     Documents,
     Edits,
     changed_since,
     differences,
+    key_of,
     kind_of,
     merged,
     parts_of,
@@ -35,10 +39,15 @@ from tidesched_web.changes.tree_document import (
     restricted,
     touches,
 )
+from tidesched_web.changes.tree_names import misleading_names
+from tidesched_web.changes.tree_references import drained, references
 from tidesched_web.clusters.models import Cluster, ClusterMode
+from tidesched_web.common.card_names import card_label
 from tidesched_web.common.errors import DomainError
+from tidesched_web.common.hints import Hints, cut
 from tidesched_web.common.permissions import Access
 from tidesched_web.quota.limited_selectors import limited_cards
+from tidesched_web.quota.tide_overlaps import overlaps_of_each
 
 MOST_EDITS = 20_000
 
@@ -51,7 +60,9 @@ class Plan:
     around: Surroundings
     edits: Edits
     after: Documents
+    # The first of them, and how many more there are.
     faults: list[Fault]
+    more_faults: int
     fields: list[Difference]
     objects: list[ObjectDifference]
     tree_version: int
@@ -63,22 +74,37 @@ class Plan:
     stale: list[Difference] = field(default_factory=list)
     merged: list[Difference] = field(default_factory=list)
     warnings: list[dict[str, Any]] = field(default_factory=list)
+    # Quota above a tenant's own that is asked for, not made.
+    asked: list[Difference] = field(default_factory=list)
 
     @property
     def before(self) -> Documents:
         return self.reading.documents
 
+    @property
+    def readers(self) -> Access | None:
+        """The rights that all readers of a change of these edits have: what is kept with it is for each of them."""
+        if self.platform_wide or not self.tenant_ids:
+            return None
+        return Access(actor="", tenant_ids=frozenset(self.tenant_ids))
+
+    def kept(self, *, base_version: int) -> dict[str, Any]:
+        """The plan as it is stored with a change."""
+        return self.document(base_version=base_version, access=self.readers)
+
     def document(self, *, base_version: int, access: Access | None) -> dict[str, Any]:
-        """The plan as JSON; names of objects that the caller does not see are left out."""
+        """The plan as JSON; names of objects that the caller does not see, and sums of all tenants, are left out."""
         return {
             "base_version": base_version,
             "tree_version": self.tree_version,
             "fields": [self._with_use(found) for found in self.fields],
             "objects": [found.as_json() for found in self.objects],
             "errors": self.errors(access),
+            "more_errors": self.more_faults,
             "warnings": self.warnings,
             "stale": [found.as_json() for found in self.stale],
             "merged": [found.as_json() for found in self.merged],
+            "asked": [found.as_json() for found in self.asked],
             "approval": {"due": bool(self.approval), "why": self.approval},
             "impact": None,
         }
@@ -93,28 +119,62 @@ class Plan:
         if kind == "queue":
             used = self.around.in_use.get(parts[0], {}).get(card, 0.0)
         else:
-            service_type = found.field.split("/")[2]
-            used = sum(
-                self.around.in_use.get(parts_of(key)[0], {}).get(card, 0.0)
-                for key, document in self.before.items()
-                if kind_of(key) == "queue"
-                and document["service_type"] == service_type
-                and document.get("tenant") == parts[0]
-                and (kind == "tenant" or document.get("project") == parts[1])
-            )
+            project = None if kind == "tenant" else parts[1]
+            used = self._owners_use.get((parts[0], project, found.field.split("/")[2], card), 0.0)
         return found.as_json() | {"in_use": used}
 
+    @cached_property
+    def _owners_use(self) -> Mapping[tuple[str | None, str | None, str, str], float]:
+        """Cards in use by (tenant, project, service type, card); without a project those of the whole tenant."""
+        found: dict[tuple[str | None, str | None, str, str], float] = defaultdict(float)
+        for name, used in self.around.in_use.items():
+            queue = self.before.get(key_of("queue", name))
+            if queue is None:
+                continue
+            tenant, project = queue.get("tenant"), queue.get("project")
+            for card, count in used.items():
+                for owner in {None, project}:
+                    found[tenant, owner, queue["service_type"], card] += count
+        return found
+
     def errors(self, access: Access | None) -> list[dict[str, Any]]:
-        """All faults as JSON, as far as the caller may know of them."""
+        """The faults as JSON, as far as the caller may know of them."""
         return [self.seen(fault, access) for fault in self.faults]
 
     def seen(self, fault: Fault, access: Access | None) -> dict[str, Any]:
         found = fault.as_json()
-        if access is not None and not access.everything and fault.sibling:
-            owner = tenant_of(fault.sibling, self.after)
-            if owner is None or self.reading.tenant_ids.get(owner) not in access.tenant_ids:
-                found["sibling"] = found["sibling_object"] = None
-        return found
+        whole = access is None or access.everything
+        if fault.sibling and not in_sight(fault.sibling, self.reading, self.after, access):
+            found["sibling"] = found["sibling_object"] = None
+        if fault.of_all and not whole:
+            # What all tenants have together is not for a tenant's eyes.
+            return found | {"detail": _no_room(fault), "requested": None, "limit": None}
+        said = [fault.detail]
+        if fault.plans and whole:
+            said.append(fault.plans)
+        if fault.remedy and all(in_sight(name, self.reading, self.after, access) for name in fault.remedy_names):
+            said.append(fault.remedy)
+        return found | {"detail": " ".join(said)}
+
+
+def in_sight(key: str, reading: TreeReading, documents: Documents, access: Access | None) -> bool:
+    """Whether the caller may see an object of ``documents``; None sees everything."""
+    if access is None or access.everything:
+        return True
+    owner = tenant_of(key, documents)
+    return owner is not None and reading.tenant_ids.get(owner) in access.tenant_ids
+
+
+def _no_room(fault: Fault) -> str:
+    card, last = _card_of(fault.field), fault.field.rpartition("/")[2]
+    what = card_label(card) if card else {"cpu_milli": _("CPU"), "memory_bytes": _("Memory")}.get(last, last)
+    said = _("The cluster has no more %(what)s to give out: a platform admin has to make room first.")
+    if fault.code == "exceeds_at_moment":
+        said = _(
+            "At an hour that a tide plan turns, the cluster has no more %(what)s to give out: a platform admin has to "
+            "make room first."
+        )
+    return said % {"what": what}
 
 
 def _card_of(field_pointer: str) -> str | None:
@@ -137,7 +197,7 @@ def checked_edits(edits: Any) -> Edits:
         try:
             parts_of(str(key))
         except ValueError as error:
-            raise DomainError.for_field(pointer("edits", str(key)), str(error)) from None
+            raise DomainError.for_field(pointer("edits", cut(str(key))), str(error)) from None
         if patch is not None and not isinstance(patch, Mapping):
             text = _("A merge patch of a document is a map, or null to delete the object.")
             raise DomainError.for_field(pointer("edits", key), text)
@@ -152,10 +212,14 @@ def work_out(
     base: Mapping[str, Any] | None = None,
     reading: TreeReading | None = None,
     version: int | None = None,
+    asking: bool = False,
+    reader: Access | None = None,
 ) -> Plan:
     """Plan ``edits``. ``base`` holds the documents that a draft was made on; what moved since becomes ``stale``.
 
     Others' figures of the same objects are no conflict: the edits are laid over the tree of now, figure by figure.
+    ``asking``: more quota for a tenant itself is what the author asks for; approval is due for it then. ``reader``:
+    who reads the plan, where it is not ``access``, whose right to make the edits is asked.
 
     Raises:
         DomainError: the edits are malformed, or the caller may not make them.
@@ -164,26 +228,40 @@ def work_out(
     version = tree_version(cluster) if version is None else version
     reading = reading or reading_of(cluster)
     edits = completed(reading.documents, canonical_cards(checked_edits(edits), reading.card_aliases))
-    after, faults = _after(reading.documents, edits)
+    faults, hints = Faults(), Hints()
+    after = _after(reading.documents, edits, faults, hints)
     if access is not None:
-        require_authority(access, reading, after, edits)
+        require_authority(access, reading, after, edits, asking=asking)
+    asked = asked_for(reading.documents, after, edits) if asking else []
     leaving = [parts_of(key)[0] for key, patch in edits.items() if patch is None and kind_of(key) == "queue"]
     around = surroundings_of(cluster, reading, leaving)
-    faults += references(reading.documents, after, edits, reading.card_names, shown=reading.hardware)
-    faults += drained(edits, around.live_gangs)
-    if not faults:
-        faults += breaches(
+    faults.add(
+        references(
+            reading.documents,
+            after,
+            edits,
+            reading.card_names,
+            shown=reading.hardware,
+            hints=hints,
+            sees=lambda key: in_sight(key, reading, after, reader or access),
+        )
+    )
+    faults.add(misleading_names(reading.documents, after, edits))
+    faults.add(drained(edits, around.live_gangs))
+    if not faults.kept:
+        found = breaches(
             reading.documents,
             after,
             hardware=around.hardware,
             in_use=around.in_use,
             now=cluster.clock(),
         )
+        faults.add(found)
     moved = changed_since(base, reading.documents) if base is not None else []
     slugs, wide = touched_tenants(reading, after, edits)
     objects = (
         object_differences(reading.documents, after, edits, cluster.clock(), limited_cards(cluster))
-        if not faults
+        if not faults.kept
         else []
     )
     plan = Plan(
@@ -191,29 +269,28 @@ def work_out(
         around=around,
         edits=edits,
         after=after,
-        faults=faults,
+        faults=faults.kept,
+        more_faults=faults.more,
         fields=differences(restricted(reading.documents, edits), restricted(after, edits)),
         objects=objects,
         tree_version=version,
-        approval=_approval(cluster, reading.documents, slugs),
+        approval=_approval(cluster, reading.documents, slugs, asked),
         tenant_ids=sorted(reading.tenant_ids[slug] for slug in slugs if slug in reading.tenant_ids),
         platform_wide=wide or any(slug not in reading.tenant_ids for slug in slugs),
         platform_only=beyond_tenants(reading, after, edits),
         stale=[found for found in moved if touches(edits, found)],
         merged=[found for found in moved if not touches(edits, found)],
+        asked=asked,
     )
     plan.warnings.extend(_warnings(cluster, plan))
     return plan
 
 
-def _after(before: Documents, edits: Edits) -> tuple[Documents, list[Fault]]:
-    """The map after the edits, its edited documents in canonical form."""
-    faults: list[Fault] = []
+def _after(before: Documents, edits: Edits, faults: Faults, hints: Hints) -> Documents:
+    """The map after the edits, its edited documents in canonical form; what no document can hold comes first."""
     for key, patch in edits.items():
-        if patch is None and key not in before:
-            faults.append(Fault(key, "", "unknown_object", _("There is no %(object)s.") % {"object": key}))
-        elif patch is not None and kind_of(key) == "priority-class":
-            faults += _replace_faults(key, patch)
+        if patch is not None and kind_of(key) == "priority-class":
+            faults.add(_replace_faults(key, patch))
     plain = {
         key: {name: value for name, value in patch.items() if name != REPLACE}
         if patch is not None and kind_of(key) == "priority-class"
@@ -223,9 +300,12 @@ def _after(before: Documents, edits: Edits) -> tuple[Documents, list[Fault]]:
     after = merged(before, plain)
     for key, patch in plain.items():
         if patch is not None:
-            after[key], found = canonical(key, after[key])
-            faults += found
-    return after, faults
+            after[key], found = canonical(key, after[key], hints)
+            faults.add(found)
+    for key, patch in edits.items():
+        if patch is None and key not in before:
+            faults.add([Fault(key, "", "unknown_object", _("There is no %(object)s.") % {"object": key})])
+    return after
 
 
 def _replace_faults(key: str, patch: Mapping[str, Any]) -> list[Fault]:
@@ -237,19 +317,22 @@ def _replace_faults(key: str, patch: Mapping[str, Any]) -> list[Fault]:
 
 def after_of(before: Documents, edits: Edits) -> Documents:
     """The documents that sound edits make of ``before``."""
-    return _after(before, edits)[0]
+    return _after(before, edits, Faults(), Hints())
 
 
-def _approval(cluster: Cluster, before: Documents, slugs: set[str]) -> list[dict[str, str]]:
+def _approval(
+    cluster: Cluster, before: Documents, slugs: set[str], asked: Iterable[Difference]
+) -> list[dict[str, str]]:
     """Who demands that a second person looks at it."""
     demands = before[RULES]["approval_required"]
     why = [{"kind": "cluster", "name": cluster.slug}] if demands else []
     demanding = [slug for slug in sorted(slugs) if before.get(f"tenant/{slug}", {}).get("approval_required")]
-    return why + [{"kind": "tenant", "name": slug} for slug in demanding]
+    why += [{"kind": "tenant", "name": slug} for slug in demanding]
+    return why + [{"kind": "ceiling", "name": parts_of(key)[0]} for key in sorted({one.object for one in asked})]
 
 
 def _warnings(cluster: Cluster, plan: Plan) -> list[dict[str, Any]]:
-    """What is allowed and should be seen: a quota below its use evicts nobody by itself, a close lets nobody in."""
+    """What is allowed and should be seen: a quota below its use evicts no gang by itself, a close lets none in."""
     found: list[dict[str, Any]] = []
 
     def warn(difference: Difference, code: str, detail: str, **figures: Any) -> None:
@@ -267,10 +350,29 @@ def _warnings(cluster: Cluster, plan: Plan) -> list[dict[str, Any]]:
         if difference.field == "/value" and difference.before is not None and difference.after is not None:
             detail = _("The class is deleted and made anew; running pods keep the value %(value)s.")
             warn(difference, "replaced", detail % {"value": difference.before})
+    found += _overlapping(cluster, plan)
     if cluster.mode == ClusterMode.OBSERVE and plan.objects:
         detail = _("The cluster is in mode observe: the intent changes here, nothing is sent to the cluster.")
         found.append({"object": "", "field": "", "code": "not_sent", "detail": detail})
     return found
+
+
+def _overlapping(cluster: Cluster, plan: Plan) -> list[dict[str, Any]]:
+    """What the edited tide plans share with others that are on; said as if each were on, unless it is switched off."""
+    keys = [key for key, patch in plan.edits.items() if kind_of(key) == "tide-plan" and patch is not None]
+    if not keys or plan.faults:
+        return []
+    documents = {parts_of(key)[0]: each for key, each in plan.after.items() if kind_of(key) == "tide-plan"}
+    edited = {
+        parts_of(key)[0]: key
+        for key in keys
+        if plan.after[key]["enabled"] or not plan.before.get(key, {}).get("enabled")
+    }
+    return [
+        {"object": edited[name], "field": "/position", **one.as_json()}
+        for name, shared in overlaps_of_each(documents, edited, cluster.clock()).items()
+        for one in shared
+    ]
 
 
 # Faults of a figure by itself, whatever else is in the tree.
@@ -282,20 +384,22 @@ def _problem_of(code: str) -> str:
     """Which application error the first fault makes of a plan."""
     if code.startswith(_BREACHES):
         return "quota_breach"
-    known = {"in_use": "in_use", "not_drained": "in_use", "unknown_card": "unknown_card"}
+    known = {"not_drained": "in_use"} | {name: name for name in ("in_use", "misleading_name", "unknown_card")}
     return known.get(code) or ("invalid" if code in FORM_FAULTS else "against_rules")
 
 
-def require_sound(plan: Plan, *, access: Access | None) -> None:
-    """Refuse edits with errors.
+def require_sound(plan: Plan, *, access: Access | None, asked: bool = False) -> None:
+    """Refuse edits with errors. ``asked``: they are only sent, so quota that is asked for may lack room still.
 
     Raises:
         DomainError: ``quota_breach`` (422) or what is wrong; the first error in words, all of them with their figures.
     """
-    if plan.faults:
+    faults = [fault for fault in plan.faults if not (asked and plan.asked and fault.code in NO_ROOM)]
+    if faults or plan.more_faults:
         # What breaks the tree is said with its own status only where nothing simpler is wrong.
-        first = min(plan.faults, key=lambda fault: _problem_of(fault.code) == "quota_breach")
-        raise DomainError(_problem_of(first.code), first.detail, {"errors": plan.errors(access)})
+        first = min(faults or plan.faults, key=lambda fault: _problem_of(fault.code) == "quota_breach")
+        detail = plan.seen(first, access)["detail"]
+        raise DomainError(_problem_of(first.code), detail, _errors(plan, plan.errors(access)))
 
 
 def require_form(plan: Plan, *, access: Access | None) -> None:
@@ -306,7 +410,12 @@ def require_form(plan: Plan, *, access: Access | None) -> None:
     """
     wrong = [fault for fault in plan.faults if fault.code in FORM_FAULTS]
     if wrong:
-        raise DomainError("invalid", wrong[0].detail, {"errors": [plan.seen(fault, access) for fault in wrong]})
+        raise DomainError("invalid", wrong[0].detail, _errors(plan, [plan.seen(fault, access) for fault in wrong]))
+
+
+def _errors(plan: Plan, errors: list[dict[str, Any]]) -> dict[str, Any]:
+    """Members of the problem document: the first faults, and how many more there are."""
+    return {"errors": errors, **({"more_errors": plan.more_faults} if plan.more_faults else {})}
 
 
 def require_fresh(plan: Plan) -> None:
@@ -324,12 +433,14 @@ def require_fresh(plan: Plan) -> None:
 
 def check(*, cluster: Cluster, edits: Mapping[str, Any], access: Access, well_formed: bool = False) -> dict[str, Any]:
     """What edits would do, for typing and for dry runs; nothing is stored. ``well_formed``: see `require_form`."""
-    plan = work_out(cluster, edits, access=access)
+    plan = work_out(cluster, edits, access=access, asking=not access.administers)
     if well_formed:
         require_form(plan, access=access)
     return plan.document(base_version=plan.tree_version, access=access)
 
 
-def plan_of(change: QuotaChange, access: Access | None) -> Plan:
-    """A change worked out against the tree of now."""
-    return work_out(change.cluster, change.edits, access=access, base=change.base)
+def plan_of(change: QuotaChange, reader: Access) -> Plan:
+    """A change worked out against the tree of now, for a reader; whether it is theirs to make is not asked."""
+    return work_out(
+        change.cluster, change.edits, access=None, base=change.base, asking=change.asks_beyond, reader=reader
+    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from django.db import transaction
 from django.utils import timezone
@@ -13,6 +14,20 @@ from tidesched_web.audit.services import Fact
 from tidesched_web.changes.models import ChangeState, QuotaChange
 from tidesched_web.common import live
 from tidesched_web.common.locking import require_transaction
+from tidesched_web.common.permissions import Access
+
+# Of a change that was approved, and is edited after that.
+NOT_APPROVED: Final = {"approved_by": "", "approver": None, "approved_at": None, "approved_reason": ""}
+
+
+def agreed_by(access: Access, at: dt.datetime, reason: str = "") -> dict[str, Any]:
+    """The fields of an approval."""
+    return {
+        "approved_by": access.actor[:200],
+        "approver_id": access.user_id,
+        "approved_at": at,
+        "approved_reason": reason.strip(),
+    }
 
 
 def locked(change: QuotaChange) -> QuotaChange:
@@ -49,7 +64,18 @@ def announce(change: QuotaChange) -> None:
 
 def tell(change: QuotaChange, verb: str, *, actor: str, reason: str = "", facts: Iterable[Fact] = ()) -> None:
     """Append an act on a change to the cluster's chain, behind the facts of what it did. The last step of all."""
-    about = Fact(
+    audit.append_all(
+        [*facts, act_fact(change, verb)],
+        chain=audit.cluster_chain(change.cluster_id),
+        actor=actor,
+        cluster_id=change.cluster_id,
+        reason=reason or change.reason,
+    )
+
+
+def act_fact(change: QuotaChange, verb: str) -> Fact:
+    """An act on a change as the log keeps it, with the change as it is now."""
+    return Fact(
         action=f"quota_change.{verb}",
         object_type="quota_change",
         object_id=change.pk,
@@ -62,11 +88,4 @@ def tell(change: QuotaChange, verb: str, *, actor: str, reason: str = "", facts:
             "apply_at": change.apply_at,
             "objects": len(change.edits),
         },
-    )
-    audit.append_all(
-        [*facts, about],
-        chain=audit.cluster_chain(change.cluster_id),
-        actor=actor,
-        cluster_id=change.cluster_id,
-        reason=reason or change.reason,
     )

@@ -1,4 +1,4 @@
-"""What somebody looked at before they decide, and what was edited since. A decision is bound to it."""
+"""What a person looked at before a decision, and what was edited since. The decision is bound to it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 
 from tidesched_web.changes.models import QuotaChange
-from tidesched_web.changes.selectors import content_at_revision, revision_at_version
+from tidesched_web.changes.selectors import at_revision, revision_at_version
 from tidesched_web.changes.services.planning import after_of
-from tidesched_web.changes.tree_document import Difference, Documents, differences
+from tidesched_web.changes.tree_document import Difference, Documents, differences, pointer
 from tidesched_web.common.errors import DomainError
 
 
 @dataclass(frozen=True)
 class Reviewed:
-    """``version``: the row as it was read (an ETag: any step of its life counts); ``revision``: its figures alone."""
+    """``version``: the row as it was read (an ETag: any step of its life counts); ``revision``: what is reviewed."""
 
     version: int | None = None
     revision: int | None = None
@@ -55,14 +55,19 @@ def _stale(change: QuotaChange, revision: int) -> DomainError:
 
 def edited_since(change: QuotaChange, revision: int) -> list[Difference]:
     """What the change makes now beside what it made at an earlier revision, figure by figure."""
-    content = content_at_revision(change, revision)
-    if content is None:
+    old = at_revision(change, revision)
+    if old is None:
         return []
-    then, now = _made(*content), _made(change.base, change.edits)
+    then, now = _made(old.base, old.edits), _made(change.base, change.edits)
     # An object that only one of them touches stands as its base in the other.
-    keys = {*content[1], *change.edits}
-    known = {key: document for key, document in {**content[0], **change.base}.items() if document is not None}
-    return differences(_filled(then, known, content[1], keys), _filled(now, known, change.edits, keys))
+    keys = {*old.edits, *change.edits}
+    known = {key: document for key, document in {**old.base, **change.base}.items() if document is not None}
+    terms = [
+        Difference("", pointer(name), old.terms[name] or None, value or None)
+        for name, value in change.terms.items()
+        if name in old.terms and (old.terms[name] or None) != (value or None)
+    ]
+    return [*differences(_filled(then, known, old.edits, keys), _filled(now, known, change.edits, keys)), *terms]
 
 
 def _made(base: dict[str, dict[str, object] | None], edits: dict[str, object]) -> Documents:

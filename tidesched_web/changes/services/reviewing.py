@@ -13,9 +13,12 @@ from tidesched_web.changes.services.known_impact import known_impact, subject_of
 from tidesched_web.common.permissions import Access
 
 
-def ask_impact(*, change: QuotaChange, access: Access) -> None:
-    """Let the what-if process work out what an open change would do; whoever looks at its plan finds the answer."""
-    document = plan(change=change, access=access)
+def ask_impact(*, change: QuotaChange, access: Access, just_planned: bool = False) -> None:
+    """Let the what-if process work out what an open change would do; who looks at its plan finds the answer.
+
+    ``just_planned``: the change was drafted in this very request, so the plan that it has is that of now.
+    """
+    document = change.plan or {} if just_planned else plan(change=change, access=access)
     if change.state in QuotaChange.OPEN and document.get("objects") and not document.get("errors"):
         ask(change.cluster, document["objects"], access=access, subject=subject_of(change))
 
@@ -29,10 +32,7 @@ def shown_plan(*, change: QuotaChange, access: Access, impact: bool = False, ser
     document = plan(change=change, access=access)
     whole = known_impact(change, document, wait=impact) if impact or (change.plan or {}).get("impact") else None
     errors = document.get("errors", [])
-    if not access.everything and change.state not in QuotaChange.OPEN:
-        # Written down for its author, who may have seen more.
-        errors = [error | {"sibling": None, "sibling_object": None} for error in errors]
     asks = server and change.state in QuotaChange.OPEN and not errors
     answer = server_check(change.cluster, document.get("objects") or []) if asks else None
     found = None if whole is None else within_sight(whole, access, change.cluster_id)
-    return document | {"impact": found, "errors": errors, "server": answer}
+    return document | {"impact": found, "server": answer}

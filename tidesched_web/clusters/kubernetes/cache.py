@@ -42,7 +42,7 @@ class GangCounts(NamedTuple):
 
 
 class Tap(Protocol):
-    """Somebody who looks at objects as they come, for what a snapshot does not keep."""
+    """An observer of objects as they come, for what a snapshot does not keep."""
 
     def seen(self, kind: Kind, type_: str, obj: Json) -> None:
         """ADDED, MODIFIED, or DELETED with nothing but its name. Called under the cache's lock: be quick."""
@@ -54,7 +54,7 @@ class ClusterCache:
     Args:
         schedulers: pods with one of these scheduler names are to be scheduled.
         wake: called (from a watch's thread) after a change that may change a decision; has to return at once.
-        taps: told of every change of an object, in order.
+        taps: called for every change of an object, in order.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class ClusterCache:
             return {key: self._waits[key] for key in pods if key in self._waits}
 
     def stateless_queues(self) -> dict[str, int]:
-        """Queues that nobody has opened or closed yet, with their resource versions."""
+        """Queues that were not opened or closed yet, with their resource versions."""
         with self._lock:
             known = self._known["Queue"].items()
             return {name: version for (_, name), (version, mark) in known if not has_state(mark)}

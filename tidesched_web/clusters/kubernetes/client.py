@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -20,8 +21,9 @@ import urllib3
 from kubernetes.client import ApiClient, Configuration
 
 from tidesched_web.clusters.kubernetes import plain_text
+from tidesched_web.clusters.kubernetes.answers import READ, WHOLE_LIST, WRITE, BeyondBound, Bound, body_of
 from tidesched_web.clusters.kubernetes.connection import BadConnection, Connection
-from tidesched_web.clusters.kubernetes.guarded_pool import guard
+from tidesched_web.clusters.kubernetes.guarded_pool import HeadTooSlow, guard
 from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind, from_status
 
 if TYPE_CHECKING:
@@ -37,6 +39,16 @@ _POOL_SIZE = 32
 _DISCOVERY_SECONDS = 300.0
 
 Json = dict[str, Any]
+
+
+# How urllib3 names the pool or connection that failed, and seconds with all their digits.
+_WHO_FAILED = re.compile(r"\b\w+\(host='[^']*', port=\d+\): ")
+_SECONDS = re.compile(r"(?<=timeout=)\d+\.\d+")
+
+
+def in_plain_words(error: urllib3.exceptions.HTTPError) -> str:
+    """What went wrong, as pages and alerts show it: the address stands before it."""
+    return _SECONDS.sub(lambda found: f"{float(found[0]):.1f}", _WHO_FAILED.sub("", str(error)))
 
 
 class Unreachable(Exception):
@@ -115,13 +127,13 @@ class KubernetesClient:
 
     # -- reading -----------------------------------------------------------------------------------------------
 
-    def get(self, path: str, query: Mapping[str, Any] | None = None) -> Json:
-        """One object or list.
+    def get(self, path: str, query: Mapping[str, Any] | None = None, *, whole: bool = False) -> Json:
+        """One object or list; ``whole``: a long list in one piece, for which there is more room and time.
 
         Raises:
-            ApiFailure: the server said no. Unreachable: it said nothing.
+            ApiFailure: the server said no. Unreachable: it said nothing, or without end.
         """
-        code, body, rest = self._request("GET", path, query=query)
+        code, body, rest = self._request("GET", path, query=query, bound=WHOLE_LIST if whole else READ)
         if code != 200:
             raise ApiFailure(code, body, retry_after=rest)
         return body
@@ -158,7 +170,7 @@ class KubernetesClient:
         response = self._send("GET", path, query, None, {}, timeout)
         try:
             if response.status != 200:
-                raise ApiFailure(response.status, _decode(response.data), retry_after=_rest(response))
+                raise ApiFailure(response.status, _decode(self._read(response, READ)), retry_after=_rest(response))
             yield response
         finally:
             # What was not read is of no use: the connection is closed, not put back.
@@ -196,6 +208,7 @@ class KubernetesClient:
         query: Mapping[str, Any] | None = None,
         content_type: str = "application/json",
         headers: Mapping[str, str] | None = None,
+        bound: Bound | None = None,
     ) -> tuple[int, Json, float]:
         """Status code, body, and the seconds of rest that the server asks for."""
         sent = dict(headers or {})
@@ -205,12 +218,18 @@ class KubernetesClient:
         timeout = urllib3.Timeout(total=TIMEOUT_SECONDS)
         response = self._send(method, path, query, data, sent, timeout)
         try:
-            content = response.data
-        except urllib3.exceptions.HTTPError as error:
-            raise Unreachable(f"{self.connection.url}: {error}", maybe_done=True) from error
+            content = self._read(response, bound or WRITE)
         finally:
             response.release_conn()
         return response.status, _decode(content), _rest(response)
+
+    def _read(self, response: urllib3.HTTPResponse, bound: Bound) -> bytes:
+        try:
+            return body_of(response, bound)
+        except BeyondBound as error:
+            raise Unreachable(f"{self.connection.url}: {error}", maybe_done=True) from error
+        except urllib3.exceptions.HTTPError as error:
+            raise Unreachable(f"{self.connection.url}: {in_plain_words(error)}", maybe_done=True) from error
 
     def _send(
         self,
@@ -232,11 +251,13 @@ class KubernetesClient:
                 # A connection that was kept open may be closed by the server just as it is used again.
                 response = self._send_once(method, url, data, sent, timeout)
         except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
-            raise Unreachable(f"{self.connection.url}: {error}", maybe_done=False) from error
+            raise Unreachable(f"{self.connection.url}: {in_plain_words(error)}", maybe_done=False) from error
         except urllib3.exceptions.SSLError as error:
-            raise Unreachable(f"{self.connection.url}: {error}", maybe_done=False) from error
+            raise Unreachable(f"{self.connection.url}: {in_plain_words(error)}", maybe_done=False) from error
         except urllib3.exceptions.HTTPError as error:
-            raise Unreachable(f"{self.connection.url}: {error}", maybe_done=True) from error
+            late = error.__cause__ if isinstance(error.__cause__, HeadTooSlow) else None
+            said = str(late) if late else in_plain_words(error)
+            raise Unreachable(f"{self.connection.url}: {said}", maybe_done=True) from late or error
         if response.status == 401 and self.connection.token_file is not None:
             self.connection.token_file.forget()
         return response
@@ -244,7 +265,7 @@ class KubernetesClient:
     def _send_once(
         self, method: str, url: str, data: bytes | None, headers: Mapping[str, str], timeout: urllib3.Timeout
     ) -> urllib3.HTTPResponse:
-        # No retries and no redirects: a write is sent once, and a token goes to nobody else.
+        # No retries and no redirects: a write is sent once, and a token goes to no other server.
         return (self._direct or self._pool).urlopen(  # type: ignore[return-value]  # urllib3 names the base class
             method,
             url,

@@ -26,12 +26,12 @@ def look_seldom() -> None:
 
 
 def pass_over() -> None:
-    """Leave all that is there now out of every later look; it still goes when nobody holds it."""
+    """Leave all that is there now out of every later look; it still goes when nothing refers to it."""
     gc.freeze()
 
 
 class QuietCollector:
-    """One for a process: collects garbage when it is told that there is time, and knows what that cost."""
+    """One for a process: collects garbage when there is time, and knows what that cost."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -6,11 +6,16 @@ import ipaddress
 import socket
 from typing import Any
 
-from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager, ProxyManager
+from urllib3 import HTTPConnectionPool, HTTPResponse, HTTPSConnectionPool, PoolManager, ProxyManager
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import NewConnectionError
 
 from tidesched_web.clusters.kubernetes.connection import gives_away
+from tidesched_web.clusters.kubernetes.deadlines import Deadline
+
+
+class HeadTooSlow(TimeoutError):
+    """The head of an answer came, and did not end."""
 
 
 def _refuse(connection: HTTPConnection, sock: socket.socket) -> socket.socket:
@@ -21,8 +26,15 @@ def _refuse(connection: HTTPConnection, sock: socket.socket) -> socket.socket:
     return sock
 
 
+# So long the head of an answer may take in all, from the last byte of the request on.
+HEAD_SECONDS = 60.0
+
+
 class _OnePiece(HTTPConnection):
-    """Head and body of a request leave together: one TLS record and one call of the kernel, not two."""
+    """Head and body of a request leave together: one TLS record and one call of the kernel, not two.
+
+    The head of the answer has an end: the time-out of the socket begins anew with each byte of it.
+    """
 
     _held: list[bytes] | None = None
 
@@ -34,6 +46,25 @@ class _OnePiece(HTTPConnection):
         finally:
             self._held = None
         self.send(whole)
+
+    def getresponse(self) -> HTTPResponse:  # type: ignore[override]  # as urllib3's own class
+        """The head of the answer.
+
+        Raises:
+            HeadTooSlow: it has not ended in time.
+        """
+        sock = self.sock
+        response, failed = None, None
+        with Deadline(HEAD_SECONDS, lambda: sock.shutdown(socket.SHUT_RDWR)) as deadline:
+            try:
+                response = super().getresponse()
+            except Exception as error:
+                if not deadline.passed:
+                    raise
+                failed = error
+        if response is None or deadline.passed:  # what came until then may look whole
+            raise HeadTooSlow(f"the head of the answer has not ended after {HEAD_SECONDS:g} s") from failed
+        return response
 
     def send(self, data: Any) -> None:
         if self._held is not None and isinstance(data, bytes):
@@ -61,6 +92,6 @@ class _EncryptedPool(HTTPSConnectionPool):
 
 
 def guard(pool: PoolManager) -> None:
-    """Make ``pool`` refuse peers that give secrets away; a proxy, chosen by whoever runs this server, is left alone."""
+    """Make ``pool`` refuse peers that give secrets away; a proxy, chosen by the operator, is left alone."""
     if not isinstance(pool, ProxyManager):
         pool.pool_classes_by_scheme = {"http": _PlainPool, "https": _EncryptedPool}

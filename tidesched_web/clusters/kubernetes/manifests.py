@@ -175,9 +175,10 @@ def eviction(name: str, namespace: str, *, uid: str) -> Json:
     }
 
 
-def delete_options(uid: str) -> Json:
-    """DeleteOptions for exactly the object with ``uid``."""
-    return {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
+def delete_options(uid: str, version: str = "") -> Json:
+    """DeleteOptions for exactly the object with ``uid``, with a ``version`` only as long as it is of that."""
+    preconditions = {"uid": uid} | ({"resourceVersion": version} if version else {})
+    return {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
 
 
 def event(

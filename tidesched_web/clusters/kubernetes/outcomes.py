@@ -28,7 +28,7 @@ class Outcome:
         reason: Kubernetes' own word (``NotFound``, ``Conflict``, ``TooManyRequests`` …) or the name of the failure.
         message: the sentence that came with it.
         maybe_done: only with UNREACHABLE: the request may have reached the server, so ask before repeating it.
-        away: only with UNREACHABLE: the server serves nobody for now (no connection, an expired token), so the next
+        away: only with UNREACHABLE: the server serves no request for now (no connection, an expired token), so the next
             request would end in the same way.
         retry_after: only with UNREACHABLE: the server has too much to do and asks for so many seconds of rest; 0 = no.
         body: the object that came back, when one did.

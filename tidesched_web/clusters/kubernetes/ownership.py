@@ -1,8 +1,8 @@
 """How an object that is to be applied stands to the live one: what differs, and who set it so.
 
-Server-side apply keeps in ``metadata.managedFields`` which manager set which field. A field that somebody sets to
+Server-side apply keeps in ``metadata.managedFields`` which manager set which field. A field that a manager sets to
 another value is theirs from then on. So a field that TideSched still owns has not been touched since its last push, and
-another value of it may be taken even where somebody co-owns the old one; one that it does not own was changed by them.
+another value of it may be taken even where another co-owns the old one; one that it does not own was changed by them.
 
 Source: Kubernetes documentation of server-side apply (field management, conflicts).
 """
@@ -29,8 +29,8 @@ _OMITTED: dict[Path, bool] = {("globalDefault",): False}
 class Standing:
     """Attributes:
     same: live has every field as wanted, and TideSched owns these and no others: a push has nothing to say.
-    shared: a field that differs is also owned by somebody else: it has to be forced.
-    contested: fields that somebody else has set otherwise since, with their managers.
+    shared: a field that differs is also owned by another manager: it has to be forced.
+    contested: fields that others have set otherwise since, with their managers.
     emptied: maps of another manager in which TideSched owns every field and wants none any more. An apply would leave
         null there, which the server then refuses: they have to be removed first.
     """
@@ -99,7 +99,7 @@ def _at(obj: Mapping[str, Any], path: Path) -> Any:
 
 
 def _means_the_same(path: Path, one: Any, other: Any) -> bool:
-    """``8`` and ``8000m`` CPUs, or a card quota written in another order: nobody's wish is lost with the other form."""
+    """``8`` and ``8000m`` CPUs, or a card quota written in another order: no wish is lost with the other form."""
     try:
         if path[-1] == CARD_QUOTA:
             return bool(json.loads(one) == json.loads(other))

@@ -10,7 +10,7 @@ class Kind:
     """A kind of object and where the API has it.
 
     Attributes:
-        called: how it is told from a kind of the same name in another group; empty: by its name.
+        called: its name where another group has a kind of the same name; empty: as ``name``.
         spare: sessions go on without it where TideSched may not read it (a role from before it was read).
     """
 
@@ -23,7 +23,7 @@ class Kind:
 
     @property
     def id(self) -> str:
-        """What it is told by."""
+        """Its name, distinct from those of all other kinds."""
         return self.called or self.name
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:

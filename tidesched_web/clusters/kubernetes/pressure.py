@@ -1,4 +1,4 @@
-"""Many requests at once: never more than the server bears, and no more at all once it serves nobody."""
+"""Many requests at once: never more than the server bears, and no more at all once it serves none."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class _Flow:
 
     def _rest(self, seconds: float) -> bool:
         now = time.monotonic()
-        # Others may have been told the same at the same time: that is one wish, not several.
+        # Others may have had the same answer at the same time: that is one wish, not several.
         if now >= self._rests_until:
             self._width, self._well = max(1, self._width // 2), 0
             self._rests_until = now + min(seconds, _LONGEST_REST) * random.uniform(1.0, 1.2)

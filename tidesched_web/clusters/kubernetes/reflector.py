@@ -6,13 +6,13 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol, runtime_checkable
 
 import urllib3
 
 from tidesched_web.clusters.kubernetes import plain_text
+from tidesched_web.clusters.kubernetes.answers import BeyondBound, lines_of
 from tidesched_web.clusters.kubernetes.client import ApiFailure, Json, KubernetesClient, Unreachable
 from tidesched_web.clusters.kubernetes.paths import Kind
 
@@ -97,6 +97,9 @@ class Reflector(threading.Thread):
             except (ApiFailure, Unreachable) as error:
                 self._failed(str(error), code=getattr(error, "code", 0))
                 self._ending.wait(min(getattr(error, "retry_after", 0.0), _LONGEST_DELAY))
+            except BeyondBound as error:
+                self._version = ""  # the same event would come again
+                self._failed(f"{self._client.connection.url}: {error}")
             except (urllib3.exceptions.HTTPError, OSError) as error:
                 self._failed(f"the watch broke: {error}")
             except Exception as error:
@@ -137,7 +140,7 @@ class Reflector(threading.Thread):
         absent = False
         while True:
             try:
-                page = coming.result() if coming is not None else self._client.get(self.kind.path(), query)
+                page = coming.result() if coming is not None else self._first(query)
             except ApiFailure as error:
                 if error.code == 410 and "continue" in query:
                     raise _Expired from None
@@ -170,6 +173,9 @@ class Reflector(threading.Thread):
         self._alive()
         self.synced.set()
 
+    def _first(self, query: dict[str, Any]) -> Json:
+        return self._client.get(self.kind.path(), query, whole="limit" not in query)
+
     def _absent(self) -> Json:
         """A cluster without this kind (no Volcano jobs, say) has none of it, and may get it or show it later."""
         return {"items": [], "metadata": {"resourceVersion": ""}}
@@ -189,7 +195,7 @@ class Reflector(threading.Thread):
             with self._client.stream(self.kind.path(), query, read_timeout=seconds + 10) as response:
                 self._response = response
                 self._alive()
-                for line in _lines(response):
+                for line in lines_of(response):
                     self._take(plain_text.loads(line))
                     if self._ending.is_set():
                         return
@@ -221,12 +227,3 @@ def key_of(obj: Json) -> Key:
     """Namespace and name."""
     metadata = obj["metadata"]
     return metadata.get("namespace", ""), metadata["name"]
-
-
-def _lines(response: urllib3.HTTPResponse) -> Iterator[bytes]:
-    rest = b""
-    for chunk in response.stream(None):
-        *lines, rest = (rest + chunk).split(b"\n")
-        for line in lines:
-            if line:
-                yield line

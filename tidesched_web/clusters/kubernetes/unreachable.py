@@ -1,4 +1,4 @@
-"""Why a server did not answer, as a code that a person can be told what to do about."""
+"""Why a server did not answer, as a code that says what a person can do about it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import ssl
 
 from urllib3 import exceptions
 
+from tidesched_web.clusters.kubernetes.answers import BeyondBound
 from tidesched_web.clusters.kubernetes.client import Unreachable
+from tidesched_web.clusters.kubernetes.guarded_pool import HeadTooSlow
 
 # OpenSSL's X509_V_ERR_*.
 _EXPIRED = {9, 10}
@@ -25,6 +27,10 @@ def reason_of(error: Unreachable) -> str:
         return _tls_reason(cause)
     if isinstance(cause, exceptions.TimeoutError):
         return "no_answer"
+    if isinstance(cause, BeyondBound):
+        return cause.code
+    if isinstance(cause, HeadTooSlow):
+        return "too_slow"
     if isinstance(cause, exceptions.ProtocolError):
         return "broken_off"
     return "unreachable"

@@ -77,7 +77,7 @@ class ClusterWrites:
     def evict_pod(self, namespace: str, name: str, *, uid: str, dry_run: bool = False) -> Outcome:
         """Ask the pod with ``uid`` to leave, under its disruption budgets; GONE where it left already.
 
-        A server that finds another uid tries for ten seconds before it says so, which is longer than anybody waits
+        A server that finds another uid tries for ten seconds before it says so, which is longer than a session waits
         here. So the pod is looked at before a dry run, and after an eviction without an answer.
         """
         if dry_run and self._replaced(namespace, name, uid):
@@ -99,7 +99,7 @@ class ClusterWrites:
     def announce_disruption(self, namespace: str, name: str, *, uid: str, message: str, now: float) -> Outcome:
         """Say in the pod's status that it is to go, and for whom, before it is evicted.
 
-        Whoever sees the pod end then knows that it did not fail. The Eviction API of a newer server overwrites reason
+        Who sees the pod end then knows that it did not fail. The Eviction API of a newer server overwrites reason
         and message with its own.
         """
         condition = {
@@ -161,7 +161,7 @@ class ClusterWrites:
     def apply_podgroup(self, manifest: Json) -> Outcome:
         """Make the PodGroup of pods that came without one, or bring ours up to date.
 
-        Not forced: a PodGroup that somebody else keeps (Volcano's controllers, a person) stays theirs.
+        Not forced: a PodGroup that others keep (Volcano's controllers, a person) stays theirs.
         """
         return self._apply(POD_GROUP, manifest)
 
@@ -193,26 +193,28 @@ class ClusterWrites:
         query = {"fieldManager": FIELD_MANAGER}
         return self._send("PATCH", QUEUE.path(name=name), patch, query=query, content_type=MERGE_PATCH)
 
-    def patch_queue_status(self, name: str, status: Mapping[str, Any], *, version: int | None = None) -> Outcome:
+    def patch_queue_status(self, name: str, status: Mapping[str, Any], *, version: int | str | None = None) -> Outcome:
         """Merge ``status`` into the queue's (state, allocated, counts of gangs), if it still is of ``version``."""
         guard: Json = {} if version is None else {"metadata": {"resourceVersion": str(version)}}
         return self._patch_status(QUEUE, "", name, {**guard, "status": dict(status)})
 
-    def close_queue(self, name: str, *, drained: bool, by_command: bool = True) -> Outcome:
-        """Let a queue take nobody in any more.
+    def close_queue(self, name: str, *, drained: bool, by_command: bool = True, version: str = "") -> Outcome:
+        """Let a queue take no new gangs.
 
         Where Volcano runs (``by_command``, and it knows Commands) it is asked; where TideSched is the scheduler, it
-        writes the state itself: ``Closing``, and ``Closed`` once the queue is ``drained``.
+        writes the state itself: ``Closing``, and ``Closed`` once the queue is ``drained``. With a ``version`` only as
+        long as the queue is of that: else it is a CONFLICT. A Command has no version of its own, so the queue is
+        looked at once more before it is sent.
         """
-        return self._command_or_state(name, "CloseQueue", "Closed" if drained else "Closing", by_command)
+        return self._command_or_state(name, "CloseQueue", "Closed" if drained else "Closing", by_command, version)
 
-    def open_queue(self, name: str, *, by_command: bool = True) -> Outcome:
+    def open_queue(self, name: str, *, by_command: bool = True, version: str = "") -> Outcome:
         """Let a closed queue take gangs in again; as :meth:`close_queue`."""
-        return self._command_or_state(name, "OpenQueue", "Open", by_command)
+        return self._command_or_state(name, "OpenQueue", "Open", by_command, version)
 
-    def delete_queue(self, name: str, *, uid: str) -> Outcome:
-        """Delete the queue with ``uid``; the caller has seen that it is closed and empty."""
-        return self._send("DELETE", QUEUE.path(name=name), manifests.delete_options(uid))
+    def delete_queue(self, name: str, *, uid: str, version: str = "") -> Outcome:
+        """Delete the queue with ``uid``; the caller has seen, in ``version``, that it is closed and empty."""
+        return self._send("DELETE", QUEUE.path(name=name), manifests.delete_options(uid, version))
 
     def get_queue(self, name: str) -> Outcome:
         """The queue as the server has it now."""
@@ -286,16 +288,18 @@ class ClusterWrites:
         query = {"fieldManager": FIELD_MANAGER}
         return self._send("PATCH", path, body, query=query, content_type=STRATEGIC_PATCH)
 
-    def _command_or_state(self, name: str, action: str, state: str, by_command: bool) -> Outcome:
+    def _command_or_state(self, name: str, action: str, state: str, by_command: bool, version: str) -> Outcome:
         served = self._client.serves(COMMAND.group_version, COMMAND.plural)
         if not (by_command and served):
-            written = self.patch_queue_status(name, {"state": state})
+            written = self.patch_queue_status(name, {"state": state}, version=version or None)
             # Volcano's webhook knows Open and Closed only: where it refuses the state, there are controllers to ask.
             if written.kind is not OutcomeKind.REFUSED or not served:
                 return written
         found = self.get_queue(name)
         if found.body is None:
             return found
+        if version and found.body["metadata"]["resourceVersion"] != version:
+            return Outcome(OutcomeKind.CONFLICT, "Conflict", "the queue was written since it was read")
         owner = {
             "apiVersion": QUEUE.group_version,
             "kind": QUEUE.name,

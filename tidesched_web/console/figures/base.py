@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import unicodedata
 from typing import Any
 
 import plotly.graph_objects as go
@@ -18,11 +19,15 @@ FONT = (
 
 def layout(colours: Palette, *, unit: str, **more: Any) -> go.Layout:
     """A layout in the theme of the page. It has no buttons and no legend, and does not move."""
+    # The labels at the right end stand in the margin, which is as wide as the longest of them.
+    widest = max(
+        (_width(str(entry["text"])) for entry in more.get("annotations") or () if _in_margin(entry)), default=0
+    )
     base = {
         "font": {"family": FONT, "size": 13, "color": colours.text},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": 56, "r": 112, "t": 16, "b": 40},
+        "margin": {"l": 56, "r": max(112, widest + 14), "t": 16, "b": 40},
         "showlegend": False,
         "hovermode": "x unified",
         "hoverlabel": {"bgcolor": colours.surface, "bordercolor": colours.grid, "font": {"color": colours.text}},
@@ -50,6 +55,15 @@ def layout(colours: Palette, *, unit: str, **more: Any) -> go.Layout:
         },
     }
     return go.Layout(base | more)
+
+
+def _in_margin(entry: Any) -> bool:
+    return (entry.get("xref"), entry.get("x"), entry.get("xanchor")) == ("paper", 1, "left")
+
+
+def _width(text: str) -> int:
+    """About how wide a label is, in pixels: a Chinese character is as wide as the font is high."""
+    return round(sum(13 if unicodedata.east_asian_width(sign) in "WF" else 7.4 for sign in text))
 
 
 def local(moment: dt.datetime) -> str:

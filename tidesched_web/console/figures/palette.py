@@ -22,7 +22,7 @@ class Palette:
     surface: str
     inference_soft: str
     training_soft: str
-    # Steps of one thing that mean no service type: hues of their own, told apart by lightness and pattern too.
+    # Steps of one thing that mean no service type: hues of their own, distinct in lightness and pattern too.
     steps: tuple[str, ...]
 
 

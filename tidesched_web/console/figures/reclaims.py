@@ -1,4 +1,7 @@
-"""Which cards were taken back, and when? A bar for each hour of a day, stacked by card type."""
+"""Which cards were taken back, and when? A bar for each hour of a day, stacked by card type.
+
+Cards of several types are added up, so all are physical ones: a slice or share is as high as its part of a card.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,9 @@ import plotly.graph_objects as go
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from tidesched_web.common.card_names import card_label
+from tidesched_web.common.physical import share_of_board
 from tidesched_web.console import amounts
-from tidesched_web.console.card_names import card_label
 from tidesched_web.console.figures import base
 from tidesched_web.console.figures.palette import palette
 
@@ -23,16 +27,19 @@ Taken = Sequence[tuple[dt.datetime, str, float]]
 
 
 def by_card(taken: Taken) -> dict[str, dict[dt.datetime, float]]:
-    """Card type → hour → cards, the card that lost most first; beyond the first ones all are one, without a name."""
+    """Card type → hour → how many of it, that with the most physical cards first.
+
+    Beyond the first types all are one without a name, in physical cards.
+    """
     sums: dict[str, float] = {}
     for _hour, card, cards in taken:
-        sums[card] = sums.get(card, 0) + cards
+        sums[card] = sums.get(card, 0) + cards * float(share_of_board(card))
     largest = sorted(sums, key=lambda card: (-sums[card], card))
     kept = largest if len(largest) <= MAX_CARDS else largest[: MAX_CARDS - 1]
     found: dict[str, dict[dt.datetime, float]] = {card: {} for card in kept}
     for hour, card, cards in taken:
         hours = found.setdefault(card if card in kept else "", {})
-        hours[hour] = hours.get(hour, 0) + cards
+        hours[hour] = hours.get(hour, 0) + (cards if card in kept else cards * float(share_of_board(card)))
     return found
 
 
@@ -55,7 +62,7 @@ def figure(hours: Sequence[dt.datetime], taken: Taken, theme: str) -> go.Figure:
     traces = [_bars(hours, number, card, cards, theme) for number, (card, cards) in enumerate(by_card(taken).items())]
     layout = base.layout(
         colours,
-        unit=_("cards taken back"),
+        unit=_("physical cards taken back"),
         barmode="stack",
         bargap=0.2,
         showlegend=True,
@@ -65,7 +72,10 @@ def figure(hours: Sequence[dt.datetime], taken: Taken, theme: str) -> go.Figure:
     layout.hovermode = "closest"
     end = base.local(hours[-1] + HOUR / 2)
     layout.xaxis.update(
-        range=[base.local(hours[0] - HOUR / 2), end], nticks=8, title={"text": _("hour"), "standoff": 4}
+        range=[base.local(hours[0] - HOUR / 2), end],
+        nticks=8,
+        title={"text": _("hour"), "standoff": 4},
+        automargin=True,
     )
     return go.Figure(traces, layout)
 
@@ -77,9 +87,10 @@ def _bars(
     name = card_label(card) if card else _("other cards")
     there = [hour for hour in hours if cards.get(hour)]
     texts = [amounts.number(cards[hour]) for hour in there]
+    share = float(share_of_board(card))
     return go.Bar(
         x=[base.local(hour) for hour in there],
-        y=[cards[hour] for hour in there],
+        y=[cards[hour] * share for hour in there],
         name=name,
         customdata=[filter_of(hour, card) for hour in there],
         text=texts,

@@ -6,10 +6,12 @@ import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeVar
 
 from tidesched_web.common.physical import share_of_board
-from tidesched_web.scheduling.selectors import TidePointRow
+from tidesched_web.scheduling.selectors import TideMoment, TidePointRow
 
+Row = TypeVar("Row")
 MAX_POINTS = 320
 # The tide is written every few minutes whatever happens: after so long without a point no session ran.
 SILENCE = dt.timedelta(minutes=15)
@@ -33,7 +35,9 @@ class TideRow:
     quota: float | None
 
 
-def silences(points: Sequence[TidePointRow], now: dt.datetime) -> list[tuple[dt.datetime, dt.datetime | None]]:
+def silences(
+    points: Sequence[TidePointRow | TideMoment], now: dt.datetime
+) -> list[tuple[dt.datetime, dt.datetime | None]]:
     """The times without sessions by the cluster's clock: after the first moment, before the second (None: up to now).
 
     ``now`` is the wall's clock. O(points).
@@ -113,9 +117,9 @@ def _sum(at: dt.datetime, standing: Iterable[TidePointRow], *, physical: bool) -
     )
 
 
-def runs(series: Iterable[TideRow | None]) -> Iterator[list[TideRow]]:
+def runs(series: Iterable[Row | None]) -> Iterator[list[Row]]:
     """The stretches between gaps."""
-    run: list[TideRow] = []
+    run: list[Row] = []
     for row in series:
         if row is not None:
             run.append(row)

@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from tidesched_web.clusters.models import CardKind
-from tidesched_web.console.card_names import card_label
+from tidesched_web.common.card_names import card_label
 from tidesched_web.console.forms.edit import EditForm, reason_field
 from tidesched_web.console.forms.filters import FilterForm
 

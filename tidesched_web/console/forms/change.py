@@ -26,7 +26,7 @@ class ApplyForm(forms.Form):
     )
     when = forms.ChoiceField(
         label=_("When"),
-        choices=[("now", _("Now")), ("at", _("At a set time"))],
+        choices=[("now", _("At once")), ("at", _("At a set time"))],
         initial="now",
         widget=forms.RadioSelect(attrs={"class": "form-check-input"}),
     )
@@ -63,11 +63,11 @@ class ApplyForm(forms.Form):
         return cleaned
 
 
-class ReasonForm(forms.Form):
-    """A reason for what is done to a change."""
+class RejectForm(forms.Form):
+    """Why a change is rejected."""
 
     reason = forms.CharField(
-        label=_("Reason"),
+        label=_("Why do you reject it?"),
         max_length=1000,
         widget=forms.Textarea(attrs={"rows": 2, "class": "form-control"}),
         error_messages={"required": _("Say why: the reason goes into the audit log.")},
@@ -78,7 +78,7 @@ class ApproveForm(forms.Form):
     """Why a change is approved; it may stay empty."""
 
     reason = forms.CharField(
-        label=_("Reason"),
+        label=_("Why do you approve it?"),
         help_text=_("Optional. It is kept with the change and goes into the audit log."),
         max_length=1000,
         required=False,

@@ -15,7 +15,6 @@ from tidesched_web.common.errors import DomainError
 WORDS: Mapping[str, str | Promise] = {
     "already_exists": _("There is one of this name already."),
     "permission_denied": _("You may not do this."),
-    "conflict": _("It was changed meanwhile: look at the present state, then try again."),
 }
 
 
@@ -47,6 +46,13 @@ class EditForm(forms.Form):
             elif isinstance(field.widget, forms.CheckboxInput | forms.RadioSelect):
                 kind = "form-check-input"
             field.widget.attrs.setdefault("class", kind)
+
+    def add_error(self, field: str | None, error: Any) -> None:
+        """What is wrong with a hidden field is said above the form: its place is not seen."""
+        if field in self.fields and isinstance(self.fields[field].widget, forms.HiddenInput):
+            said = _("This page sent a value of %(field)s that it does not have: load it again.")
+            field, error = None, said % {"field": field}
+        super().add_error(field, error)
 
     def values(self) -> dict[str, Any]:
         """What the reader sent, as keywords of a service; the hidden version where the page showed one."""

@@ -11,11 +11,10 @@ from django.db.models import Q, QuerySet
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
+from tidesched_web.common.card_names import card_label
 from tidesched_web.common.models import ServiceType
-from tidesched_web.console.card_names import card_label
 from tidesched_web.console.wording import TITLES
 from tidesched_web.quota.models import DriftState, QueueState
-from tidesched_web.scheduling.models import SessionState
 from tidesched_web.workloads.models import GangState
 from tidesched_web.workloads.selectors import that_wait
 
@@ -95,20 +94,32 @@ class CardFilterForm(FilterForm):
         return super().is_valid()
 
 
+# What a queue is besides its state: it waits although it is below its own quota.
+STARVED = "starved"
+
+
 class QueueFilter(FilterForm):
     """Filters of the queue list."""
 
     q = forms.CharField(label=_("Name"), max_length=63)
     service_type = forms.ChoiceField(label=_("Service type"), choices=some_or_any(ServiceType.choices))
-    state = forms.ChoiceField(label=_("State"), choices=some_or_any(QueueState.choices))
+    state = forms.ChoiceField(label=_("State"), choices=[*some_or_any(QueueState.choices), (STARVED, _("Starved"))])
+    order = forms.ChoiceField(
+        label=_("Order"),
+        choices=[
+            ("", _("by name")),
+            ("used", _("most used quota first")),
+            ("unused", _("least used quota first")),
+        ],
+    )
 
     def apply(self, queues: QuerySet) -> QuerySet:
-        """Narrow the list."""
+        """Narrow the list; which queues are starved is worked out of their rows."""
         if text := self.value("q"):
             queues = queues.filter(Q(name__icontains=text) | Q(tenant__name__icontains=text))
         if service := self.value("service_type"):
             queues = queues.filter(service_type=service)
-        if state := self.value("state"):
+        if (state := self.value("state")) and state != STARVED:
             queues = queues.filter(state=state)
         return queues
 
@@ -154,26 +165,6 @@ class GangFilter(CardFilterForm):
         if card := self.value("card"):
             gangs = gangs.filter(cards__has_key=card)
         return gangs
-
-
-class SessionFilter(FilterForm):
-    """Filters of the session list."""
-
-    state = forms.ChoiceField(label=_("State"), choices=some_or_any(SessionState.choices))
-    decided = forms.ChoiceField(
-        label=_("Decisions"), choices=[("", _("any")), ("yes", _("with decisions")), ("reclaims", _("with reclaims"))]
-    )
-
-    def apply(self, sessions: QuerySet) -> QuerySet:
-        """Narrow the list."""
-        if state := self.value("state"):
-            sessions = sessions.filter(state=state)
-        decided = self.value("decided")
-        if decided == "yes":
-            sessions = sessions.filter(Q(counts__binds__gt=0) | Q(counts__evictions__gt=0))
-        elif decided == "reclaims":
-            sessions = sessions.filter(counts__reclaims__gt=0)
-        return sessions
 
 
 class DriftFilter(FilterForm):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from django import forms
@@ -10,13 +10,15 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from tidesched_web.accounts.models import BusinessLine, Project
+from tidesched_web.common.card_names import card_label
 from tidesched_web.common.models import ServiceType
 from tidesched_web.console import amounts
-from tidesched_web.console.card_names import card_label
 from tidesched_web.console.forms.edit import EditForm, reason_field
 
 MIB, GIB = 2**20, 2**30
 CARD = "card:"
+# So many card types are named of what an owner has left.
+MOST_LEFT = 4
 
 
 class QueueEditForm(EditForm):
@@ -119,19 +121,30 @@ class QueueForm(QueueEditForm):
     field_order = ("name", "service_type", "owner", "priority", "reclaimable", "weight", "cores", "memory")
 
     def __init__(
-        self, *args: Any, projects: Iterable[Project], lines: Iterable[BusinessLine], decides: bool, **kwargs: Any
+        self,
+        *args: Any,
+        projects: Iterable[Project],
+        lines: Iterable[BusinessLine],
+        decides: bool,
+        room: Callable[[Project | BusinessLine], Mapping[str, int]],
+        **kwargs: Any,
     ) -> None:
         self.projects = {f"project-{project.pk}": project for project in projects}
         self.lines = {f"line-{line.pk}": line for line in lines}
         super().__init__(*args, **kwargs)
         listed: list[tuple[Any, Any]] = [("", _("choose one"))]
         if self.projects:
-            named = [(key, f"{row.tenant.name} › {row.name}") for key, row in self.projects.items()]
+            named = [
+                (key, f"{row.tenant.name} › {row.name}{self._left(room(row))}") for key, row in self.projects.items()
+            ]
             listed.append((_("Projects, for inference"), named))
         if self.lines:
             platform = gettext("the platform")
             rows = self.lines.items()
-            named = [(key, f"{row.tenant.name if row.tenant else platform} › {row.name}") for key, row in rows]
+            named = [
+                (key, f"{row.tenant.name if row.tenant else platform} › {row.name}{self._left(room(row))}")
+                for key, row in rows
+            ]
             listed.append((_("Business lines, for training"), named))
         self.fields["owner"].choices = listed  # type: ignore[attr-defined]
         for name in ("weight", "priority"):
@@ -141,6 +154,17 @@ class QueueForm(QueueEditForm):
         del self.fields["reclaimable"]
         if not decides:  # ranking a queue against those of other tenants is the platform's
             del self.fields["weight"], self.fields["priority"]
+
+    def _left(self, room: Mapping[str, int]) -> str:
+        """What an owner can still hand out, behind its name; nothing where no quota limits it."""
+        known = {name: room[name] for name in self.cards if name in room}
+        most = sorted((name for name, left in known.items() if left), key=lambda name: (-known[name], name))[:MOST_LEFT]
+        if not known:
+            return ""
+        if not most:
+            return gettext(" – nothing left to give out")
+        cards = gettext(", ").join(f"{card_label(name)} {amounts.number(known[name])}" for name in most)
+        return gettext(" – left: %(cards)s") % {"cards": cards}
 
     def clean(self) -> dict[str, Any]:
         """The owner has to be of the kind that the service type asks for."""

@@ -10,8 +10,9 @@ from django.db.models import QuerySet
 from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
+from tidesched_web.common.card_names import card_label
+from tidesched_web.common.models import ServiceType
 from tidesched_web.common.permissions import Access
-from tidesched_web.console.card_names import card_label
 from tidesched_web.console.forms.bounded import BoundedFilterForm
 from tidesched_web.console.forms.filters import card_choices, some_or_any
 from tidesched_web.scheduling import reclaim_selectors as sides
@@ -30,6 +31,7 @@ class ReclaimFilter(BoundedFilterForm):
     tenant = forms.CharField(label=_("Tenant"), max_length=63, widget=forms.HiddenInput)
     gainer_queue = forms.CharField(label=_("Queue that gained"), max_length=63, widget=forms.HiddenInput)
     loser_queue = forms.CharField(label=_("Queue that lost"), max_length=63, widget=forms.HiddenInput)
+    gainer_service = forms.ChoiceField(label=_("Service type that gained"), choices=some_or_any(ServiceType.choices))
     card = forms.ChoiceField(label=_("Card type"))
     state = forms.ChoiceField(label=_("State"), choices=some_or_any(ReclaimState.choices))
     made_by = forms.ChoiceField(label=_("Made by"), choices=some_or_any(ReclaimMaker.choices))
@@ -72,6 +74,7 @@ class ReclaimFilter(BoundedFilterForm):
             "loser": sides.lost_by,
             "gainer_queue": sides.gained_by_queue,
             "loser_queue": sides.lost_by_queue,
+            "gainer_service": sides.gained_by_service,
             "queue": sides.touched_queue,
             "tenant": sides.touched_tenant,
             "card": sides.moved_card,

@@ -45,9 +45,10 @@ class Layer:
         """All that is wrong with it, each with the layer (the ``place``-th where it has no name) and the field."""
         where = self.name or _("layer %(n)s") % {"n": place}
         words = {"name": _("Layer"), "start": _("From"), "end": _("To"), "days": _("Days on which it begins")}
-        fields = (f"{words[name]}: {text}" for name, text in self.field_errors.items())
-        return [f"{where}, {text}" for text in (*fields, *(line.error for line in self.lines if line.error))] + [
-            f"{where}: {text}" for text in self.errors
+        comma, colon = _(", "), _(": ")
+        fields = (f"{words[name]}{colon}{text}" for name, text in self.field_errors.items())
+        return [f"{where}{comma}{text}" for text in (*fields, *(line.error for line in self.lines if line.error))] + [
+            f"{where}{colon}{text}" for text in self.errors
         ]
 
 
@@ -155,6 +156,13 @@ class PlanForm:
     def sound(self) -> bool:
         """Nothing that the form itself can see is wrong."""
         return not (self.errors or self.field_errors or any(layer.said(0) for layer in self.layers))
+
+    @property
+    def only(self) -> str:
+        """The one field of the plan itself that is wrong while nothing else is: then its own place says it, alone."""
+        fields = [*self.field_errors]
+        others = self.errors or any(layer.said(0) for layer in self.layers)
+        return fields[0] if len(fields) == 1 and not others else ""
 
     @property
     def said(self) -> list[str]:

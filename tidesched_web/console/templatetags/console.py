@@ -19,24 +19,24 @@ from django.utils.translation import gettext_lazy
 from tidesched_web.accounts import demo_people as people_file
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.clusters.selectors import only_simulated
+from tidesched_web.common.card_names import card_label
 from tidesched_web.common.failures import in_words
 from tidesched_web.common.permissions import Access
 from tidesched_web.console import amounts
 from tidesched_web.console.alert_words import alert_sentence
 from tidesched_web.console.audit_words import act_words, object_word
 from tidesched_web.console.by_language import by_language
-from tidesched_web.console.card_names import card_label
 from tidesched_web.console.cluster_zone import zone_of_page
 from tidesched_web.console.gang_why import why_sentence
-from tidesched_web.console.navigation import COOKIE, SETTINGS, groups
+from tidesched_web.console.navigation import COOKIE, FOLDED_COOKIE, SETTINGS, groups
 from tidesched_web.console.reach_words import ReachWords, reach_words
 from tidesched_web.console.rule_words import rule_text
 from tidesched_web.console.states import look
 from tidesched_web.console.stop_words import StopWords, stop_words
 from tidesched_web.console.template_loader import address_of
-from tidesched_web.console.wording import reason_title, resource_amount
+from tidesched_web.console.wording import reason_detail, reason_sentence, reason_title, resource_amount
 from tidesched_web.scheduling.holds import sending_stop
-from tidesched_web.scheduling.models import Alert
+from tidesched_web.scheduling.models import Alert, Reclaim, ReclaimSource
 from tidesched_web.workloads.models import Gang
 
 register = template.Library()
@@ -46,6 +46,17 @@ _PARTS = {
     "quota admin": gettext_lazy("Quota admin"),
     "tenant admin": gettext_lazy("Tenant admin"),
     "auditor": gettext_lazy("Auditor"),
+}
+# What each of them may do, in the words of README.
+_MAY = {
+    "quota admin": gettext_lazy(
+        "Sees everything. Sets the quota of all tenants, approves changes, makes tide plans, policies and accounts."
+    ),
+    "tenant admin": gettext_lazy(
+        "Sees the tenant Ember Commerce and what is its own in the cluster. Divides its quota (a second person "
+        "approves), asks for more of it, and invites members."
+    ),
+    "auditor": gettext_lazy("Sees everything and changes nothing. Reads, verifies and exports the audit log."),
 }
 register.filter("rule_text", rule_text)
 register.filter("act_words", act_words)
@@ -72,7 +83,15 @@ def demo_people(context: dict[str, Any]) -> dict[str, Any]:
     request = context.get("request")
     offered = request is not None and people_file.may_be_offered(request.META) and only_simulated()
     people = people_file.kept() if offered else []
-    found = [{"name": row.username, "password": row.password, "part": _PARTS.get(row.part, row.part)} for row in people]
+    found = [
+        {
+            "name": row.username,
+            "password": row.password,
+            "part": _PARTS.get(row.part, row.part),
+            "may": _MAY.get(row.part, ""),
+        }
+        for row in people
+    ]
     return {
         "people": found,
         "next": context.get("redirect_field_value") or "",
@@ -110,6 +129,13 @@ def navigation(context: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @register.simple_tag(takes_context=True)
+def kept_open(context: dict[str, Any], name: str) -> bool:
+    """Whether the reader has left a part that folds open."""
+    request = context.get("request")
+    return request is None or name not in request.COOKIES.get(FOLDED_COOKIE, "").split(".")
+
+
+@register.simple_tag(takes_context=True)
 def reach_of(context: dict[str, Any], cluster: Cluster) -> ReachWords | None:
     """What keeps the sessions of a cluster from running, if anything does."""
     access = context.get("access")
@@ -133,7 +159,7 @@ def state(kind: str, value: str) -> SafeString:
 
 @register.filter
 def woken_by(trigger: str) -> str:
-    """What made a session run: the watch, the time, or somebody by name."""
+    """What made a session run: the watch, the time, or a person by name."""
     known = {"watch": _("a change in the cluster"), "period": _("its time"), "drawn": _("drawn history"), "": "–"}
     return known.get(trigger, trigger)
 
@@ -192,9 +218,32 @@ def plain(value: float) -> str:
 
 
 @register.filter
-def absolute(value: float) -> float:
-    """Without its sign."""
-    return abs(value)
+def tide_amount(amount: Mapping[str, int]) -> str:
+    """What a layer does to a figure: = 6, +4, −4."""
+    ((act, figure),) = amount.items()
+    text = amounts.number(abs(figure))
+    return f"=\u00a0{text}" if act == "set" else f"{'−' if figure < 0 else '+'}{text}"
+
+
+@register.filter
+def each_amount(named: Mapping[str, Any] | None) -> str:
+    """Amounts by name in one line; nothing of nothing."""
+    return _(", ").join(f"{name}{_(': ')}{value}" for name, value in (named or {}).items())
+
+
+@register.filter
+def reason_said(reason: Mapping[str, Any]) -> str:
+    """A kept reason (code, numbers, message) as a sentence in the reader's language."""
+    numbers = reason.get("numbers") or {}
+    return reason_detail(reason["code"], reason.get("message", "")) or reason_sentence(reason["code"], numbers)
+
+
+@register.filter
+def reclaimer_name(reclaim: Reclaim) -> str:
+    """The gang that gained; where none is known, that, or the action that wanted the room."""
+    if reclaim.reclaimer:
+        return reclaim.reclaimer
+    return _("unknown") if reclaim.source == ReclaimSource.OBSERVED else reclaim.action
 
 
 @register.filter
@@ -370,9 +419,10 @@ def cluster_clock(cluster: Cluster, now: dt.datetime) -> SafeString:
     name = cluster.local_zone  # type: ignore[attr-defined]  # of `clusters_now`
     there = now.astimezone(zoneinfo.ZoneInfo(name))
     return format_html(
-        '<time class="num" id="cluster-clock" datetime="{}" data-zone="{}" title="{}">{}</time>'
+        '<time class="num" id="cluster-clock" datetime="{}" data-rate="{}" data-zone="{}" title="{}">{}</time>'
         ' <span class="zone">{}</span>',
         now.isoformat(),
+        float(cluster.clock_rate),
         name,
         _("The cluster's clock, in its time zone (%(zone)s)") % {"zone": name},
         there.strftime("%Y-%m-%d %H:%M"),
@@ -423,6 +473,16 @@ def gang_url(cluster: Cluster, key: str) -> str:
 def milliseconds(value: float | None) -> str | SafeString:
     """Milliseconds as a duration."""
     return count(None) if value is None else amounts.duration(value / 1000)
+
+
+@register.simple_tag
+def alert_lines(cluster: Cluster, access: Access) -> list[dict[str, Any]]:
+    """The open alerts above an overview; those that read the same to the reader are one line with their number."""
+    lines: dict[tuple[str, str], dict[str, Any]] = {}
+    for alert in cluster.alert_rows:  # type: ignore[attr-defined]  # of `clusters_now`
+        text, severity = alert_text(alert, access), alert["severity"]
+        lines.setdefault((severity, text), {"severity": severity, "text": text, "n": 0})["n"] += 1
+    return list(lines.values())
 
 
 @register.simple_tag

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 from html import escape  # Django's own also takes lazy texts, at several times the price
 
 from django import template
@@ -21,14 +20,13 @@ def slots(slug: str, cells: Iterable[Slot]) -> SafeString:
     """One cell for each card; a cell whose gang the reader sees leads to it."""
     gangs = address_of("console:gangs", slug)
     drawn = (
-        _cell(cell.gang_id and f"{gangs}{cell.gang_id}/", cell.title(), tuple(cell.parts), cell.leaving)
+        _cell(f"{gangs}{cell.gang_id}/" if cell.gang_id else "", cell.title(), cell.parts, leaving=cell.leaving)
         for cell in cells
     )
     return mark_safe("".join(drawn))  # noqa: S308 - names are escaped below
 
 
-@lru_cache(maxsize=4096)
-def _cell(link: str | None, title: str, parts: tuple[tuple[str, int], ...], leaving: bool) -> str:
+def _cell(link: str, title: str, parts: list[tuple[str, int]], *, leaving: bool) -> str:
     title = escape(title)
     drawn = "".join(
         f'<rect class="seg-{escape(kind)}" x="0" width="18" y="{top:.1f}%" height="{height:.1f}%"/>'

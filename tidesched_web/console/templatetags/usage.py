@@ -13,9 +13,9 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
+from tidesched_web.common.card_names import card_label
 from tidesched_web.console import amounts
 from tidesched_web.console.bars import UsageBar
-from tidesched_web.console.card_names import card_label
 from tidesched_web.console.quota_tree_rows import CardLine, Row
 from tidesched_web.console.templatetags.console import icon
 
@@ -94,7 +94,7 @@ class _Words(NamedTuple):
 
 @cache
 def _words(_language: str | None) -> _Words:
-    return _Words(_("%(given)s of %(limit)s assigned below it"), _("no limit, %(given)s assigned below it"), _(", "))
+    return _Words(_("%(given)s of %(limit)s assigned"), _("no limit, %(given)s assigned"), _(", "))
 
 
 @lru_cache(maxsize=4096)

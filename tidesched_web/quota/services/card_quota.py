@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +11,7 @@ from django.db.models import F
 from tidesched_web.accounts.models import Project, Tenant
 from tidesched_web.clusters.models import CardType, Cluster
 from tidesched_web.common.errors import DomainError
+from tidesched_web.common.hints import nearest
 from tidesched_web.common.models import ServiceType
 from tidesched_web.quota.models import CardQuota, ComputeQuota, Queue, SyncState
 from tidesched_web.quota.services.recording import record
@@ -25,8 +25,8 @@ def card_types_of(cluster: Cluster, cards: Mapping[str, int]) -> dict[str, CardT
     known = {card.name: card for card in CardType.objects.filter(cluster=cluster)}
     for name, count in cards.items():
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else f" Known: {', '.join(sorted(known)) or 'none yet'}."
+            near = nearest(name, known)
+            hint = f" Did you mean {near!r}?" if near else f" Known: {', '.join(sorted(known)) or 'none yet'}."
             raise DomainError.for_field(
                 pointer_of(name), f"{cluster.name} has no card type {name!r}.{hint}", code="unknown_card"
             )
@@ -70,6 +70,31 @@ def _label(owner: Owner) -> str:
     return owner.slug if isinstance(owner, Tenant) else owner.name
 
 
+def _record(
+    owner: Owner,
+    cluster: Cluster,
+    verb: str,
+    service_type: str,
+    *,
+    actor: str,
+    reason: str,
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+) -> None:
+    record(
+        owner,
+        kind=_column(owner),
+        verb=verb,
+        actor=actor,
+        label=_label(owner),
+        cluster=cluster,
+        tenant_ids=[_tenant_of(owner)],
+        reason=reason,
+        before={"service_type": service_type, **before},
+        after={"service_type": service_type, **after},
+    )
+
+
 @transaction.atomic
 def set_card_quota(
     *,
@@ -94,18 +119,8 @@ def set_card_quota(
             write_card_rows(cluster, owner, kind, cards)
             _count_version(owner)
     if write.changed:
-        record(
-            owner,
-            kind=_column(owner),
-            verb="set_card_quota",
-            actor=actor,
-            label=_label(owner),
-            cluster=cluster,
-            tenant_ids=[_tenant_of(owner)],
-            reason=reason,
-            before={"service_type": kind, "card_quota": before},
-            after={"service_type": kind, "card_quota": dict(cards)},
-        )
+        said = {"before": {"card_quota": before}, "after": {"card_quota": dict(cards)}}
+        _record(owner, cluster, "set_card_quota", kind, actor=actor, reason=reason, **said)
     return write.changed
 
 
@@ -136,16 +151,6 @@ def set_compute_quota(
             ComputeQuota.objects.update_or_create(**key, defaults=after)
             _count_version(owner)
     if write.changed:
-        record(
-            owner,
-            kind=_column(owner),
-            verb="set_compute_quota",
-            actor=actor,
-            label=_label(owner),
-            cluster=cluster,
-            tenant_ids=[_tenant_of(owner)],
-            reason=reason,
-            before={"service_type": service_type, **before},
-            after={"service_type": service_type, **after},
-        )
+        said = {"before": before, "after": after}
+        _record(owner, cluster, "set_compute_quota", service_type, actor=actor, reason=reason, **said)
     return write.changed

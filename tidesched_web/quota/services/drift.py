@@ -43,7 +43,7 @@ from tidesched_web.quota.models import (
 )
 from tidesched_web.quota.waking import wake_push
 
-# Volcano makes these by itself, and they are nobody's.
+# Volcano makes these by itself, and they have no owner.
 OWN_OF_VOLCANO = frozenset({"root", "default"})
 # Ended drift is kept so many rows a cluster, for the page's history; the audit log has what people did.
 KEEP_ENDED = 500
@@ -59,7 +59,7 @@ class Live:
 
 @dataclass(frozen=True)
 class Seen:
-    """One comparison: what stands otherwise now (by object), and what was looked at."""
+    """One comparison: what differs now (by object), and what was looked at."""
 
     differs: Mapping[Key, tuple[DriftWhat, list[FieldDrift]]]
     looked_at: Collection[Key]
@@ -177,21 +177,26 @@ def _mark(cluster_id: int, key: Key, *, drifted: bool) -> None:
 
 
 def note_look(*, cluster: Cluster, live: Collection[Key]) -> DriftLook:
-    """Say that the cluster was compared now, and which of its queues nobody here decides on."""
+    """Say that the cluster was compared now, and which of its queues and priority classes have no decision here."""
     managed = managed_names(cluster)
     unmanaged = sorted(
         name for kind, name in live if kind == QUEUE and name not in OWN_OF_VOLCANO and (kind, name) not in managed
     )
-    before = DriftLook.objects.filter(cluster=cluster).values_list("unmanaged", flat=True).first()
+    # Kubernetes keeps its own itself.
+    classes = sorted(
+        name for kind, name in live if kind == CLASS and not name.startswith("system-") and (kind, name) not in managed
+    )
+    before = DriftLook.objects.filter(cluster=cluster).values_list("unmanaged", "unmanaged_classes").first()
     look, _made = DriftLook.objects.update_or_create(
         cluster=cluster,
         defaults={
             "looked_at": timezone.now(),
             "objects_compared": len(managed.intersection(live)),
             "unmanaged": unmanaged,
+            "unmanaged_classes": classes,
         },
     )
-    if before is not None and before != unmanaged:
+    if before is not None and before != (unmanaged, classes):
         transaction.on_commit(lambda: events.publish("drift", events.EVERYTHING, cluster_id=cluster.pk), robust=True)
     return look
 

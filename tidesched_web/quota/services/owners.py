@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from tidesched_web.accounts.models import BusinessLine, Project, Tenant
+from tidesched_web.accounts.selectors import names_of_tenants
 from tidesched_web.clusters.models import Cluster
+from tidesched_web.common.bounds import require_room
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.locking import lock_row
+from tidesched_web.common.shown_names import NamesOfTenants, require_seen
 from tidesched_web.common.validation import check_fields, check_version
 from tidesched_web.quota.dependent_selectors import clusters_with_quota_of, dependents_of, edits_without_quota
 from tidesched_web.quota.services.recording import record
@@ -28,6 +32,7 @@ def ensure_tenant(*, slug: str, actor: str, name: str = "", description: str = "
         slug=slug, defaults={"name": wanted.name, "description": description}
     )
     if created:
+        _require_clear_name(tenant)
         after = {"slug": slug, "name": tenant.name}
         record(
             tenant,
@@ -49,6 +54,7 @@ def ensure_project(*, tenant: Tenant, slug: str, actor: str, name: str = "", rea
     check_fields(wanted)
     project, created = Project.objects.get_or_create(tenant=tenant, slug=slug, defaults={"name": wanted.name})
     if created:
+        _require_clear_name(project)
         label, after = f"{tenant.slug}/{slug}", {"tenant": tenant.slug, "slug": slug, "name": project.name}
         record(
             project,
@@ -72,6 +78,7 @@ def ensure_business_line(
     check_fields(wanted)
     line, created = BusinessLine.objects.get_or_create(tenant=tenant, slug=slug, defaults={"name": wanted.name})
     if created:
+        _require_clear_name(line)
         owner = tenant.slug if tenant else None
         record(
             line,
@@ -173,8 +180,24 @@ def _about(row: Owner) -> dict[str, Any]:
     return {"kind": _KIND[type(row)], "label": f"{place}/{row.slug}", "tenant_ids": [row.tenant_id]}
 
 
+def _require_clear_name(row: Owner) -> None:
+    """Refuse a name that readers do not see as it is, and one by which they take a tenant for another one.
+
+    Raises:
+        DomainError: ``misleading_name``.
+    """
+    require_seen(row.name)
+    if isinstance(row, Tenant) and (problem := NamesOfTenants(names_of_tenants()).problem(row.slug, row.name)):
+        raise DomainError.for_field("/name", problem, code="misleading_name")
+
+
 def _create(row: _O, *, actor: str, reason: str, after: dict[str, Any]) -> _O:
     check_fields(row)
+    _require_clear_name(row)
+    if not isinstance(row, Tenant):
+        text = _("There are %(limit)d of this kind below it already, the most that there may be: delete some first.")
+        beside = type(row)._base_manager.filter(tenant=row.tenant)
+        require_room(beside, settings.KEPT_OBJECTS_OF_TENANT, text)
     with transaction.atomic():
         try:
             with transaction.atomic():
@@ -198,6 +221,8 @@ def _update(row: Owner, wanted: dict[str, str | None], *, actor: str, version: i
         setattr(locked, key, value)
         setattr(row, key, value)
     check_fields(locked)
+    if "name" in after:
+        _require_clear_name(locked)
     locked.version += 1
     locked.save(update_fields=[*after, "version", "updated_at"])
     row.version = locked.version
@@ -225,7 +250,7 @@ def _delete(row: Owner, *, actor: str, version: int | None, reason: str) -> None
 
 def has_quotas(row: Tenant | Project, clusters: list[Cluster]) -> DomainError:
     """What promises cards is taken back by a change, with its plan and approval, before its holder can go."""
-    names = ", ".join(cluster.slug for cluster in clusters)
+    names = _(", ").join(cluster.slug for cluster in clusters)
     text = _(
         "%(name)s has quotas in %(clusters)s. Take them back by a change first: it is reviewed, approved where that is "
         "due, and can be rolled back. Then delete it."
@@ -239,5 +264,5 @@ def refuse_dependents(found: list[Any]) -> None:
     blocking = [group for group in found if group.blocks]
     if blocking:
         text = _("Something still depends on it: %(what)s.")
-        names = ", ".join(name for group in blocking for name in group.names)
+        names = _(", ").join(name for group in blocking for name in group.names)
         raise DomainError("in_use", text % {"what": names}, {"dependents": [group.to_json() for group in found]})

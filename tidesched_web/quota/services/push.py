@@ -5,12 +5,13 @@ at a time: whichever of two pushes comes last, the newer figure stays. No transa
 asked. The answer is written only where the row is still of the version that was pushed; a newer one stays pending and
 goes with the next push.
 
-What a queue is told is its **effective** quota: the base as people set it, with the layers of the tide plans that are
+The quota that is sent is the **effective** one: the base as people set it, with the layers of the tide plans that are
 open now. It is worked out anew at each push from the clock alone, so a tick that was missed is made good by the next.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,6 +20,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from tidesched_web.clusters.connection_selectors import reached_clusters
+from tidesched_web.clusters.credentials import UNUSABLE
 from tidesched_web.clusters.kubernetes.client import ApiFailure, Json, KubernetesClient, Unreachable
 from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
 from tidesched_web.clusters.kubernetes.paths import COMMAND, PRIORITY_CLASS, QUEUE, Kind
@@ -28,12 +30,15 @@ from tidesched_web.clusters.models import Cluster, ClusterMode
 from tidesched_web.quota.drift_selectors import asked_again
 from tidesched_web.quota.limited_selectors import limited_cards
 from tidesched_web.quota.manifest import class_manifest, queue_manifest
-from tidesched_web.quota.models import PriorityClass, Queue, QueueState, SyncState
+from tidesched_web.quota.models import PriorityClass, Queue, QueueState, SyncState, TideAnswer
 from tidesched_web.quota.selectors import queue_grants, queues_with_gangs, with_card_quota
 from tidesched_web.quota.services.limits import push_limits_anew
 from tidesched_web.quota.services.push_marks import Pushed, mark_away, mark_pushed
 from tidesched_web.quota.services.push_object import OVERTAKEN, Aim, bring
+from tidesched_web.quota.services.tide_steps import Turned, note_steps
 from tidesched_web.quota.tide_selectors import clusters_with_tide, effective_now, tide_due
+
+_log = logging.getLogger(__name__)
 
 # Closed as far as people are concerned, and not yet empty: looked at again until it is.
 DRAINS = Q(state=QueueState.CLOSED, live_state=QueueState.CLOSING)
@@ -99,7 +104,12 @@ def push_cluster(
         classes, queues = classes.exclude(rests), queues.exclude(rests)
     chosen_classes, chosen_queues = list(classes.only(*_CHOSEN_BY)), list(queues.only(*_CHOSEN_BY))
     if chosen_classes or chosen_queues:
-        used = client or KubernetesClient.for_cluster(cluster)
+        try:
+            used = client or KubernetesClient.for_cluster(cluster)
+        except UNUSABLE as error:
+            report.unreachable = str(error)
+            _wait(cluster, [*chosen_classes, *chosen_queues], report.unreachable)
+            return report
         try:
             _Push(cluster, used, report).run(chosen_classes, chosen_queues)
         finally:
@@ -118,7 +128,23 @@ def push_pending() -> dict[str, PushReport]:
     clusters = reached_clusters().exclude(mode=ClusterMode.OBSERVE).order_by("slug")
     waiting = set(clusters.filter(Q(pk__in=queues) | Q(pk__in=classes)))
     turned = {cluster for cluster in clusters.filter(pk__in=clusters_with_tide()) if tide_due(cluster)}
-    return {cluster.slug: push_cluster(cluster=cluster) for cluster in clusters if cluster in waiting | turned}
+    reports = {}
+    for cluster in [one for one in clusters if one in waiting | turned]:
+        try:
+            reports[cluster.slug] = push_cluster(cluster=cluster)
+        except Exception:  # noqa: BLE001 - one cluster that fails must not keep the others from being pushed to
+            _log.exception("cluster %s could not be pushed to; it is tried again", cluster.slug)
+    return reports
+
+
+def _wait(cluster: Cluster, rows: Sequence[PriorityClass | Queue], error: str) -> None:
+    """These could not be sent: they wait, and so do the steps of the tide plans that are due in them."""
+    mark_away(rows, error)
+    names = [row.name for row in rows if isinstance(row, Queue)]
+    due = Queue.objects.filter(pk__in=tide_due(cluster), name__in=names) if names else Queue.objects.none()
+    turned = list(with_card_quota(due))
+    effective = effective_now(cluster, turned) if turned else {}
+    note_steps(cluster, [Turned(row, effective[row.pk], TideAnswer.PENDING, error[:2000]) for row in turned])
 
 
 class _Push:
@@ -142,7 +168,7 @@ class _Push:
         except (ApiFailure, Unreachable) as error:
             self.report.unreachable = str(error)
         if self.report.unreachable:
-            mark_away(list(waiting.values()), self.report.unreachable)
+            _wait(self.cluster, list(waiting.values()), self.report.unreachable)
 
     def _bring(
         self, kind: Kind, names: Sequence[str], forced: Forced, waiting: dict[tuple[str, str], PriorityClass | Queue]
@@ -175,7 +201,7 @@ class _Push:
         return Pushed(row, Aim(class_manifest(row), forced=(PRIORITY_CLASS.name, row.name) in forced))
 
     def _queues(self, rows: Sequence[Queue], forced: Forced) -> list[Pushed]:
-        # In mode schedule nobody but TideSched keeps a queue's state, even where Volcano's kinds are installed.
+        # In mode schedule TideSched alone keeps a queue's state, even where Volcano's kinds are installed.
         runs = self.cluster.mode == ClusterMode.QUOTA and self.client.serves(COMMAND.group_version, COMMAND.plural)
         effective = effective_now(self.cluster, list(rows))
         counted_by = limited_cards(self.cluster)

@@ -14,15 +14,17 @@ from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common import live
 from tidesched_web.quota.events import about_queue
-from tidesched_web.quota.models import PriorityClass, Queue, QueueState, SyncState
+from tidesched_web.quota.models import PriorityClass, Queue, QueueState, SyncState, TideAnswer
 from tidesched_web.quota.selectors import card_quota_of
 from tidesched_web.quota.services.push_object import OVERTAKEN, Aim
 from tidesched_web.quota.services.pushed import Written, note_pushed
+from tidesched_web.quota.services.tide_steps import Turned, note_steps
 from tidesched_web.quota.tide_selectors import beyond_base
 
 # More than so many at once are not announced one by one: a page that shows them fetches its list again.
 _ANNOUNCED = 100
 
+_ANSWERS = {SyncState.IN_STEP: TideAnswer.TAKEN, SyncState.PENDING: TideAnswer.PENDING}
 # After a refusal it is sent again without an edit: first so soon, then after twice as long each time.
 FIRST_RETRY, LAST_RETRY = dt.timedelta(seconds=30), dt.timedelta(hours=1)
 
@@ -100,9 +102,16 @@ def mark_pushed(cluster: Cluster, batch: Sequence[Pushed]) -> None:
         newer = _overtaken(late)
         kept = [one.written for one in told if (one.kind, one.row.pk) not in newer]
         note_pushed(cluster_id=cluster.pk, written=kept)
+        note_steps(cluster, [_turned(one.row, one, now) for one in batch if isinstance(one.row, Queue)])
     moved = [one.row for one in batch if one.row.pk in marked and isinstance(one.row, Queue)]
     for row in moved[:_ANNOUNCED]:
         live.publish("queues", row.pk, row.version, cluster_id=row.cluster_id, about=about_queue(row, "push"))
+
+
+def _turned(row: Queue, one: Pushed, now: dt.datetime) -> Turned:
+    """A queue as the history of the tide plans has it."""
+    standing = _standing(one, now)
+    return Turned(row, one.effective, _ANSWERS.get(standing.state, TideAnswer.REFUSED), standing.error)
 
 
 def _overtaken(late: Sequence[Pushed]) -> set[tuple[str, int]]:

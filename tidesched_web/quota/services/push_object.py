@@ -1,12 +1,12 @@
 """Bringing one object to what it should be: read, compare, and write only what differs. Asks no database.
 
-Fields are never forced from somebody else in silence. Forced is what a person has asked to push again, and a field that
-TideSched still owns beside another manager: nobody has set it otherwise since, so nobody's wish is lost. All else that
-somebody has set otherwise is a conflict, which names the field and who it was.
+Fields are never forced from others in silence. Forced is what a person has asked to push again, and a field that
+TideSched still owns beside another manager: it was not set otherwise since, so no wish is lost. All else that
+another manager has set otherwise is a conflict, which names the field and who it was.
 
-Two pushes may have the same object at once, and the one with the older figure may come last. So an object is written
-only at the version that was read, and what it should be is asked of the database after that reading: where another
-write came in between, this one is ``OVERTAKEN``, and both are read again.
+Two pushes may have the same object at once, and the one with the older figure may come last. So an object is written,
+opened and closed only at the version that was read, and what it should be is asked of the database after that reading:
+where another write came in between, this one is ``OVERTAKEN``, and both are read again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Aim:
     """An object as it should be.
 
     Attributes:
-        forced: a person has asked to push it again, whoever has set what.
+        forced: a person has asked to push it again, by all managers.
         wants_open: only of queues. by_command: Volcano opens and closes them.
         inhabited: the sessions see gangs in the queue, whatever its status counts.
     """
@@ -69,10 +69,12 @@ def _apply(writes: ClusterWrites, aim: Aim, live: Json | None) -> Outcome:
         live = None
     if stands.contested and not aim.forced:
         return Outcome(OutcomeKind.CONFLICT, "Conflict", stands.message)
-    outcome = apply(_at_version(aim.manifest, live), force=aim.forced or stands.shared)
-    if outcome.kind is OutcomeKind.CONFLICT:
-        return replace(outcome, reason=OVERTAKEN)
-    return outcome
+    return _overtaken(apply(_at_version(aim.manifest, live), force=aim.forced or stands.shared))
+
+
+def _overtaken(outcome: Outcome) -> Outcome:
+    """A conflict of a write that named its version: another write came first."""
+    return replace(outcome, reason=OVERTAKEN) if outcome.kind is OutcomeKind.CONFLICT else outcome
 
 
 def _at_version(manifest: Json, live: Json | None) -> Json:
@@ -84,21 +86,23 @@ def _at_version(manifest: Json, live: Json | None) -> Json:
 
 
 def _with_state(writes: ClusterWrites, aim: Aim, applied: Outcome) -> Outcome:
-    """Close or open the applied queue where it stands otherwise than it should; a closed one drains first."""
+    """Close or open the applied queue where its state is another than it should be; a closed one drains first."""
     if not applied.done:
         return applied
     name, body = str(aim.manifest["metadata"]["name"]), applied.body or {}
+    version = body["metadata"]["resourceVersion"]
     status: dict[str, Any] = body.get("status") or {}
     live = status.get("state") or QueueState.OPEN
     closed = live in (QueueState.CLOSING, QueueState.CLOSED)
     drained = not aim.inhabited and not any(status.get(count) for count in _COUNTS)
     if aim.wants_open and closed:
-        outcome, state = writes.open_queue(name, by_command=aim.by_command), QueueState.OPEN
+        outcome = writes.open_queue(name, by_command=aim.by_command, version=version)
+        state = QueueState.OPEN
     elif not aim.wants_open and (not closed or (live == QueueState.CLOSING and drained and not aim.by_command)):
-        outcome = writes.close_queue(name, drained=drained, by_command=aim.by_command)
+        outcome = writes.close_queue(name, drained=drained, by_command=aim.by_command, version=version)
         state = QueueState.CLOSED if drained and not aim.by_command else QueueState.CLOSING
     else:
         return applied
     if not outcome.done:
-        return outcome
+        return _overtaken(outcome)
     return replace(applied, reason="", body={**body, "status": {**status, "state": state}})

@@ -1,4 +1,4 @@
-"""Remembering what a cluster was told: the middle column of drift."""
+"""Remembering what was written to a cluster: the middle column of drift."""
 
 from __future__ import annotations
 

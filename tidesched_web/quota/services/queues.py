@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import TypedDict, Unpack
 
 from django.db import transaction
 
@@ -41,6 +42,21 @@ def _owners(
     if tenant is not None and tenant != owner:
         raise DomainError.for_field("/tenant", f"The queue would belong to {owner or 'the platform'}, not to {tenant}.")
     return owner
+
+
+class QueueFields(TypedDict, total=False):
+    """What else may be said of a new queue."""
+
+    tenant: Tenant | None
+    project: Project | None
+    business_line: BusinessLine | None
+    weight: int
+    priority: int | None
+    reclaimable: bool | None
+    cpu_milli: int | None
+    memory_mib: int | None
+    card_quota: Mapping[str, int] | None
+    reason: str
 
 
 @transaction.atomic
@@ -124,34 +140,10 @@ def ensure_queue(
     name: str,
     service_type: str,
     actor: str,
-    tenant: Tenant | None = None,
-    project: Project | None = None,
-    business_line: BusinessLine | None = None,
-    weight: int = 1,
-    priority: int | None = None,
-    reclaimable: bool | None = None,
-    cpu_milli: int | None = None,
-    memory_mib: int | None = None,
-    card_quota: Mapping[str, int] | None = None,
-    reason: str = "",
+    **more: Unpack[QueueFields],
 ) -> Queue:
     """The queue of this name, made where it is missing; one that is there keeps what people have set since."""
     found = Queue.objects.filter(cluster=cluster, name=name).first()
     if found is not None:
         return found
-    return create_queue(
-        cluster=cluster,
-        name=name,
-        service_type=service_type,
-        actor=actor,
-        tenant=tenant,
-        project=project,
-        business_line=business_line,
-        weight=weight,
-        priority=priority,
-        reclaimable=reclaimable,
-        cpu_milli=cpu_milli,
-        memory_mib=memory_mib,
-        card_quota=card_quota,
-        reason=reason,
-    )
+    return create_queue(cluster=cluster, name=name, service_type=service_type, actor=actor, **more)

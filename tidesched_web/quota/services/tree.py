@@ -18,13 +18,14 @@ from tidesched_web.quota.services.tide_plans import check_moments
 from tidesched_web.quota.tide_selectors import plan_documents
 from tidesched_web.quota.tree_rules import CPU, MEMORY, ROOT, Breach, Tree, worsened
 from tidesched_web.quota.tree_selectors import quota_tree
+from tidesched_web.quota.tree_words import excess_text
 
 _FIELD_OF = {CPU: "cpu_milli", MEMORY: "memory_bytes"}
 
 
 @dataclass
 class QuotaWrite:
-    """A write under way; whoever finds nothing to do says ``changed = False``."""
+    """A write under way; one that finds nothing to do says ``changed = False``."""
 
     changed: bool = True
 
@@ -71,11 +72,11 @@ def _refusal(cluster: Cluster, before: Tree, after: Tree, worse: list[Breach]) -
 def _one(cluster: Cluster, tree: Tree, breach: Breach, changed: set[str]) -> dict[str, Any]:
     holder = tree.holders.get(breach.holder)
     if holder is None:
-        code, whose = "exceeds_hardware", "the hardware of the cluster"
+        code, whose = "exceeds_hardware", ""
     elif breach.holder in changed:
-        code, whose = "below_children", f"{holder.kind} {holder.name}"
+        code, whose = "below_children", holder.title
     else:
-        code, whose = f"exceeds_{holder.kind}", f"{holder.kind} {holder.name}"
+        code, whose = f"exceeds_{holder.kind}", holder.title
     siblings = {
         key: other for key, other in tree.holders.items() if other.parent == breach.holder and key not in changed
     }
@@ -83,8 +84,7 @@ def _one(cluster: Cluster, tree: Tree, breach: Breach, changed: set[str]) -> dic
     return {
         "pointer": pointer_of(breach.resource),
         "code": code,
-        "detail": f"{breach.resource}: {breach.service_type} asks for {breach.requested} in sum, "
-        f"but {whose} has {breach.limit}.",
+        "detail": excess_text(breach, whose),
         "service_type": breach.service_type,
         "resource": breach.resource,
         "requested": breach.requested,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from tidesched_web.engine.model import DisruptionBudget, Pod, PodPhase, Snapshot, may_go, selects
+from tidesched_web.engine.model import DisruptionBudget, Snapshot, allowance
 from tidesched_web.scheduling.pipeline.decisions import Draft
 
 
@@ -27,7 +27,7 @@ class Budgets:
             if pod is None:
                 continue
             for budget in self._budgets:
-                if not _covers(budget, pod) or pod.name in budget.disrupted:
+                if not budget.counts_eviction_of(pod):
                     continue
                 used[budget.key] += 1
                 allowed = self._allowance(budget)
@@ -37,16 +37,6 @@ class Budgets:
         return None
 
     def _allowance(self, budget: DisruptionBudget) -> int:
-        if budget.allowed is not None:
-            return budget.allowed
         if budget.key not in self._allowed:
-            pods = [pod for pod in self._pods.values() if not pod.finished and _covers(budget, pod)]
-            healthy = sum(1 for pod in pods if pod.phase is PodPhase.RUNNING and pod.deleted is None)
-            self._allowed[budget.key] = may_go(
-                budget.min_available, budget.max_unavailable, expected=len(pods), healthy=healthy
-            )
+            self._allowed[budget.key] = allowance(budget, self._pods.values())
         return self._allowed[budget.key]
-
-
-def _covers(budget: DisruptionBudget, pod: Pod) -> bool:
-    return budget.namespace == pod.namespace and budget.selector is not None and selects(budget.selector, pod.labels)

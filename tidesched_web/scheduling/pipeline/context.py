@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tidesched_web.scheduling.pipeline.observed import Observer
 
 OWNERS_SECONDS = 5.0
-# Open pages are told at most twice a second what to fetch again.
+# Open pages hear at most twice a second what to fetch again.
 ANNOUNCE_SECONDS = 0.5
 
 

@@ -1,6 +1,6 @@
 """Decisions as rows: written before anything is sent, marked when the cluster has answered.
 
-A row's life: *decided* (the cluster was surely not told), *sending* (it may have been), then *done*, *failed* or
+A row's life: *decided* (surely not sent to the cluster), *sending* (it may have been), then *done*, *failed* or
 *superseded*. Bulk paths: COPY in, one ``UPDATE … FROM unnest`` for the outcomes of a batch.
 """
 

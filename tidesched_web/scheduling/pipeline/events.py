@@ -12,7 +12,7 @@ from tidesched_web.scheduling.pipeline import timing
 from tidesched_web.scheduling.pipeline.decisions import Draft
 
 MOST_EVENTS = 100
-# New numbers of the same reason are told no sooner than this; the same ones again before the cluster forgets them.
+# New numbers of the same reason are sent no sooner than this; the same ones again before the cluster forgets them.
 NUMBERS_SECONDS = 300.0
 AGAIN_SECONDS = 1800.0
 _MOST_KEPT = 20_000
@@ -23,7 +23,7 @@ Key = tuple[str, str, str]
 
 
 class Counted(msgspec.Struct, frozen=True, kw_only=True):
-    """An event that is to be told: how often it was by then, and since when. ``reclaim``: index of the one it is of."""
+    """An event that is to be sent: how often it was by then, and since when. ``reclaim``: index of the one it is of."""
 
     event: Event
     count: int
@@ -39,7 +39,7 @@ class _Told(msgspec.Struct):
 
 
 class EventBook:
-    """What was told of each object and reason, in this process and (counts only) before it."""
+    """What was sent of each object and reason, in this process and (counts only) before it."""
 
     def __init__(self, *, cluster_id: int) -> None:
         self.cluster_id = cluster_id
@@ -47,7 +47,7 @@ class EventBook:
         self._stood: set[Key] = set()
 
     def load(self) -> None:
-        """Take the newest events that were written as told, so that a new process does not repeat them."""
+        """Take the newest events that were written as sent, so that a new process does not repeat them."""
         rows = (
             Decision.objects.filter(cluster_id=self.cluster_id, kind=DecisionKind.EVENT)
             .order_by("-id")
@@ -60,7 +60,7 @@ class EventBook:
             self._told.setdefault((detail["kind"], target, detail["reason"]), told)
 
     def due(self, result: Result, snapshot: Snapshot) -> list[Counted]:
-        """What this session has to tell. It counts as told once :meth:`note` was called."""
+        """What this session has to send. It counts as sent once :meth:`note` was called."""
         now = timing.monotonic()
         due: list[Counted] = []
         stands: set[Key] = set()
@@ -83,7 +83,7 @@ class EventBook:
         return due
 
     def note(self, drafts: Iterable[Draft]) -> None:
-        """These were told, or would be refused again."""
+        """These were sent, or would be refused again."""
         now = timing.monotonic()
         for draft in drafts:
             if draft.kind is DecisionKind.EVENT:

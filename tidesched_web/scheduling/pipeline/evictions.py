@@ -1,8 +1,8 @@
 """Evicting whole gangs: every member of a reclaim passes a dry run before the first one is evicted.
 
-The Eviction API is not atomic. A disruption budget that says no in the dry run cancels the reclaim before anybody has
-lost anything; one that says no in the middle leaves a recorded partial reclaim and an alert. The members that fell take
-their gang with them through their controller, and the next session decides anew with what is there.
+The Eviction API is not atomic. A disruption budget that says no in the dry run cancels the reclaim before any pod has
+lost anything; one that says no in the middle leaves a recorded partial reclaim and an alert. The evicted members end
+their gang through their controller, and the next session decides anew with what is there.
 """
 
 from __future__ import annotations
@@ -111,9 +111,9 @@ def _evict(groups: Sequence[list[Draft]], route: Route, report: EvictionReport) 
     drafts = [draft for group in groups for draft in group]
     if not drafts:
         return
-    route.require()  # somebody may have pressed the pause switch during the dry run
+    route.require()  # the pause switch may have been pressed during the dry run
     reclaims.begin({draft.reclaim_id for draft in drafts if draft.reclaim_id is not None})
-    # Best effort: whoever sees a pod end then knows why. What cannot be said must not keep anybody from leaving.
+    # Best effort: who sees a pod end then knows why. What cannot be said must not keep a pod from leaving.
     route.send([_announce(draft, route) for draft in drafts])
     route.require_server()
     answers = route.send([_call(draft, route, dry_run=False) for draft in drafts], between="evict.between_members")

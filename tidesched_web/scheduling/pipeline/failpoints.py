@@ -56,7 +56,7 @@ class _Failpoint(msgspec.Struct):
 
 
 class BadFailpoint(ValueError):
-    """A failpoint that nobody can reach would make a test pass for nothing."""
+    """A failpoint that is never reached would make a test pass for nothing."""
 
 
 def parse(text: str) -> dict[str, _Failpoint]:

@@ -15,13 +15,13 @@ from tidesched_web.scheduling.pipeline.sending import Route
 # The pods of a gang start one after another: who looks at the count can wait, the API server need not hear of each.
 LOOK_SECONDS = 5.0
 MOST_AT_ONCE = 500
-# The same count that is not seen to stand is told again no sooner.
+# The same count that is not seen to stay is written again no sooner.
 AGAIN_SECONDS = 60.0
 _FIELDS = {PodPhase.RUNNING: 0, PodPhase.SUCCEEDED: 1, PodPhase.FAILED: 2}
 
 
 class GangCountBook:
-    """A level: brought to what the pods show, every few seconds. Somebody else's other count is not fought over."""
+    """A level: brought to what the pods show, every few seconds. The other count of another controller stays."""
 
     def __init__(self) -> None:
         self._looked_at = float("-inf")

@@ -184,7 +184,7 @@ def _quota_alerts(quotas: dict[str, dict[str, tuple[int, int]]]) -> dict[str, di
         }
         for service_type, cards in quotas.items()
         for card, (quota, have) in cards.items()
-        if have  # of a card that no node has an alert of its own tells
+        if have  # a card that no node has gets an alert of its own
     }
 
 

@@ -42,7 +42,7 @@ WHERE cluster_id = %(cluster)s AND holder = %(holder)s AND epoch = %(epoch)s
 
 
 class LeaseLost(RuntimeError):
-    """The lease ran out or somebody else has it: nothing more may be sent or written under this epoch."""
+    """The lease ran out or another process has it: nothing more may be sent or written under this epoch."""
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class Lease:
 
     @property
     def activity(self) -> str:
-        """What the sessions of this cluster are called where their progress is told."""
+        """What the sessions of this cluster are called where their progress is shown."""
         return f"sessions of cluster {self.cluster_id}"
 
     @property
@@ -79,7 +79,7 @@ class Lease:
 
 
 def take(cluster_id: int, holder: str, *, above: int = 0) -> Lease | None:
-    """Take the lease if nobody holds it. The new epoch is higher than every earlier one and than ``above``."""
+    """Take the lease if it is free. The new epoch is higher than every earlier one and than ``above``."""
     asked = timing.monotonic()
     with connection.cursor() as cursor:
         cursor.execute(
@@ -100,7 +100,7 @@ def take(cluster_id: int, holder: str, *, above: int = 0) -> Lease | None:
 
 
 def renew(lease: Lease) -> bool:
-    """Prolong it; False when somebody else has it or it ran out."""
+    """Prolong it; False when another process has it or it ran out."""
     asked = timing.monotonic()
     with connection.cursor() as cursor:
         cursor.execute(
@@ -123,11 +123,11 @@ def hold_row(lease: Lease) -> None:
     """Keep the lease row against takers until the transaction ends.
 
     Raises:
-        LeaseLost: somebody else has it; nothing of the transaction may stay.
+        LeaseLost: another process has it; nothing of the transaction may stay.
     """
     if not lock_lease(lease.cluster_id, lease.epoch, idle_seconds=timing.LEASE_SECONDS):
         lease.lose()
-        raise LeaseLost(f"the lease of cluster {lease.cluster_id} was taken by somebody else")
+        raise LeaseLost(f"the lease of cluster {lease.cluster_id} was taken by another process")
 
 
 def release(lease: Lease) -> None:

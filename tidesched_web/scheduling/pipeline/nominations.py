@@ -16,14 +16,14 @@ MOST_AT_ONCE = 200
 
 
 class NominationBook:
-    """What pods were told, by uid; the cache shows it a little later."""
+    """What was written to pods, by uid; the cache shows it a little later."""
 
     def __init__(self) -> None:
         self._told: dict[str, str] = {}
         self._wanted_at: dict[str, float] = {}
 
     def send(self, result: Result, snapshot: Snapshot, route: Route) -> int:
-        """Tell the pods that are promised room where, and take back what holds no longer; returns how many were told.
+        """Nominate the pods that are promised room, and take back what holds no longer; returns how many were written.
 
         Raises:
             LeaseLost: the rest waits for the next holder.

@@ -1,6 +1,6 @@
 """Recording what others evicted, in the modes in which TideSched itself does not: once per pod, with its audit entry.
 
-Two workers, a restart, a list instead of a watch: whoever sees a pod again finds its row there. The reclaimer is named
+Two workers, a restart, a list instead of a watch: each of them finds the row of a pod there. The reclaimer is named
 where the cluster names it; a name that comes later (an event that was still under way) is entered later, and audited.
 """
 
@@ -123,7 +123,7 @@ class Observer:
             try:
                 events = client.get(EVENT.path(one.sighting.pod.partition("/")[0]), query).get("items") or []
             except (ApiFailure, Unreachable):
-                break  # not told now: asked again, or unknown
+                break  # no answer now: asked again, or unknown
             for name in map(named_in_event, events):
                 if any(name):
                     found[one.sighting.uid] = name

@@ -51,7 +51,7 @@ class OwnDecisions:
 
 
 def instead_of(decided: Decided | None, reclaimer: str) -> dict[str, Any] | None:
-    """What that session decided: for the reclaimer, or (where nobody knows it) about everybody.
+    """What that session decided: for the reclaimer, or (where it is not known) about all gangs.
 
     ``found``: reclaims, places (without an eviction), waits (with its reason), stands (wants nothing), unseen.
     None where no session is known that saw the pods running. What was unseen has no sums: it is not comparable.

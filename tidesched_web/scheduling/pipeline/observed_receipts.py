@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tidesched_web.scheduling.pipeline.work import Work
 
 Document = dict[str, Any]
-# What another scheduler tells nobody: what its plugins said, whom else it looked at, and what it assigned afterwards.
+# What another scheduler does not say: what its plugins said, what else it looked at, and what it assigned afterwards.
 ALWAYS_UNKNOWN = ("votes", "candidates", "gain")
 UNNAMED = "reclaimer"
 

@@ -53,7 +53,7 @@ class Evicted:
 
     @property
     def together(self) -> tuple[str, str, str, str]:
-        """What one reclaim has in common; where nobody is named, the gang that fell."""
+        """What one reclaim has in common; where none is named, the gang that was evicted."""
         one = self.sighting
         return str(one.made_by), one.action, self.reclaimer, "" if self.reclaimer else self.gang
 
@@ -87,7 +87,7 @@ class Writer:
         return len(new)
 
     def _not_yet_seen(self, found: list[Evicted]) -> list[Evicted]:
-        """Whoever holds the lease row is alone here, so what stands in the table stays so until the commit."""
+        """The holder of the lease row is alone here, so what stands in the table stays so until the commit."""
         uids = [one.sighting.uid for one in found]
         seen = set(
             ObservedEviction.objects.filter(cluster_id=self._work.cluster.pk, uid__in=uids).values_list(
@@ -144,7 +144,7 @@ class Writer:
         self._facts.append((row, self._fact(row, members, "observe" if first else "observe_more")))
 
     def _recent(self, one: Evicted) -> Reclaim | None:
-        """The reclaim that this pod is part of, if its first pods fell a moment ago."""
+        """The reclaim that this pod is part of, if its first pods were evicted a moment ago."""
         rows = Reclaim.objects.filter(
             cluster_id=self._work.cluster.pk, source=ReclaimSource.OBSERVED, made_by=one.sighting.made_by,
             action=one.sighting.action, reclaimer=one.reclaimer, wall_at__gte=self._wall - TOGETHER,
@@ -287,7 +287,7 @@ class Writer:
 
 
 def _told(victim: ReclaimVictim, receipt: dict[str, Any]) -> dict[str, Any]:
-    """A gang of which pods were evicted, as the entry of an own reclaim tells it."""
+    """A gang of which pods were evicted, as the entry of an own reclaim has it."""
     cost = receipt["victims"].get(victim.gang, {})
     return {
         "gang": victim.gang,

@@ -29,7 +29,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def make(result: Result, snapshot: Snapshot, *, new_events: Iterable[Counted]) -> Plan:
-    """Turn a result into drafts. ``new_events``: those that the cluster has not been told yet."""
+    """Turn a result into drafts. ``new_events``: those that were not sent to the cluster yet."""
     pods = {pod.key: pod for pod in snapshot.pods}
     groups = {group.key: group for group in snapshot.pod_groups}
     return Plan(
@@ -128,7 +128,7 @@ def _condition_keys(conditions: Iterable[GangCondition]) -> list[tuple[str, str,
 
 
 def status_differs(outcome: GangOutcome, group: PodGroup) -> bool:
-    """True where the cluster's PodGroup must be told. A new sentence for the same condition is not worth a write."""
+    """True where the cluster's PodGroup must be written. A new sentence for the same condition is not worth a write."""
     if group.made:
         return False
     return outcome.phase != group.phase or _condition_keys(outcome.conditions) != _condition_keys(group.conditions)

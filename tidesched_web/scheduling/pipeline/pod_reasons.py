@@ -1,4 +1,4 @@
-"""Why a pod waits, on the pod itself: its condition ``PodScheduled`` and an event, for whoever looks with kubectl.
+"""Why a pod waits, on the pod itself: its condition ``PodScheduled`` and an event, for a look with kubectl.
 
 A level, brought to the code of the gang's reason; new numbers under the same code are not worth a write to each pod.
 What has waited shortest comes first, since its owner has just looked.
@@ -16,22 +16,22 @@ from tidesched_web.scheduling.pipeline import timing
 from tidesched_web.scheduling.pipeline.pod_changes import PodChanges
 from tidesched_web.scheduling.pipeline.sending import Route
 
-# So many pods at most with one look, and so often: a backlog of a thousand pods is told within a minute.
+# So many pods at most with one look, and so often: a backlog of a thousand pods is written within a minute.
 MOST_AT_ONCE = 20
 LOOK_SECONDS = 1.0
-# Another code of the same gang is told no sooner; nor the same one that is not seen to stand.
+# Another code of the same gang is written no sooner; nor the same one that is not seen to stay.
 AGAIN_SECONDS = 60.0
 # Where nodes lack the room, the condition has the reason that autoscalers look for; else a node more is of no use.
 _NO_ROOM: Final = frozenset({"WaitingForCards", "WaitingForResources", "NoNodeMatches", "NoMatchingCard", "Fragmented"})
 
 
 class PodReasonBook:
-    """What the waiting pods of each gang were told."""
+    """What was written to the waiting pods of each gang."""
 
     def __init__(self) -> None:
         self._waiting = Waiting()
         self._looked_at = float("-inf")
-        # By gang: the code and since which look it holds, the code that all its pods show, the last code that was told.
+        # By gang: the code and since which look it holds, the code that all its pods show, the last one written.
         self._stands: dict[str, tuple[str, int]] = {}
         self._shown: dict[str, str] = {}
         self._told_gang: dict[str, tuple[str, float]] = {}
@@ -41,7 +41,7 @@ class PodReasonBook:
     def send(
         self, result: Result, route: Route, *, pods: Sequence[Pod], shown: Callable[[Iterable[str]], Mapping[str, str]]
     ) -> int:
-        """Tell the waiting pods why they wait; returns how many were told.
+        """Write to the waiting pods why they wait; returns how many were written.
 
         Args:
             pods: of the watch alone, without assumptions: its editions say what has changed.

@@ -1,7 +1,7 @@
 """PodGroups of pods that came without one, as Volcano's controller would make them. Where that runs too, it is theirs.
 
 A level, not an act: what was not made is made by the next session, and what its workload says otherwise later is
-brought into it. What somebody else has set on it stays theirs. A PodGroup belongs to the owner of its pods, so the
+brought into it. What another manager has set on it stays theirs. A PodGroup belongs to the owner of its pods, so the
 cluster collects it with that owner; those of a ReplicaSet that was scaled to nothing are deleted here.
 """
 
@@ -31,13 +31,13 @@ class PodGroupBook:
 
     def __init__(self) -> None:
         self._tried: dict[str, float] = {}
-        # What was brought into a PodGroup last: what is different all the same is somebody else's.
+        # What was brought into a PodGroup last: what is different all the same is another manager's.
         self._revised: dict[str, PodGroup] = {}
         self._empty: dict[str, float] = {}
         self._looked_at = float("-inf")
 
     def send(self, snapshot: Snapshot, route: Route, *, revisions: Mapping[str, PodGroup]) -> int:
-        """Make those that are missing, change others and delete those nobody needs; returns how many were written.
+        """Make those that are missing, change others and delete those not needed; returns how many were written.
 
         Args:
             revisions: PodGroups of ours as they would be made now, where that is not how they are.

@@ -1,4 +1,4 @@
-"""What stands between a cluster and its sessions: told to the pages and as an alert, from the watches alone."""
+"""What keeps a cluster from its sessions: shown on the pages and as an alert, from the watches alone."""
 
 from __future__ import annotations
 

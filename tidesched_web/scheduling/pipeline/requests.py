@@ -69,7 +69,7 @@ def failed(cluster_id: int, *, at: dt.datetime, period: float, error: str) -> tu
 
 
 def due_clusters() -> list[tuple[int, bool]]:
-    """Clusters whose session is due or whom nobody holds, and whether somebody holds the lease."""
+    """Clusters whose session is due or that no process holds, and whether a process holds the lease."""
     with connection.cursor() as cursor:
         cursor.execute(_DUE_CLUSTERS)
         return [(int(id_), bool(held)) for id_, held in cursor.fetchall()]

@@ -1,7 +1,7 @@
 """Sending decisions in batches: the lease is checked before each batch and before each single request.
 
 What a batch did is marked right after it. A write without an answer stays *sending*: the next session asks the cluster.
-Where the server serves nobody, or asks for rest for too long, the session ends there in the same way.
+Where the server serves no request, or asks for rest for too long, the session ends there in the same way.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ BATCH = 64
 
 
 class Paused(RuntimeError):
-    """Somebody pressed the pause switch while a session was sending."""
+    """The pause switch was pressed while a session was sending."""
 
 
 class Route(msgspec.Struct, kw_only=True):
@@ -97,7 +97,7 @@ class Route(msgspec.Struct, kw_only=True):
         """Mark what came of a batch, and remember what the cache will show only later.
 
         Raises:
-            LeaseLost: whoever has it by now asks the cluster itself. Unreachable: the rest of the batch stays open.
+            LeaseLost: its next holder asks the cluster itself. Unreachable: the rest of the batch stays open.
         """
         done = {outcome.id for outcome in outcomes if outcome.state is DecisionState.DONE}
         for draft in drafts:

@@ -51,7 +51,7 @@ def run(context: ClusterContext, *, trigger: str) -> Session:
     """Run one session.
 
     Raises:
-        LeaseLost: somebody else goes on from what is in the tables. CannotSettle, StalePicture, NoPolicy: not now.
+        LeaseLost: another process goes on from what is in the tables. CannotSettle, StalePicture, NoPolicy: not now.
     """
     work = Work(context, trigger)
     progress.step("holding the lease")
@@ -246,7 +246,7 @@ def _6_record_and_announce(work: Work) -> None:
 
 
 def _7_record_what_others_did(work: Work) -> None:
-    """Evictions by others, in the modes in which TideSched evicts nobody."""
+    """Evictions by others, in the modes in which TideSched evicts no pod."""
     if work.context.observer is None:
         return
     if work.context.observer.record(work):

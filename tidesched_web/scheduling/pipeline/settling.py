@@ -1,7 +1,7 @@
 """Settling what earlier sessions left open, by asking the cluster itself, before anything new is decided.
 
 The gang is the unit. Binds: none made → decided anew; some → finished, or taken back. Evictions of a reclaim: none
-made → cancelled; some → finished. What is only told (status, events) is decided anew anyway.
+made → cancelled; some → finished. What is only shown (status, events) is decided anew anyway.
 """
 
 from __future__ import annotations

@@ -203,7 +203,7 @@ class ClusterShard(threading.Thread):
         return float(done.cluster.session_period_seconds)
 
     def _follow_connection(self) -> None:
-        """End where the cluster got other credentials or was cut off, so that whoever takes it next begins with these.
+        """End where the cluster got other credentials or was cut off, so that the next holder begins with these.
 
         Above all while nothing succeeds with the ones that this thread has.
         """

@@ -79,7 +79,7 @@ class Shards:
         return True
 
     def adopt(self) -> None:
-        """Look for clusters that nobody holds, now."""
+        """Look for clusters without a holder, now."""
         self._sweep_now.set()
 
     def follow_leases(self) -> None:

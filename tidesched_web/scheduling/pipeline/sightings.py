@@ -1,7 +1,7 @@
 """Evictions by others, as the watch shows them: which pods, by whom, and who was promised their node. No database.
 
 Nothing is guessed. Who evicted is read off the pod's own conditions; for whom, off an event that names the pod, or off
-the one gang that is nominated to the node at that time. Where that leaves a doubt, nobody is named.
+the one gang that is nominated to the node at that time. Where that leaves a doubt, none is named.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _ACTIONS: Final = frozenset({"reclaim", "preempt", "gangreclaim", "gangpreempt",
 
 @dataclass(frozen=True)
 class Sighting:
-    """A pod that was told to leave."""
+    """A pod that is leaving."""
 
     uid: str
     pod: str
@@ -45,7 +45,7 @@ class Sighting:
 
 
 def recognised(obj: Json) -> Sighting | None:
-    """What the pod's conditions say of its eviction; None where nobody evicted it.
+    """What the pod's conditions say of its eviction; None where it was not evicted.
 
     A pod that is merely deleted, or that its node, the garbage collector or a taint ended, is no reclaim.
     """

@@ -1,6 +1,6 @@
 """Telling the cluster how gangs and queues stand: PodGroup status, events, Queue status.
 
-These are levels, not acts: what was not told is decided anew from what the cluster shows.
+These are levels, not acts: what was not sent is decided anew from what the cluster shows.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from tidesched_web.scheduling.pipeline import planning, timing
 from tidesched_web.scheduling.pipeline.decisions import Draft, Outcome
 from tidesched_web.scheduling.pipeline.sending import BATCH, Route, outcome_of, split_name
 
-# Figures of a queue move in every session; nobody watches them that closely.
+# Figures of a queue move in every session; they are not watched that closely.
 FIGURES_SECONDS = 5.0
 
 
 def send(drafts: Sequence[Draft], route: Route, *, told: Callable[[Sequence[Draft]], None]) -> int:
-    """Write PodGroup statuses and events; returns how many went wrong. ``told`` hears of those that were answered.
+    """Write PodGroup statuses and events; returns how many went wrong. ``told`` gets those that were answered.
 
     Raises:
         LeaseLost, Paused: what was not sent yet stays open. Unreachable: it is decided anew.
@@ -99,7 +99,7 @@ def clear_queue_figures(client: KubernetesClient) -> int:
 class QueueStatusBook:
     """Writes the figures in ``status`` of the cluster's queues where they moved, every few seconds.
 
-    The state is whoever's who opens and closes queues; only one that has none yet is said to be open.
+    The state belongs to what opens and closes queues; only one that has none yet is said to be open.
     """
 
     def __init__(self) -> None:
@@ -143,7 +143,7 @@ def _patch(route: Route, name: str, status: dict[str, Any], stateless: int | Non
 
 
 def _queue_status(queue: QueueOutcome, phases: Counter[str], resources: Mapping[str, str]) -> dict[str, Any]:
-    """``resources``: by which resource each card type is counted; one that nobody uses now is told as none."""
+    """``resources``: by which resource each card type is counted; one that is not used now is shown as none."""
     milli = dict.fromkeys(sorted(set(resources.values())), 0)
     for card, amount in queue.allocated.cards.items():
         milli[resources.get(card, card)] = milli.get(resources.get(card, card), 0) + amount

@@ -62,7 +62,7 @@ class Watching:
         self._reach_watch.note(Reach(ReachState.REFUSED, why[:500]))
 
     def require_kinds(self, cache: ClusterCache) -> None:
-        """Refuse a session that would decide on a cluster whose queues are not told any more.
+        """Refuse a session that would decide on a cluster whose queues are not watched any more.
 
         Raises:
             KindsMissing: in mode schedule, while the server does not know Queue or PodGroup.

@@ -22,7 +22,7 @@ class StateField(serializers.Field[Any, Any, Any, Any]):
 class AuditEntryDocument(serializers.Serializer[Any]):
     """One entry of a chain. ``hash`` is SHA-256 over the bytes of ``payload``; docs/audit.md has the recipe.
 
-    Who does not see everything gets neither payload nor address, and of an entry that also touches somebody else's
+    Who does not see everything gets neither payload nor address, and of an entry that also touches another
     tenant, or a queue of the platform's own, neither before nor after.
     """
 

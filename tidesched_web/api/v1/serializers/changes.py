@@ -71,7 +71,10 @@ class ChangeSummary(serializers.Serializer[Any]):
     tree_version = serializers.IntegerField(allow_null=True, help_text="Of the tree after it.")
     error = serializers.CharField()
     submitted_at = serializers.DateTimeField(allow_null=True, help_text="When approval was asked for.")
-    revision = serializers.IntegerField(help_text="How often its figures were edited, and one.")
+    revision = serializers.IntegerField(help_text="How often its figures, reason or hour were edited, and one.")
+    asks_beyond = serializers.BooleanField(
+        help_text="Whether its author asks for quota that only a platform admin sets."
+    )
     rolls_back = serializers.IntegerField(source="rolls_back_id", allow_null=True)
     request_id = serializers.CharField()
     version = serializers.IntegerField()

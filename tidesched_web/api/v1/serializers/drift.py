@@ -22,7 +22,7 @@ class DriftFieldDocument(serializers.Serializer[Any]):
 
 
 class DriftDocument(serializers.Serializer[Any]):
-    """An object that stands otherwise than it was told: one row until that ends."""
+    """An object that differs from what was written to the cluster: one row until that ends."""
 
     id = serializers.IntegerField()
     url = AddressField("drift")

@@ -27,9 +27,17 @@ class ForecastRowDocument(serializers.Serializer[Any]):
     gang = serializers.CharField()
     queue = serializers.CharField()
     expects = serializers.ChoiceField(choices=KINDS)
-    outcome = serializers.ChoiceField(choices=["open", "held", "missed", "gone", "overtaken"])
+    pods = serializers.IntegerField(
+        required=False, help_text="Of a running gang that was expected to grow: how many of its pods have a node then."
+    )
+    outcome = serializers.ChoiceField(
+        choices=["open", "held", "missed", "gone", "overtaken"],
+        help_text="Only held and missed rows are counted. An overtaken one cannot be judged, came it or not.",
+    )
     session = serializers.IntegerField(allow_null=True, help_text="The number of the session that brought it.")
-    at = serializers.DateTimeField(allow_null=True, help_text="Wall time.")
+    at = serializers.DateTimeField(
+        allow_null=True, help_text="When it came, wall time; of a missed row: after the time that was promised."
+    )
     why = WhyDocument(allow_null=True)
 
 
@@ -63,7 +71,7 @@ class ForecastDocument(serializers.Serializer[Any]):
 
     state = serializers.ChoiceField(choices=ForecastState.choices)
     session = serializers.IntegerField(allow_null=True, help_text="The session that the impact was tried on.")
-    sessions = serializers.IntegerField(help_text="Sessions after it that were compared.")
+    sessions = serializers.IntegerField(help_text="Sessions after it that were compared, four at most.")
     counted = serializers.BooleanField()
     compared_at = serializers.DateTimeField(allow_null=True)
     rows = ForecastRowDocument(many=True)

@@ -144,7 +144,7 @@ class BusinessLineDocument(serializers.Serializer[Any]):
 
 
 class MemberInput(ReasonMixin):
-    """Somebody's role in a tenant."""
+    """The role of an account in a tenant."""
 
     user = ReferenceField()
     tenant = ReferenceField()

@@ -53,7 +53,7 @@ class QueueDocument(serializers.Serializer[Any]):
     memory_bytes = MemoryField(source="memory_mib", allow_null=True)
     state = serializers.ChoiceField(choices=QueueState.choices)
     sync_state = serializers.ChoiceField(
-        choices=SyncState.choices, help_text="How the Queue object stands to this: failed = the cluster refuses it."
+        choices=SyncState.choices, help_text="Whether the Queue object agrees: failed = the cluster refuses it."
     )
     sync_error = serializers.CharField(help_text="What the cluster answered where it did not take the push.")
     card_quota = serializers.SerializerMethodField()

@@ -54,12 +54,12 @@ class SessionDocument(serializers.Serializer[Any]):
 
     @extend_schema_field(TimingsField)
     def get_counts(self, session: Any) -> dict[str, Any]:
-        """For others than those who see everything without the gangs that were taken back: they may be anybody's."""
+        """For others than those who see everything without the gangs that were taken back, of all tenants."""
         everything = self.context["access"].everything
         return {name: value for name, value in session.counts.items() if everything or name != "taken_back"}
 
     def get_error(self, session: Any) -> str:
-        """For those who see everything: an error may name anybody's gangs."""
+        """For those who see everything: an error may name gangs of all tenants."""
         return str(session.error) if self.context["access"].everything else ""
 
 
@@ -87,7 +87,7 @@ class AmountDocument(serializers.Serializer[Any]):
 
 
 class VictimDocument(serializers.Serializer[Any]):
-    """A gang that fell. Of another tenant's only the name is shown; the rest is null."""
+    """An evicted gang. Of another tenant's only the name is shown; the rest is null."""
 
     gang = serializers.CharField()
     queue = serializers.CharField(allow_null=True)
@@ -191,7 +191,7 @@ class InsteadField(serializers.Field[Any, Any, Any, Any]):
 
 
 class ReclaimDocument(serializers.Serializer[Any]):
-    """Who needed what and who fell. Where the reclaimer is another tenant's, only its gang's name is shown."""
+    """Which gang needed what, which were evicted. Of a reclaimer of another tenant only the gang's name is shown."""
 
     id = serializers.IntegerField()
     url = AddressField("reclaims")
@@ -278,7 +278,7 @@ class AlertDocument(serializers.Serializer[Any]):
         return f"{alert.code} ({alert.state})"
 
     def get_message(self, alert: Any) -> str:
-        """For those who see everything: it may name anybody's gangs."""
+        """For those who see everything: it may name gangs of all tenants."""
         return str(alert.message) if self.context["access"].everything else ""
 
     def to_representation(self, instance: Any) -> dict[str, Any]:

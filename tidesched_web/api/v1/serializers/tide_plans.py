@@ -10,6 +10,7 @@ from rest_framework import serializers
 from tidesched_web.api.document.tree_shapes import LAYERS, PLAN_NAME
 from tidesched_web.api.v1.serializers.briefs import AddressField, BriefCluster
 from tidesched_web.api.v1.serializers.owners import ReferenceField
+from tidesched_web.quota.models import TideAnswer
 
 _LAYERS = LAYERS
 _EXCEPTIONS = {"$ref": "#/components/schemas/TideExceptions"}
@@ -25,8 +26,26 @@ class ExceptionsField(serializers.JSONField):
     """Dates that count as another day; the services look at them."""
 
 
+class TideOverlap(serializers.Serializer[Any]):
+    """A figure that two plans turn in the same hours. ``decides``: whose figure holds then, null where both add up."""
+
+    code = serializers.ChoiceField(choices=["plans_overlap"])
+    detail = serializers.CharField()
+    first = serializers.CharField()
+    last = serializers.CharField()
+    decides = serializers.CharField(allow_null=True)
+    by = serializers.ChoiceField(choices=["position", "name"])
+    queue = serializers.CharField()
+    card = serializers.CharField()
+    start = serializers.DateTimeField()
+    end = serializers.DateTimeField()
+
+
 class TidePlanDocument(serializers.Serializer[Any]):
-    """Layers over the base quota by the clock. ``hidden_queues``: how many queues out of sight it is about too."""
+    """Layers over the base quota by the clock. ``hidden_queues``: how many queues out of sight it is about too.
+
+    ``warnings``: figures that another plan turns in the same hours, as if this plan were on.
+    """
 
     id = serializers.IntegerField()
     url = AddressField("tide-plans")
@@ -41,6 +60,7 @@ class TidePlanDocument(serializers.Serializer[Any]):
     hidden_queues = serializers.SerializerMethodField()
     open_layers = serializers.SerializerMethodField()
     next_change = serializers.SerializerMethodField(allow_null=True)
+    warnings = serializers.SerializerMethodField()
     version = serializers.IntegerField()
 
     @extend_schema_field(_LAYERS)
@@ -59,6 +79,32 @@ class TidePlanDocument(serializers.Serializer[Any]):
     def get_next_change(self, plan: Any) -> str | None:
         moment = self.context["plans"][plan.pk].next_change
         return moment.isoformat() if moment else None
+
+    @extend_schema_field(TideOverlap(many=True))
+    def get_warnings(self, plan: Any) -> list[dict[str, Any]]:
+        return [one.as_json() for one in self.context["plans"][plan.pk].overlaps]
+
+
+class TideStepDocument(serializers.Serializer[Any]):
+    """One figure that tide plans made another one. ``since``: when its layers opened or closed; null without any.
+
+    ``after`` is what was sent; ``wanted`` what the layers make of the base: inference keeps what it uses, and what
+    others get waits for that.
+    """
+
+    id = serializers.IntegerField()
+    queue = serializers.CharField(source="queue.name")
+    card = serializers.CharField()
+    plans = serializers.ListField(child=serializers.CharField())
+    layers = serializers.ListField(child=serializers.CharField())
+    since = serializers.DateTimeField(allow_null=True)
+    at = serializers.DateTimeField()
+    before = serializers.IntegerField()
+    after = serializers.IntegerField()
+    wanted = serializers.IntegerField()
+    answer = serializers.ChoiceField(choices=TideAnswer.choices)
+    message = serializers.CharField(help_text="What the cluster answered, where it did not take it.")
+    answered_at = serializers.DateTimeField()
 
 
 class TidePlanPatch(serializers.Serializer[Any]):

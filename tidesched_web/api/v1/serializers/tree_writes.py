@@ -14,7 +14,7 @@ from tidesched_web.changes.documents import MOST_ALIASES
 from tidesched_web.clusters.models import CardKind
 from tidesched_web.common.models import ServiceType
 
-# A closed queue is Closing until it is drained; that is for nobody to set.
+# A closed queue is Closing until it is drained, which no request sets.
 PREEMPTION = [("PreemptLowerPriority", "PreemptLowerPriority"), ("Never", "Never")]
 WANTED_STATES = [("Open", "Open"), ("Closed", "Closed")]
 

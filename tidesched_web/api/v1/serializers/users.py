@@ -59,7 +59,7 @@ class UserDocument(serializers.Serializer[Any]):
 
 
 class LinkDocument(serializers.Serializer[Any]):
-    """A link just made. Whoever opens it sets the password of the account: hand it to that person and nobody else."""
+    """A link just made. Who opens it sets the password of the account: give it to the owner of the account alone."""
 
     kind = serializers.ChoiceField(choices=LinkKind.choices)
     address = serializers.CharField(help_text="Shown this once; empty in a dry run.")

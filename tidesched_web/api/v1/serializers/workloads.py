@@ -61,7 +61,9 @@ class WorkedOutDocument(serializers.Serializer[Any]):
     at = serializers.DateTimeField(source="worked_out_at", help_text="Wall time.")
     session = serializers.IntegerField(source="number", help_text="The number of the session in the cluster.")
     starts = serializers.BooleanField(
-        help_text="With the remedy the gang starts (or is promised cards); false: only its admission was shown."
+        allow_null=True,
+        help_text="With the remedy the gang starts (or is promised cards); false: only its admission was shown; null "
+        "where no remedy was found.",
     )
     until = serializers.DateTimeField(
         allow_null=True, help_text="By the cluster's clock; null where nothing says when it goes on by itself."
@@ -127,8 +129,14 @@ class GangDocument(serializers.Serializer[Any]):
             "numbers": numbers,
             "message": message,
             "remedy": remedy,
-            "remedy_worked_out": WorkedOutDocument(found).data if found else None,
+            "remedy_worked_out": _worked_out(found) if found else None,
         }
+
+
+def _worked_out(found: Any) -> dict[str, Any]:
+    """Without a remedy there is nothing of which it could be said that the gang starts with it."""
+    document: dict[str, Any] = WorkedOutDocument(found).data
+    return document if found.remedy else document | {"starts": None}
 
 
 class GangDetailDocument(GangDocument):

@@ -48,7 +48,7 @@ class Command(BaseCommand):
             self.stderr.write(f"refused: {what}: {why}")
         if report.unreachable:
             raise CommandError(f"The simulated cluster does not answer at {url}: {report.unreachable}")
-        # Later on it is what somebody changed in the cluster: the page of drift tells of it, and nothing is to stop.
+        # Later on it is what a person changed in the cluster: the page of drift shows it, and nothing is to stop.
         if report.refused and made:
             raise CommandError("The simulated cluster refused a part of the demo.")
         if made:

@@ -14,6 +14,8 @@ from tidesched_web.changes.tree_document import parts_of
 from tidesched_web.common.errors import DomainError
 from tidesched_web.quota.models import CardQuota, ComputeQuota
 
+_BATCH = 500
+
 
 def write(rows: Rows) -> None:
     """Make and rename; what they may hand out comes with the other figures (`quotas`)."""
@@ -23,9 +25,9 @@ def write(rows: Rows) -> None:
 
 
 def _tenants(rows: Rows) -> None:
-    for key, document in rows.made("tenant"):
-        tenant = Tenant(slug=parts_of(key)[0], **_fields(document))
-        tenant.save(force_insert=True)
+    made = {key: Tenant(slug=parts_of(key)[0], **_fields(document)) for key, document in rows.made("tenant")}
+    Tenant.objects.bulk_create(made.values(), batch_size=_BATCH)
+    for key, tenant in made.items():
         rows.note_tenant(tenant)
         rows.row_of[key] = tenant
         rows.tell(key, tenant)
@@ -50,10 +52,13 @@ def _fields(document: dict[str, Any]) -> dict[str, Any]:
 
 def _named(rows: Rows, kind: str, model: type[Any], known_by: Callable[[set[tuple[str, str]]], dict[Any, Any]]) -> None:
     """Projects or business lines: what has a slug and a name below a tenant or the platform."""
-    for key, document in rows.made(kind):
-        tenant, slug = parts_of(key)
-        row = model(tenant=rows.tenant(tenant), slug=slug, name=document["name"])
-        row.save(force_insert=True)
+    made = {
+        key: model(tenant=rows.tenant(tenant), slug=slug, name=document["name"])
+        for key, document in rows.made(kind)
+        for tenant, slug in [parts_of(key)]
+    }
+    model._base_manager.bulk_create(made.values(), batch_size=_BATCH)
+    for key, row in made.items():
         rows.row_of[key] = row
         rows.tell(key, row)
     changed = {
@@ -94,7 +99,7 @@ def _delete(rows: Rows, key: str, row: Tenant | Project | BusinessLine, quotas: 
     try:
         row.delete()
     except ProtectedError as error:
-        names = ", ".join(sorted(str(other) for other in error.protected_objects)[:3])
+        names = _(", ").join(sorted(str(other) for other in error.protected_objects)[:3])
         raise _in_use(key, names) from None
 
 

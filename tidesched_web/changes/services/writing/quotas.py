@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from django.db import connection
+
 from tidesched_web.changes.documents import MIB
 from tidesched_web.changes.services.writing.rows import Rows
 from tidesched_web.changes.tree_document import Document, kind_of
@@ -12,6 +14,13 @@ from tidesched_web.quota.models import CardQuota, ComputeQuota
 
 _OWNERS = ("queue", "project", "tenant")
 _BATCH = 2000
+# Some ten thousand rows in one statement; as objects of the model they would cost four times as much.
+_UPSERT = """
+INSERT INTO quota_cardquota (cluster_id, card_type_id, service_type, queue_id, project_id, tenant_id, cards)
+SELECT %s, * FROM unnest(%s::bigint[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s::integer[])
+ON CONFLICT (cluster_id, card_type_id, service_type, queue_id, tenant_id, project_id)
+DO UPDATE SET cards = excluded.cards
+"""
 
 # (service type, card) → count
 Cards = dict[tuple[str, str], int]
@@ -19,8 +28,13 @@ Cards = dict[tuple[str, str], int]
 
 def write(rows: Rows) -> None:
     """Write what differs between the documents; deleted owners take their figures along."""
+    _write_cards(rows)
+    _write_compute(rows)
+
+
+def _write_cards(rows: Rows) -> None:
     lost: list[tuple[str, int, str, str]] = []
-    wanted: list[CardQuota] = []
+    wanted: list[tuple[int, str, int | None, int | None, int | None, int]] = []
     for key in rows.keys:
         kind = kind_of(key)
         if kind not in _OWNERS or key not in rows.after:
@@ -28,27 +42,16 @@ def write(rows: Rows) -> None:
         owner = rows.row_of[key]
         before, after = _cards(kind, rows.before.get(key)), _cards(kind, rows.after[key])
         lost += [(kind, owner.pk, *place) for place in before if place not in after]
+        holder = [owner.pk if kind == one else None for one in _OWNERS]
         wanted += [
-            CardQuota(
-                cluster=rows.cluster,
-                card_type=rows.card_types()[card],
-                service_type=service_type,
-                cards=count,
-                **{kind: owner},
-            )
+            (rows.card_types()[card].pk, service_type, holder[0], holder[1], holder[2], count)
             for (service_type, card), count in after.items()
             if before.get((service_type, card)) != count
         ]
-        if kind != "queue":
-            _write_compute(rows, kind, owner, key)
     _delete(rows, lost)
-    CardQuota.objects.bulk_create(
-        wanted,
-        update_conflicts=True,
-        unique_fields=["cluster", "card_type", "service_type", "queue", "tenant", "project"],
-        update_fields=["cards"],
-        batch_size=_BATCH,
-    )
+    if wanted:
+        with connection.cursor() as cursor:
+            cursor.execute(_UPSERT, [rows.cluster.pk, *map(list, zip(*wanted, strict=True))])
 
 
 def _cards(kind: str, document: Document | None) -> Cards:
@@ -81,13 +84,31 @@ def _compute(document: Document | None) -> Iterator[tuple[str, dict[str, Any]]]:
             yield service_type, figures
 
 
-def _write_compute(rows: Rows, kind: str, owner: Any, key: str) -> None:
-    before, after = dict(_compute(rows.before.get(key))), dict(_compute(rows.after[key]))
-    for service_type in sorted({*before, *after}):
-        if before.get(service_type) == after.get(service_type):
-            continue
-        place = {"cluster": rows.cluster, "service_type": service_type, kind: owner}
-        if service_type in after:
-            ComputeQuota.objects.update_or_create(**place, defaults=after[service_type])
-        else:
-            ComputeQuota.objects.filter(**place).delete()
+def _write_compute(rows: Rows) -> None:
+    """Cpu and memory of projects and tenants; a queue has its own as columns."""
+    wanted: list[ComputeQuota] = []
+    for kind in ("project", "tenant"):
+        lost: set[tuple[int, str]] = set()
+        for key in rows.of_kind(kind):
+            if key not in rows.after:
+                continue
+            owner = rows.row_of[key]
+            before, after = dict(_compute(rows.before.get(key))), dict(_compute(rows.after[key]))
+            lost |= {(owner.pk, service_type) for service_type in before if service_type not in after}
+            wanted += [
+                ComputeQuota(cluster=rows.cluster, service_type=service_type, **{kind: owner}, **figures)
+                for service_type, figures in after.items()
+                if before.get(service_type) != figures
+            ]
+        if lost:
+            owned = ComputeQuota.objects.filter(
+                cluster=rows.cluster, **{f"{kind}_id__in": {owner for owner, _service_type in lost}}
+            ).values_list("pk", f"{kind}_id", "service_type")
+            ComputeQuota.objects.filter(pk__in=[pk for pk, *place in owned if tuple(place) in lost]).delete()
+    ComputeQuota.objects.bulk_create(
+        wanted,
+        update_conflicts=True,
+        unique_fields=["cluster", "service_type", "tenant", "project"],
+        update_fields=["cpu_milli", "memory_mib"],
+        batch_size=_BATCH,
+    )

@@ -107,7 +107,7 @@ class Rows:
         """Some were made."""
         self._card_types = None
 
-    # -- what the audit log tells ------------------------------------------------------------------------------------
+    # -- what the audit log says -------------------------------------------------------------------------------------
 
     def tell(self, key: str, row: models.Model, pk: int | None = None, verb: str = "") -> None:
         """Note what became of an object: its whole document before and after."""
@@ -138,7 +138,7 @@ class Rows:
         return None if made is None else made.pk
 
     def facts(self) -> list[Fact]:
-        """All that was told, in the order of the keys."""
+        """All that was said, in the order of the keys."""
         return [self._told[key] for key in self.keys if key in self._told]
 
 

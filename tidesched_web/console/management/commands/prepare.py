@@ -129,7 +129,7 @@ def _first_account() -> bool:
         return True
     kept = _kept_password()
     if kept and not user.check_password(kept):
-        _keep_password(given)  # somebody chose another one: the first is of no use any more
+        _keep_password(given)  # another one was chosen: the first is of no use any more
         return True
     return False
 

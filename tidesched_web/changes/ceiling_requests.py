@@ -1,0 +1,80 @@
+"""What the admin of a tenant asks for above the tenant's own quota, and whether it was granted. The rule is here alone.
+
+Platform admins set a tenant's quota. The tenant's admin may **ask** for more of it, together with edits below it. Such
+a change can be sent to approval, never applied by its author: it is written only with a platform admin's approval.
+Nothing else of a tenant can be asked for: no lower figure, no end of a limit, no other rule of the tenant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+
+from tidesched_web.accounts.selectors import access_of
+from tidesched_web.changes.models import ChangeState, QuotaChange
+from tidesched_web.changes.tree_document import Difference, Document, differences, kind_of, restricted
+from tidesched_web.common.errors import DomainError
+from tidesched_web.common.permissions import Access
+
+# Asked quota for which the cluster itself has no room, now or under a tide plan: it may be sent, and approved once
+# there is room.
+NO_ROOM = frozenset({"exceeds_hardware", "exceeds_at_moment"})
+_COMPUTE = frozenset({"cpu_milli", "memory_bytes"})
+
+
+def asked_for(before: Mapping[str, Document], after: Mapping[str, Document], keys: Iterable[str]) -> list[Difference]:
+    """The raised figures of tenants' own quotas among the edited objects ``keys``."""
+    tenants = [key for key in keys if kind_of(key) == "tenant" and key in before and key in after]
+    found = differences(restricted(before, tenants), restricted(after, tenants))
+    return [one for one in found if _is_raised(before[one.object], one)]
+
+
+def _is_raised(tenant: Document, found: Difference) -> bool:
+    """Whether a limit that there is becomes a higher one. Where there is none, any figure is less."""
+    match [step.replace("~1", "/").replace("~0", "~") for step in found.field.split("/")[1:]]:
+        case ["quota", service_type, "card_quota", card]:
+            cards = tenant.get("quota", {}).get(service_type, {}).get("card_quota")
+            held = None if cards is None else cards.get(card, 0)
+        case ["quota", service_type, name] if name in _COMPUTE:
+            held = tenant.get("quota", {}).get(service_type, {}).get(name)
+        case _:
+            return False
+    return held is not None and isinstance(found.after, int) and found.after > held
+
+
+def require_granted(change: QuotaChange, asked: Iterable[Difference]) -> None:
+    """Refuse to write quota that was asked for without the approval of one who has the right to set it, still.
+
+    Raises:
+        DomainError: ``permission_denied``.
+    """
+    if not list(asked):
+        return
+    approver = change.approver
+    if change.state == ChangeState.APPROVED and approver is not None and access_of(approver).administers:
+        return
+    text = _("This asks for more than the tenant has: only the approval of a platform admin can write it.")
+    raise DomainError("permission_denied", text)
+
+
+def request_refusal(change: QuotaChange, access: Access) -> str:
+    """Why the caller may not apply or roll back what only platform admins set; nothing where it may be done.
+
+    A request that was approved is applied at its hour; another hour is a platform admin's to choose.
+    """
+    if not change.platform_only or access.administers:
+        return ""
+    if change.committed_at is not None:
+        return _("Only a platform admin may roll back what only platform admins set.")
+    if change.state == ChangeState.APPROVED:
+        if change.apply_at is None:
+            return _("It is approved: only a platform admin may apply it.")
+        text = _(
+            "It is approved for %(hour)s and is applied then. A platform admin may apply it at another hour; its "
+            "author may send it for another hour, which takes a new approval."
+        )
+        return text % {"hour": date_format(timezone.localtime(change.apply_at), "Y-m-d H:i e")}
+    return ""

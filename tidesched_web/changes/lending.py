@@ -1,0 +1,143 @@
+"""What would help a sum that is exceeded: who leaves quota unused, and what stands above it has left.
+
+Training may use at every hour what inference leaves free, so its quotas are given out beside those of inference. A plan
+lends by taking from inference; a figure of training rises only as far as its owner and the hardware have room, or as
+another training queue gives up as many.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from tidesched_web.changes.documents import RULES
+from tidesched_web.common.models import ServiceType
+from tidesched_web.quota.tide_rules import MomentBreach
+from tidesched_web.quota.tree_rules import ROOT, Breach, Holder, Tree, room
+from tidesched_web.quota.tree_words import plain, resource_figure
+
+Uses = Mapping[str, Mapping[str, float]]
+# Of a queue: how much of a card it leaves unused, its key, its quota and its use.
+_Unused = tuple[int, str, int, float]
+
+
+class Spare:
+    """What the holders of one tree have left and what its queues leave unused.
+
+    Made once for all breaches of an edit: each service type is summed up, and each card's queues are ranked, once.
+    """
+
+    def __init__(self, tree: Tree, in_use: Uses) -> None:
+        self.tree = tree
+        self._in_use = in_use
+        self._room: dict[str, dict[str, dict[str, int]]] = {}
+        self._ranked: dict[tuple[str, str], list[_Unused]] = {}
+
+    def left(self, holder: str, service_type: str, card: str) -> int | None:
+        """How much of a card a holder, or the cluster itself, can still hand out; None where nothing limits it."""
+        if service_type not in self._room:
+            self._room[service_type] = room(self.tree, service_type)
+        return self._room[service_type].get(holder, {}).get(card)
+
+    def most_unused(
+        self, service_type: str, card: str, *, below: str, without: Callable[[Holder], bool]
+    ) -> tuple[str, int, float] | None:
+        """Name, quota and use of the queue below a holder that leaves most of a card unused; None where none does."""
+        if (service_type, card) not in self._ranked:
+            self._ranked[service_type, card] = self._rank(service_type, card)
+        for _spare, key, quota, used in self._ranked[service_type, card]:
+            queue = self.tree.holders[key]
+            if self.is_below(key, below) and not without(queue):
+                return queue.name, quota, used
+        return None
+
+    def is_below(self, key: str, holder: str) -> bool:
+        """Whether a holder stands below another one, or is it."""
+        while key not in (holder, ROOT):
+            key = self.tree.holders[key].parent
+        return key == holder
+
+    def _rank(self, service_type: str, card: str) -> list[_Unused]:
+        """The queues that leave some of a card unused, the most first, then by key."""
+        found: list[_Unused] = []
+        for key, queue in self.tree.holders.items():
+            quota = queue.limit(service_type, card) if queue.kind == "queue" else None
+            if quota:
+                used = self._in_use.get(queue.name, {}).get(card, 0.0)
+                found.append((quota - math.ceil(used), key, quota, used))
+        return sorted((one for one in found if one[0] > 0), key=lambda one: (-one[0], one[1]))
+
+
+def lending(spare: Spare, found: MomentBreach, plan: Mapping[str, Any]) -> dict[str, Any]:
+    """``remedy`` and ``remedy_names`` of a fault: which queues leave most unused now."""
+    breach = found.breach
+    turned = {queue for layer in plan["layers"] for queue in layer["quota"]}
+
+    def is_turned(queue: Holder) -> bool:
+        return queue.name in turned
+
+    said, names = [], []
+    giver = spare.most_unused(breach.service_type, breach.resource, below=breach.holder, without=is_turned)
+    if giver is not None:
+        name, quota, used = giver
+        said.append(
+            _(
+                "Let another queue give up %(excess)s in the same layer: %(queue)s leaves most unused "
+                "(%(used)s of %(quota)s are in use)."
+            )
+            % {
+                "excess": resource_figure(breach.resource, breach.excess),
+                "queue": name,
+                "used": plain(used),
+                "quota": plain(quota),
+            }
+        )
+        names.append(f"queue/{name}")
+    if breach.service_type == ServiceType.TRAINING:
+        said.append(
+            _("Training may use at every hour what inference leaves free, so a plan lends by taking from inference.")
+        )
+        lender = spare.most_unused(ServiceType.INFERENCE, breach.resource, below=ROOT, without=is_turned)
+        if lender is not None:
+            name, quota, used = lender
+            said.append(
+                _(
+                    "Of the inference queues %(queue)s leaves most unused now (%(used)s of %(quota)s are in use): "
+                    "let it give up cards."
+                )
+                % {"queue": name, "used": plain(used), "quota": plain(quota)}
+            )
+            names.append(f"queue/{name}")
+    return {"remedy": " ".join(said), "remedy_names": tuple(names)}
+
+
+def above_text(spare: Spare, own: Holder, breach: Breach) -> tuple[str, tuple[str, ...]]:
+    """Where nothing beside the edited figures could give way: what the next one above has left, else who could.
+
+    With the names of the objects that it speaks of; the cluster's own rest is for those who see all of it.
+    """
+    tree, kind, card = spare.tree, breach.service_type, breach.resource
+    key = own.parent
+    while key != ROOT and tree.holders[key].limit(kind, card) is None:
+        key = tree.holders[key].parent
+    above = tree.holders.get(key)
+    whose = above.title if above else _("the cluster")
+    names = (_key(own.key), _key(key) if above else RULES)
+    left = spare.left(key, kind, card)
+    if left is not None and left >= breach.excess:
+        said = _("Raise %(holder)s to %(requested)s: %(whose)s has %(left)s left for that.")
+        figures = {"requested": plain(breach.requested), "left": plain(left)}
+        return said % {"holder": own.title, "whose": whose, **figures}, names
+    giver = spare.most_unused(kind, card, below=key, without=lambda queue: spare.is_below(queue.key, own.key))
+    if giver is None:
+        return _("%(whose)s has %(left)s left.") % {"whose": whose, "left": plain(left or 0)}, names
+    said = _("%(whose)s has %(left)s left; %(queue)s leaves most unused there (%(used)s of %(quota)s are in use).")
+    figures = {"left": plain(left or 0), "used": plain(giver[2]), "quota": plain(giver[1])}
+    return said % {"whose": whose, "queue": giver[0], **figures}, (*names, f"queue/{giver[0]}")
+
+
+def _key(holder: str) -> str:
+    return holder.replace(":", "/", 1)

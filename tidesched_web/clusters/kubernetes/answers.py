@@ -1,0 +1,95 @@
+"""What of an answer is read: so many bytes, for so long. A server that answers without end ends in one clear way.
+
+The bounds are far above what an API server sends: it gives a list in pages of 500 objects (`reflector.PAGE`), keeps
+none larger than 1.5 MiB, and pods and nodes of large clusters have 10 to 60 KiB each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import urllib3
+
+from tidesched_web.clusters.kubernetes.deadlines import Deadline
+
+MIB: Final = 2**20
+_PIECE: Final = 256 * 1024
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The bytes and seconds of one answer."""
+
+    most: int
+    seconds: float
+
+
+# One object, one page of a list, an error.
+READ: Final = Bound(64 * MIB, 30.0)
+# What comes of a write: a lease has to outlast it.
+WRITE: Final = Bound(16 * MIB, 10.0)
+# A list in one piece, which is asked for only where its pages grew too old twice.
+WHOLE_LIST: Final = Bound(1024 * MIB, 300.0)
+# One event of a watch.
+MOST_OF_LINE: Final = 16 * MIB
+
+
+class BeyondBound(Exception):
+    """An answer is longer than is read of it, or takes longer. ``code``: ``too_large`` or ``too_slow``."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def _too_large(what: str, most: int) -> BeyondBound:
+    return BeyondBound("too_large", f"{what} is longer than {most // MIB} MiB, the most that is read")
+
+
+def body_of(response: urllib3.BaseHTTPResponse, bound: Bound) -> bytes:
+    """The whole body.
+
+    Raises:
+        BeyondBound: it is too long or has not ended in time. HTTPError: the connection broke.
+    """
+    parts, size = [], 0
+    with Deadline(bound.seconds, response.shutdown) as deadline:
+        try:
+            while piece := response.read1(_PIECE):
+                size += len(piece)
+                if size > bound.most:
+                    response.close()
+                    raise _too_large("the answer", bound.most)
+                parts.append(piece)
+        except urllib3.exceptions.HTTPError:
+            if not deadline.passed:
+                raise
+    if deadline.passed:
+        # What came until then may look whole.
+        response.close()
+        raise BeyondBound("too_slow", f"the answer has not ended after {bound.seconds:g} s, the longest that is waited")
+    return b"".join(parts)
+
+
+def lines_of(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+    """The lines of a watch as they come, the empty ones left out; O(bytes).
+
+    Raises:
+        BeyondBound: a line is too long.
+    """
+    parts: list[bytes] = []
+    size = 0
+    for piece in response.stream(_PIECE):
+        first, *others = piece.split(b"\n")
+        parts.append(first)
+        size += len(first)
+        for line in others:
+            if size > MOST_OF_LINE:
+                break
+            if whole := b"".join(parts):
+                yield whole
+            parts, size = [line], len(line)
+        if size > MOST_OF_LINE:
+            raise _too_large("a line of the watch", MOST_OF_LINE)

@@ -1,0 +1,65 @@
+"""What a refusal says of a wrong value: the value itself, cut where it is long, and the known name that is nearest."""
+
+from __future__ import annotations
+
+import difflib
+import reprlib
+from collections.abc import Callable, Collection, Iterable
+from typing import Any, Final
+
+# Names are compared letter by letter. A request with thousands of wrong names would hold a worker, and the lock of a
+# tree, for minutes: so many of them are answered with the nearest known one.
+MOST_HINTS: Final = 20
+# Of the unknown fields of one document so many are named; the others are counted.
+MOST_UNKNOWN: Final = 20
+# Of more known names than these only such with the same two first letters are compared.
+MOST_COMPARED: Final = 1000
+LONGEST_NAME: Final = 253
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 80
+
+
+class Hints:
+    """The hints of one request."""
+
+    def __init__(self, most: int = MOST_HINTS) -> None:
+        self._left = most
+
+    def near(self, name: str, known: Collection[str] | Callable[[], Collection[str]]) -> str | None:
+        """The known name that is spelt most like ``name``; None where none is near or all hints were given.
+
+        ``known`` as a function is called only where a hint is given.
+        """
+        return nearest(name, known() if callable(known) else known) if self.take() else None
+
+    def take(self) -> bool:
+        """Whether one more hint may be given."""
+        self._left -= 1
+        return self._left >= 0
+
+
+def nearest(name: str, known: Collection[str]) -> str | None:
+    """The known name that is spelt most like ``name``; compares with `MOST_COMPARED` of them at most."""
+    compared: Iterable[str] = known
+    if len(known) > MOST_COMPARED:
+        compared = [other for other in known if other[:2] == name[:2]][:MOST_COMPARED]
+    found = difflib.get_close_matches(name[:LONGEST_NAME], list(compared), n=1)
+    return found[0] if found else None
+
+
+class Shown:
+    """A value as a sentence shows it: ``%(value)r`` and ``%(value)s`` of it are short."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __repr__(self) -> str:
+        return _SHORT.repr(self._value)
+
+    def __str__(self) -> str:
+        return cut(self._value) if isinstance(self._value, str) else repr(self)
+
+
+def cut(text: str, most: int = LONGEST_NAME) -> str:
+    """``text``, without what is beyond the longest name that anything has."""
+    return text if len(text) <= most else f"{text[:most]}…"

@@ -1,0 +1,58 @@
+"""What the steps of the tide plans did: which figure was set when, from what to what, and what the cluster answered."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+
+from django.http import HttpResponse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from tidesched_web.console import amounts
+from tidesched_web.console.export import csv_list
+from tidesched_web.console.forms.tide_steps import TideStepFilter
+from tidesched_web.console.page import Page, page
+from tidesched_web.console.paging import paged
+from tidesched_web.quota.models import TideAnswer, TideStep
+from tidesched_web.quota.tide_selectors import visible_tide_plans
+from tidesched_web.quota.tide_step_selectors import visible_tide_steps
+
+_COLUMNS = ("card", "before", "after", "wanted", "answer", "message")
+
+
+@page(section="tide_plans", topics="queues")
+def steps(this: Page) -> HttpResponse:
+    """The list, the newest first."""
+    plans = visible_tide_plans(this.access).filter(cluster=this.cluster).order_by("position", "name")
+    form = TideStepFilter(this.request.GET, plans.values_list("name", flat=True))
+    rows = form.apply(visible_tide_steps(this.access).filter(cluster=this.cluster))
+    if this.request.GET.get("format") == "csv":
+        return csv_list(
+            f"tide-steps-{this.cluster.slug}",
+            {
+                "at": lambda row: row.at.isoformat(),
+                "since": lambda row: row.since.isoformat() if row.since else "",
+                "plans": lambda row: "; ".join(row.plans),
+                "layers": lambda row: "; ".join(row.layers),
+                "queue": lambda row: row.queue.name,
+                **{name: attrgetter(name) for name in _COLUMNS},
+                "answered_at": lambda row: row.answered_at.isoformat(),
+            },
+            rows.order_by("-id").iterator(chunk_size=1000),
+        )
+    found = paged(rows, ("-id",), this.request.GET.get("cursor", ""))
+    return this.render("tide/steps.html", {"page": found, "steps": found.rows, "form": form, "line": _line(found.rows)})
+
+
+def _line(rows: list[TideStep]) -> str:
+    """How the newest ones went."""
+    if not rows:
+        return ""
+    refused = sum(row.answer == TideAnswer.REFUSED for row in rows)
+    waits = sum(row.answer == TideAnswer.PENDING for row in rows)
+    shown = ngettext("%(n)s step", "%(n)s steps", len(rows)) % {"n": amounts.number(len(rows))}
+    if not refused and not waits:
+        return _("%(steps)s here; the cluster has taken all of them.") % {"steps": shown}
+    return _("%(steps)s here; the cluster refused %(refused)s, and %(waits)s have not reached it yet.") % {
+        "steps": shown, "refused": amounts.number(refused), "waits": amounts.number(waits)
+    }  # fmt: skip

@@ -1,0 +1,50 @@
+"""Gangs whose page is open and that have no answer yet: what would help them is worked out before all others.
+
+Asking is bounded: a few gangs of a cluster at a time, each for a short while; what is not taken then is asked for again
+by the next refresh of the page. Nothing here loads the engine.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from django.core.cache import cache
+
+from tidesched_web.celery import app
+from tidesched_web.jobs.waking import WHAT_IF_QUEUE
+
+_log = logging.getLogger(__name__)
+
+MOST_ASKED = 8
+_KEPT_SECONDS = 20
+_TASK = "tidesched_web.scheduling.tasks.help_waiting"
+
+
+def ask(cluster_id: int, gang_id: int) -> bool:
+    """Have a gang looked at first; False where it is asked for already, or too many others are."""
+    asked = cache.get(_key(cluster_id)) or []
+    if gang_id in asked or len(asked) >= MOST_ASKED:
+        return False
+    cache.set(_key(cluster_id), [*asked, gang_id], _KEPT_SECONDS)
+    try:
+        app.send_task(_TASK, queue=WHAT_IF_QUEUE, expires=_KEPT_SECONDS, retry=False)
+    except Exception as error:  # noqa: BLE001 - kombu raises the transport's own errors; the next round looks anyway
+        _log.warning("the what-if worker was not woken: %s", error)
+    return True
+
+
+def asked_for(cluster_id: int) -> list[int]:
+    """The gangs that are asked for, in the order in which they were."""
+    return list(cache.get(_key(cluster_id)) or [])
+
+
+def take(cluster_id: int) -> list[int]:
+    """The same; they are asked for no more."""
+    asked = asked_for(cluster_id)
+    if asked:
+        cache.delete(_key(cluster_id))
+    return asked
+
+
+def _key(cluster_id: int) -> str:
+    return f"remedies-asked:{cluster_id}"
