@@ -23,10 +23,11 @@
   };
   window.tideDuration = duration;
 
-  // The cluster's own clock, from what it said when the changing part of the page was made.
+  // The cluster's own clock, from what it said when the changing part of the page was made, or the page where none does.
   let clock = null;
   const setClock = () => {
-    const { now, rate } = document.getElementById("live")?.dataset || {};
+    const face = document.getElementById("cluster-clock");
+    const { now = face?.dateTime, rate = face?.dataset.rate } = document.getElementById("live")?.dataset || {};
     clock = now ? { now: Date.parse(now), rate: Number(rate), at: Date.now() } : null;
   };
   const tick = () => {
@@ -79,6 +80,24 @@
       const closed = groups.filter((one) => !one.open).map((one) => one.dataset.navGroup).join(".");
       document.cookie = `nav_closed=${closed}; path=/; max-age=31536000; samesite=lax`;
     }));
+  }
+
+  // A part of a page that a reader folds away stays folded; on a narrow screen it begins so.
+  const folded = new Set((document.cookie.match(/(?:^|; )parts_closed=([^;]*)/)?.[1] ?? "").split(".").filter(Boolean));
+  const neverFolded = !document.cookie.includes("parts_closed=");
+  for (const part of document.querySelectorAll("[data-kept-fold]")) {
+    if (neverFolded && window.matchMedia("(max-width: 991.98px)").matches) part.open = false;
+    part.querySelector("summary").addEventListener("click", () => setTimeout(() => {
+      folded[part.open ? "delete" : "add"](part.dataset.keptFold);
+      document.cookie = `parts_closed=${[...folded].join(".")}; path=/; max-age=31536000; samesite=lax`;
+    }));
+  }
+
+  // The filters that a reader has unfolded stay so while they go on filtering the same list.
+  for (const more of document.querySelectorAll(".filter-more")) {
+    const place = `filters ${location.pathname}`;
+    if (sessionStorage.getItem(place)) more.open = true;
+    more.addEventListener("toggle", () => { if (more.open) sessionStorage.setItem(place, "open"); else sessionStorage.removeItem(place); });
   }
 
   // Only what is set stands in the address.

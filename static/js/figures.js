@@ -27,7 +27,11 @@
     if (typeof filter === "string" && filter.startsWith("?")) window.location.search = filter;
   };
 
+  // What is folded away has no room to be drawn in: it is drawn when the reader unfolds it.
+  const inFold = (el) => el.closest("details:not([open])");
+
   const draw = async (el) => {
+    if (inFold(el)) { if (!shown.has(el.id)) el.dataset.state = "folded"; return; }
     try {
       const from = address(el);
       const known = kept.get(el.id);
@@ -90,5 +94,6 @@
     drawAll();
   });
   document.addEventListener("themechange", drawAll);
+  document.addEventListener("toggle", (event) => { if (event.target.open) for (const el of event.target.querySelectorAll("[data-figure]")) draw(el); }, true);
   drawAll();
 })();

@@ -32,6 +32,11 @@
       this.ranges = [{ r0: 0, c0: 0, r1: 0, c1: 0 }];
       this.editor = null;
       this.input = document.createElement("input");
+      this.tip = document.createElement("div");
+      this.tip.className = "sheet-tip";
+      this.tip.hidden = true;
+      this.tip.setAttribute("aria-hidden", "true");  // the line below the grid says it aloud
+      el.parentElement.append(this.tip);
       this.drawn = new window.TideGridRows(el, model, (row) => { if (this.editor?.row === row) this.commit(); });
       this.listen();
       this.refresh();
@@ -191,13 +196,28 @@
       input.classList.toggle("invalid", Boolean(seen?.error));
       input.classList.toggle("doubtful", Boolean(!seen?.error && seen?.warning));
       setAttribute(input, "aria-invalid", seen?.error ? "true" : null);
+      this.hint(seen?.error || seen?.warning || "", Boolean(seen?.error));
       this.model.told?.(seen);
+    }
+
+    // What is wrong, beside the cell.
+    hint(text, wrong = false) {
+      const { tip } = this;
+      tip.textContent = text;
+      tip.hidden = !text;
+      tip.classList.toggle("wrong", wrong);
+      if (!text) return;
+      const cell = this.input.getBoundingClientRect(), own = tip.getBoundingClientRect();
+      const below = cell.bottom + 4 + own.height < innerHeight;
+      tip.style.left = `${Math.max(8, Math.min(cell.left, innerWidth - own.width - 8))}px`;
+      tip.style.top = `${below ? cell.bottom + 4 : cell.top - own.height - 4}px`;
     }
 
     close() {
       const { editor } = this;
       if (!editor) return null;
       this.editor = null;
+      this.hint("");
       // The focus and the cursor go first: a browser looks long for another place in the cells for them.
       if (document.activeElement === editor.input) this.el.focus({ preventScroll: true });
       getSelection().removeAllRanges();
@@ -226,6 +246,7 @@
       input.addEventListener("blur", () => this.commit());
       let due = false;
       el.addEventListener("scroll", () => {
+        this.hint("");
         if (due) return;
         due = true;
         requestAnimationFrame(() => { due = false; this.drawn.scrolled(); this.drawn.paint(); });

@@ -34,18 +34,30 @@
   const base = (row, column) => rows[row].values[column] ?? null;
   const value = (row, column) => (edits[row].has(column) ? edits[row].get(column) : base(row, column));
   const isChanged = (row, column) => edits[row].has(column);
+  // What was put in here and another person has applied meanwhile: an edit again, once that figure is changed again.
+  const agreed = rows.map(() => new Map());
   const put = (row, column, figure) => {
+    agreed[row].delete(column);
     if (figure === base(row, column)) edits[row].delete(column); else edits[row].set(column, figure);
+  };
+  const putAgain = (row, column, figure) => {
+    put(row, column, figure);
+    if (!isChanged(row, column)) agreed[row].set(column, figure);
   };
   const rowNamed = new Map(rows.map((row, index) => [`${row.key}|${row.kind === "queue" ? "" : row.service}`, index]));
 
   const mayEdit = (row, column) => {
     const { kind } = columns[column], own = rows[row];
     if (kind === "weight" || kind === "priority") return own.kind === "queue" && own.may >= 2;
-    return own.may >= 1;
+    // Where there is no limit nothing can be asked for.
+    return own.may >= 1 && !(own.asks && limitOf(row, column) === null);
   };
+  // What a tenant's own admin has, and may ask to be raised.
+  const limitOf = (row, column) => base(row, column) ?? (columns[column].kind === "cards" && sums.limitedBase[row] ? 0 : null);
+  const asksFor = (row, column) => (rows[row].asks && isChanged(row, column) ? value(row, column) - limitOf(row, column) : 0);
   const whyNot = (row, column) => {
     const { kind } = columns[column];
+    if (rows[row].asks && kind !== "weight" && kind !== "priority") return words.asks_nothing;
     if ((kind === "weight" || kind === "priority") && rows[row].kind !== "queue") return words.not_here;
     return rows[row].kind === "service" ? words.readonly : words.not_yours;
   };
@@ -54,6 +66,7 @@
 
   // --- faults: ours as one types, the server's a moment later --------------------------------------------------------
   let answered = [];
+  let beyond = 0;  // errors that the server found and did not list
   const cellFaults = new Map();
   const place = (row, column) => row * columns.length + column;
   const describe = (fault) => {
@@ -64,6 +77,12 @@
     if (fault.sibling >= 0) {
       text += ` ${say("give_way", { sibling: rows[fault.sibling].title, claim: write(fault.claim / unit), used: write((rows[fault.sibling].use[fault.column] || 0)) })}`;
     }
+    if (fault.sibling < 0 && fault.above >= 0 && row.may >= 1 && !row.asks) {
+      const kind = fault.room >= fault.excess ? "raise_holder" : "raise_short";
+      text += ` ${say(kind, { ...told, holder: row.title, above: rows[fault.above].title, room: write(fault.room / unit) })}`;
+    }
+    if (row.asks && limitOf(fault.at, fault.column) !== null && value(fault.at, fault.column) >= limitOf(fault.at, fault.column)) text += ` ${say("ask_here", { ...told, holder: row.title })}`;
+    else if (row.kind !== "service" && row.may < 1) text += ` ${say("ask_for", { ...told, holder: row.title })}`;
     return text;
   };
   // How the limit over all tenants comes about.
@@ -81,7 +100,8 @@
         const text = describe(fault);
         const cells = fault.cells.length ? fault.cells : [fault.at];
         for (const row of cells) cellFaults.set(place(row, column), text);
-        list.push({ row: cells[0], column, text });
+        // The row that the sentence names; the sum over all tenants is no cell to edit.
+        list.push({ row: rows[fault.at].kind === "service" ? cells[0] : fault.at, column, text });
       }
     }
     for (const error of answered) {
@@ -144,7 +164,8 @@
     if (fault) states.push("fault");
     if (fault) title = fault;
     else if (states.includes("below")) title = say("below_use", { n: write(used) });
-    else if (own.kind === "service" && summed) title = `${title}: ${ruleOf(row, column)}`;
+    else if (own.kind === "service" && summed) title = `${title}${words.colon}${ruleOf(row, column)}`;
+    if (asksFor(row, column)) { states.push("asks"); if (!fault) title = say("asks_told", { n: write(asksFor(row, column) / unit), holder: own.title }); }
     if (changed && own.kind !== "service") note = used && kind === "cards" && own.kind === "queue" ? note : "";
     return { text, note, before, state: states.join(" "), title, readonly, invalid: Boolean(fault) };
   };
@@ -166,8 +187,16 @@
     if (own.kind === "tenant" || own.kind === "project") {
       const about = document.createElement("span");
       about.className = "sheet-about";
-      about.textContent = words[own.kind];
+      // Without the rows of the service types above it, a tenant says of which its figures are.
+      about.textContent = own.kind === "tenant" && own.parent < 0 ? words[own.service] : words[own.kind];
       el.append(about);
+    }
+    if (own.asks && edits[row].size) {
+      const asks = document.createElement("span");
+      asks.className = "sheet-asks";
+      asks.textContent = words.request;
+      asks.title = words.asks;
+      el.append(asks);
     }
     if (edits[row].size) {
       const mark = document.createElement("span");
@@ -179,7 +208,7 @@
   };
 
   const touched = (changed) => {
-    answered = [];  // what the server said was about other figures
+    [answered, beyond] = [[], 0];  // what the server said was about other figures
     const before = new Set(cellFaults.keys());
     const wide = sums.update(new Set(changed.map(({ column }) => column)));
     const list = gather();
@@ -203,7 +232,11 @@
     cell,
     raw: (index, column) => plain(column, value(view[index], column)),
     get: (row, column) => value(row, column),
-    parse: (_row, column, text) => figures.parse(column, text),
+    parse: (row, column, text) => {
+      const parsed = figures.parse(column, text), least = rows[row].asks ? limitOf(row, column) : null;
+      if (least === null || parsed.error || (parsed.value !== null && parsed.value >= least)) return parsed;
+      return { error: say("asks_more", { n: write(least / figures.unit(column)) }) };
+    },
     fixed: (row, column) => (mayEdit(row, column) ? "" : whyNot(row, column)),
     beyond: (below) => (below ? words.below_grid : words.right_of_grid),
     // A filter never hides what was put in: these rows stay in sight until the filter is set anew.
@@ -219,7 +252,7 @@
     },
     // What is being typed is tried out on the sums without being kept.
     typed: (index, column, figure) => {
-      const row = view[index], had = edits[row].has(column) ? edits[row].get(column) : undefined;
+      const row = view[index], had = edits[row].get(column), wished = agreed[row].get(column);
       put(row, column, figure);
       sums.update([column]);
       const fault = (sums.faults.get(column) || []).find((found) => found.cells.includes(row));
@@ -231,13 +264,15 @@
         warning: below ? say("below_use", { n: write(used) }) : first ? say("first_limit", { holder: rows[row].title }) : "",
       };
       if (had === undefined) edits[row].delete(column); else edits[row].set(column, had);
+      if (wished !== undefined) agreed[row].set(column, wished);
       sums.update([column]);
       return seen;
     },
-    told: (seen) => message(seen?.error || seen?.warning || "", seen?.error ? "error" : seen?.warning ? "warning" : ""),
-    selected: () => status(),
+    told: (seen) => { typing(seen?.error || ""); message(seen?.error || seen?.warning || "", seen?.error ? "error" : seen?.warning ? "warning" : ""); },
+    selected: () => { typing(""); status(); },
     refused: (index, column) => message(whyNot(view[index], column), "warning"),
     written: (done) => {
+      typing("");
       const given = done.source === "paste" || done.source === "file";
       if (done.left.length || (given && done.step.length > 1) || done.source === "file") intake.report(done);
       if (done.left.length) message(done.left.length === 1 ? done.left[0].why : say("skipped", { n: done.left.length }), "warning");
@@ -267,10 +302,11 @@
     if (rule) parts.push(rule);
     if (own.effective?.[column] !== undefined) parts.push(say("tide_now", { n: write(own.effective[column]) }));
     if (columns[column].kind === "cards") parts.push(say("in_use", { n: write(own.use[column] || 0) }));
-    at("sheet-where").textContent = parts.join(", ");
+    at("sheet-where").textContent = parts.join(words.then);
     const fault = cellFaults.get(place(row, column));
     const used = own.use[column] || 0;
     if (fault) message(fault, "error");
+    else if (asksFor(row, column)) message(say("asks_told", { n: write(asksFor(row, column) / figures.unit(column)), holder: own.title }), "warning");
     else if (columns[column].kind === "cards" && own.kind === "queue" && isChanged(row, column) && used > (figure ?? 0)) message(say("below_use", { n: write(used) }), "warning");
     else if (own.kind !== "queue" && isChanged(row, column) && columns[column].kind === "cards" && sums.limitedNow[row] && !sums.limitedBase[row]) message(say("first_limit", { holder: own.title }), "warning");
     else message("", "");
@@ -282,20 +318,30 @@
     }
     at("sheet-sum").textContent = n > 1 ? say("sum", { n: write(n), sum: write(total) }) : "";
   };
+  // What is being typed and means nothing yet counts as an error too, though it is in no cell.
+  let faultCount = 0, typedWrong = "";
+  const typing = (text) => { typedWrong = text; count(); };
+  const count = () => {
+    const n = faultCount + (typedWrong ? 1 : 0);
+    at("count-errors").textContent = n ? say(n === 1 ? "error" : "errors", { n }) : words.no_errors;
+    at("count-errors").dataset.tone = n ? "error" : "";
+    at("count-errors").toggleAttribute("href", faultCount > 0);
+    if (faultCount) at("count-errors").href = "#faults";
+  };
   const tell = (list) => {
     const n = changedCells();
-    at("count-changed").textContent = n ? say("changes", { n }) : words.no_changes;
-    at("count-errors").textContent = list.length ? say(list.length === 1 ? "error" : "errors", { n: list.length }) : words.no_errors;
-    at("count-errors").dataset.tone = list.length ? "error" : "";
-    at("count-errors").toggleAttribute("href", list.length > 0);
-    if (list.length) at("count-errors").href = "#faults";
+    const asking = rows.reduce((sum, row, index) => sum + (row.asks ? edits[index].size : 0), 0);
+    at("count-changed").textContent = n ? `${say("changes", { n })}${asking ? ` · ${say("asks_count", { n: asking })}` : ""}` : words.no_changes;
+    faultCount = list.length + beyond;
+    count();
     at("review").disabled = !n;
     at("undo").disabled = !grid.done.length;
     at("redo").disabled = !grid.undone.length;
     at("discard").disabled = !n;
     const panel = at("faults");
     panel.hidden = !list.length;
-    const items = list.slice(0, 50).map((fault) => {
+    const listed = list.slice(0, 50);
+    const items = listed.map((fault) => {
       const item = document.createElement("li");
       const text = document.createElement("span");
       text.textContent = fault.text;
@@ -310,6 +356,11 @@
       }
       return item;
     });
+    if (faultCount > listed.length) {
+      const rest = document.createElement("li");
+      rest.textContent = say("more", { n: faultCount - listed.length });
+      items.push(rest);
+    }
     at("fault-list").replaceChildren(...items);
   };
   const go = (row, column) => {
@@ -343,7 +394,7 @@
   };
 
   // --- the draft of this browser -------------------------------------------------------------------------------------
-  const stored = () => rows.flatMap((row, index) => [...edits[index]].map(([column, figure]) => [row.key, row.kind === "queue" ? "" : row.service, columns[column].key, figure, base(index, column)]));
+  const stored = () => rows.flatMap((row, index) => [...edits[index], ...agreed[index]].map(([column, figure]) => [row.key, row.kind === "queue" ? "" : row.service, columns[column].key, figure, base(index, column)]));
   const draft = new window.QuotaDraft(sheet.dataset.draft, stored);
   draft.version = data.version;
   const keep = () => draft.keep();
@@ -359,7 +410,7 @@
         lost.push({ place: { line: key.replace(/^[a-z-]+\//, ""), column: name.replace(/^card:/, "") }, text: figure === null ? "" : String(figure), why: words.gone });
         continue;
       }
-      put(row, column, figure);
+      putAgain(row, column, figure);
       if (!isChanged(row, column)) continue;
       n += 1;
       if (was !== undefined && was !== base(row, column)) moved.push({ row, column, from: was, to: base(row, column), mine: figure });
@@ -396,7 +447,7 @@
         for (const step of path.slice(0, -1)) from = from?.[step];
         if (!from || !(path.at(-1) in from)) return;
         const figure = from[path.at(-1)];
-        put(index, number, figure === null ? null : column.kind === "memory" ? Math.round(figure / 2 ** 20) : figure);
+        putAgain(index, number, figure === null ? null : column.kind === "memory" ? Math.round(figure / 2 ** 20) : figure);
         delete from[path.at(-1)];
       });
     });
@@ -410,7 +461,7 @@
   const askServer = () => {
     clearTimeout(asking);
     asked?.abort();
-    answered = [];
+    [answered, beyond] = [[], 0];
     const note = at("count-checked");
     if (!changedCells()) { note.textContent = ""; return; }
     note.textContent = words.checking;
@@ -422,7 +473,8 @@
           headers: { "Content-Type": "application/json", "X-CSRFToken": token() },
         });
         if (!answer.ok) throw new Error(String(answer.status));
-        answered = (await answer.json()).errors;
+        const said = await answer.json();
+        [answered, beyond] = [said.errors, said.more_errors];
         note.textContent = words.checked;
         const list = gather();
         grid.repaint();
@@ -434,16 +486,37 @@
     }, 600);
   };
 
+  // --- what moves without an edit: cards in use, and what tide plans make of a quota ----------------------------------
+  const cardColumn = new Map(columns.map((column, index) => [column.key, index]));
+  const byColumn = (cards) => Object.fromEntries(Object.entries(cards || {}).map(([card, n]) => [cardColumn.get(`card:${card}`), n]).filter(([column]) => column !== undefined));
+  const live = ({ use, effective }) => {
+    for (const row of rows) {
+      row.use = row.kind === "queue" ? byColumn(use[row.name]) : {};
+      if (row.kind === "queue") row.effective = Object.fromEntries(Object.entries(byColumn(effective[row.name])).filter(([column, n]) => n !== (row.values[column] ?? 0)));
+    }
+    // Children stand after their parents.
+    for (const row of [...rows].reverse()) {
+      if (row.parent < 0) continue;
+      const above = rows[row.parent].use;
+      for (const [column, n] of Object.entries(row.use)) above[column] = (above[column] || 0) + n;
+    }
+    grid.repaint();
+    status();
+  };
+
   // --- what others change meanwhile: their figures come in, one's own edits stay --------------------------------------
   const refresh = async () => {
     if (document.hidden || grid.editor || draft.sent) return;
     let fresh;
     try {
-      const answer = await fetch(sheet.dataset.source, { credentials: "same-origin", headers: { Accept: "application/json", "If-None-Match": `"${data.version}"` } });
+      const answer = await fetch(sheet.dataset.source, { credentials: "same-origin", headers: { Accept: "application/json", "If-None-Match": data.etag } });
       if (answer.status === 304 || !answer.ok) return;
       fresh = await answer.json();
     } catch { return; }  // no connection: the next round asks again
-    if (grid.editor || draft.sent || fresh.version === data.version) return;
+    if (grid.editor || draft.sent) return;
+    data.etag = fresh.etag;
+    if (fresh.live) { live(fresh.live); return; }
+    if (fresh.version === data.version) return;
     const same = (ours, theirs, name) => ours.length === theirs.length && ours.every((one, index) => name(one) === name(theirs[index]));
     if (!same(columns, fresh.columns, (column) => column.key) || !same(rows, fresh.rows, (row) => `${row.key}|${row.service}`)) { intake.moved([], { reload: true }); return; }
     const list = [];
@@ -452,16 +525,17 @@
       columns.forEach((_column, column) => {
         const from = row.values[column] ?? null, to = next.values[column] ?? null;
         if (from === to) return;
-        const mine = edits[index].has(column) && edits[index].get(column) !== to ? edits[index].get(column) : undefined;
+        const wish = edits[index].has(column) ? edits[index].get(column) : agreed[index].get(column);
+        const mine = wish !== to ? wish : undefined;
         list.push({ row: index, column, from, to, mine });
       });
       Object.assign(row, next);
-      for (const [column, figure] of [...edits[index]]) put(index, column, figure);
+      for (const [column, figure] of [...edits[index], ...agreed[index]]) putAgain(index, column, figure);
     });
     data.version = fresh.version;
     draft.version = fresh.version;
     sums = new window.QuotaSums(rows, columns, value, base);
-    answered = [];
+    [answered, beyond] = [[], 0];
     const faults = gather();
     grid.repaint();
     tell(faults);
@@ -483,7 +557,8 @@
   grid.repaint();
   status();
   if (back) {
-    const when = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "short", timeStyle: "short" }).format(back.at);
+    const kept = new Date(back.at), two = (n) => String(n).padStart(2, "0");
+    const when = `${kept.getFullYear()}-${two(kept.getMonth() + 1)}-${two(kept.getDate())} ${two(kept.getHours())}:${two(kept.getMinutes())}`;
     at("draft-text").textContent = say(back.n === 1 ? "restored_one" : "restored", { when, n: back.n });
     at("draft-note").hidden = !back.n;
     intake.moved(back.moved);
@@ -492,6 +567,10 @@
   if (changedCells()) askServer();
   sheet.removeAttribute("aria-busy");
   sheet.dataset.state = "ready";
+  // A draft that comes from another page is shown where it edits.
+  const edited = rows.map((_row, index) => index).filter((index) => edits[index].size);
+  const first = edited.find((index) => rows[index].kind === "queue") ?? edited[0] ?? -1;
+  if (first >= 0 && Object.keys(data.edits).length) go(first, Math.min(...edits[first].keys()));
 
   at("undo").addEventListener("click", () => { grid.undo(); sheet.focus(); });
   at("redo").addEventListener("click", () => { grid.redo(); sheet.focus(); });
@@ -509,6 +588,7 @@
     const changes = rows.flatMap((_row, index) => [...edits[index].keys()].map((column) => ({ row: index, column, before: value(index, column), after: base(index, column) })));
     grid.done.push(changes);
     grid.undone = [];
+    for (const wishes of agreed) wishes.clear();
     model.set(changes.map(({ row, column, after }) => ({ row, column, value: after })));
     at("draft-note").hidden = true;
     sheet.focus();

@@ -95,7 +95,7 @@
       at("intake-title").textContent = `${title} ${this.say("intake_counts", { taken: step.length, left: left.length, same })}`;
       at("intake-undo").hidden = !step.length;
       this.fill("intake-left", left.map((one) => this.item(one)));
-      this.fill("intake-taken-list", step.map(({ row, column, before, after }) => this.line(`${this.place({ row, column })}: ${this.figure(column, before)} → ${this.figure(column, after)}`, { row, column })));
+      this.fill("intake-taken-list", step.map(({ row, column, before, after }) => this.line(`${this.place({ row, column })}${this.say("colon")}${this.figure(column, before)} → ${this.figure(column, after)}`, { row, column })));
       at("intake-taken").hidden = !step.length;
       at("intake-taken-title").textContent = this.say("intake_taken", { n: step.length });
       at("intake").hidden = false;
@@ -105,9 +105,9 @@
 
     item({ key, column, text, why, place }) {
       const quoted = text === "" ? "" : ` “${text}”`;
-      if (key !== undefined) return this.line(`${this.place({ row: key, column })}${quoted}: ${why}`, { row: key, column });
+      if (key !== undefined) return this.line(`${this.place({ row: key, column })}${quoted}${this.say("colon")}${why}`, { row: key, column });
       const where = place.column ? this.say("line_column", place) : this.say("line", place);
-      return this.line(`${where}${quoted}: ${why}`);
+      return this.line(`${where}${quoted}${this.say("colon")}${why}`);
     }
 
     line(text, cell = null) {
@@ -119,7 +119,7 @@
         button.type = "button";
         button.className = "btn btn-sm";
         button.textContent = this.say("go");
-        button.setAttribute("aria-label", `${this.say("go")}: ${this.place(cell)}`);
+        button.setAttribute("aria-label", `${this.say("go")}${this.say("colon")}${this.place(cell)}`);
         button.addEventListener("click", () => this.go(cell.row, cell.column));
         item.append(button);
       }
@@ -140,8 +140,8 @@
       at("moved-title").textContent = reload ? this.say("moved_rows") : this.say(both ? "moved_both" : "moved", { n: list.length, both });
       const told = [...list].sort((a, b) => (b.mine !== undefined) - (a.mine !== undefined));
       this.fill("moved-list", told.map(({ row, column, from, to, mine }) => {
-        const text = `${this.place({ row, column })}: ${this.figure(column, from)} → ${this.figure(column, to)}`;
-        return this.line(mine === undefined ? text : `${text}. ${this.say("yours_stays", { n: this.figure(column, mine) })}`, { row, column });
+        const text = `${this.place({ row, column })}${this.say("colon")}${this.figure(column, from)} → ${this.figure(column, to)}`;
+        return this.line(mine === undefined ? text : `${text}${this.say("stop")} ${this.say("yours_stays", { n: this.figure(column, mine) })}`, { row, column });
       }));
       at("moved-reload").hidden = !reload;
       at("moved").hidden = false;

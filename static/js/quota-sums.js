@@ -103,7 +103,11 @@
         const spare = now - Math.ceil(this.rows[child].use[column] || 0);
         if (!edited.length && spare > most) { most = spare; sibling = child; }
       }
-      return { cells, sibling, claim: sibling < 0 ? 0 : this.claim(sibling, column, this.value, this.limitedNow, below) };
+      // Who would have to have room for a higher figure here: the first one above with a limit of its own.
+      let above = this.rows[at].parent;
+      while (above >= 0 && this.limit(above, column) === null) above = this.rows[above].parent;
+      const room = above < 0 ? 0 : Math.max(0, this.limit(above, column) - below[above]);
+      return { cells, sibling, above, room, claim: sibling < 0 ? 0 : this.claim(sibling, column, this.value, this.limitedNow, below) };
     }
 
     editedBelow(at, column) {
