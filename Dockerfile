@@ -23,4 +23,4 @@ ENV DATA_DIR=/var/lib/tidesched TIDESCHED_PROGRESS_DIR=/tmp/progress TIDESCHED_N
 # A number, so that a cluster can see that it is not root.
 USER 10001
 EXPOSE 8000
-CMD ["uvicorn", "tidesched_web.asgi:application", "--host", "0.0.0.0", "--port", "8000", "--lifespan", "off", "--no-access-log", "--no-proxy-headers", "--timeout-graceful-shutdown", "3", "--timeout-keep-alive", "75"]
+CMD ["python", "-m", "tidesched_web.embedded.web", "--host", "0.0.0.0", "--port", "8000"]

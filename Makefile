@@ -81,7 +81,7 @@ proof-audit: ## the tamperings with the audit log, and a thousand copies that no
 proof-rest: export NUMBA_CACHE_DIR := $(CURDIR)/.cache/kernels
 proof-rest: ## Schemathesis with all checks and phases on all operations (REST_EXAMPLES=50, REST_SEED=1)
 	@$(BOOTSTRAP) dev
-	REST_EXAMPLES=$${REST_EXAMPLES:-50} $(BIN)/python -m pytest -q -s --show-capture=no tests/api/test_conformance.py tests/api/test_hostile_bodies.py
+	REST_EXAMPLES=$${REST_EXAMPLES:-50} $(BIN)/python -m pytest -q -s --show-capture=no tests/api/test_conformance.py tests/api/test_hostile_bodies.py tests/api/test_hostile_forms.py
 
 proof-pages: export NUMBA_CACHE_DIR := $(CURDIR)/.cache/kernels
 proof-pages: ## every page in both themes at both widths; the other suites see each theme and each width once

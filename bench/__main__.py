@@ -41,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"  ...  {scenario.id}", file=sys.stderr, flush=True)
         try:
             row = run(scenario)
-        except Exception:  # noqa: BLE001 - told, and in the exit status; the figures of the others are not lost
+        except Exception:  # noqa: BLE001 - printed, and in the exit status; the figures of the others are not lost
             traceback.print_exc()
             failed.append(scenario.id)
             continue

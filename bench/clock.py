@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable
 
@@ -21,3 +22,10 @@ def is_processor_time() -> bool:
 def use_processor_time() -> None:
     """Count only what this process's processor did."""
     _chosen[0] = time.process_time
+
+
+def collect_as_the_web_does() -> None:
+    """Set the collector of garbage as `tidesched_web.asgi` does, once the pages' code is loaded."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)

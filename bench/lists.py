@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
-from bench.clock import clock
+from bench.clock import clock, collect_as_the_web_does
 from bench.persist import database
 
 GANGS, PODS, QUEUES, TENANTS = 12_500, 8, 500, 50
@@ -71,9 +71,9 @@ def _world() -> tuple[Any, int]:
 
 
 def _set_up(cluster: Any, queue: str, now: dt.datetime) -> None:
-    """A policy, a session and a first push: a cluster that runs, whose overview shows no first steps."""
+    """A policy, a session, a first push and all decided on here: a cluster that runs, without first steps to show."""
     from tidesched_web.clusters.models import PolicyRevision
-    from tidesched_web.quota.models import PushedObject
+    from tidesched_web.quota.models import DriftLook, PushedObject
     from tidesched_web.scheduling.models import Session, SessionState
 
     policy = PolicyRevision.objects.create(
@@ -84,6 +84,7 @@ def _set_up(cluster: Any, queue: str, now: dt.datetime) -> None:
         cluster=cluster, number=1, epoch=0, state=SessionState.DONE, mode=cluster.mode, policy=policy, **moments
     )
     PushedObject.objects.create(cluster=cluster, kind="Queue", name=queue, pushed_at=now)
+    DriftLook.objects.create(cluster=cluster, looked_at=now)
 
 
 def _two_days(cluster: Any, card: str, now: dt.datetime) -> Iterator[Any]:
@@ -128,6 +129,8 @@ def _measured(address: Callable[[Any, int], str]) -> Callable[[], Callable[[], f
     def prepare() -> Callable[[], float]:
         client, gang = _world()
         path = address(client, gang)
+        client.get(path)
+        collect_as_the_web_does()
 
         def measure() -> float:
             from django.db import connection

@@ -18,6 +18,8 @@ def database() -> None:
     """Servers of the benchmark's own with durable commits, and Django on them."""
     folder = Path(tempfile.mkdtemp(prefix="tidesched-bench-"))
     folder.chmod(0o711)
+    from cryptography.fernet import Fernet
+
     from tidesched_web.embedded.disposable import DisposableServers
 
     servers = DisposableServers(folder)
@@ -29,6 +31,7 @@ def database() -> None:
         "DATABASE_URL": servers.database_url,
         "REDIS_URL": servers.redis_url,
         "SECRET_KEY": secrets.token_urlsafe(50),
+        "TIDESCHED_KEYS": Fernet.generate_key().decode(),
         "DJANGO_SETTINGS_MODULE": "tidesched_web.settings",
     }
     import django

@@ -52,4 +52,4 @@ def check(result: Result) -> None:
         assert reason.code.value in expected, f"{reason.podgroup}: {reason.code.value}"
         assert reason.numbers.requested == MEMBERS, "the request is not in the numbers"
         assert reason.numbers.position, "no place in the queue"
-        assert number % QUEUES == 0 or len(reason.numbers.holders or ()) == 10, "nobody holds the cards"
+        assert number % QUEUES == 0 or len(reason.numbers.holders or ()) == 10, "no gang holds the cards"

@@ -1,4 +1,4 @@
-"""The founding policy's decisions on a cluster where everybody waits, worked out anew and plainly.
+"""The founding policy's decisions on a cluster where all gangs wait, worked out anew and plainly.
 
 Nothing is shared with the engine but its model: no classes of tasks, no kernels, no kept views. Each task looks at all
 nodes, in rows of NumPy; each queue's share and each vote is summed from what has been given out. What a snapshot may
@@ -24,7 +24,7 @@ TAINT_WEIGHT = 3
 
 
 class Rest:
-    """What is left of the nodes: rows of free cpu, memory and pods, and which single cards nobody has."""
+    """What is left of the nodes: rows of free cpu, memory and pods, and which single cards are free."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         nodes = sorted(snapshot.nodes, key=lambda node: node.name)
@@ -117,7 +117,7 @@ def _admitted(
         total.update(cpu=node.cpu_milli, memory=node.memory_mib)
         total.update({part.card: part.count for part in node.cards})
     promised, of_queue, found = Counter[str](), Counter[tuple[str, str]](), []
-    # Nobody has anything yet: queues by priority, creation and name, one after the other.
+    # No queue has anything yet: queues by priority, creation and name, one after the other.
     order = sorted(queues.values(), key=lambda queue: (-queue.priority, queue.created, queue.name))
     for queue in order:
         for gang in sorted((gang for gang in gangs if gang.queue == queue.name), key=_first):

@@ -1,7 +1,7 @@
 """W-review: the impact of a quota edit on a large cluster, asked for as the review page and the REST API ask.
 
 A cluster that runs, whose sessions go on while people ask: every request finds another latest session. A process of the
-queue ``what-if`` (Celery, prefork) answers; it is told to follow as the installation's clock tells it. The time is that
+queue ``what-if`` (Celery, prefork) answers; it follows when the installation's clock says so. The time is that
 of ``GET /quota-changes/{id}/plan/``: the plan, the question written down, the message, the session in the other
 process, the answer read back and cut to the reader's sight.
 """
@@ -174,7 +174,7 @@ def _start_worker() -> None:
     command += ["--prefetch-multiplier", "1", "--without-gossip", "--without-mingle"]
     environment = os.environ | {"TIDESCHED_ROLE": "what-if"}
     _worker.append(subprocess.Popen(command, env=environment, start_new_session=True))
-    # What it does for nobody any more need not be waited for.
+    # What it does for no reader any more need not be waited for.
     atexit.register(os.killpg, _worker[0].pid, signal.SIGKILL)
     deadline = time.monotonic() + 120
     while "what-if" in alive.silent_roles():

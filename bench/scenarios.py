@@ -17,6 +17,7 @@ from bench.sessions import cold_session
 from bench.soak import soak
 from bench.steady import steady_session, what_if
 from bench.storms import STORM_TARGETS, storm
+from bench.tree_import import large_import
 from bench.writes import audited_writes
 from scheduler_core import SnapshotBuilder
 
@@ -101,5 +102,6 @@ SCENARIOS = (
     Scenario("W-grid-500", "ms", 50.0, grid(500)),
     Scenario("W-writes", "ms", 25.0, audited_writes),
     Scenario("W-push", "ms", 2000.0, unchanged_push),
+    Scenario("W-import", "ms", 20_000.0, large_import),
     Scenario("A14", "%", 2.0, soak(), once=True),
 )

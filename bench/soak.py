@@ -25,7 +25,7 @@ PAGES_A_MIB = 256
 def soak() -> Callable[[], Callable[[], float]]:
     """Growth of the process's memory over the second half of the run, in percent.
 
-    Nobody collects garbage meanwhile: what a session leaves behind must go with it, and not wait for a collector.
+    Garbage is not collected meanwhile: what a session leaves behind must go with it, and not wait for a collector.
     """
     return _prepare
 
@@ -61,7 +61,7 @@ def _run(running: Running, sessions: int) -> tuple[list[float], list[int]]:
         running.decide()
         placed = len(running.result.binds)
         taken.append(clock() - start)
-        assert placed, "nobody was placed"
+        assert placed, "no pod was placed"
         sizes.append(_resident())
         if number % max(1, sessions // REPORTS) == 0:
             print(f"       {number:6} sessions, {sizes[-1] / PAGES_A_MIB:.0f} MiB", file=sys.stderr, flush=True)

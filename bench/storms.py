@@ -177,13 +177,13 @@ def _claim(serial: int, scene: Storm) -> list[Object]:
 
 
 def check(scene: Storm, snapshot: Snapshot, result: Result) -> None:
-    """All claims promised, no inference evicted, gangs whole, and nobody fell whom a reclaim can do without."""
+    """All claims promised, no inference evicted, gangs whole, and no gang evicted that a reclaim can do without."""
     assert len(result.pipelined) + len(result.binds) == scene.claims * scene.members, "a claim got nothing"
     fallen = {eviction.pod for eviction in result.evictions}
     assert len(fallen) == len(result.evictions), "a pod was evicted twice"
-    assert all(pod.startswith("bench/training-") for pod in fallen), "somebody else than training was evicted"
+    assert all(pod.startswith("bench/training-") for pod in fallen), "others than training were evicted"
     whole = [victim for reclaim in result.reclaims for victim in reclaim.victims]
-    assert all(len(victim.pods) == scene.gang for victim in whole), "a gang fell in part"
+    assert all(len(victim.pods) == scene.gang for victim in whole), "a gang was evicted in part"
     assert len(whole) * scene.gang == len(fallen), "an eviction belongs to no reclaim"
     assert {reason.code.value for reason in result.reasons} <= set(HARMLESS), "a claim waits for something else"
     _check_room(snapshot, result)
@@ -191,7 +191,7 @@ def check(scene: Storm, snapshot: Snapshot, result: Result) -> None:
 
 
 def _check_room(snapshot: Snapshot, result: Result) -> None:
-    """The promised cards of each node are cards that somebody leaves, each promised once."""
+    """The promised cards of each node are cards that a victim leaves, each promised once."""
     places = {pod.key: pod for pod in snapshot.pods}
     freed: dict[tuple[str, str], int] = {}
     for eviction in result.evictions:
@@ -222,7 +222,7 @@ def _check_needed(snapshot: Snapshot, result: Result) -> None:
             without = dict(by_node)
             for pod in victim.pods:
                 without[pods[pod].node] -= 1000
-            assert sum(milli // each for milli in without.values()) < needed, f"{victim.gang} fell in vain"
+            assert sum(milli // each for milli in without.values()) < needed, f"{victim.gang} was evicted in vain"
 
 
 def encoded(scene: Storm) -> bytes:

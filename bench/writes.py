@@ -45,7 +45,7 @@ def audited_writes() -> Callable[[], float]:
                 for number in range(EACH):
                     edits = {f"queue/q{writer}": {"card_quota": {cards[number]: 9 + rounds[writer] % 1000}}}
                     changes.carry_out(cluster=cluster, edits=edits, access=access, reason="bench")
-            except Exception as error:  # noqa: BLE001 - told below
+            except Exception as error:  # noqa: BLE001 - asserted below
                 failures.append(error)
             finally:
                 connections.close_all()

@@ -6,7 +6,7 @@
 BUNDLE is what `manage.py audit bundle` or /api/v1/audit/bundle/ gave, or an export of the audit log (`?format=ndjson`),
 whole or filtered. HEX is the public key that was noted when the installation was new; FILE of --heads is a head file
 that was kept elsewhere. Exit status 0: all holds; 1: each line names chain, entry, kind and what is wrong; 2: the input
-cannot be read. The kinds, and what can and cannot be shown, stand in docs/audit.md.
+cannot be read. The kinds, and what can and cannot be shown, are in docs/audit.md.
 """
 
 import argparse
@@ -39,12 +39,12 @@ def sha256(data):
 
 
 def parsed(data):
-    """The object in these bytes; empty where there is none, or where a member stands twice."""
+    """The object in these bytes; empty where there is none, or where a member is there twice."""
 
     def once(pairs):
         found = dict(pairs)
         if len(found) != len(pairs):
-            raise ValueError("a member stands twice")
+            raise ValueError("a member is there twice")
         return found
 
     try:
