@@ -8,7 +8,10 @@ import os
 import secrets
 import shutil
 import tempfile
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import django
 import pytest
@@ -21,7 +24,7 @@ from tidesched_web.embedded.disposable import DisposableServers
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
 
-# Everybody may enter, since PostgreSQL may run as another user; nobody else may list it.
+# All users may enter, since PostgreSQL may run as another one; no other may list it.
 _FOLDER = Path(tempfile.mkdtemp(prefix="tidesched-tests-"))
 _FOLDER.chmod(0o711)
 _SERVERS: list[DisposableServers] = []
@@ -69,8 +72,11 @@ _KEPT_TABLES = {"django_content_type", "auth_permission"}
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None) -> None:
-    """After a test with transactions of its own rows are deleted: to empty a hundred tables as files takes longer."""
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """After a test with transactions of its own rows are deleted: to empty a hundred tables as files takes longer.
+
+    In the end the connections are named that keep the database from being dropped.
+    """
     from django.contrib.contenttypes.management import create_contenttypes
     from django.db import connection
     from django.db.models.signals import post_migrate
@@ -86,3 +92,9 @@ def django_db_setup(django_db_setup: None) -> None:
     connection.ops.sql_flush = deletes  # type: ignore[method-assign]
     post_migrate.disconnect(dispatch_uid="django.contrib.auth.management.create_permissions")
     post_migrate.disconnect(create_contenttypes)
+    yield
+    from tests.web.left_connections import others
+
+    with django_db_blocker.unblock():
+        for said in others().values():
+            warnings.warn(f"a connection to the test's database was left open; it said last: {said}", stacklevel=1)

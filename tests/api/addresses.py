@@ -26,7 +26,7 @@ OPERATIONS = sorted((name.removeprefix("api:"), method) for name, method in EXPE
 
 
 def drift(world):
-    """Somebody has set the weight of acme's queue in the cluster."""
+    """The weight of acme's queue was set in the cluster by hand."""
     live = {"kind": "Queue", "metadata": {"name": "acme-online"}, "spec": {"weight": 7}}
     field = {
         "field": "spec.weight",

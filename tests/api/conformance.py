@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -183,9 +183,15 @@ class Findings:
 
 
 def settings_of(
-    *, token: str, ids: dict[str, dict[str, Any]], examples: int, phases: Iterable[str], seed: int
+    *,
+    token: str,
+    ids: dict[str, dict[str, Any]],
+    examples: int,
+    phases: Iterable[str],
+    seed: int,
+    without: Iterable[str] = (),
 ) -> SchemathesisConfig:
-    """All checks on all operations. ``ids``: the objects that the addresses of an operation name."""
+    """All checks on all operations but ``without``. ``ids``: the objects that the addresses of an operation name."""
     accepted = ["2xx", "401", "403", "404", "409", *OF_THE_WORLD]
     operations: dict[str, dict[str, Any]] = {name: {"parameters": values} for name, values in ids.items()}
     for name in TESTED_BY_A_WORKER:
@@ -193,6 +199,8 @@ def settings_of(
             "not_a_server_error": {"expected-statuses": ["2xx", "3xx", "4xx", "503"]},
             "positive_data_acceptance": {"expected-statuses": [*accepted, "503"]},
         }
+    for name in without:
+        operations.setdefault(name, {})["enabled"] = False
     return SchemathesisConfig.from_dict(
         {
             "seed": seed,
@@ -246,11 +254,13 @@ def _scenarios(build: Callable[..., type[Any]], application: Application, **how:
     return type("Scenarios", (machine,), {"__init__": begin, "teardown": end})
 
 
-def ask_the_rest(schema: Any, *, token: str, ids: dict[str, dict[str, Any]], found: Findings) -> None:
+def ask_the_rest(
+    schema: Any, labels: Collection[str], *, token: str, ids: dict[str, dict[str, Any]], found: Findings
+) -> None:
     """Ask once what no phase has asked: an operation without parameters and body has no example to send."""
     for result in schema.get_all_operations():
         operation = result.ok()
-        if operation.label not in found.answers:
+        if operation.label in labels and operation.label not in found.answers:
             _ask(operation, ids.get(operation.definition.raw["operationId"], {}), token, found)
 
 

@@ -1,7 +1,7 @@
 """The world in which the examples of the document are true: its objects, their versions, and one object for each act.
 
 A reader who copies an example changes its names and ids; here they are the ones that the examples have, so that each
-example can be sent as it stands.
+example can be sent as it is.
 """
 
 from __future__ import annotations

@@ -2,13 +2,18 @@
 
 import datetime as dt
 
+import pytest
+from django.db import OperationalError
 from django.utils import timezone
 
 from tests.api.cast import ApiClient, live_tokens
 from tidesched_web.accounts.models import ApiToken
+from tidesched_web.api import services as kept_answers
 from tidesched_web.api.models import StoredAnswer
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters.models import Cluster
+from tidesched_web.common import database_patience
+from tidesched_web.common.database_patience import DatabaseSilent
 
 
 def test_pause_and_resume_need_a_reason_and_are_audited(world):
@@ -85,6 +90,38 @@ def test_the_same_key_with_another_body_is_refused(world):
     assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
 
 
+def test_a_key_belongs_to_one_operation_and_the_order_of_members_is_none(world):
+    admin, pk = world.client("admin"), world.clusters["east"].pk
+    first = admin.send(f"clusters/{pk}/pause/", {"reason": "drill"}, Idempotency_Key="k-1")
+    other = admin.send(f"clusters/{pk}/resume/", {"reason": "drill"}, Idempotency_Key="k-1")
+    assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
+    assert Cluster.objects.get(pk=pk).paused, "the refused one did nothing"
+    again = admin.send(f"clusters/{pk}/pause/", {"reason": "drill"}, Idempotency_Key="k-1")
+    assert (again.status_code, again.json()) == (200, first.json()), "without the key it is a conflict"
+    assert AuditEntry.objects.filter(action="cluster.pause").count() == 1
+    owner, body = world.client("owner"), {"name": "ci", "scopes": ["quota:read"]}
+    made = owner.send("tokens/", body, Idempotency_Key="k-2")
+    same = owner.send("tokens/", dict(reversed(body.items())), Idempotency_Key="k-2")
+    assert (same.headers.get("Idempotency-Replayed"), same.json()) == ("true", made.json())
+
+
+def test_an_answer_is_kept_for_a_day(world):
+    owner, body = world.client("owner"), {"scopes": ["quota:read"]}
+    first = owner.send("tokens/", body, Idempotency_Key="k-1").json()
+    for hours, kept in ((23, True), (25, False)):
+        StoredAnswer.objects.update(started_at=timezone.now() - dt.timedelta(hours=hours))
+        assert (owner.send("tokens/", body, Idempotency_Key="k-1").json() == first) == kept, hours
+    assert live_tokens(world.users["owner"]) == 2
+
+
+@pytest.mark.parametrize("key", ["", " k", "k ", "k" * 201, "k\u00fc".encode().decode("latin-1")])
+def test_a_key_of_another_form_is_refused_and_nothing_is_done(world, key):
+    answer = world.client("owner").send("tokens/", {"scopes": ["quota:read"]}, Idempotency_Key=key)
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid")
+    assert live_tokens(world.users["owner"]) == 0
+    assert not StoredAnswer.objects.exists()
+
+
 def test_another_caller_never_gets_this_callers_answer(world):
     body = {"scopes": ["admin"]}
     first = world.client("owner").send("tokens/", body, Idempotency_Key="k-1").json()
@@ -96,6 +133,41 @@ def test_a_refused_request_may_be_corrected_under_its_key(world):
     owner = world.client("owner")
     assert owner.send("tokens/", {"scopes": ["nonsense"]}, Idempotency_Key="k-1").status_code == 400
     assert owner.send("tokens/", {"scopes": ["quota:read"]}, Idempotency_Key="k-1").status_code == 201
+
+
+def test_what_was_done_and_its_answer_are_kept_together_or_not_at_all(world, monkeypatch):
+    """A database that goes away before the answer is kept leaves nothing that a repetition would do twice."""
+    owner, body, before = world.client("owner"), {"scopes": ["quota:read"]}, ApiToken.objects.count()
+
+    def gone(*_args, **_kept):
+        raise OperationalError("gone")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(kept_answers, "finish", gone)
+        assert owner.send("tokens/", body, Idempotency_Key="k-1").status_code == 503
+    assert ApiToken.objects.count() == before
+    assert owner.send("tokens/", body, Idempotency_Key="k-1").status_code == 201
+    assert owner.send("tokens/", body, Idempotency_Key="k-1").headers["Idempotency-Replayed"] == "true"
+    assert ApiToken.objects.count() == before + 1
+
+
+def test_the_key_of_a_request_whose_end_is_unknown_is_free_again_unless_it_succeeded(world, monkeypatch):
+    """The web process gives a silent database up; what became of the request is decided when it answers again."""
+    owner, body, later = world.client("owner"), {"scopes": ["quota:read"]}, []
+
+    def silent(*_args, **_kept):
+        raise OperationalError("silent") from DatabaseSilent("silent")
+
+    monkeypatch.setattr(database_patience.watch, "later", later.append)
+    with monkeypatch.context() as broken:
+        broken.setattr(kept_answers, "finish", silent)
+        assert owner.send("tokens/", body, Idempotency_Key="k-1").status_code == 503
+    assert owner.send("tokens/", body, Idempotency_Key="k-1").json()["code"] == "request_in_flight"
+    (forget,) = later
+    forget()
+    assert owner.send("tokens/", body, Idempotency_Key="k-1").status_code == 201
+    forget()
+    assert owner.send("tokens/", body, Idempotency_Key="k-1").headers["Idempotency-Replayed"] == "true"
 
 
 def test_a_request_under_way_is_a_conflict_until_it_must_be_dead(world):

@@ -6,7 +6,14 @@ import pytest
 from django.db import connections
 
 from tests.api.cast import ApiClient, live_tokens
+from tests.web.changes import ground as ground_module
+from tests.web.changes.ground import H200
 from tidesched_web.accounts import services as accounts
+from tidesched_web.audit.models import AuditEntry
+from tidesched_web.changes import services as changes
+from tidesched_web.changes.models import QuotaChange
+from tidesched_web.clusters.models import CardType
+from tidesched_web.quota.models import QuotaTree
 
 
 @pytest.mark.django_db(transaction=True)
@@ -32,3 +39,43 @@ def test_of_eight_equal_requests_at_once_one_makes_a_token():
         thread.join()
     assert set(statuses) <= {201, 409}
     assert len(texts) == live_tokens(user) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("verbs", [("approve", "approve"), ("approve", "reject")])
+def test_of_two_admins_who_decide_about_a_request_at_once_one_does(verbs):
+    """For more than the tenant has: it is granted or refused once, and written once at most."""
+    ground = ground_module.build()
+    CardType.objects.filter(name=H200).update(hardware=24)
+    more = {"card_quota": {H200: 9}}
+    asked = ground.draft({"tenant/acme": {"quota": {"inference": more}}, "queue/acme-online": more}, who="owner")
+    asked = changes.apply(change=asked, access=ground.access("owner"))
+    assert (asked.state, asked.asks_beyond) == ("waiting", True)
+    start, answers, tree = threading.Barrier(2), {}, QuotaTree.objects.get().version
+
+    def decide(who, verb):
+        try:
+            client = ApiClient(ground.users[who])
+            start.wait()
+            address = f"quota-changes/{asked.pk}/{verb}/"
+            answers[who] = client.send(address, {"reason": f"{who} says so"}, If_Match=f'"{asked.version}"')
+        finally:
+            connections.close_all()
+
+    threads = [threading.Thread(target=decide, args=one) for one in zip(("root", "second"), verbs, strict=True)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    change = QuotaChange.objects.get(pk=asked.pk)
+    decided = AuditEntry.objects.filter(action__in=["quota_change.approve", "quota_change.reject"])
+    assert decided.count() == 1, [answer.content for answer in answers.values()]
+    granted = change.state == "applied"
+    assert granted or (change.state, verbs[1]) == ("rejected", "reject")
+    assert AuditEntry.objects.filter(action="quota_change.apply").count() == int(granted)
+    assert (QuotaTree.objects.get().version - tree, ground.quota("acme-online")) == ((1, 9) if granted else (0, 6))
+    # The other one is refused, or reads what the first has decided.
+    by = change.approved_by if granted else change.closed_by
+    assert answers[by].status_code in (200, 202)
+    (other,) = (answer for who, answer in answers.items() if who != by)
+    assert other.status_code in (409, 412) or other.json()["approved_by"] == by

@@ -68,6 +68,9 @@ def test_a_session_needs_its_csrf_token_to_write(world):
         (b'{"scopes": ["admin"], "name": "a\\u0000b"}', "application/json", 400, "invalid"),
         (b'{"scopes": ["admin"], "name": "\\ud800"}', "application/json", 400, "invalid"),
         (b"[" * 100_000, "application/json", 400, "malformed_body"),
+        (b"1e999", "application/json", 400, "malformed_body"),
+        (b'{"scopes": ["quota:read"], "scopes": ["admin"]}', "application/json", 400, "malformed_body"),
+        (b'{"a": {"scopes": 1, "scopes": 1}}', "application/json", 400, "malformed_body"),
     ],
 )
 def test_a_bad_body(world, body, kind, status, code):
@@ -79,11 +82,11 @@ def test_a_bad_body(world, body, kind, status, code):
 def test_a_text_that_cannot_be_stored_is_named_wherever_it_stands(world):
     edits = {"queue/acme-online": {"card_quota": {"a\0": 2}, "parent": "b"}}
     body = world.client("owner").send("quota-changes/", {"cluster": "east", "edits": {"a": edits}, "reason": "x"})
-    assert problem(body, 400, "invalid")["errors"][0]["pointer"] == "/edits/a/queue/acme-online/card_quota"
+    assert problem(body, 400, "invalid")["errors"][0]["pointer"] == "/edits/a/queue~1acme-online/card_quota"
     for weight in (b"1" + b"0" * 30, b"1e999"):
         body = b'{"cluster": "east", "edits": {"queue/acme-online": {"weight": %b}}, "reason": "x"}' % weight
         answer = world.client("owner").post("/api/v1/quota-changes/", body, "application/json")
-        assert problem(answer, 400, "invalid")["errors"][0]["pointer"] == "/edits/queue/acme-online/weight"
+        assert problem(answer, 400, "invalid")["errors"][0]["pointer"] == "/edits/queue~1acme-online/weight"
 
 
 def test_a_figure_that_is_none_is_named_to_a_tenants_admin_too(world):

@@ -1,4 +1,4 @@
-"""The requests of the introduction, sent as they stand: each is answered in the shape that the document says."""
+"""The requests of the introduction, sent as they are: each is answered in the shape that the document says."""
 
 import re
 import shlex

@@ -127,7 +127,7 @@ RESOURCES = sorted({name.removesuffix("-list") for name, _ in OPERATIONS if name
 
 @pytest.mark.parametrize("resource", RESOURCES)
 def test_each_scope_that_is_named_is_enough_and_all_others_together_are_not(world, document, resource):
-    """Through tokens of a platform admin, so that no role stands in the way."""
+    """Through tokens of a platform admin, so that no role is missing."""
     for name, method in OPERATIONS:
         if name in OPEN_TO_ALL or not (name == resource or name.startswith(f"{resource}-")):
             continue

@@ -7,7 +7,9 @@ import pytest
 
 from tests.api.cast import A100, H200, ApiClient
 from tidesched_web.audit.models import AuditEntry
+from tidesched_web.changes import selectors
 from tidesched_web.changes.models import QuotaChange
+from tidesched_web.changes.services import planning, reviewing
 from tidesched_web.clusters.models import Cluster
 
 EDITS = {"queue/acme-online": {"card_quota": {H200: 7}}}
@@ -57,6 +59,15 @@ def test_a_change_from_draft_to_roll_back(world):
     assert owner.read(f"queues/{pk}/")["card_quota"] == {H200: 6, A100: 1}
     listed = owner.read("quota-changes/", cluster="east", state="rolled_back")["results"]
     assert [row["id"] for row in listed] == [change["id"]]
+
+
+def test_a_draft_is_worked_out_once_and_its_impact_is_asked_of_that(world, monkeypatch):
+    read, asked = [], []
+    monkeypatch.setattr(planning, "reading_of", lambda cluster: read.append(1) or selectors.reading_of(cluster))
+    monkeypatch.setattr(reviewing, "ask", lambda _cluster, objects, **_: asked.append(objects))
+    made = drafted(world.client("owner"))
+    assert len(read) == 1
+    assert asked == [QuotaChange.objects.get(pk=made["id"]).plan["objects"]]
 
 
 def test_a_moved_base_is_409_with_what_changed(world):

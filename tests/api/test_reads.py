@@ -3,9 +3,12 @@
 import datetime as dt
 
 import pytest
+from django.utils import timezone
 
 from tests.api.cast import A100, H200, NOON
 from tidesched_web.scheduling.models import Session
+from tidesched_web.workloads.models import GangRemedy
+from tidesched_web.workloads.remedies import basis
 
 READERS = {
     # list: {reader: what the list shows, by display}
@@ -323,8 +326,46 @@ def test_a_boolean_filter_takes_true_and_false_only(world, path, name, value):
         assert world.client("admin").get(f"/api/v1/{path}", {name: right}).status_code == 200
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "tenants/?slug=acme&slug=rival", "usage/?queue={queue}&queue=1",
+        "sessions/{session}/decisions/?limit=1&limit=2",
+        "clusters/{cluster}/tree/?format=json&format=yaml", "?a=1&a=2", "audit/?q=1&q=2",
+    ],
+)  # fmt: skip
+def test_a_parameter_that_is_there_twice_is_refused_everywhere(world, path):
+    keys = {
+        "queue": world.queues["acme-online"].pk, "session": world.session.pk, "cluster": world.clusters["east"].pk,
+    }  # fmt: skip
+    answer = world.client("admin").get(f"/api/v1/{path.format(**keys)}")
+    assert answer.status_code == 400, answer.content
+    if not path.startswith("?"):
+        assert "is given 2 times" in answer.json()["detail"]
+
+
 def test_a_new_change_is_called_by_its_text(world):
     body = {"cluster": "east", "edits": {"queue/acme-online": {"card_quota": {"NVIDIA-H200": 5}}}, "reason": "drill"}
     made = world.client("admin").send("quota-changes/", body).json()
     assert "method" not in made["display"]
     assert world.client("admin").read("quota-changes/")["results"][0]["display"] == made["display"]
+
+
+@pytest.mark.parametrize(("remedy", "starts"), [(None, None), ({"change": "gang_ends", "gang": "rival/tune"}, True)])
+def test_what_was_worked_out_says_of_no_gang_that_it_starts_without_a_remedy(world, remedy, starts):
+    gang, now = world.gangs["web"], timezone.now()
+    GangRemedy.objects.create(
+        gang=gang, basis=basis(gang.reason_code, gang.reason_numbers, remedy), remedy=remedy, session_id=1, number=1,
+        at=now, worked_out_at=now,
+    )  # fmt: skip
+    (row,) = world.client("admin").read("gangs/", name="web")["results"]
+    assert row["reason"]["remedy_worked_out"]["starts"] is starts
+    assert (row["reason"]["remedy"] is None) is (remedy is None)
+
+
+@pytest.mark.parametrize("path", ["audit/", "audit/heads/"])
+def test_an_export_refuses_what_a_page_refuses(world, path):
+    client = world.client("admin")
+    for wrong in ({"limit": "0"}, {"limit": "116130224"}, {"cursor": "W"}, {"count": ""}):
+        assert client.get(f"/api/v1/{path}", {"format": "ndjson", **wrong}).status_code == 400, wrong
+    assert client.get(f"/api/v1/{path}", {"format": "ndjson", "limit": "1"}).status_code == 200

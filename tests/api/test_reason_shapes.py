@@ -11,7 +11,7 @@ from scheduler_core.model.reason import ReasonCode
 from scheduler_core.serde.policy import parse_policy
 from scheduler_core.serde.result import reason_to_json
 from tests import builders as b
-from tests.golden.test_stories import built
+from tests.golden.stories import built
 from tidesched_web.api.document import alert_shapes
 from tidesched_web.api.document.reason_shapes import CODES
 from tidesched_web.api.document.served import document

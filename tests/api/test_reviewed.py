@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import pytest
+from django.utils import timezone
 
-from tests.api.cast import A100, H200
+from tests.api.addresses import NIGHT
+from tests.api.cast import A100, H200, ApiClient
 from tests.api.test_quota_changes import EDITS, act, drafted
 from tidesched_web.accounts import services as accounts
 from tidesched_web.accounts.models import Membership, PlatformRole
 from tidesched_web.changes.models import QuotaChange
+from tidesched_web.changes.services import apply_due
 from tidesched_web.clusters.models import CardType, Cluster
+from tidesched_web.clusters.selectors import newest_policy
 from tidesched_web.quota.models import CardQuota, NamespaceGrant, Queue
+from tidesched_web.quota.services.tide_plans import write_tide_plan
 
 OTHER = {"queue/acme-online": {"card_quota": {H200: 2}}}
 
@@ -19,10 +24,10 @@ def quota() -> int:
     return CardQuota.objects.get(queue__name="acme-online", card_type__name=H200).cards
 
 
-def waiting(world):
+def waiting(world, who="owner"):
     Cluster.objects.update(approval_required=True)
-    change = drafted(world.client("owner"))
-    asked = act(world.client("owner"), change, "apply")
+    change = drafted(world.client(who))
+    asked = act(world.client(who), change, "apply")
     assert (asked.status_code, asked.json()["state"]) == (202, "waiting"), asked.content
     return asked.json()
 
@@ -54,6 +59,75 @@ def test_edits_swapped_after_the_review_are_not_approved(world):
     assert (agreed.status_code, quota()) == (202, 2)
 
 
+def test_the_hour_and_the_reason_are_a_part_of_what_is_reviewed(world):
+    change, owner, admin = waiting(world), world.client("owner"), world.client("admin")
+    url = f"quota-changes/{change['id']}/"
+    soon = "2031-05-04T02:00:00Z"
+    assert owner.change("PATCH", url, {"apply_at": soon}, If_Match="*").json()["revision"] == 2
+    assert owner.change("PATCH", url, {"apply_at": soon}, If_Match="*").json()["revision"] == 2, "nothing differs"
+    assert act(owner, change, "apply").json()["revision"] == 2
+    reviewed = admin.get(f"/api/v1/{url}").headers["ETag"]
+    # Sent back and sent again for another hour, by the act alone: a third revision.
+    assert owner.change("PATCH", url, {"reason": "more users"}, If_Match="*").json()["state"] == "draft"
+    again = act(owner, change, "apply", {"apply_at": "2031-05-03T02:00:00Z", "reason": "at once, please"})
+    assert (again.json()["state"], again.json()["revision"]) == ("waiting", 3)
+    refused = admin.send(f"{url}approve/", {}, If_Match=reviewed)
+    assert (refused.status_code, [found["field"] for found in refused.json()["edited_since"]]) == (
+        412, ["/reason", "/apply_at"],
+    )  # fmt: skip
+    assert quota() == 6
+
+
+def test_what_waits_is_not_sent_silently_with_another_hour_or_reason(world):
+    change, owner = waiting(world), world.client("owner")
+    before = owner.read(f"quota-changes/{change['id']}/")
+    for same in ({}, {"reason": before["reason"]}, {"apply_at": before["apply_at"]}):
+        assert act(owner, change, "apply", same).json() == before, same
+    for other in ({"apply_at": "2031-05-03T02:00:00Z"}, {"reason": "for the demo"}):
+        refused = act(owner, change, "apply", other)
+        assert (refused.status_code, refused.json()["code"]) == (409, "conflict"), other
+    assert owner.read(f"quota-changes/{change['id']}/") == before
+
+
+def test_an_approval_holds_for_the_hour_and_the_reason_that_were_approved(world):
+    Cluster.objects.update(approval_required=True)
+    owner, admin, later = world.client("owner"), world.client("admin"), "2999-11-29T02:00:00Z"
+
+    def approved(**hour):
+        change = drafted(owner)
+        if hour:
+            act(owner, change, "apply", hour)
+        assert act(admin, change, "approve").json()["state"] == "approved"
+        return change
+
+    for other in ({"apply_at": "2020-01-01T00:00:00Z"}, {"reason": "for the demo"}):
+        moved = act(owner, approved(apply_at=later), "apply", other).json()
+        assert (moved["state"], moved["approved_by"], quota()) == ("waiting", "", 6), other
+    again = act(owner, approved(apply_at=later), "apply", {"apply_at": later, "reason": "more users"}).json()
+    assert (again["state"], again["approved_by"]) == ("approved", "admin")
+    back = approved(apply_at=later)
+    edited = owner.change("PATCH", f"quota-changes/{back['id']}/", {"reason": "for the demo"}, If_Match="*").json()
+    assert (edited["state"], edited["approved_by"]) == ("draft", "")
+    assert act(owner, approved(), "apply").json()["state"] == "applied", "it was approved without an hour"
+
+
+def test_an_approval_does_not_outlive_another_hour_that_needed_none(world):
+    """Demanded, approved, demanded no more: moved now, it is no approved change once approval is demanded again."""
+    Cluster.objects.update(approval_required=True)
+    owner, later = world.client("owner"), "2999-11-29T02:00:00Z"
+    for other in ({"apply_at": "2998-11-29T02:00:00Z"}, {"reason": "for the demo"}):
+        Cluster.objects.update(approval_required=True)
+        change = drafted(owner)
+        act(owner, change, "apply", {"apply_at": later})
+        assert act(world.client("admin"), change, "approve").json()["approved_by"] == "admin"
+        Cluster.objects.update(approval_required=False)
+        moved = act(owner, change, "apply", other).json()
+        assert (moved["state"], moved["approved_by"], moved["approved_at"]) == ("approved", "", None), other
+        Cluster.objects.update(approval_required=True)
+        QuotaChange.objects.filter(pk=change["id"]).update(apply_at=timezone.now())
+        assert (apply_due(change["id"]).state, quota()) == ("waiting", 6), other
+
+
 def test_sent_again_with_the_tag_of_the_review_an_act_is_harmless(world):
     owner, change = world.client("owner"), drafted(world.client("owner"))
     sent = [owner.send(f"quota-changes/{change['id']}/apply/", If_Match='"1"') for _ in range(2)]
@@ -73,6 +147,26 @@ def test_a_dry_run_of_an_old_version_is_refused(world):
     assert admin.change("PATCH", dry, {"weight": 2}, If_Match='"99"').status_code == 412
     assert admin.change("PATCH", dry, {"weight": 2}, If_Match=f'"{queue.version}"').status_code == 200
     assert admin.change("DELETE", dry, {}, If_Match='"99"').status_code == 412
+
+
+def test_a_dry_run_of_an_old_version_is_refused_of_plans_projects_and_the_policy(world):
+    admin, east, project = world.client("admin"), world.clusters["east"], world.tenants["acme"].projects.get()
+    plan = write_tide_plan(cluster=east, name="nights", document={"layers": [NIGHT]}, actor="tests")
+    limits = {"inference": {"card_quota": {H200: 8, A100: 1}}}
+    body = {"quota": {"east": limits}, "reason": "x"}
+    assert admin.change("PATCH", f"projects/{project.pk}/", body, If_Match="*").status_code == 200
+    project.refresh_from_db()
+    policy = {"text": 'actions: "enqueue, allocate"\ntiers:\n- plugins:\n  - name: gang\n', "reason": "x"}
+    for method, path, body, version in (
+        ("PATCH", f"tide-plans/{plan.pk}/", {"position": 3, "reason": "x"}, plan.version),
+        ("DELETE", f"tide-plans/{plan.pk}/", {"reason": "x"}, plan.version),
+        ("DELETE", f"projects/{project.pk}/", {"reason": "x"}, project.version),
+        ("PUT", f"clusters/{east.pk}/policy/", policy, newest_policy(east).number),
+    ):
+        stale = admin.change(method, f"{path}?dry_run=true", body, If_Match='"99"')
+        assert (stale.status_code, stale.json()["code"]) == (412, "stale"), path
+        done = admin.change(method, f"{path}?dry_run=true", body, If_Match=f'"{version}"')
+        assert (done.status_code, done.json()["dry_run"]) == (200, True), done.content
 
 
 def test_a_stale_tag_is_refused_for_members_grants_and_card_types(world):
@@ -102,7 +196,7 @@ def test_a_stale_tag_is_refused_for_members_grants_and_card_types(world):
 
 
 def invited(world, username, by, *, role="admin"):
-    """An account that somebody of the cast (or an account made before) invited into acme; its link was used."""
+    """An account that one of the cast (or an account made before) invited into acme; its link was used."""
     maker = world.users[by]
     _user, _link, secret = accounts.invite_user(
         username=username, memberships={world.tenants["acme"]: role}, of_tenant=world.tenants["acme"],
@@ -128,6 +222,66 @@ def test_who_was_made_by_the_author_is_no_second_person(world, path):
     assert "approve" not in shown["actions"]
     assert "reject" in shown["actions"]
     assert quota() == 6
+
+
+@pytest.mark.parametrize(
+    ("author", "approver", "cause"),
+    [
+        ("puppet", "owner", "author_made_by_approver"),
+        ("puppets-puppet", "owner", "author_made_by_approver"),
+        ("puppets-puppet", "puppet", "author_made_by_approver"),
+        ("puppet", "twin", "same_maker"),
+        ("puppets-puppet", "twin", "same_maker"),
+    ],
+)
+def test_who_made_the_author_or_was_made_with_the_author_is_no_second_person(world, author, approver, cause):
+    for name, by in (("puppet", "owner"), ("twin", "owner"), ("puppets-puppet", "puppet")):
+        invited(world, name, by)
+    change = waiting(world, author)
+    assert refusal(world, approver, change) == (403, "approver_not_independent", cause)
+    assert "approve" not in world.client(approver).read(f"quota-changes/{change['id']}/")["actions"]
+    assert "Nothing waits for you" in world.client(approver).get("/waiting/").content.decode()
+    assert quota() == 6
+    assert world.client("admin").send(f"quota-changes/{change['id']}/approve/", If_Match="*").status_code == 202
+
+
+def test_who_gave_the_author_the_role_or_a_link_is_no_second_person(world):
+    acme, owner = world.tenants["acme"], world.users["owner"]
+    accounts.set_membership(user=world.users["teammate"], tenant=acme, role="admin", actor="owner", by=owner.pk)
+    assert refusal(world, "owner", waiting(world, "teammate")) == (
+        403, "approver_not_independent", "author_made_by_approver",
+    )  # fmt: skip
+
+
+def test_a_platform_admin_who_made_the_author_decides_only_where_no_independent_account_can(world):
+    invited(world, "hired", "admin")
+    change = waiting(world, "hired")
+    answer = world.client("admin").send(f"quota-changes/{change['id']}/approve/", If_Match="*")
+    assert (answer.status_code, answer.json()["cause"]) == (403, "author_made_by_approver")
+    assert "These can decide: owner." in answer.json()["detail"]
+    # With a token for one tenant the admin is a tenant admin.
+    token = ApiClient(token=world.token("admin", "quota:write", tenant="acme"))
+    accounts.set_membership(user=world.users["owner"], tenant=world.tenants["acme"], role="member", actor="operator")
+    assert act(token, change, "approve").status_code == 403
+    assert act(world.client("admin"), change, "approve").json()["state"] == "applied"
+
+
+def test_a_platform_admin_whose_author_is_one_too_never_decides_alone(world):
+    world.users["second"] = accounts.create_user(
+        username="second", password=None, platform_role=PlatformRole.ADMIN, actor="admin", by=world.users["admin"].pk
+    )
+    accounts.set_membership(user=world.users["owner"], tenant=world.tenants["acme"], role="member", actor="operator")
+    assert refusal(world, "admin", waiting(world, "second")) == (
+        403, "approver_not_independent", "author_made_by_approver",
+    )  # fmt: skip
+
+
+def test_what_no_one_demands_two_persons_for_is_granted_by_the_admin_who_made_the_author(world):
+    invited(world, "hired", "admin")
+    CardType.objects.filter(name=H200).update(hardware=24)
+    change = drafted(world.client("hired"), {"tenant/acme": {"quota": {"inference": {"card_quota": {H200: 9}}}}})
+    assert act(world.client("hired"), change, "apply").json()["state"] == "waiting"
+    assert act(world.client("admin"), change, "approve").json()["state"] == "applied"
 
 
 def test_a_role_given_by_the_author_to_an_older_account_does_not_count(world):

@@ -44,6 +44,28 @@ def test_an_unescaped_plus_of_a_zone_is_understood(world):
     assert len(response.json()) == 2
 
 
+def test_without_a_card_the_sum_is_of_physical_cards(world):
+    """Seven slices of a seventh are one card, not seven, and two halves are one."""
+    queue, sliced, halved = world.queues["acme-train"], f"{H200}/mig-1g.18gb-mixed", f"{H200}/mps-72g*1/2"
+    figures = {"card": sliced, "quota": 14_000, "allocated": 7000, "inqueue": 7000, "elastic": 3500}
+    QueueUsage.objects.create(queue=queue, at=NOON, **figures)
+    UsageChange.objects.create(wall_at=NOON, at=moment(-1), cluster=queue.cluster, queue=queue, **figures)
+    read = world.client("owner").read
+    assert [point["allocated"] for point in read("usage/", queue="acme-train", to=text(0))] == [3, 6, 7]
+    last = read("usage/", queue="acme-train", to=text(0))[-1]
+    assert last == {"at": text(-1), "quota": 10.0, "allocated": 7.0, "inqueue": 2.0, "elastic": 1.0}
+    assert [point["allocated"] for point in read("usage/", queue="acme-train", card=sliced, to=text(0))] == [7]
+    # What stood before the beginning counts in the same way, and so do sums of queues, at change points and at steps.
+    halves = {"card": halved, "quota": 8000, "allocated": 4000, "inqueue": 0, "elastic": 0}
+    QueueUsage.objects.create(queue=queue, at=NOON, **halves)
+    UsageChange.objects.create(wall_at=NOON, at=moment(-48), cluster=queue.cluster, queue=queue, **halves)
+    assert [point["allocated"] for point in read("usage/", queue="acme-train", to=text(0))] == [5, 8, 9]
+    whole = read("usage/", cluster="east", to=text(0))[-1]["allocated"]
+    assert whole == 7.5 + 1 + 2, "what acme has of H200 at noon, and its slices and halves"
+    steps = read("usage/", queue="acme-train", step="1h", **{"from": text(-2), "to": text(0)})
+    assert [point["allocated"] for point in steps] == [8, 9, 9]
+
+
 def test_a_card_that_a_queue_never_had_has_no_points(world):
     assert world.client("owner").read("usage/", queue="acme-train", card="NVIDIA-L40") == []
 

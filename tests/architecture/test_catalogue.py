@@ -1,10 +1,14 @@
 """The Chinese catalogue has one word for each term and Chinese punctuation, and no text escapes the extraction."""
 
 import re
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from babel.messages.pofile import read_po
+from django.core.management import call_command
+
+from tidesched_web.console import catalogue
 
 ROOT = Path(__file__).resolve().parents[2]
 CATALOGUE = ROOT / "locale" / "zh_Hans" / "LC_MESSAGES" / "django.po"
@@ -85,3 +89,17 @@ def test_texts_are_marked_by_names_that_the_extraction_knows() -> None:
         if found[1] not in KNOWN_NAMES
     ]
     assert not wrong, wrong
+
+
+def test_the_command_takes_in_new_texts_and_names_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "django.po"
+    path.write_bytes(CATALOGUE.read_bytes())
+    with CATALOGUE.open("rb") as file:
+        known = read_po(file, locale="zh_Hans")
+    known.add("A text that nothing has translated yet")
+    monkeypatch.setattr(catalogue, "path_of", lambda _language: path)
+    monkeypatch.setattr(catalogue, "extracted", lambda: known)
+    said = StringIO()
+    call_command("messages", stdout=said)
+    assert said.getvalue().splitlines() == ["zh_Hans: 1 to translate", "  A text that nothing has translated yet"]
+    assert "A text that nothing has translated yet" in path.read_text(encoding="utf-8")

@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 import yaml
@@ -11,8 +10,8 @@ from tests.architecture import sources
 from tidesched_web.clusters.kubernetes import rbac
 from tidesched_web.clusters.kubernetes.paths import WATCHED
 from tidesched_web.clusters.kubernetes.verbs import MODES, verbs_of
-from tidesched_web.embedded.options import Options
-from tidesched_web.embedded.processes import applications
+from tidesched_web.embedded import web
+from tidesched_web.embedded.processes import workers
 
 CHART = sources.ROOT / "deploy" / "helm" / "tidesched"
 COMPOSE = yaml.safe_load((sources.ROOT / "docker-compose.yml").read_text())
@@ -39,16 +38,7 @@ def essence(argv: list[str]) -> list[str]:
 @pytest.fixture(scope="module")
 def started() -> dict[str, list[str]]:
     """What `make up` starts."""
-    options = Options(
-        host="127.0.0.1",
-        port=8000,
-        data_dir=Path("/nowhere"),
-        database_url="",
-        database_owner_url="",
-        redis_url="",
-        demo=False,
-    )
-    return {process.name: essence(process.argv) for process in applications(options, {})}
+    return {"web": [web.__spec__.name]} | {process.name: essence(process.argv) for process in workers({})}
 
 
 def test_compose_starts_what_make_up_starts(started) -> None:

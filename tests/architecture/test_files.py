@@ -72,3 +72,27 @@ def test_nothing_is_left_to_do_in_a_comment() -> None:
         if marks.search(line)
     ]
     assert wrong == []
+
+
+def test_no_line_of_a_template_is_longer_than_160_columns() -> None:
+    """One element or attribute a line; a long text stands between `blocktranslate trimmed` and its end."""
+    wrong = [
+        f"{path.relative_to(sources.ROOT)}:{number}: {len(line)}"
+        for path in sources.committed()
+        if path.is_relative_to(sources.ROOT / "templates")
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if len(line) > 160
+    ]
+    assert wrong == []
+
+
+def test_a_comment_of_a_template_is_no_text_of_the_page() -> None:
+    """Django reads `{# … #}` within one line alone; what goes on in a second line is shown to the reader."""
+    wrong = [
+        f"{path.relative_to(sources.ROOT)}:{number}"
+        for path in sources.committed()
+        if path.suffix == ".html"
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if line.count("{#") != line.count("#}")
+    ]
+    assert wrong == []

@@ -80,12 +80,17 @@ def browser() -> Iterator[Browser]:
         found.close()
 
 
+# The database behind each address that is served.
+_databases: dict[str, str] = {}
+
+
 def _served(tmp_path_factory: pytest.TempPathFactory, story: str, number: int) -> Iterator[str]:
     folder = tmp_path_factory.mktemp(f"web-{story}")
     redis = servers.with_redis_number(os.environ["REDIS_URL"], number)
     with servers.database(os.environ["DATABASE_URL"]) as url:
         environment = {"DATABASE_URL": url, "REDIS_URL": redis}
         with servers.web(environment, folder, story=story) as address:
+            _databases[address] = url
             yield address
 
 
@@ -93,6 +98,12 @@ def _served(tmp_path_factory: pytest.TempPathFactory, story: str, number: int) -
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A console in full tide."""
     yield from _served(tmp_path_factory, "full", 3)
+
+
+@pytest.fixture(scope="session")
+def site_database(site: str) -> str:
+    """Where the process of `site` has its rows."""
+    return _databases[site]
 
 
 @pytest.fixture(scope="session")
@@ -157,7 +168,7 @@ Opener = Callable[..., Watched]
 
 @pytest.fixture
 def open_browser(browser: Browser) -> Iterator[Opener]:
-    """Open a page as somebody, in a theme, a width and a language."""
+    """Open a page as an account, in a theme, a width and a language."""
     contexts: list[BrowserContext] = []
 
     def opener(

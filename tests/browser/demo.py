@@ -43,7 +43,7 @@ class Demo:
         return found
 
     def writes(self) -> list[dict[str, Any]]:
-        """All that the cluster was told, from its own log."""
+        """All that was written to the cluster, from its own log."""
         found: list[dict[str, Any]] = []
         while True:
             after = found[-1]["seq"] if found else 0

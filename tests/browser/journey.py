@@ -153,7 +153,7 @@ def raise_the_quota(place: Place, watched: Watched, *, pictures: str) -> str:
     page.wait_for_url("**/changes/*/")
 
     # What it would do names the gang.
-    starts = page.locator("#impact .impact-section").filter(has_text="Would run at once")
+    starts = page.locator("[id^=impact-] .impact-section").filter(has_text="Would run at once")
     expect(starts).to_contain_text(f"{NAMESPACE}/{JOB}", timeout=SECONDS * 1000)
     expect(page.locator(".diff").first).to_be_visible()
     watched.picture(f"{pictures}-review-light-1440")
@@ -187,7 +187,7 @@ def roll_back(place: Place, watched: Watched, change: str) -> None:
 
 
 def heal(place: Place, watched: Watched, *, pictures: str) -> None:
-    """Somebody changes the Queue by hand: the page says so by itself, and sends the intent again when asked."""
+    """A person changes the Queue by hand: the page says so by itself, and sends the intent again when asked."""
     page, intent = watched.page, place.quota()
     watched.open(place.page("drift/"))
     expect(page.get_by_role("heading", name="Intent and cluster agree")).to_be_visible()

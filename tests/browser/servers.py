@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def free_port() -> int:
-    """A port that nobody listens on now."""
+    """A port that no process listens on now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -59,26 +59,15 @@ def web(environment: dict[str, str], folder: Path, *, story: str) -> Iterator[st
     """Migrate, fill with a story and serve; yields the address."""
     env = os.environ | environment
     run = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
-    subprocess.run(run, cwd=ROOT, env=env, check=True, timeout=120)
-    subprocess.run([sys.executable, "-m", "tests.browser.servers", story], cwd=ROOT, env=env, check=True, timeout=120)
+    subprocess.run(run, cwd=ROOT, env=env, check=True, timeout=300)
+    subprocess.run([sys.executable, "-m", "tests.browser.servers", story], cwd=ROOT, env=env, check=True, timeout=300)
     port = free_port()
-    command = [
-        sys.executable,
-        "-m",
-        "uvicorn",
-        "tidesched_web.asgi:application",
-        "--port",
-        str(port),
-        "--no-access-log",
-        "--no-proxy-headers",
-    ]
+    command = [sys.executable, "-m", "tidesched_web.embedded.web", "--port", str(port)]
     with (folder / f"web-{port}.log").open("wb") as log:
-        process = subprocess.Popen(
-            [*command, "--timeout-graceful-shutdown", "2"], cwd=ROOT, env=env, stdout=log, stderr=subprocess.STDOUT
-        )
+        process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=log, stderr=subprocess.STDOUT)
     try:
         address = f"http://127.0.0.1:{port}"
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while True:
             with contextlib.suppress(URLError, OSError), urlopen(f"{address}/healthz", timeout=2):
                 break
@@ -95,6 +84,16 @@ def web(environment: dict[str, str], folder: Path, *, story: str) -> Iterator[st
             process.wait(5)
 
 
+def _tenant_admin(name: str, tenant: str) -> None:
+    """An account beside the story's: the admin of a tenant."""
+    from tests.passwords import PASSWORD
+    from tidesched_web.accounts.models import Tenant
+    from tidesched_web.accounts.services import create_user, set_membership
+
+    user = create_user(username=name, password=PASSWORD, actor="tests")
+    set_membership(user=user, tenant=Tenant.objects.get(slug=tenant), role="admin", actor="tests")
+
+
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tidesched_web.settings")
     import django
@@ -108,6 +107,7 @@ if __name__ == "__main__":
         crowd.fill()
     elif sys.argv[1] == "full":
         made = world.full()
+        _tenant_admin("lead", "search")
         world_governance.answered(made)
         world_connections.tested(made)
     else:

@@ -35,7 +35,7 @@ class Sheet:
         return found.first.locator(f"[data-column='{self.column(column)}']")
 
     def type(self, row: str, column: str, text: str, key: str = "Enter") -> None:
-        """Click on a cell and type over it; what the grid says of it is what stands there afterwards."""
+        """Click on a cell and type over it; what the grid says of it is what is there afterwards."""
         cell = self.cell(row, column)
         cell.scroll_into_view_if_needed()
         cell.click()

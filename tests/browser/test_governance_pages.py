@@ -47,7 +47,7 @@ def test_every_page(site: str, open_browser: Opener, theme: str, width: int, sub
         watched.picture(f"audit-entry-{mark}")
         watched.check()
     with subtests.test("adoption"):
-        # Nobody listens where the story's cluster is: the page says so (and the browser reports its status).
+        # No server listens where the story's cluster is: the page says so (and the browser reports its status).
         watched.page.goto(f"{site}/clusters/demo/adoption/")
         watched.errors.clear()
         watched.picture(f"adoption-{mark}")
@@ -108,11 +108,11 @@ def test_a_plan_is_made_with_hands_and_keys(site: str, open_browser: Opener) -> 
     assert page.locator("[data-layer]").count() == 2
     page.get_by_role("button", name="Remove this layer").nth(1).click()
     line.locator("input[type=number]").fill("90")
-    page.locator("#week .banner").wait_for()
-    assert "the hardware of the cluster has 40" in page.locator("#week .banner").inner_text()
+    page.locator("#week .banner.tone-failed").wait_for()
+    assert "but it has 40" in page.locator("#week .banner.tone-failed").inner_text()
     watched.picture("tide-plan-breach-light-1440")
     line.locator("input[type=number]").fill("2")
-    page.locator("#week .banner").wait_for(state="detached")
+    page.locator("#week .banner.tone-failed").wait_for(state="detached")
     page.locator("#reason").fill("The morning is quiet.")
     page.get_by_role("button", name="Save").click()
     page.wait_for_url("**/tide-plans/mornings/")

@@ -27,7 +27,7 @@ def test_two_minutes_after_the_start_the_tide_is_there(demo: Demo, open_browser:
     watched = open_browser(demo.address)
     page = watched.page
     watched.open("/clusters/demo/")
-    # The page follows by itself; nobody reloads it.
+    # The page follows by itself, without being loaded again.
     expect(page.locator("[aria-labelledby=reclaims-title] li").first).to_be_visible(timeout=TIDE_SECONDS * 1000)
     expect(page.locator("[aria-labelledby=waiting-title] li").first).to_be_visible(timeout=TIDE_SECONDS * 1000)
     watched.settle()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.conftest import Opener, Watched
 
@@ -93,6 +94,7 @@ def test_a_member_sees_the_same_pages_with_less(site: str, open_browser: Opener,
         visit(open_browser(site, user="newcomer"), "newcomer", "/", "light-1440")
 
 
+ROWS = "[...document.querySelectorAll('.table-rows tbody tr')].map((row) => row.getBoundingClientRect())"
 WIDTHS_OF_NAMES = """
 [...document.querySelectorAll('.table-rows .cut .head')].map(
   (head) => [head.scrollWidth - head.clientWidth, head.parentNode.title])
@@ -101,7 +103,7 @@ WIDTHS_OF_NAMES = """
 
 def test_a_name_is_whole_where_its_column_has_the_room(site: str, open_browser: Opener) -> None:
     """The namespace gives way first, and a name of ordinary length is never cut for a fraction of a pixel."""
-    for width, longest in ((1440, 24), (1024, 15)):
+    for width, longest in ((1440, 24), (1024, 17)):
         watched = open_browser(site, width=width)
         for place in ("gangs", "reclaims"):
             watched.open(f"/clusters/demo/{place}/")
@@ -114,13 +116,105 @@ def test_a_name_is_whole_where_its_column_has_the_room(site: str, open_browser: 
             assert wide <= width, (width, place)
 
 
-def test_eighteen_rows_of_gangs_fit_on_a_screen_and_reclaims_are_as_dense(site: str, open_browser: Opener) -> None:
+def in_sight(watched: Watched) -> int:
+    """How many rows of this height fit between the first one and the end of the window; each is one line."""
+    boxes = watched.page.evaluate(f"{ROWS}.map(({{top, height}}) => [top, height])")
+    highest = max(height for _top, height in boxes)
+    assert highest <= 34
+    return int((900 - boxes[0][0]) // highest)
+
+
+def test_eighteen_rows_of_a_list_fit_on_a_screen(site: str, open_browser: Opener) -> None:
+    for width in (1440, 1024):
+        watched = open_browser(site, width=width)
+        for place in ("gangs", "queues", "sessions"):
+            watched.open(f"/clusters/demo/{place}/")
+            assert in_sight(watched) >= 18, (place, width)
+            head = watched.page.locator(".topbar").bounding_box()
+            assert head["height"] <= 60, f"the head has one line at {width}"
+        # Below the pictures and what others evicted.
+        watched.open("/clusters/demo/reclaims/")
+        assert in_sight(watched) >= (5 if width == 1440 else 4)
+
+
+# How far the figures of a usage bar reach beyond their room, and the names before them into the bar.
+OVER = """
+[...document.querySelectorAll('.table-uses .usage')].flatMap((use) => {
+  const box = (one) => one.getBoundingClientRect();
+  const [label, bar, figures] = ['.label', 'svg', '.figures'].map((one) => box(use.querySelector(one)));
+  const room = box(use.closest('td'));
+  return [figures.right - room.right, label.right - bar.left, bar.right - figures.left].map(Math.round);
+})
+"""
+
+
+def test_no_figure_of_a_use_is_cut_and_none_lies_over_another(site: str, open_browser: Opener) -> None:
+    for width in (1440, 1024, 720):
+        watched = open_browser(site, width=width)
+        watched.open("/clusters/demo/queues/")
+        found = watched.page.evaluate(OVER)
+        assert found
+        assert max(found) <= 0, width
+
+
+def test_the_pictures_of_reclaims_stay_folded_away(site: str, open_browser: Opener) -> None:
     watched = open_browser(site)
-    rows = "[...document.querySelectorAll('.table-rows tbody tr')].map((row) => row.getBoundingClientRect())"
-    watched.open("/clusters/demo/gangs/")
-    boxes = watched.page.evaluate(f"{rows}.map(({{top, bottom}}) => [top, bottom])")
-    assert sum(top >= 0 and bottom <= 900 for top, bottom in boxes) >= 18
+    page = watched.page
     watched.open("/clusters/demo/reclaims/")
-    heights = watched.page.evaluate(f"{rows}.map(({{height}}) => height)")
-    assert heights
-    assert max(heights) <= 34, "so eighteen of them take 612 of the 900 pixels"
+    pairs = page.get_by_role("heading", name="Who took back from whom in these 24 hours?")
+    expect(page.locator("#reclaimed .main-svg").first).to_be_visible()
+    expect(pairs).to_be_visible()
+    page.locator(".pictures > summary").click()
+    expect(page.locator("#reclaimed")).to_be_hidden()
+    watched.open("/clusters/demo/reclaims/")
+    expect(page.locator("#reclaimed")).to_be_hidden()
+    expect(page.locator("[data-filters]")).to_be_visible()
+    assert in_sight(watched) >= 12, "below what others evicted"
+    page.locator(".pictures > summary").click()
+    expect(page.locator("#reclaimed .main-svg").first).to_be_visible()
+    width = page.evaluate("document.querySelector('#reclaimed .main-svg').getBoundingClientRect().width")
+    assert width <= page.locator("#reclaimed").bounding_box()["width"], "drawn for the room that it has"
+    expect(pairs).to_be_visible()
+    page.get_by_role("button", name="Table").click()
+    expect(page.locator("#reclaimed-table table")).to_be_visible()
+    watched.check()
+
+
+# The drawn width of each bar of use in sight.
+BARS = """
+[...document.querySelectorAll('svg.usage-bar')]
+  .map((bar) => bar.getBoundingClientRect().width)
+  .filter((width) => width > 0)
+"""
+
+
+@pytest.mark.parametrize("width", [720, 990])
+def test_bars_of_use_keep_a_length_that_can_be_read(site: str, open_browser: Opener, width: int) -> None:
+    """At 990 px, and at 720 px: what a window of 1440 px has at 200 %."""
+    watched = open_browser(site, width=width)
+    watched.open("/clusters/demo/")
+    bars = watched.page.evaluate(BARS)
+    assert bars
+    assert min(bars) >= 80
+    watched.check()
+
+
+def test_on_a_phone_the_first_row_comes_on_the_first_screen(site: str, open_browser: Opener) -> None:
+    watched = open_browser(site, width=390)
+    for place in ("gangs", "queues", "sessions", "nodes"):
+        watched.open(f"/clusters/demo/{place}/")
+        first = watched.page.locator("main tbody tr").first.bounding_box()
+        assert first["y"] < 900, place
+
+
+def test_a_page_is_printed_light_and_without_what_is_pressed(site: str, open_browser: Opener) -> None:
+    watched = open_browser(site, theme="dark")
+    watched.open("/clusters/demo/queues/")
+    watched.page.emulate_media(media="print")
+    colours = watched.page.evaluate(
+        "[document.body, document.querySelector('.card')].map((one) => getComputedStyle(one).backgroundColor)"
+    )
+    assert set(colours) <= {"rgb(255, 255, 255)", "rgba(0, 0, 0, 0)"}
+    for pressed in (".sidebar", ".topbar", ".filter-bar"):
+        expect(watched.page.locator(pressed).first).to_be_hidden()
+    expect(watched.page.locator("tbody tr").first).to_be_visible()

@@ -42,7 +42,7 @@ PAGES = {
     "policy-revision": f"{CLUSTER}/policy/1/",
 }
 EMPTY = ("tenants", "projects", "business-lines", "grants", "card-types", "policy")
-# Sent as they are: what is wrong is told at the fields.
+# Sent as they are: what is wrong is said at the fields.
 WRONG = ("tenant-new", "queue-new", "grant-new", "user-new", "cluster-new")
 
 

@@ -1,4 +1,4 @@
-"""A small API server that answers over TLS what a test tells it to: rights, kinds and objects."""
+"""A small API server that answers over TLS what a test sets: rights, kinds and objects."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ def writes(client: KubernetesClient) -> ClusterWrites:
 
 
 def new_namespace(client: KubernetesClient) -> str:
-    """A namespace that nobody else uses."""
+    """A namespace that no other test uses."""
     name = f"test-{uuid.uuid4().hex[:8]}"
     assert client.send("POST", "/api/v1/namespaces", {"metadata": {"name": name}}).done
     return name

@@ -86,7 +86,7 @@ def test_apply_keeps_what_others_own(client: KubernetesClient, queue_name: str) 
     assert apply(client, queue_name, {"weight": 3}, "tidesched")["kind"] is OutcomeKind.DONE
     spec = client.get(f"{QUEUES}/{queue_name}")["spec"]
     spec.pop("dequeueStrategy", None)  # a default of Volcano's definition
-    # weight is changed, reclaimable was given up and is gone, capability belongs to somebody else
+    # weight is changed, reclaimable was given up and is gone, capability belongs to another manager
     assert spec == {"weight": 3, "capability": {"cpu": "8"}}
 
 

@@ -181,7 +181,7 @@ def check(scene: Scene, kind: str) -> None:
         logged = {row["key"] for row in rows if row["resource"].endswith(resource)}
         decided = Decision.objects.filter(kind=name)
         assert logged <= set(decided.values_list("target", flat=True))
-        # The controller takes the rest of a gang away by itself, in the time that nobody was there.
+        # The controller takes the rest of a gang away by itself, in the time without a worker.
         by_itself = decided.filter(outcome__in=["Found leaving.", "It had left already."])
         done = set(decided.filter(state="done").values_list("target", flat=True))
         assert done - set(by_itself.values_list("target", flat=True)) <= logged
@@ -209,7 +209,7 @@ def test_a_session_that_dies_or_sleeps_is_taken_over(scene: Scene, kind: str, na
     eventually(lambda: not ClusterLease.objects.filter(holder__contains=f":{first.process.pid}:").exists(), 20)
     if action == "pause":
         first.go_on()
-        # It ends itself during a session, or finds out in good order that somebody else goes on.
+        # It ends itself during a session, or finds out in good order that another process goes on.
         eventually(lambda: first.ended or "lease of" in first.said(), 20)
     check(scene, kind)
 

@@ -1,4 +1,4 @@
-"""The machine behind the API, in this process: at whatever commit it dies, the next start stands where it stood."""
+"""The machine behind the API, in this process: at whatever commit it dies, the next start goes on where it was."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RATE = 144.0
 
 
 class HandClock:
-    """A wall clock that goes when it is told to."""
+    """A wall clock that the test moves."""
 
     def __init__(self) -> None:
         self.at = 0.0

@@ -1,9 +1,12 @@
-"""Many requests at once, without a server: throttling, and a server that serves nobody."""
+"""Many requests at once, without a server: throttling, and a server that serves no request."""
 
 from __future__ import annotations
 
 import threading
 
+import urllib3
+
+from tidesched_web.clusters.kubernetes.client import in_plain_words
 from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind, from_status
 from tidesched_web.clusters.kubernetes.pressure import run_all
 
@@ -13,7 +16,7 @@ AWAY = Outcome(OutcomeKind.UNREACHABLE, "Unreachable", "no route", away=True)
 
 
 class Calls:
-    """Calls that answer what they are told to, one after the other; the last answer for ever."""
+    """Calls with given answers, one after the other; the last answer for ever."""
 
     def __init__(self, *answers: Outcome) -> None:
         self.answers, self.made, self.most, self._now = list(answers), 0, 0, 0
@@ -80,3 +83,13 @@ def test_answers_are_told_apart() -> None:
     assert from_status(500, {"message": two_budgets}).kind is OutcomeKind.REFUSED
     assert from_status(503, {}).away
     assert from_status(410, {}).kind is OutcomeKind.GONE
+
+
+def test_what_went_wrong_is_said_without_names_of_classes_and_with_plain_seconds():
+    pool = urllib3.HTTPConnectionPool("10.0.0.15", port=6443)
+    error = urllib3.exceptions.ReadTimeoutError(pool, "/api", "Read timed out. (read timeout=4.999655186999007)")
+    assert in_plain_words(error) == "Read timed out. (read timeout=5.0)"
+    refused = urllib3.exceptions.NewConnectionError(
+        urllib3.connection.HTTPConnection("10.0.0.15", 6443), "10.0.0.15: no"
+    )
+    assert in_plain_words(refused) == "10.0.0.15: no"

@@ -15,8 +15,9 @@ from tests.cluster.servers import SimulatedServer, eventually
 from tidesched_web.clusters.kubernetes.client import ApiFailure, Json, KubernetesClient
 from tidesched_web.clusters.kubernetes.cluster_clock import ClusterClock
 from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
-from tidesched_web.clusters.kubernetes.paths import DEPLOYMENT, JOB, NODE, POD, POD_GROUP, WATCHED
+from tidesched_web.clusters.kubernetes.paths import DEPLOYMENT, JOB, NODE, POD, POD_GROUP, QUEUE, WATCHED
 from tidesched_web.clusters.kubernetes.writes import ClusterWrites
+from tidesched_web.simcluster.patching import MERGE_PATCH
 
 
 def fill(client: KubernetesClient) -> None:
@@ -137,6 +138,12 @@ def test_the_log_names_every_write_and_its_end(own_server: SimulatedServer) -> N
     writes.bind_pod("a", name, uid=uid, node="n2")
     writes.evict_pod("a", name, uid=uid, dry_run=True)
     writes.evict_pod("a", name, uid=uid)
+    quota = {"volcano.sh/card.quota": '{"NVIDIA-H200":3}'}
+    queue = {"apiVersion": QUEUE.group_version, "kind": "Queue", "metadata": {"name": "q", "annotations": quota}}
+    client.send("POST", QUEUE.path(), queue)
+    client.send(
+        "PATCH", QUEUE.path(name="q", subresource="status"), {"status": {"state": "Open"}}, content_type=MERGE_PATCH
+    )
     rows = own_server.writes(after=seq)
     told: list[tuple[Any, ...]] = [
         (row["verb"], row["key"], row["detail"], row["code"], row["dry_run"], row["session"], row["epoch"])
@@ -147,6 +154,8 @@ def test_the_log_names_every_write_and_its_end(own_server: SimulatedServer) -> N
         ("bind", f"a/{name}", "", 409, False, "17", "3"),
         ("evict", f"a/{name}", "", 201, True, "17", "3"),
         ("evict", f"a/{name}", "", 201, False, "17", "3"),
+        ("create", "q", '{"NVIDIA-H200":3}', 201, False, "", ""),
+        ("patch", "q", "Open", 200, False, "", ""),
     ]
     assert [row["seq"] for row in rows] == sorted(row["seq"] for row in rows)
     assert all(len(row["digest"]) == 64 for row in rows)

@@ -29,7 +29,7 @@ def policy(
     nodeorder: Mapping[str, Any] | None = None,
     **capacity_card: Any,
 ) -> Policy:
-    """The founding policy, with over-commit 2 unless told otherwise."""
+    """The founding policy, with over-commit 2 unless another is given."""
     arguments = {
         "overCommitFactor": 2.0,
         "cardUnlimitedCpuMemory": True,

@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.crew.book import TAKEN_BACK
 from tests.crew.browsers import Browser, browser_of
+from tests.crew.deeds import RECEIPT
 from tests.crew.ledger import UNEXPECTED
 from tests.crew.platform import name_faults
 from tests.crew.scene import SLUG, Scene, until
@@ -17,34 +18,77 @@ from tests.crew.web_client import WebClient, needed
 SETTLE_SECONDS = 45.0
 
 
-def evicted(scene: Scene, since: float) -> dict[str, str]:
-    """Pod → the session that evicted it, by the cluster's own log."""
+def evictions(scene: Scene) -> dict[tuple[str, str], float]:
+    """(pod, session that evicted it) → when, by the cluster's own log."""
     return {
-        row["key"]: str(row["session"])
+        (row["key"], str(row["session"])): row["wall"]
         for row in scene.cluster.writes()
-        if row["wall"] >= since
-        and row["resource"].endswith("pods/eviction")
-        and row["code"] < 300
-        and not row["dry_run"]
+        if row["resource"].endswith("pods/eviction") and row["code"] < 300 and not row["dry_run"]
     }
 
 
+def came_after(scene: Scene, gang: str, pods: list[str], at: float) -> bool:
+    """Whether a pod of a gang was bound to a node of these pods after a moment, by the cluster's own log."""
+    bound = [
+        row
+        for row in scene.cluster.writes()
+        if row["resource"].endswith("pods/binding") and row["code"] < 300 and not row["dry_run"]
+    ]
+    nodes = {row["detail"] for row in bound if row["key"] in pods and row["wall"] <= at}
+    return any(row["detail"] in nodes and row["wall"] >= at and row["key"].startswith(f"{gang}-") for row in bound)
+
+
 def compare(scene: Scene, row: dict[str, Any], where: str) -> None:
-    """A receipt says who lost which pods to whom; the cluster was told to evict these pods, by that session."""
+    """A receipt says who lost which pods to whom, in which session.
+
+    By the cluster's log that very session evicted these very pods, and a pod of the gang that is said to have taken
+    them was bound to one of their nodes afterwards. Where that gang has left first there is nothing to compare.
+    """
     pods = [pod for victim in row["victims"] for pod in victim["pods"] or ()]
-    said = f"{row['reclaimer']} took {pods} in session {row['session']['number']} ({row['rule'][:60]})"
+    session, gang = str(row["session"]["number"]), row["reclaimer"]
+    said = f"{gang} took {pods} in session {session} ({row['rule'][:60]})"
+    nothing_came = f"no pod of {gang} was bound to one of their nodes afterwards"
     promise = scene.book.promise(TAKEN_BACK, where, said, time.time())
-    told: dict[str, str] = {}
 
-    def all_told() -> bool:
+    def missing() -> list[str]:
+        log = evictions(scene)
+        lacks = [f"{pod} is not evicted in session {session}" for pod in pods if (pod, session) not in log]
+        if not lacks and not came_after(scene, gang, pods, min(log[pod, session] for pod in pods)):
+            lacks.append(nothing_came)
+        return lacks
+
+    def kept() -> bool:
         name_faults(scene, promise)
-        told.update(evicted(scene, 0.0))
-        return all(pod in told for pod in pods)
+        return not missing()
 
-    kept = bool(until(all_told, seconds=SETTLE_SECONDS, every=3))
-    missing = [pod for pod in pods if pod not in told]
-    came = f"the cluster was not told to evict {missing}" if missing else "the cluster was told to evict each of them"
-    scene.book.check(promise, kept=kept and bool(pods), came=came, at=time.time())
+    if not pods:
+        scene.book.check(promise, kept=False, came="the receipt names no pod", at=time.time())
+        return
+    if not until(kept, seconds=SETTLE_SECONDS, every=3):
+        lacks = missing()
+        if lacks == [nothing_came] and not scene.cluster.has_gang(gang):
+            scene.book.void(promise, f"{gang} left the cluster first", time.time())
+            return
+        scene.book.check(promise, kept=not lacks, came="; ".join(lacks), at=time.time())
+        return
+    scene.book.check(promise, kept=True, came="evicted by that session; its pods came to their nodes", at=time.time())
+
+
+def receipts_are_whole(scene: Scene, client: WebClient) -> None:
+    """Each eviction that a session sent has its receipt: what was taken without one is a broken promise."""
+    log = evictions(scene)
+    rows = client.rows(f"/api/v1/reclaims/?cluster={SLUG}&limit=200", page="rest reclaims")
+    named = {
+        (pod, str(row["session"]["number"]))
+        for row in rows
+        if row["source"] == "own" and row["session"]
+        for victim in row["victims"]
+        for pod in victim["pods"] or ()
+    }
+    for (pod, session), at in sorted(log.items(), key=lambda entry: entry[1]):
+        if session and (pod, session) not in named:
+            promise = scene.book.promise(TAKEN_BACK, f"session {session}", f"each eviction has a receipt: {pod}", at)
+            scene.book.check(promise, kept=False, came="no receipt names it", at=time.time())
 
 
 def look_at(browser: Browser, client: WebClient, scene: Scene, row: dict[str, Any]) -> None:
@@ -98,6 +142,7 @@ def work(scene: Scene, person: str) -> None:
                 seen.add(row["id"])
                 look_at(browser, client, scene, row)
                 compare(scene, row, f"reclaim {row['id']}")
+                scene.deeds.did(RECEIPT, person)
             if number % 5 == 1:
                 verify(browser, scene)
             scene.rest(8)

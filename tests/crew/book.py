@@ -182,7 +182,7 @@ class Book:
         return next((had for had in after if had.value == one.found), None)
 
     def last_of(self, cell: str) -> Written | None:
-        """What has to stand in a cell: what was applied under the highest version of the tree."""
+        """What has to be in a cell: what was applied under the highest version of the tree."""
         with self._lock:
             of_cell = [one for one in self.written if one.cell == cell]
         return max(of_cell, key=lambda one: one.version, default=None)

@@ -24,6 +24,7 @@ class Cluster:
     def __init__(self, demo: Demo) -> None:
         self._demo = demo
         self._writes: list[dict[str, Any]] = []
+        self.ended: set[str] = set()
         self._lock = threading.Lock()
 
     def ask(self, method: str, path: str, body: dict[str, object] | None = None) -> dict[str, Any]:
@@ -111,16 +112,46 @@ class Cluster:
 
     def end(self, name: str) -> None:
         """Delete a Job of the crew; its pods go."""
+        self.ended.add(name)
         with suppress(HTTPError):
             self.ask("DELETE", f"/apis/batch.volcano.sh/v1alpha1/namespaces/{NAMESPACE}/jobs/{name}")
 
     def pods_placed(self, name: str) -> int:
         """How many pods of a Job of the crew have a node."""
-        pods = self.ask("GET", f"/api/v1/namespaces/{NAMESPACE}/pods")["items"]
-        return sum(one["metadata"]["name"].startswith(f"{name}-") and bool(one["spec"].get("nodeName")) for one in pods)
+        return sum(bool(one["spec"].get("nodeName")) for one in self.pods_of(NAMESPACE, name))
+
+    def pods_of(self, namespace: str, name: str) -> list[dict[str, Any]]:
+        """The pods of a Job, by their names."""
+        pods = self.ask("GET", f"/api/v1/namespaces/{namespace}/pods")["items"]
+        return [one for one in pods if one["metadata"]["name"].startswith(f"{name}-")]
+
+    def has_gang(self, gang: str) -> bool:
+        """Whether its PodGroup is there: a gang that is not admitted has no pods."""
+        namespace, _slash, name = gang.partition("/")
+        groups = self.ask("GET", f"/apis/scheduling.volcano.sh/v1beta1/namespaces/{namespace}/podgroups")["items"]
+        names = [one["metadata"]["name"] for one in groups]
+        return any(one == name or one.startswith(f"{name}-") for one in names)
+
+    def figure_written(self, queue: str, value: int, since: float) -> list[float]:
+        """When a Queue object was written with this quota of the crew's card since a moment, by the cluster's own log.
+
+        Writes of its status say nothing of the quota.
+        """
+        return [
+            row["wall"]
+            for row in self.writes()
+            if row["kind"] == "Queue"
+            and row["key"] == queue
+            and row["wall"] >= since
+            and row["code"] < 300
+            and not row["dry_run"]
+            and row["verb"] in ("create", "update", "patch", "apply")
+            and not row["resource"].endswith("/status")
+            and int(json.loads(row["detail"] or "{}").get(CARD, 0)) == value
+        ]
 
     def writes(self) -> list[dict[str, Any]]:
-        """All that the cluster was told so far, from its own log."""
+        """All that was written to the cluster so far, from its own log."""
         with self._lock:
             while True:
                 after = self._writes[-1]["seq"] if self._writes else 0

@@ -43,8 +43,8 @@ THINKS = (6.0, 18.0)
 _LIVE = re.compile(r'<div id="live"[^>]*data-live="([^"]*)"')
 _FIGURE = re.compile(r'data-figure="([^"]+)"\s+data-query="([^"]*)"')
 _AFTER = re.compile(r'data-after="([^"]*)"')
-_TOLD = re.compile(r'data-rest="([^"]*)"')
-_LINKS = re.compile(r'href="(/clusters/[^"/]+/(?:queues|gangs|reclaims|sessions)/[^"?/]+/)"')
+_REST = re.compile(r'data-rest="([^"]*)"')
+LINKS = re.compile(r'href="(/clusters/[^"/]+/(?:queues|gangs|reclaims|sessions)/[^"?/]+/)"')
 GONE = (404, 410)
 
 
@@ -129,8 +129,8 @@ class OpenPage:
         live, after = _LIVE.search(text), _AFTER.search(text)
         self.topics = set(live[1].split()) if live else set()
         self.after = after[1] if after else ""
-        told = _TOLD.search(text)
-        self.rest = max(REST, float(told[1])) if told else REST
+        given = _REST.search(text)
+        self.rest = max(REST, float(given[1])) if given else REST
         self.figures = {f"{address}?{unescape(query)}&theme=light": "" for address, query in _FIGURE.findall(text)}
         self.last = time.monotonic()
         await self._draw()
@@ -208,8 +208,8 @@ class OpenPage:
             status, _text, given = await self.visitor.ask(self.path, f"part {self.name}", headers)
             if status == 200:
                 self.etag = given.get("etag", "")
-            told = float(given.get("x-live-rest", "0"))
-            self.rest = min(REST_MOST, max(REST, told, REST_OF_ANSWER * (time.monotonic() - self.last)))
+            asked = float(given.get("x-live-rest", "0"))
+            self.rest = min(REST_MOST, max(REST, asked, REST_OF_ANSWER * (time.monotonic() - self.last)))
             self.last = time.monotonic()
             if self.last - self.figures_at >= FIGURES_REST:
                 await self._draw()
@@ -223,7 +223,7 @@ async def read(visitor: Visitor, slug: str, seed: int) -> None:
         name = choice.choice(list(PATHS))
         status, text, _etag = await visitor.get(f"/clusters/{slug}/{PATHS[name]}", f"page {name}")
         await asyncio.sleep(choice.uniform(*THINKS))
-        links = sorted(set(_LINKS.findall(text))) if status == 200 else []
+        links = sorted(set(LINKS.findall(text))) if status == 200 else []
         if links:
             path = choice.choice(links)
             await visitor.get(path, f"page {path.split('/')[3]} linked")
@@ -232,9 +232,11 @@ async def read(visitor: Visitor, slug: str, seed: int) -> None:
 
 async def gather(folder: Path) -> None:
     """The crowd until its time is over; its ledger is stored as it goes."""
-    told = json.loads((folder / "crowd.json").read_text(encoding="utf-8"))
+    given = json.loads((folder / "crowd.json").read_text(encoding="utf-8"))
     ledger = Ledger()
-    visitors = [Visitor(told["address"], one["name"], one["cookies"], one["hidden"], ledger) for one in told["people"]]
+    visitors = [
+        Visitor(given["address"], one["name"], one["cookies"], one["hidden"], ledger) for one in given["people"]
+    ]
     names = list(PATHS)
     tasks: list[asyncio.Task[None]] = []
 
@@ -248,17 +250,17 @@ async def gather(folder: Path) -> None:
         await asyncio.sleep(seconds)
         await page.run()
 
-    for number in range(told["pages"]):
+    for number in range(given["pages"]):
         name = names[number % len(names)]
-        page = OpenPage(visitors[number % len(visitors)], name, f"/clusters/{told['slug']}/{PATHS[name]}")
+        page = OpenPage(visitors[number % len(visitors)], name, f"/clusters/{given['slug']}/{PATHS[name]}")
         # People come one after another, not all in the same second.
-        tasks.append(asyncio.create_task(later(told["comes_within"] * number / told["pages"], page)))
+        tasks.append(asyncio.create_task(later(given["comes_within"] * number / given["pages"], page)))
     tasks += [
-        asyncio.create_task(read(visitors[number % len(visitors)], told["slug"], number))
-        for number in range(told["readers"])
+        asyncio.create_task(read(visitors[number % len(visitors)], given["slug"], number))
+        for number in range(given["readers"])
     ]
     tasks.append(asyncio.create_task(store()))
-    done, _open = await asyncio.wait(tasks, timeout=told["seconds"], return_when=asyncio.FIRST_EXCEPTION)
+    done, _open = await asyncio.wait(tasks, timeout=given["seconds"], return_when=asyncio.FIRST_EXCEPTION)
     failed = [one.exception() for one in done if one.exception()]
     for task in tasks:
         task.cancel()

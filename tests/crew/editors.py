@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from playwright.sync_api import Error, expect
+from playwright.sync_api import Error
 
 from tests.browser.sheet import Sheet
 from tests.crew.book import SAVED
 from tests.crew.browsers import PATIENCE_MS, Browser, browser_of
 from tests.crew.cluster import CARD
+from tests.crew.deeds import EDIT
 from tests.crew.platform import cell, compare_applied, written_down
 from tests.crew.scene import SHEET, SLUG, Scene, until
 from tests.crew.web_client import WebClient, needed
@@ -28,7 +29,7 @@ PASTE = """text => {
 
 
 def wanted(scene: Scene, choice: random.Random, count: int) -> dict[str, int]:
-    """Some of the crew's queues and figures for them that differ from what stands there."""
+    """Some of the crew's queues and figures for them that differ from what is there."""
     found = {}
     for queue in choice.sample(SHEET, count):
         now = (scene.cluster.quota(queue) or {}).get(CARD, 0)
@@ -37,25 +38,44 @@ def wanted(scene: Scene, choice: random.Random, count: int) -> dict[str, int]:
 
 
 def shows(text: str, value: int) -> bool:
-    """Whether a cell shows a figure, be it an edit or what stands there already; nothing at all is written for 0."""
+    """Whether a cell shows a figure, be it an edit or what is there already; nothing at all is written for 0."""
     lines = text.rsplit("→", maxsplit=1)[-1].strip().splitlines()
     return lines[-1:] == [str(value)] or (value == 0 and lines[-1:] in ([], ["–"]))
 
 
-def edited(browser: Browser, scene: Scene, figures: dict[str, int]) -> dict[str, int] | None:
-    """Those of the figures that are edits: another admin may have applied one of them since. None: one is lost."""
+def in_the_grid(browser: Browser, figures: dict[str, int]) -> dict[str, str]:
+    """What the cells of these figures show."""
     sheet = Sheet(browser.page)
     sheet.filter("crew-sheet", "training")
-    came = {queue: sheet.cell(queue, CARD).inner_text() for queue in figures}
+    return {queue: sheet.cell(queue, CARD).inner_text() for queue in figures}
+
+
+def edited(browser: Browser, scene: Scene, figures: dict[str, int]) -> dict[str, int] | None:
+    """Those of the figures that are edits: another admin may apply one of them at any moment. None: one is lost.
+
+    A file or a sheet of cells is taken in after a moment, so the page is looked at until grid and count agree.
+    """
+    count = browser.page.locator("#count-changed")
+    came: dict[str, str] = {}
+
+    def agree() -> bool:
+        came.update(in_the_grid(browser, figures))
+        if not all(shows(came[queue], value) for queue, value in figures.items()):
+            return False
+        number = sum("→" in text for text in came.values())
+        return count.inner_text().strip() == (f"{number} changed" if number else "nothing changed yet")
+
+    agreed = until(agree, seconds=PATIENCE_MS / 1000, every=0.3)
     if lost := {queue: text for queue, text in came.items() if not shows(text, figures[queue])}:
         moved = browser.page.locator("#moved").inner_text() if browser.page.locator("#moved").is_visible() else ""
         scene.book.lose(f"{browser.person}: put in {figures}, the grid shows {lost} and says “{moved}”")
         return None
+    assert agreed, f"put in {figures}, the grid shows {came} and counts “{count.inner_text()}”"
     return {queue: value for queue, value in figures.items() if "→" in came[queue]}
 
 
 def typed(browser: Browser, scene: Scene, figures: dict[str, int]) -> None:
-    """One cell after another. What stands there already, since another admin was faster, is no edit and left out."""
+    """One cell after another. What is there already, since another admin was faster, is no edit and left out."""
     sheet = Sheet(browser.page)
     sheet.filter("crew-sheet", "training")
     for queue, value in list(figures.items()):
@@ -70,9 +90,7 @@ def typed_and_reloaded(browser: Browser, scene: Scene, figures: dict[str, int]) 
     typed(browser, scene, figures)
     promise = scene.book.promise(SAVED, PAGE, f"typed {figures} comes back", time.time())
     browser.page.reload()
-    sheet = Sheet(browser.page)
-    sheet.filter("crew-sheet", "training")
-    came = {queue: sheet.cell(queue, CARD).inner_text() for queue in figures}
+    came = in_the_grid(browser, figures)
     kept = all(shows(came[queue], value) for queue, value in figures.items())
     scene.book.check(promise, kept=kept, came=str(came), at=time.time())
     if not kept:
@@ -108,14 +126,10 @@ def one_edit(
     page = browser.page
     browser.open(PAGE)
     put(browser, scene, figures)
-    changed = page.locator("#count-changed")
-    # A file or a sheet of cells is taken in after a moment.
-    until(lambda: changed.inner_text().strip() == f"{len(figures)} changed", seconds=PATIENCE_MS / 1000, every=0.2)
     edits_made = edited(browser, scene, figures)
     if not edits_made:
         return
     figures = edits_made
-    expect(changed).to_have_text(f"{len(figures)} changed", timeout=PATIENCE_MS)
     page.get_by_role("button", name="Review").click()
     page.wait_for_url("**/changes/*/")
     number = int(page.url.rstrip("/").rpartition("/")[2])
@@ -154,9 +168,15 @@ def one_edit(
         scene.book.end(where, known=known)
     if shown == "Applied":
         compare_applied(scene, written)
+        scene.deeds.did(EDIT, browser.person)
         return
     said = " | ".join(page.locator(".banner, [role=alert], .text-danger").all_inner_texts())
-    scene.note(f"{where}: the page says {shown} ({said}); REST says {change['state']} {change['error']}")
+    said = f"{where}: the page says {shown} ({said}); REST says {change['state']} {change['error']}"
+    if change["state"] == "draft":
+        # Another person changed a figure in the same moment: the page says so, and nothing was written.
+        scene.note(said)
+    else:
+        scene.gave_up(EDIT, browser.person, said)
 
 
 def work(scene: Scene, person: str, ways: list[Callable[[Browser, Scene, dict[str, int]], None]], pause: float) -> None:
@@ -172,7 +192,7 @@ def work(scene: Scene, person: str, ways: list[Callable[[Browser, Scene, dict[st
             try:
                 one_edit(browser, client, scene, wanted(scene, choice, 1 + number % 3), way)
             except (AssertionError, Error) as error:
-                scene.note(f"{person}, {way.__name__} at {browser.page.url}: {str(error)[:300]}")
+                scene.gave_up(EDIT, person, f"{way.__name__} at {browser.page.url}: {str(error)[:300]}")
                 scene.book.give_up(f"given up: {error}"[:200], time.time())
                 browser.page.evaluate("localStorage.clear()")
             scene.rest(pause)

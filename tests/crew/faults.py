@@ -26,12 +26,17 @@ def named_parts(text: str) -> frozenset[str]:
 
 @dataclass
 class Fault:
-    """One fault: ``what`` was done to ``part``. ``end`` is None while it lasts."""
+    """One fault: ``what`` was done to ``part``.
+
+    ``end`` is None while it lasts: until a process that was stopped goes on or is replaced; a kill is over at once.
+    ``back``: when all answered again.
+    """
 
     part: str
     what: str
     begin: float
     end: float | None = None
+    back: float | None = None
 
     def covers(self, at: float, *, before: float = 0.0) -> bool:
         """Whether a moment lies in it or in the time after it that the product has to recover."""

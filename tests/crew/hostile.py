@@ -15,15 +15,17 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from tests.crew.ledger import SERVER_ERROR, STRANGER
+from tests.crew.deeds import HOARD
+from tests.crew.ledger import SERVER_ERROR, STRANGER, UNEXPECTED
 from tests.crew.scene import SLUG, Scene, names
 from tests.crew.web_client import WebClient, fields_of
 
 ADDRESS = "127.0.0.66"
 STRANGER_NAME = names("stranger")
-SECRETS = re.compile(r"crew-(?:lane|sheet|remedy|later)-\d")
+SECRETS = re.compile(r"crew-(?:lane|sheet|remedy|later|tree)-\d")
 BODY = 5 * 2**20
-STREAMS = 60
+# More than one account may have in all web processes together.
+STREAMS = 100
 # Addresses that need an account with rights; `{}` is a number that belongs to others.
 PAGES = (
     f"/clusters/{SLUG}/",
@@ -135,8 +137,12 @@ def hoard(scene: Scene, cookies: dict[str, str]) -> None:
             wire.close()
     if any(one.startswith("5") and one != "503" for one in answers):
         scene.ledger.trouble(SERVER_ERROR, "hostile visitor", "/api/v1/stream", str(answers))
-    if answers.count("200") == STREAMS:
-        scene.note(f"one account holds {STREAMS} streams")
+    if len(answers) < STREAMS // 2:  # the web process itself was away
+        scene.gave_up(HOARD, "hostile visitor", f"{len(answers)} of {STREAMS} streams were answered")
+    elif "429" not in answers:
+        scene.ledger.trouble(UNEXPECTED, "hostile visitor", "/api/v1/stream", f"none of {STREAMS} refused: {answers}")
+    else:
+        scene.deeds.did(HOARD, "hostile visitor")
 
 
 def work(scene: Scene) -> None:

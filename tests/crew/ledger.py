@@ -14,6 +14,7 @@ from pathlib import Path
 
 SERVER_ERROR, TOO_MANY, UNAVAILABLE = "5xx", "429", "503"
 UNREACHABLE, CONSOLE, STRANGER, UNEXPECTED = "unreachable", "console error", "stranger saw", "unexpected answer"
+STOPPED = "stopped"
 
 
 @dataclass
@@ -97,22 +98,22 @@ class Ledger:
     def store(self, path: Path) -> None:
         """For the process that makes the report."""
         with self._lock:
-            told = {
+            given = {
                 "times": self.times,
                 "statuses": self.statuses,
                 "received": self.received,
                 "troubles": [asdict(one) for one in self.troubles],
             }
-            text = json.dumps(told)
+            text = json.dumps(given)
         path.write_text(text, encoding="utf-8")
 
     def add(self, path: Path) -> None:
         """Take in what another process has stored."""
-        told = json.loads(path.read_text(encoding="utf-8"))
+        given = json.loads(path.read_text(encoding="utf-8"))
         with self._lock:
-            for page, times in told["times"].items():
+            for page, times in given["times"].items():
                 self.times[page] += [(began, seconds) for began, seconds in times]
-            for name, count in told["statuses"].items():
+            for name, count in given["statuses"].items():
                 self.statuses[name] += count
-            self.received += told["received"]
-            self.troubles += [Trouble(**one) for one in told["troubles"]]
+            self.received += given["received"]
+            self.troubles += [Trouble(**one) for one in given["troubles"]]

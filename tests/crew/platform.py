@@ -1,24 +1,27 @@
 """A platform that works by REST with retries: a team submits a job, the platform gives quota, and what was said comes.
 
-Each lane is a queue of its own; the lanes run side by side in one tree.
+Each lane has queues of its own and sets them in one change; the lanes run side by side in one tree.
 """
 
 from __future__ import annotations
 
+import random
 import time
 import uuid
 from typing import Any
 
 from tests.crew.book import APPLIED, IMPACT, SAVED, Promise, Written
 from tests.crew.cluster import CARD, NAMESPACE
-from tests.crew.scene import SLUG, Scene, carry, until
+from tests.crew.deeds import ROUND
+from tests.crew.scene import SLUG, TREES, Scene, carry, until
 from tests.crew.web_client import WebClient, needed
 
 PODS = 2
 # A gang that is called to run at once is bound by one of the next sessions; they come each second, slower under load.
 IMPACT_SECONDS = 60.0
-# A platform has something to do now and then: without a pause, a faster server would only be asked more.
-BETWEEN_ROUNDS = 30.0
+# A platform has something to do now and then: without a pause, a faster server would only be asked more; and with one
+# pause for all, lanes that once waited for each other would go on in step.
+BETWEEN_ROUNDS = (15.0, 45.0)
 STARTED = ("running", "finished")
 
 
@@ -128,6 +131,9 @@ def expect_start(
         return found is not None and found["state"] in STARTED
 
     kept = until(placed, seconds=IMPACT_SECONDS)
+    if not kept and gang.startswith(f"{NAMESPACE}/") and name in scene.cluster.ended:
+        scene.book.void(promise, "the crew had ended the gang", time.time())
+        return
     if not kept:
         name_faults(scene, promise)
         row = needed(client.get(f"/api/v1/quota-changes/{change['id']}/forecast/", page="rest forecast"), 200)
@@ -144,6 +150,16 @@ def expect_start(
     scene.book.check(promise, kept=bool(kept), came=came, at=time.time())
 
 
+def expect_no_start(scene: Scene, promise: Promise, name: str, *, applied: bool) -> None:
+    """A gang that an impact does not name does not start by the change."""
+    if not applied:
+        scene.book.void(promise, "the change was not applied", time.time())
+        return
+    started = until(lambda: scene.cluster.pods_placed(name) >= PODS, seconds=IMPACT_SECONDS)
+    came = "all pods have nodes" if started else "it waits"
+    scene.book.check(promise, kept=not started, came=came, at=time.time())
+
+
 def give_quota(client: WebClient, scene: Scene, queue: str, number: int) -> None:
     """One round: a job waits, quota is given, what the impact named starts; then all is taken back."""
     name = f"{queue}-{number}"
@@ -153,29 +169,36 @@ def give_quota(client: WebClient, scene: Scene, queue: str, number: int) -> None
             lambda: (found := gang_of(client, f"{NAMESPACE}/{name}")) and found["reason"] and found, seconds=60
         )
         if not gang:
-            scene.note(f"{name}: the product does not show its reason within 60 s")
+            scene.gave_up(ROUND, client.person, f"{name}: the product does not show its reason within 60 s")
             return
-        edits = {f"queue/{queue}": {"card_quota": {CARD: PODS}}}
+        figures = {queue: PODS} | {one: (number + place) % 3 for place, one in enumerate(TREES[queue])}
+        edits = {f"queue/{one}": {"card_quota": {CARD: value}} for one, value in figures.items()}
         change, saved = draft(client, scene, edits, f"Round {number} of {queue}.")
         check_saved(client, scene, change, saved, edits)
         impact = impact_of(client, change)
         promises = []
+        mine, unnamed = f"{NAMESPACE}/{name}", None
         if impact is None:
-            scene.note(f"change {change['id']}: no impact within 60 s")
+            scene.gave_up(ROUND, client.person, f"change {change['id']}: no impact within 60 s")
         else:
             named = [row["gang"] for row in impact["gangs_run"] if row.get("becomes") != "larger"]
-            if f"{NAMESPACE}/{name}" not in named:
-                scene.note(f"change {change['id']}: its impact does not name {name}: {impact.get('counts')}")
             promises = [
                 (gang, scene.book.promise(IMPACT, f"change {change['id']}", f"{gang} starts", time.time()))
                 for gang in named
             ]
-        done = apply_one(client, scene, change, {queue: PODS})
+            if mine not in named:
+                said = f"{mine} does not start: {impact.get('counts')}"
+                unnamed = scene.book.promise(IMPACT, f"change {change['id']}", said, time.time())
+        done = apply_one(client, scene, change, figures)
+        if unnamed is not None:
+            expect_no_start(scene, unnamed, name, applied=done is not None)
         for gang, promise in promises:
             if done is None:
                 scene.book.void(promise, "the change was not applied", time.time())
             else:
                 expect_start(client, scene, promise, change, gang, PODS)
+        if done is not None and impact is not None:
+            scene.deeds.did(ROUND, client.person)
     finally:
         scene.cluster.end(name)
     take_back(client, scene, queue)
@@ -192,9 +215,9 @@ def take_back(client: WebClient, scene: Scene, queue: str) -> None:
 def work(scene: Scene, queue: str) -> None:
     """A lane, round after round until the end."""
     client = scene.client(f"platform {queue}")
-    number = 0
+    choice, number = random.Random(queue), 0
     while not scene.over():
         number += 1
         give_quota(client, scene, queue, number)
-        scene.rest(BETWEEN_ROUNDS)
+        scene.rest(choice.uniform(*BETWEEN_ROUNDS))
     client.close()

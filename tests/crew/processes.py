@@ -22,6 +22,16 @@ def _stat(pid: int) -> tuple[int, float] | None:
     return None
 
 
+def _waited(pid: int) -> float:
+    """Seconds for which its threads were ready to run and had no processor."""
+    total = 0
+    with suppress(OSError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            with suppress(OSError, ValueError, IndexError):
+                total += int((task / "schedstat").read_text().split()[1])
+    return total / 1e9
+
+
 def _bytes(pid: int) -> int:
     """The process's own share of memory; where that cannot be read, what it has resident."""
     with suppress(OSError):
@@ -71,14 +81,15 @@ class Watch:
         # What was used by a process that has gone is kept, so that a restart loses nothing.
         self._used: dict[str, dict[int, float]] = defaultdict(dict)
         self._at_start: dict[str, float] = {}
+        self._waits: dict[int, float] = {}
         self._pids: dict[str, int] = {}
         self.restarts: dict[str, int] = defaultdict(int)
 
     def roots(self) -> dict[str, int]:
         """The processes of the installation, as it says itself."""
         with suppress(OSError, ValueError, KeyError):
-            told = json.loads((self._folder / "runtime.json").read_text())["processes"]
-            return {name: one["pid"] for name, one in told.items() if name != "prepare"}
+            known = json.loads((self._folder / "runtime.json").read_text())["processes"]
+            return {name: one["pid"] for name, one in known.items() if name != "prepare"}
         return {}
 
     def sample(self) -> None:
@@ -91,6 +102,7 @@ class Watch:
         product = {pid for name, family in families.items() if name != "crew" for pid in family}
         families["crew"] = [pid for pid in families["crew"] if pid not in product]
         give_way(families["crew"])
+        self._waits |= {pid: _waited(pid) for pid in families["crew"]}
         for name, family in families.items():
             for pid in family:
                 if found := _stat(pid):
@@ -105,3 +117,7 @@ class Watch:
     def seconds(self) -> dict[str, float]:
         """Processor time of each since the first sample."""
         return {name: round(sum(used.values()) - self._at_start[name], 1) for name, used in self._used.items()}
+
+    def waited(self) -> float:
+        """Seconds that the crew's threads, all together, waited for a processor."""
+        return round(sum(self._waits.values()), 1)

@@ -33,10 +33,12 @@ def figures(
     ledger: Ledger,
     memories: list[Memory],
     cpu: dict[str, float],
+    waited: float,
     loads: list[float],
     restarts: dict[str, int],
     notes: list[str],
     failings: list[str],
+    done: dict[str, int],
 ) -> dict[str, Any]:
     """Everything that the report says."""
     pages = {}
@@ -61,6 +63,7 @@ def figures(
         "failings": failings,
         "promises": book.counts(),
         "not_kept": [asdict(one) for one in book.promises if one.outcome not in ("kept", "open")],
+        "done": done,
         "edits": {"applied": len(book.written), "lost": book.lost},
         "pages": pages,
         "by_minute": by_minute(ledger),
@@ -85,6 +88,7 @@ def figures(
             if one.samples
         },
         "cpu_seconds": cpu,
+        "crew_waited_seconds": waited,
         "restarts": {key: count for key, count in restarts.items() if count},
         "notes": notes,
     }
@@ -116,62 +120,71 @@ def statuses(ledger: Ledger) -> dict[str, int]:
     return dict(sorted(found.items()))
 
 
-def text(told: dict[str, Any]) -> str:
+def text(record: dict[str, Any]) -> str:
     """The report as a person reads it."""
     begin = (
-        f"Crew: {told['run']} ({told['people']}), {told['minutes']} minutes, commit {told['commit']}, "
-        f"{told['machine']}, load average {told['load_average']}"
+        f"Crew: {record['run']} ({record['people']}), {record['minutes']} minutes, commit {record['commit']}, "
+        f"{record['machine']}, load average {record['load_average']}"
     )
     lines = [
         begin,
         "",
-        "HOLDS" if not told["failings"] else f"FAILS: {len(told['failings'])} reasons",
-        *(f"  {line}" for line in told["failings"][:200]),
+        "HOLDS" if not record["failings"] else f"FAILS: {len(record['failings'])} reasons",
+        *(f"  {line}" for line in record["failings"][:200]),
         "",
         "Promises            kept  broken  explained  void  open",
         *(
             f"  {kind:16} {count['kept']:6} {count['broken']:7} {count['explained']:10} {count['void']:5} "
             f"{count['open']:5}"
-            for kind, count in told["promises"].items()
+            for kind, count in record["promises"].items()
         ),
-        f"Edits: {told['edits']['applied']} figures applied, {len(told['edits']['lost'])} lost",
+        f"Edits: {record['edits']['applied']} figures applied, {len(record['edits']['lost'])} lost",
+        *(f"  {kind:48} {count:7}" for kind, count in sorted(record["done"].items())),
         "",
         "Page (* p95 below 1 s is asked for)                  count      p50      p95     most",
         *(
             f"{'*' if row['gated'] else ' '} {page:48} {row['count']:7} {row['p50']:8.3f} {row['p95']:8.3f} "
             f"{row['most']:8.3f}"
-            for page, row in told["pages"].items()
+            for page, row in record["pages"].items()
         ),
         "",
         "Those with *, by minute                              count      p50      p95",
-        *(f"  {row['at']:48} {row['count']:7} {row['p50']:8.3f} {row['p95']:8.3f}" for row in told["by_minute"]),
-        f"Answers by status: {told['statuses']}; {told['received_mib']} MiB received",
-        f"Troubles that count: {told['troubles']['counted']}; excused: {told['troubles']['excused by a fault']}",
+        *(f"  {row['at']:48} {row['count']:7} {row['p50']:8.3f} {row['p95']:8.3f}" for row in record["by_minute"]),
+        f"Answers by status: {record['statuses']}; {record['received_mib']} MiB received",
+        f"Troubles that count: {record['troubles']['counted']}; excused: {record['troubles']['excused by a fault']}",
         "",
         "Memory in MiB        first     last   since the first ten minutes",
     ]
-    for name, row in told["memory"].items():
+    for name, row in record["memory"].items():
         grown = row["growth_after_ten_minutes"]
         lines.append(
             f"  {name:14} {row['first_mib']:8.1f} {row['last_mib']:8.1f}   "
             + (f"{100 * grown:+.1f} %" if grown is not None else "too short a run")
         )
-    lines += ["", f"Processor seconds: {told['cpu_seconds']}", f"Restarts: {told['restarts'] or 'none'}"]
-    if told["faults"]:
+    lines += ["", f"Processor seconds: {record['cpu_seconds']}"]
+    lines += [
+        f"The crew's threads waited {record['crew_waited_seconds']} s for a processor",
+        f"Restarts: {record['restarts'] or 'none'}",
+    ]
+    if record["faults"]:
         lines += [
             "",
             "Faults:",
-            *(f"  {one['what']} {one['part']} {one['begin']:.0f}–{one['end'] or 0:.0f}" for one in told["faults"]),
+            *(
+                f"  {one['what']} {one['part']} {one['begin']:.0f}–{one['end'] or 0:.0f}, "
+                f"all answered again {one['back'] or 0:.0f}"
+                for one in record["faults"]
+            ),
         ]
-    if told["notes"]:
-        lines += ["", f"Notes ({len(told['notes'])}):", *(f"  {note}" for note in told["notes"][:100])]
+    if record["notes"]:
+        lines += ["", f"Notes ({len(record['notes'])}):", *(f"  {note}" for note in record["notes"][:100])]
     return "\n".join(lines) + "\n"
 
 
-def store(told: dict[str, Any], folder: Path) -> Path:
+def store(record: dict[str, Any], folder: Path) -> Path:
     """Write both; the address of the text."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{told['run']}.json").write_text(json.dumps(told, indent=1), encoding="utf-8")
-    path = folder / f"{told['run']}.txt"
-    path.write_text(text(told), encoding="utf-8")
+    (folder / f"{record['run']}.json").write_text(json.dumps(record, indent=1), encoding="utf-8")
+    path = folder / f"{record['run']}.txt"
+    path.write_text(text(record), encoding="utf-8")
     return path

@@ -14,11 +14,11 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 from tests.crew.faults import Fault
-from tests.crew.ledger import UNEXPECTED
+from tests.crew.ledger import STOPPED, UNEXPECTED
 from tests.crew.scene import Scene, until
 
 WORKERS = ("sessions", "push", "work", "what-if")
-SERVERS = ("valkey", "postgres", "simcluster", "web")
+SERVERS = ("valkey", "postgres", "simcluster", "web", "web-2")
 # A worker that hangs has to be replaced within so long; asked for are 60 s, and the supervisor looks once a second.
 REPLACED_SECONDS = 65.0
 STOPPED_SECONDS = 8.0
@@ -45,11 +45,12 @@ def kill(scene: Scene, name: str) -> None:
     pid = pid_of(scene, name)
     fault = scene.faults.begin(name, "SIGKILL", time.time())
     os.kill(pid, signal.SIGKILL)
+    fault.end = time.time()
     _back(scene, fault, pid)
 
 
 def hang(scene: Scene, name: str) -> None:
-    """SIGSTOP of a worker: it is replaced by another one, and nobody lets it go on."""
+    """SIGSTOP of a worker: it is replaced by another one, and never continued."""
     pid = pid_of(scene, name)
     fault = scene.faults.begin(name, "SIGSTOP", time.time())
     os.kill(pid, signal.SIGSTOP)
@@ -59,6 +60,7 @@ def hang(scene: Scene, name: str) -> None:
         )
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
+    fault.end = time.time()
     _back(scene, fault, pid)
 
 
@@ -68,13 +70,19 @@ def stop(scene: Scene, name: str) -> None:
     fault = scene.faults.begin(name, "SIGSTOP", time.time())
     os.kill(pid, signal.SIGSTOP)
     time.sleep(STOPPED_SECONDS)
-    os.kill(pid, signal.SIGCONT)
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGCONT)
+    fault.end = time.time()
     _back(scene, fault, 0)
 
 
 def _back(scene: Scene, fault: Fault, pid: int) -> None:
-    until(lambda: pid_of(scene, fault.part) not in (0, pid) and ready(scene), seconds=BACK_SECONDS, every=0.5)
-    fault.end = time.time()
+    """The fault is over; the next one waits until all answers again. What is not back in time is a trouble."""
+    back = until(lambda: pid_of(scene, fault.part) not in (0, pid) and ready(scene), seconds=BACK_SECONDS, every=0.5)
+    fault.back = time.time() if back else None
+    if not back and not scene.over():
+        detail = f"{fault.what}: not ready again within {BACK_SECONDS:.0f} s"
+        scene.ledger.trouble(STOPPED, "saboteur", fault.part, detail)
 
 
 def plan() -> list[tuple[Callable[[Scene, str], None], str]]:

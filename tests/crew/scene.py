@@ -15,6 +15,7 @@ import httpx
 from tests.browser.demo import Demo
 from tests.crew.book import Book
 from tests.crew.cluster import CARD, NAMESPACE, Cluster
+from tests.crew.deeds import Deeds
 from tests.crew.faults import FaultLog
 from tests.crew.ledger import Ledger
 from tests.crew.web_client import WebClient, fields_of, needed
@@ -29,8 +30,10 @@ LANES = [f"crew-lane-{number}" for number in range(4)]
 REMEDIES = [f"crew-remedy-{number}" for number in range(4)]
 LATER = ["crew-later-0", "crew-later-1"]
 SHEET = [f"crew-sheet-{number}" for number in range(6)]
-OWN = [*LANES, *REMEDIES, *LATER, *SHEET]
-NODES = 8
+# A platform applies a tree: the queue of its lane and these, in one change.
+TREES = {lane: [f"crew-tree-{number}-{place}" for place in range(3)] for number, lane in enumerate(LANES)}
+OWN = [*LANES, *REMEDIES, *LATER, *SHEET, *(queue for tree in TREES.values() for queue in tree)]
+NODES = 11
 SCOPES = ["quota:read", "quota:write", "cluster:read", "reclaim:read", "audit:read", "metrics:read", "admin"]
 
 
@@ -57,6 +60,7 @@ class Scene:
     ends_at: float
     faults: FaultLog = field(default_factory=FaultLog)
     ledger: Ledger = field(default_factory=Ledger)
+    deeds: Deeds = field(default_factory=Deeds)
     book: Book = field(init=False)
     cluster: Cluster = field(init=False)
     people: list[Person] = field(default_factory=list)
@@ -104,8 +108,13 @@ class Scene:
                 found += (_AWAY if answer.status_code == 503 else _BANNER).findall(answer.text)
         return "; ".join(dict.fromkeys(_TAG.sub("", text).strip() for text in found))
 
+    def gave_up(self, kind: str, person: str, why: str) -> None:
+        """A person did not get done what they came for; in the report too."""
+        self.deeds.gave_up(kind, person, why, time.time())
+        self.note(f"{person} gave up {kind}: {why}")
+
     def note(self, text: str) -> None:
-        """For the report: what a person of the crew did not get done, and why."""
+        """For the report."""
         self.notes.append(f"{time.strftime('%H:%M:%S', time.gmtime())} {text}")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from tests.crew.browsers import browser_of
+from tests.crew.deeds import LOOK
 from tests.crew.hostile import SECRETS
 from tests.crew.ledger import STRANGER, UNEXPECTED
 from tests.crew.scene import SLUG, Scene
@@ -12,7 +13,7 @@ from tests.crew.web_client import WebClient, needed
 
 
 def work(scene: Scene, person: str) -> None:
-    """Look after look until the end. What REST shows of the gang stands on its page; what is not hers does not."""
+    """Look after look until the end. What REST shows of the gang is on its page; what is not hers does not."""
     choice = random.Random(person)
     account = next(one for one in scene.people if one.name == person)
     theirs = WebClient(scene.address, f"{person} (REST)", scene.ledger, cookies=account.cookies)
@@ -32,6 +33,7 @@ def work(scene: Scene, person: str) -> None:
                 browser.open(f"/clusters/{SLUG}/gangs/{row['id']}/")
                 shown.append(page.content())
                 title = page.locator("h1").inner_text()
+                scene.deeds.did(LOOK, person)
                 if row["name"] not in title:
                     scene.ledger.trouble(UNEXPECTED, person, page.url, f"the page of {row['display']} is {title!r}")
             for text in shown:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from tests.crew import saboteur
+from tests.crew import auditor, saboteur
 from tests.crew.book import APPLIED, BROKEN, EXPLAINED, IMPACT, KEPT, VOID, Book
+from tests.crew.deeds import EDIT, LOOK, Deeds
 from tests.crew.editors import shows
 from tests.crew.faults import FaultLog, named_parts
-from tests.crew.ledger import CONSOLE, STRANGER, UNREACHABLE, Ledger
-from tests.crew.verdict import Memory, Rules, failings, percentile
+from tests.crew.ledger import CONSOLE, STOPPED, STRANGER, UNREACHABLE, Ledger
+from tests.crew.verdict import PAGES, Memory, Rules, failings, percentile
 
 LOOSE = Rules(at_least=0)
+PAGE = "timed page queues"
 
 
 def nothing() -> tuple[Book, Ledger, FaultLog]:
@@ -20,10 +25,8 @@ def nothing() -> tuple[Book, Ledger, FaultLog]:
 
 
 def answer(ledger: Ledger, status: int, *, at: float = 100.0, seconds: float = 0.1, **more: object) -> None:
-    given = {"method": "GET", "headers": {}, "behaved": True} | more
-    ledger.answered(
-        person="reader", page="page queues", where="/queues/", status=status, began=at, seconds=seconds, size=1, **given
-    )
+    given = {"method": "GET", "headers": {}, "behaved": True, "page": PAGE} | more
+    ledger.answered(person="reader", where="/queues/", status=status, began=at, seconds=seconds, size=1, **given)
     if ledger.troubles:
         ledger.troubles[-1].at = at
 
@@ -168,14 +171,14 @@ def test_pages_name_each_part_in_words_of_their_own() -> None:
 
 
 def test_each_part_is_killed_and_stopped() -> None:
-    parts = {"sessions", "push", "work", "what-if", "web", "valkey", "postgres", "simcluster"}
+    parts = {"sessions", "push", "work", "what-if", "web", "web-2", "valkey", "postgres", "simcluster"}
     acts = [(act.__name__, name) for act, name in saboteur.plan()]
     assert {name for act, name in acts if act == "kill"} == parts
     assert {name for act, name in acts if act in ("hang", "stop")} == parts
-    assert len(acts) == len(set(acts)) == 16
+    assert len(acts) == len(set(acts)) == 18
 
 
-@pytest.mark.parametrize(("part", "fails"), [("web", False), ("valkey", True)])
+@pytest.mark.parametrize(("part", "fails"), [("web", False), ("web-2", False), ("valkey", True)])
 def test_a_read_that_nothing_answers_is_excused_where_web_itself_was_away(part: str, *, fails: bool) -> None:
     book, ledger, faults = nothing()
     faults.begin(part, "SIGKILL", 10.0).end = 20.0
@@ -200,6 +203,104 @@ def test_a_person_whom_a_fault_stopped_leaves_void_promises_and_one_who_just_sto
     faults.begin("postgres", "SIGKILL", 10.0).end = 20.0
     book.give_up("no answer", 30.0)
     assert (promise.outcome, failings(book, ledger, faults, [], LOOSE)) == (VOID, [])
+
+
+def test_a_run_in_which_people_get_little_done_does_not_hold() -> None:
+    deeds, faults = Deeds(), FaultLog()
+    deeds.did(EDIT, "ann")
+    assert deeds.failings(faults, {EDIT: 1}, ("ann",)) == []
+    assert deeds.failings(faults, {EDIT: 2, LOOK: 1}, ("ann", "bob")) == [
+        "too little done: an edit in a browser: 1 of at least 2",
+        "too little done: a gang looked for by its tenant's admin: 0 of at least 1",
+        "nothing done: bob",
+    ]
+
+
+def test_who_gives_up_often_outside_of_faults_is_named() -> None:
+    deeds, faults = Deeds(), FaultLog()
+    for number in range(20):
+        deeds.did(EDIT, "ann")
+        deeds.gave_up(EDIT, "ann", "the page does not open", 100.0 + number)
+    assert deeds.failings(faults, {}, ())[0] == "given up: an edit in a browser: 20 times, done 20 times"
+    faults.begin("web", "SIGKILL", 95.0).end = 95.0
+    assert deeds.failings(faults, {}, ()) == []
+
+
+@pytest.mark.parametrize(("at", "fails"), [(12.0, False), (200.0, True)])
+def test_a_person_whose_work_stops_is_a_failing_unless_a_fault_stopped_them(at: float, *, fails: bool) -> None:
+    book, ledger, faults = nothing()
+    faults.begin("postgres", "SIGKILL", 10.0).end = 10.0
+    ledger.trouble(STOPPED, "auditor", "their work", "TimeoutError", at=at)
+    assert bool(failings(book, ledger, faults, [], LOOSE)) == fails
+
+
+def test_what_is_not_back_after_a_fault_is_a_failing() -> None:
+    book, ledger, faults = nothing()
+    faults.begin("push", "SIGKILL", 10.0).end = 10.0
+    ledger.trouble(STOPPED, "saboteur", "push", "SIGKILL: not ready again within 120 s", at=30.0)
+    assert failings(book, ledger, faults, [], LOOSE) != []
+
+
+def test_a_run_in_which_much_cannot_be_compared_does_not_hold() -> None:
+    book, ledger, faults = nothing()
+    for number in range(3):
+        book.void(book.promise(IMPACT, "c", str(number), 1.0), "overtaken", 2.0)
+    book.check(book.promise(IMPACT, "c", "x", 1.0), kept=True, came="", at=2.0)
+    assert failings(book, ledger, faults, [], LOOSE) == ["too many promises void: impact: 3, 1 compared"]
+
+
+def receipt(**other: Any) -> dict[str, Any]:
+    return {
+        "id": 7,
+        "source": "own",
+        "session": {"number": 12},
+        "reclaimer": "chat/bot",
+        "rule": "",
+        "victims": [{"gang": "lab/train", "pods": ["lab/train-0", "lab/train-1"]}],
+    } | other
+
+
+def written(key: str, resource: str, session: str, wall: float, detail: str = "") -> dict[str, Any]:
+    found = {"key": key, "resource": resource, "session": session, "wall": wall, "detail": detail}
+    return found | {"code": 201, "dry_run": False}
+
+
+RAN = [written(f"lab/train-{number}", "pods/binding", "3", 5.0, f"node-{number}") for number in range(2)]
+EVICTED = [*RAN, *(written(f"lab/train-{number}", "pods/eviction", "12", 10.0) for number in range(2))]
+BOUND = written("chat/bot-0", "pods/binding", "13", 12.0, "node-1")
+
+
+@pytest.mark.parametrize(
+    ("row", "log", "outcome"),
+    [
+        (receipt(), [*EVICTED, BOUND], KEPT),
+        (receipt(reclaimer="chat/other"), [*EVICTED, BOUND], BROKEN),
+        (receipt(session={"number": 11}), [*EVICTED, BOUND], BROKEN),
+        (receipt(), [*EVICTED[:3], BOUND], BROKEN),
+        (receipt(), [*EVICTED, BOUND | {"detail": "node-2"}], BROKEN),
+        (receipt(), [*EVICTED, BOUND | {"wall": 9.0}], BROKEN),
+        (receipt(victims=[]), [*EVICTED, BOUND], BROKEN),
+    ],
+)
+def test_a_receipt_is_compared_with_pods_session_and_who_came_after(
+    monkeypatch: pytest.MonkeyPatch, row: dict[str, Any], log: list[dict[str, Any]], outcome: str
+) -> None:
+    book, _ledger, _faults = nothing()
+    monkeypatch.setattr(auditor, "SETTLE_SECONDS", 0.0)
+    cluster = SimpleNamespace(writes=lambda: log, has_gang=lambda _gang: True)
+    scene: Any = SimpleNamespace(book=book, cluster=cluster, status_line=lambda: "")
+    auditor.compare(scene, row, "reclaim 7")
+    assert [one.outcome for one in book.promises] == [outcome]
+
+
+def test_an_eviction_without_a_receipt_is_a_broken_promise() -> None:
+    book, _ledger, _faults = nothing()
+    more = written("lab/other-0", "pods/eviction", "12", 11.0)
+    foreign = written("lab/third-0", "pods/eviction", "", 11.0)
+    scene: Any = SimpleNamespace(book=book, cluster=SimpleNamespace(writes=lambda: [*EVICTED, more, foreign]))
+    client: Any = SimpleNamespace(rows=lambda _path, page: [receipt()])
+    auditor.receipts_are_whole(scene, client)
+    assert [one.said for one in book.of(BROKEN)] == ["each eviction has a receipt: lab/other-0"]
 
 
 def test_a_lost_edit_is_the_newest_version_that_is_not_there() -> None:
@@ -266,10 +367,31 @@ def test_a_slow_page_is_named_and_times_under_a_fault_do_not_count() -> None:
     book, ledger, faults = nothing()
     for number in range(100):
         answer(ledger, 200, seconds=2.0 if number < 6 else 0.1)
-    assert failings(book, ledger, faults, [], LOOSE) == ["slow: page queues: p95 2.00 s of 100 answers"]
+    assert failings(book, ledger, faults, [], LOOSE) == ["slow: timed page queues: p95 2.00 s of 100 answers"]
     assert failings(book, ledger, faults, [], Rules(at_least=0, times=False)) == []
     faults.begin("web", "SIGSTOP", 100.0).end = 101.0
     assert failings(book, ledger, faults, [], LOOSE) == []
+
+
+def test_a_run_in_which_the_timekeeper_asked_too_little_fails() -> None:
+    book, ledger, faults = nothing()
+    answer(ledger, 200)
+    found = failings(book, ledger, faults, [], Rules(at_least=1, kinds=()))
+    assert len(found) == len(PAGES)
+    assert found[1] == "too few answers: timed page queues: 1 of at least 20"
+    for page in PAGES:
+        for _number in range(20):
+            answer(ledger, 200, page=page)
+    assert failings(book, ledger, faults, [], Rules(at_least=1, kinds=())) == []
+
+
+def test_each_answer_of_a_probe_comes_in_time() -> None:
+    book, ledger, faults = nothing()
+    answer(ledger, 200)
+    answer(ledger, 200, page="timed probe readyz", seconds=0.199)
+    assert failings(book, ledger, faults, [], LOOSE) == []
+    answer(ledger, 200, page="timed probe readyz", seconds=0.201)
+    assert failings(book, ledger, faults, [], LOOSE) == ["slow: timed probe readyz: 1 of 2 answers later than 200 ms"]
 
 
 def test_percentiles_are_values_that_were_measured() -> None:
@@ -294,6 +416,6 @@ def test_what_two_processes_wrote_is_one_ledger(tmp_path) -> None:
     answer(other, 500)
     other.store(tmp_path / "ledger.json")
     one.add(tmp_path / "ledger.json")
-    assert len(one.times["page queues"]) == 2
+    assert len(one.times[PAGE]) == 2
     assert [trouble.kind for trouble in one.troubles] == ["5xx"]
     assert KEPT

@@ -14,7 +14,7 @@ from tests.crew.ledger import UNEXPECTED, UNREACHABLE, Ledger
 
 _INPUT = re.compile(r"<input\b[^>]*>")
 _ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
-# A fault may take the database or Redis away for a while; whoever retries does so for as long.
+# A fault may take the database or Redis away for a while; who retries does so for as long.
 PATIENCE_SECONDS = 150.0
 
 

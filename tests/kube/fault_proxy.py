@@ -1,4 +1,4 @@
-"""A proxy between TideSched and an API server that spoils what it is told to spoil."""
+"""A proxy between TideSched and an API server that spoils what a test names."""
 
 from __future__ import annotations
 

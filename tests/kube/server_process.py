@@ -47,7 +47,7 @@ class ServerProcess:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of loopback that nobody listens on now."""
+    """Ports of loopback that no process listens on now."""
     held = [socket.socket() for _ in range(count)]
     try:
         for one in held:

@@ -1,7 +1,7 @@
 """Workers that die or sleep in the middle of a write to a real API server, one after the other, each at another step.
 
-The server has done the request and nobody has heard of it: the worst moment. Another process goes on; each effect comes
-once, no gang stays half bound, and nobody writes under an old lease.
+The server has done the request and no client knows of it: the worst moment. Another process goes on; each effect comes
+once, no gang stays half bound, and no process writes under an old lease.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Scene:
         return next((one for one in self.workers if f":{one.process.pid}:" in said), None)
 
     def strike(self, method: str, part: str, number: int, *, after: int = BEFORE) -> None:
-        """Send a signal to the holder at a write of this kind, once, when the server has done it and nobody knows."""
+        """Send a signal to the holder at a write of this kind, once, after the server has done it unheard."""
         self.hit = None
 
         def done() -> None:
@@ -144,7 +144,7 @@ def test_sessions_are_taken_over_at_each_step(scene: Scene) -> None:
     assert Reclaim.objects.exclude(state=ReclaimState.CANCELLED).count() == 1
     assert stage.bound("job") in (0, GANG)
 
-    # -- the status of a PodGroup, and the worker only sleeps: it must not write once somebody else goes on
+    # -- the status of a PodGroup, and the worker only sleeps: it must not write once another process goes on
     scene.strike("PATCH", "/podgroups/small-", signal.SIGSTOP, after=0)
     stage.train("small", pods=4)
     scene.until(lambda: scene.hit and scene.hit.stopped, "the worker sleeps")
@@ -167,7 +167,7 @@ def _phase(stage: Stage, name: str) -> str:
 
 
 def test_a_push_is_finished_by_another_worker(scene: Scene) -> None:
-    """Each queue is written once, also the one of which nobody heard that it was."""
+    """Each queue is written once, also the one whose write was never answered."""
     line = BusinessLine.objects.get(slug="research")
     for index in range(QUEUES):
         quota.create_queue(

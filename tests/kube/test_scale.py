@@ -203,7 +203,7 @@ def test_gangs_fill_the_cluster_and_yield_to_inference(theatre: Theatre) -> None
     say.rate("binds after it", len(after), after[-1] - after[0])
     say.seconds(f"from the kill at {killed_with} binds to the next bind", after[0] - killed_at)
 
-    # -- inference claims a quarter of the cards: whole training gangs fall, and nobody else
+    # -- inference claims a quarter of the cards: whole training gangs are evicted, and no others
     theatre.wait(lambda: sum(one["status"]["phase"] == "Running" for one in seen.bound()) == TRAINING, "all run")
     began = time.monotonic()
     theatre.create(POD, [pod(f"serve-{index:04}", "pc-high", queue="serve") for index in range(INFERENCE)])
@@ -240,7 +240,7 @@ def test_gangs_fill_the_cluster_and_yield_to_inference(theatre: Theatre) -> None
 
 
 class Figures:
-    """What was measured, for whoever runs this with ``-s``: wall time, and the processor time that each one took."""
+    """What was measured, for a run with ``-s``: wall time, and the processor time that each one took."""
 
     def __init__(self, theatre: Theatre) -> None:
         self._theatre = theatre

@@ -122,7 +122,7 @@ class RealVolcano:
         eventually(lambda: self.client.send("POST", QUEUE.path(), probe, query={"dryRun": "All"}).done, 120)
 
     def _announce_scheduler(self) -> None:
-        """The Deployment that an installation has: nobody runs it here, and it says that its pod is ready."""
+        """The Deployment that an installation has: it runs in no place, and says that its pod is ready."""
         name = "volcano-scheduler"
         template = {
             "metadata": {"labels": {"app": name}},

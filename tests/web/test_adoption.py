@@ -1,6 +1,7 @@
 """Adoption on a cluster that answers: a queue made by other means is found, taken over, pushed, and loses nothing."""
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 
 from tests.cluster.servers import SimulatedServer
@@ -12,7 +13,7 @@ from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.selectors import read_tree
 from tidesched_web.clusters import services as clusters
 from tidesched_web.clusters.kubernetes.paths import QUEUE
-from tidesched_web.clusters.models import CardType
+from tidesched_web.clusters.models import CardType, Cluster, ConnectionKind
 from tidesched_web.quota import services as quota
 from tidesched_web.quota.models import Queue
 from tidesched_web.quota.tasks import push_pending
@@ -81,6 +82,15 @@ def test_a_cluster_that_does_not_answer_is_said(db, server):
     server.kill()
     with pytest.raises(Exception, match="does not say which queues it has"):
         adoption.unmanaged(cluster, [])
+
+
+def test_a_cluster_that_only_a_pod_of_its_own_reaches_is_said_on_the_page(db):
+    cluster = clusters.create(name="East", slug="east", api_url="https://10.0.0.1:6443", mode="quota", actor="root")
+    Cluster.objects.filter(pk=cluster.pk).update(connection_kind=ConnectionKind.IN_CLUSTER)
+    client = Client()
+    client.force_login(create_user(username="ann", password=None, platform_role="admin", actor="root"))
+    page = client.get("/clusters/east/adoption/")
+    assert (page.status_code, "does not say which queues it has" in page.content.decode()) == (503, True)
 
 
 ORDINARY = {

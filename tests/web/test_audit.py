@@ -46,6 +46,28 @@ def test_entries_follow_each_other_and_the_hash_can_be_taken_again_from_the_reci
 
 
 @pytest.mark.django_db
+def test_many_entries_at_once_hold_what_single_ones_do():
+    documents = [None, {}, {"name": "ü\x00", "cards": {"A|B": 1.5}, "open": True}, {"big": 2**60, "list": [1, None]}]
+    facts = [
+        audit.Fact("queue.update", "queue", number, f"q{number}", [number % 3], documents[number % 4], documents[-1])
+        for number in range(120)
+    ]
+    few = audit.append_all(facts[:4], chain="cluster:7", actor="ann", cluster_id=7, reason="why")
+    many = audit.append_all(facts, chain="cluster:7", actor="ann", cluster_id=7, reason="why")
+    stored = {row.seq: row for row in AuditEntry.objects.filter(chain="cluster:7")}
+    fields = [field.attname for field in AuditEntry._meta.concrete_fields]
+    for entry in (*few, *many):
+        row = stored[entry.seq]
+        assert {name: getattr(row, name) for name in fields if name != "payload"} == {
+            name: getattr(entry, name) for name in fields if name != "payload"
+        }
+    empty = AuditEntry.objects.filter(chain="cluster:7", before__isnull=True).order_by("seq")
+    assert list(empty.values_list("seq", flat=True)) == [1, *range(5, 124, 4)]
+    assert verify_chain("cluster:7").intact
+    assert stored[124].before == {"big": str(2**60), "list": [1, None]}
+
+
+@pytest.mark.django_db
 def test_who_asked_comes_from_the_request():
     with request_context.carried(request_context.RequestContext("request-1", "192.0.2.7")):
         made = entry()

@@ -39,7 +39,7 @@ def sealed(count=3):
 
 
 def written_anew(chain):
-    """What somebody with full access to the database does: another story with hashes that fit."""
+    """What a person with full access to the database does: another story with hashes that fit."""
     prev = ""
     for row in AuditEntry.objects.filter(chain=chain).order_by("seq"):
         said = json.loads(bytes(row.payload)) | {"actor": "somebody else", "prev_hash": prev}

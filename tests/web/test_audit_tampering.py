@@ -1,7 +1,7 @@
 """Nineteen ways to tamper with the audit log, each made on a copy with all rights over the database.
 
 `audit verify` and the single-file verifier, given the head file and the first public key, both name chain, place and
-kind of each, and accept copies that nobody has touched.
+kind of each, and accept untouched copies.
 """
 
 import importlib.util
@@ -26,7 +26,7 @@ COPIES = int(os.environ.get("AUDIT_COPIES", "20"))
 
 
 class Forger:
-    """Somebody with all rights over the database, a key of their own, and no key of the installation."""
+    """A person with all rights over the database, a key of their own, and no key of the installation."""
 
     def __init__(self) -> None:
         self.private = Ed25519PrivateKey.generate()
@@ -275,7 +275,7 @@ def all_tables_emptied(forger: Forger) -> tuple[int, str]:
     return 1, "emptied"
 
 
-# The nineteen, each in the ways in which somebody may do it.
+# The nineteen, each in the ways in which it may be done.
 TAMPERINGS: dict[str, list[Callable[[Forger], tuple[int, str]]]] = {
     "a hashed field edited": [field_edited, field_edited_with_its_hash],
     "a column beside the bytes edited": [column_edited, number_edited],

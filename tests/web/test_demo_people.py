@@ -1,6 +1,9 @@
 """The demo with people in it: accounts that are offered at its door alone, and what they find to do."""
 
 import json
+import re
+from html import unescape
+from typing import Any
 
 import pytest
 from django.core.cache import cache
@@ -51,16 +54,57 @@ def visitor() -> Client:
     return Client(SERVER_NAME="localhost")
 
 
+def offered(page: str) -> list[dict[str, Any]]:
+    """The rows of the table of accounts: texts, the button's name, and what its form sends."""
+    table = page.partition('id="demo-people-title"')[2].partition("</table>")[0]
+    found = []
+    for row in table.split("<tr>")[2:]:
+        head = re.search(r'<th scope="row">(.*?)</th>', row, re.DOTALL)[1]
+        found.append(
+            {
+                "part": text_of(head.partition("<br>")[0]),
+                "name": text_of(re.search(r'<span class="key">(.*?)</span>', head, re.DOTALL)[1]),
+                "password": text_of(re.search(r"<code>(.*?)</code>", head, re.DOTALL)[1]),
+                "may": text_of(re.search(r"<p\b[^>]*>(.*?)</p>", row, re.DOTALL)[1]),
+                "button": unescape(re.search(r'<button\b[^>]*aria-label="([^"]*)"', row)[1]),
+                "form": {
+                    unescape(name): unescape(value)
+                    for name, value in re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', row)
+                },
+            }
+        )
+    return found
+
+
+def text_of(markup: str) -> str:
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", markup)).split())
+
+
 def test_the_demo_has_people_who_come_in_by_its_door_and_something_to_do(demo_people, demo_server):  # noqa: F811
     assert set(demo_people) == {person.username for person in PEOPLE}
-    page = door()
-    for name, password in demo_people.items():
-        assert password in page
+    # Each row has what it says: the account, its password, what it may do, and a button that signs in as it.
+    rows = offered(door())
+    assert [(row["part"], row["name"], row["password"]) for row in rows] == [
+        ("Quota admin", "quota-admin", demo_people["quota-admin"]),
+        ("Tenant admin", "ember-admin", demo_people["ember-admin"]),
+        ("Auditor", "auditor", demo_people["auditor"]),
+    ]
+    for row in rows:
         client = visitor()
-        answer = client.post(DOOR, {"username": name, "login": name, "password": password})
-        assert answer.status_code == 302
-        assert client.get(reverse("console:profile")).context["user"].username == name
+        assert row["button"] == f"Sign in as {row['name']}"
+        assert client.post(DOOR, row["form"]).status_code == 302
+        assert client.get(reverse("console:profile")).context["user"].username == row["name"]
     assert Membership.objects.get(user__username="ember-admin").tenant.slug == "ember"
+    for row, may in zip(
+        rows,
+        (
+            "Sets the quota of all tenants",
+            "Sees the tenant Ember Commerce",
+            "Sees everything and changes nothing.",
+        ),
+        strict=True,
+    ):
+        assert may in row["may"], row["name"]
 
     change = QuotaChange.objects.get(state="waiting")
     assert change.created_by == "ember-admin"

@@ -1,4 +1,4 @@
-"""What somebody changes in the cluster by hand: found from the watch, pushed again, adopted, or ignored."""
+"""What a person changes in the cluster by hand: found from the watch, pushed again, adopted, or ignored."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_a_change_by_hand_is_found_named_and_healed_on_request(scene):
     alert = scene.until(lambda: Alert.objects.filter(key=drift_watch.ALERT_KEY, resolved_at__isnull=True).first())
     assert alert.numbers == {"objects": 1}
 
-    scene.push()  # nobody asked: it stays
+    scene.push()  # no person asked: it stays
     assert json.loads(scene.live("acme-online")["metadata"]["annotations"]["volcano.sh/card.quota"]) == {H200: 9}
 
     assert drift.repush(drifts=[row], access=scene.ground.access("root"), reason="our figure holds") == 1

@@ -12,7 +12,7 @@ import pytest
 from tidesched_web.embedded import data_folder, identity
 from tidesched_web.embedded.data_folder import DataFolder
 from tidesched_web.embedded.errors import StartError
-from tidesched_web.embedded.options import check_port, free_port, read_options
+from tidesched_web.embedded.options import free_port, listen, read_options
 from tidesched_web.env import Process, Runtime
 
 HOLD = (
@@ -105,19 +105,27 @@ def test_a_port_in_use_is_named_with_another_one() -> None:
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(StartError, match=f"port {port} of 127.0.0.1 is in use") as refused:
-            check_port("127.0.0.1", port)
+            listen("127.0.0.1", port)
         assert f"PORT={port + 1}" in refused.value.hint
         assert free_port(port) != port
 
 
 def test_an_address_of_another_machine_is_refused() -> None:
     with pytest.raises(StartError, match="cannot listen"):
-        check_port("192.0.2.1", 8000)
+        listen("192.0.2.1", 8000)
 
 
 @pytest.mark.parametrize(
     ("variable", "value"),
-    [("PORT", "eight"), ("PORT", "70000"), ("DEMO", "maybe"), ("DATABASE_URL", "mysql://x"), ("REDIS_URL", "http://x")],
+    [
+        ("PORT", "eight"),
+        ("PORT", "70000"),
+        ("WEB_PROCESSES", "0"),
+        ("WEB_PROCESSES", "50"),
+        ("DEMO", "maybe"),
+        ("DATABASE_URL", "mysql://x"),
+        ("REDIS_URL", "http://x"),
+    ],
 )
 def test_an_option_that_cannot_be_right_is_named(variable: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(variable, value)

@@ -17,7 +17,6 @@ from tidesched_web.embedded import identity
 from tidesched_web.embedded.asking import web_question
 from tidesched_web.embedded.console_output import Output
 from tidesched_web.embedded.data_folder import DataFolder
-from tidesched_web.embedded.options import free_port
 from tidesched_web.embedded.processes import APPLICATIONS, SERVERS, ProcessSpec
 from tidesched_web.embedded.supervisor import Supervisor
 from tidesched_web.embedded.valkey import Valkey
@@ -55,7 +54,7 @@ import uvicorn
 async def application(scope, receive, send):
     await send({{"type": "http.response.start", "status": 200, "headers": []}})
     await send({{"type": "http.response.body", "body": b"ok"}})
-uvicorn.run(application, host="127.0.0.1", port={port}, lifespan="off", log_level="error")
+uvicorn.run(application, uds={path!r}, lifespan="off", log_level="error")
 """
 DEAF = """
 import signal, time
@@ -167,7 +166,7 @@ async def test_a_stop_ends_run_once(run: Run) -> None:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second or two stands for the forty."""
+    """A second or two in place of the forty."""
     monkeypatch.setattr("tidesched_web.embedded.hangs.SILENT_SECONDS", 2.0)
     monkeypatch.setattr("tidesched_web.embedded.supervisor.EVERY_SECONDS", 0.2)
 
@@ -204,9 +203,9 @@ async def test_a_valkey_that_is_stopped_is_replaced_and_the_status_page_has_a_no
 
 
 @pytest.mark.asyncio
-async def test_a_web_process_that_is_stopped_is_replaced(run: Run, impatient: None) -> None:
-    port = free_port(0)
-    run.keep("web", WEB.format(port=port), asked=web_question("127.0.0.1", port))
+async def test_a_web_process_that_is_stopped_is_replaced(run: Run, impatient: None, tmp_path: Path) -> None:
+    path = str(tmp_path / "web.sock")
+    run.keep("web", WEB.format(path=path), asked=web_question(path))
     await run.until(lambda: run.pid("web"))
     first = run.pid("web")
     await run.until(lambda: run.supervisor.answers.silent_for("web", first) is not None, 30)
@@ -221,7 +220,7 @@ async def test_a_web_process_that_is_stopped_is_replaced(run: Run, impatient: No
 def test_a_reader_that_stops_reading_stops_nothing(tmp_path: Path) -> None:
     log = tmp_path / "logs" / "all.log"
     child = subprocess.Popen([sys.executable, "-c", CHATTERS, str(log)], stdout=subprocess.PIPE)
-    assert child.wait(60) == 0  # nobody has read a byte
+    assert child.wait(60) == 0  # not a byte was read
     assert "line 4999 " in log.read_text()
     assert child.stdout is not None
     assert child.stdout.read().startswith(b"web ")

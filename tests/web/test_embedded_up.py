@@ -11,8 +11,10 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import httpx
 import pytest
 import redis
 
@@ -21,7 +23,7 @@ from tidesched_web.env import BASE_DIR
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-PROCESSES = {"postgres", "valkey", "web", "sessions", "push", "work", "what-if", "beat"}
+PROCESSES = {"postgres", "valkey", "web", "web-2", "sessions", "push", "work", "what-if", "beat"}
 
 
 def free_port() -> int:
@@ -41,7 +43,7 @@ class Installation:
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("DATABASE_", "REDIS_"))}
         for name in ("SECRET_KEY", "TIDESCHED_KEYS", "TIDESCHED_EMBEDDED", "ALLOWED_HOSTS"):
             kept.pop(name, None)
-        self.env = kept | {"DATA_DIR": str(folder), "PORT": str(self.port), "DEMO": "0"}
+        self.env = kept | {"DATA_DIR": str(folder), "PORT": str(self.port), "DEMO": "0", "WEB_PROCESSES": "2"}
 
     def start(self, **env: str) -> subprocess.Popen[str]:
         self.lines = []
@@ -74,6 +76,10 @@ class Installation:
 
     def until_ready(self) -> None:
         self.until(lambda: self.said("Admin password"))
+
+    def are_ready(self) -> bool:
+        """Whether each web process is: so many connections that both accept some."""
+        return all(self.is_ready() for _question in range(20))
 
     def is_ready(self) -> bool:
         try:
@@ -133,7 +139,7 @@ def test_first_start_is_ready_and_tells_how_to_sign_in(installation: Installatio
         assert (installation.folder / name).stat().st_mode & 0o777 == 0o600, name
     assert account["password"] not in (installation.folder / "logs" / "tidesched.log").read_text()
     assert set(installation.processes()) == PROCESSES
-    assert installation.is_ready()
+    assert installation.are_ready()
 
 
 def test_a_command_finds_the_servers_by_the_data_folder(installation: Installation) -> None:
@@ -149,6 +155,78 @@ def test_a_second_start_on_the_folder_is_refused(installation: Installation) -> 
     assert "already runs on" in done.stderr
     assert "hint: " in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["web", "web-2"])
+def test_while_one_web_process_stands_still_the_other_answers(installation: Installation, name: str) -> None:
+    pid = installation.processes()[name]["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        assert [installation.is_ready() for _ in range(20)] == [True] * 20
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+class Visitor:
+    """The first account, in a browser and by REST. What takes half a minute counts as no answer."""
+
+    def __init__(self, installation: Installation) -> None:
+        address = f"http://127.0.0.1:{installation.port}"
+        account = json.loads((installation.folder / "admin.json").read_text())
+        command = [sys.executable, "manage.py", "token", "create", "admin", "--scope", "admin"]
+        token = subprocess.run(command, cwd=BASE_DIR, env=installation.env, capture_output=True, text=True, check=True)
+        bearer = {"Authorization": f"Bearer {token.stdout.strip()}"}
+        self.rest = httpx.Client(base_url=f"{address}/api/v1", headers=bearer, timeout=30)
+        self.pages = httpx.Client(base_url=address, timeout=30)
+        self.pages.get("/sign-in/")
+        form = {"username": "admin", "password": account["password"]}
+        form["csrfmiddlewaretoken"] = self.pages.cookies["csrftoken"]
+        assert self.pages.post("/sign-in/", data=form).status_code == 302
+
+    def make(self, slug: str) -> httpx.Response:
+        body = {"slug": slug, "reason": "a new department"}
+        return self.rest.post("/tenants/", json=body, headers={"Idempotency-Key": f"make-{slug}"})
+
+    def tenants(self) -> list[str]:
+        return [row["slug"] for row in self.rest.get("/tenants/").json()["results"]]
+
+
+def test_while_the_database_stands_still_each_request_is_refused_and_no_write_is_lost(
+    installation: Installation,
+) -> None:
+    visitor = Visitor(installation)
+    assert (visitor.pages.get("/tenants/").status_code, visitor.tenants()) == (200, [])
+    first = installation.processes()["postgres"]["pid"]
+    stopped = {first: identity.started(first)} | identity.descendants(first)
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        with ThreadPoolExecutor(12) as threads:
+            asked = [threads.submit(visitor.pages.get, "/tenants/") for _ in range(4)]
+            asked += [threads.submit(visitor.rest.get, "/tenants/") for _ in range(4)]
+            asked += [threads.submit(visitor.make, f"early-{number}") for number in range(4)]
+            answers = [one.result() for one in asked]
+        answers += [visitor.pages.get("/tenants/"), visitor.rest.get("/tenants/"), visitor.make("late")]
+        assert all(identity.is_same(pid, start) for pid, start in stopped.items()), "the database was replaced before"
+    finally:
+        for pid, start in stopped.items():
+            identity.kill_if_same(pid, start, signal.SIGCONT)
+    assert [answer.status_code for answer in answers] == [503] * len(answers)
+    assert all(int(answer.headers["Retry-After"]) > 0 for answer in answers)
+    assert "cannot reach its database" in answers[-3].text
+    assert "数据库" in answers[-3].text
+    said = [answer.json()["detail"] for answer in answers[-2:]]
+    assert said == ["The database does not answer at the moment. Nothing was changed; try again."] * 2
+
+    def again() -> bool:
+        return installation.is_ready() and visitor.make("late").status_code == 201
+
+    installation.until(again)
+    assert visitor.pages.get("/tenants/").status_code == 200
+    # A request that was given up may have been under way: under its key it is made once, whatever became of it.
+    for number in range(4):
+        installation.until(lambda slug=f"early-{number}": visitor.make(slug).status_code == 201, 60)
+    assert sorted(visitor.tenants()) == ["early-0", "early-1", "early-2", "early-3", "late"]
 
 
 @pytest.mark.parametrize("name", sorted(PROCESSES))
@@ -192,7 +270,7 @@ def test_after_a_kill_of_the_supervisor_a_new_start_recovers(installation: Insta
     installation.supervisor.wait()
     installation.start()
     installation.until_ready()
-    assert installation.is_ready()
+    assert installation.are_ready()
 
 
 def test_after_a_kill_of_all_a_new_start_recovers(installation: Installation) -> None:
@@ -203,7 +281,7 @@ def test_after_a_kill_of_all_a_new_start_recovers(installation: Installation) ->
     installation.supervisor.wait()
     installation.start()
     installation.until_ready()
-    assert installation.is_ready()
+    assert installation.are_ready()
 
 
 def test_make_down_stops_it(installation: Installation) -> None:

@@ -1,4 +1,4 @@
-"""Dropped messages are told of in few lines, and none of them is left out."""
+"""Dropped messages are reported in few lines, and none of them is left out."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_the_last_admin_who_can_sign_in_stays() -> None:
     entry = AuditEntry.objects.order_by("-id").first()
     assert (entry.before, entry.after) == ({"platform_role": "admin"}, {"platform_role": "auditor"})
     last = User.objects.get(username="second")
-    last.platform_role = ""  # as somebody read the row who looked before it became the last admin's
+    last.platform_role = ""  # as a caller read the row before it became the last admin's
     assert code_of(accounts.deactivate_user, user=last, reason="x", actor=ACTOR) == "last_admin"
     assert code_of(accounts.update_user, user=last, platform_role="auditor", actor=ACTOR) == "last_admin"
 
@@ -96,7 +96,7 @@ def test_an_admin_of_a_tenant_invites_into_it() -> None:
 
 @pytest.mark.parametrize("more", ["tenant", "role", "token", "password", "left"])
 def test_an_invitation_of_a_tenant_opens_nothing_beyond_it(more: str) -> None:
-    """Whoever made the link knows its secret: what others gave the account meanwhile is not for them."""
+    """The maker of the link knows its secret: what others gave the account meanwhile is not for them."""
     acme, rival = (Tenant.objects.create(slug=slug, name=slug) for slug in ("acme", "rival"))
     user, secret = invited_to(acme)
     mine = user.memberships.get()

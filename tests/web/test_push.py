@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import uuid
 
 import pytest
@@ -10,16 +11,20 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tests.cluster.servers import SimulatedServer
+from tests.web.test_tide import layer
+from tests.web.test_tide_plans import NIGHT, NOON, H, clock
 from tidesched_web.changes.server_check import server_check
 from tidesched_web.clusters import services as clusters
 from tidesched_web.clusters.kubernetes.client import APPLY_PATCH, MERGE_PATCH
 from tidesched_web.clusters.kubernetes.paths import PRIORITY_CLASS, QUEUE
 from tidesched_web.clusters.kubernetes.pressure import run_all
-from tidesched_web.clusters.models import Cluster
+from tidesched_web.clusters.models import Cluster, ConnectionKind
 from tidesched_web.quota import services as quota
-from tidesched_web.quota.models import Drift, PushedObject, Queue
+from tidesched_web.quota.models import Drift, PushedObject, Queue, TideStep
 from tidesched_web.quota.services.push import push_cluster, push_pending
 from tidesched_web.quota.services.push_object import bring
+from tidesched_web.quota.services.tide_plans import write_tide_plan
+from tidesched_web.quota.services.tide_steps import delete_old_steps
 from tidesched_web.workloads.models import Gang
 
 
@@ -39,7 +44,7 @@ def client(server):
 
 
 class Ground:
-    """A cluster with two queues and a priority class whose names nobody else has."""
+    """A cluster with two queues and a priority class whose names are in no other cluster."""
 
     def __init__(self, server, mode):
         mark = uuid.uuid4().hex[:6]
@@ -66,11 +71,10 @@ class Ground:
     def row(self, name):
         return Queue.objects.get(cluster=self.cluster, name=name)
 
-    def weigh(self, name, weight):
+    def become(self, name, **fields):
         """As an edit does."""
-        Queue.objects.filter(pk=self.row(name).pk).update(
-            weight=weight, version=self.row(name).version + 1, sync_state="pending"
-        )
+        row = self.row(name)
+        Queue.objects.filter(pk=row.pk).update(version=row.version + 1, sync_state="pending", **fields)
 
     def push(self, **more):
         return push_cluster(cluster=Cluster.objects.get(pk=self.cluster.pk), **more)
@@ -79,6 +83,23 @@ class Ground:
 @pytest.fixture
 def ground(db, server):
     return Ground(server, "quota")
+
+
+@pytest.fixture
+def between(monkeypatch):
+    """Arranges acts, each of which happens once between what a push has read and what it writes."""
+
+    def arrange(*acts):
+        waiting = list(acts)
+
+        def later(calls, **more):
+            if waiting and any(call.func is bring for call in calls):
+                waiting.pop(0)()
+            return run_all(calls, **more)
+
+        monkeypatch.setattr("tidesched_web.quota.services.push.run_all", later)
+
+    return arrange
 
 
 def sent(server):
@@ -119,7 +140,7 @@ def test_what_others_own_is_left_alone(ground, client):
         "spec": {"guarantee": {"resource": {"cpu": "1"}}},
     }
     assert client.send("PATCH", path, note, content_type=MERGE_PATCH, query={"fieldManager": "kubectl-edit"}).done
-    ground.weigh(name, 7)
+    ground.become(name, weight=7)
     assert ground.push().written == 1
     live = client.get(path)
     assert live["spec"]["weight"] == 7
@@ -133,7 +154,7 @@ def test_what_was_changed_by_hand_is_not_overwritten_until_a_person_asks(ground,
     path = QUEUE.path(name=name)
     edit = {"spec": {"weight": 99}}
     assert client.send("PATCH", path, edit, content_type=MERGE_PATCH, query={"fieldManager": "kubectl-edit"}).done
-    ground.weigh(name, 7)
+    ground.become(name, weight=7)
     report = ground.push()
     assert list(report.refused) == [f"Queue {name}"]
     row = ground.row(name)
@@ -155,11 +176,11 @@ def test_an_adopted_queue_may_be_changed_although_its_maker_owns_the_old_value(g
     body = {"apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name}}
     assert client.send("POST", QUEUE.path(), body | {"spec": {"weight": 1}}, query={"fieldManager": "helm"}).done
     assert ground.push(queues_named=[name]).written == 1, "the same values are owned together"
-    ground.weigh(name, 7)
+    ground.become(name, weight=7)
     report = ground.push(queues_named=[name])
     assert (report.written, report.refused) == (1, {})
     assert client.get(QUEUE.path(name=name))["spec"]["weight"] == 7
-    # and whoever applies the old value again has to say that it takes the field
+    # and a manager that applies the old value again has to say that it takes the field
     outcome = client.send(
         "PATCH", QUEUE.path(name=name), body | {"spec": {"weight": 1}}, query={"fieldManager": "helm"},
         content_type=APPLY_PATCH,
@@ -211,16 +232,15 @@ def test_card_limits_follow_what_the_connection_test_finds_without_an_edit(groun
     assert len([row for row in ground.server.writes() if row["resource"] == "queues"]) == written
 
 
-@pytest.mark.parametrize(("mode", "state"), [("quota", "Closed"), ("schedule", "Closed")])
-def test_a_queue_closes_and_opens_again(db, server, client, mode, state):
+@pytest.mark.parametrize("mode", ["quota", "schedule"])
+def test_a_queue_closes_and_opens_again(db, server, client, mode):
     ground = Ground(server, mode)
     ground.push()
     name = ground.names[0]
     client.send(
         "PATCH", QUEUE.path(name=name, subresource="status"), {"status": {"running": 1}}, content_type=MERGE_PATCH
     )
-    row = ground.row(name)
-    Queue.objects.filter(pk=row.pk).update(state="Closed", version=row.version + 1, sync_state="pending")
+    ground.become(name, state="Closed")
     ground.push()
     assert client.get(QUEUE.path(name=name))["status"]["state"] == "Closing"
     client.send(
@@ -228,17 +248,16 @@ def test_a_queue_closes_and_opens_again(db, server, client, mode, state):
     )
     now = timezone.now()
     gang = Gang.objects.create(
-        cluster=ground.cluster, namespace="a", name="g", uid="g", queue=row, queue_name=name, service_type="training",
-        phase="Running", state="running", submitted_at=now, seen_at=now,
+        cluster=ground.cluster, namespace="a", name="g", uid="g", queue=ground.row(name), queue_name=name,
+        service_type="training", phase="Running", state="running", submitted_at=now, seen_at=now,
     )  # fmt: skip
     ground.push()
     assert client.get(QUEUE.path(name=name))["status"]["state"] == "Closing", "the sessions see a gang in it"
     Gang.objects.filter(pk=gang.pk).update(state="finished")
     ground.push()
-    assert client.get(QUEUE.path(name=name))["status"]["state"] == state
-    assert ground.row(name).live_state == state
-    row = ground.row(name)
-    Queue.objects.filter(pk=row.pk).update(state="Open", version=row.version + 1, sync_state="pending")
+    assert client.get(QUEUE.path(name=name))["status"]["state"] == "Closed"
+    assert ground.row(name).live_state == "Closed"
+    ground.become(name, state="Open")
     ground.push()
     assert client.get(QUEUE.path(name=name))["status"]["state"] == "Open"
 
@@ -250,6 +269,130 @@ def test_while_the_cluster_does_not_answer_all_waits_and_says_why(ground):
     rows = Queue.objects.filter(cluster=ground.cluster)
     assert {row.sync_state for row in rows} == {"pending"}
     assert all("refused" in row.sync_error for row in rows)
+
+
+def nights(ground, act, cards, name="night"):
+    others = layer(quota={ground.names[1]: {H: {"add": 0}}}, name="others")
+    document = {"enabled": True, "layers": [others, layer(quota={ground.names[0]: {H: {act: cards}}}, name=name)]}
+    write_tide_plan(cluster=ground.cluster, name="nights", document=document, actor="tests")
+
+
+def kept(ground):
+    """The steps of the tide plans, the oldest first."""
+    rows = TideStep.objects.filter(cluster=ground.cluster).order_by("id")
+    return [(row.before, row.after, row.wanted, row.answer, row.layers) for row in rows]
+
+
+def test_each_step_of_the_tide_plans_is_kept_once_with_what_the_cluster_answered(ground, client):
+    clock(ground.cluster, NOON)
+    ground.push()
+    nights(ground, "set", 5)
+    ground.push()
+    assert kept(ground) == [], "no layer is open"
+    clock(ground.cluster, NIGHT)
+    for _time in range(2):
+        ground.push()
+    assert kept(ground) == [(8, 5, 5, "taken", ["nights: night"])]
+    step = TideStep.objects.get(cluster=ground.cluster)
+    assert (step.queue.name, step.card, step.plans) == (ground.names[0], H, ["nights"])
+    assert (step.since, step.at) == (NIGHT.replace(hour=22), pytest.approx(NIGHT, abs=dt.timedelta(seconds=1)))
+    ground.become(ground.names[0], weight=7)
+    ground.push()
+    assert len(kept(ground)) == 1, "an edit of a person is no step"
+    clock(ground.cluster, NOON + dt.timedelta(days=1))
+    ground.push()
+    assert kept(ground)[1:] == [(5, 8, 8, "taken", [])]
+    clock(ground.cluster, NIGHT + dt.timedelta(days=1))
+    Cluster.objects.filter(pk=ground.cluster.pk).update(api_url="http://127.0.0.1:9")
+    for _time in range(2):
+        ground.push()
+    assert kept(ground)[2:] == [(8, 5, 5, "pending", ["nights: night"])]
+    assert "refused" in TideStep.objects.first().message
+    Cluster.objects.filter(pk=ground.cluster.pk).update(api_url=ground.server.url)
+    ground.push()
+    assert kept(ground)[2:] == [(8, 5, 5, "taken", ["nights: night"])]
+    write_tide_plan(cluster=ground.cluster, name="nights", document=None, actor="tests")
+    ground.push()
+    assert kept(ground)[3:] == [(5, 8, 8, "taken", [])]
+    assert TideStep.objects.first().plans == ["nights"], "the plan that is gone is about the step that ends it"
+    assert delete_old_steps(cluster_id=ground.cluster.pk, keep=1, limit=2) == 2
+    assert delete_old_steps(cluster_id=ground.cluster.pk, keep=1, limit=2) == 1
+    assert kept(ground) == [(5, 8, 8, "taken", [])]
+
+
+def test_a_step_that_the_cluster_refuses_says_so_in_its_words(ground, client):
+    clock(ground.cluster, NIGHT)
+    ground.push()
+    path = QUEUE.path(name=ground.names[0])
+    note = {"metadata": {"annotations": {"volcano.sh/card.quota": "{}"}}}
+    assert client.send("PATCH", path, note, content_type=MERGE_PATCH, query={"fieldManager": "kubectl-edit"}).done
+    nights(ground, "add", -2, name="")
+    ground.push()
+    assert kept(ground) == [(8, 6, 6, "refused", ["nights: #2"])]
+    assert "kubectl-edit" in TideStep.objects.get(cluster=ground.cluster).message
+
+
+@pytest.mark.parametrize(
+    ("act", "cards", "steps"), [("set", 5, []), ("add", -2, [(6, 8, 8, "taken", ["nights: night"])])]
+)
+def test_an_edit_of_a_queues_own_cards_is_a_step_where_an_open_layer_adds_to_them(ground, act, cards, steps):
+    clock(ground.cluster, NIGHT)
+    ground.push()
+    nights(ground, act, cards)
+    ground.push()
+    assert len(kept(ground)) == 1
+    quota.set_card_quota(cluster=ground.cluster, owner=ground.row(ground.names[0]), cards={H: 10}, actor="tests")
+    ground.push()
+    assert kept(ground)[1:] == steps
+
+
+@pytest.mark.parametrize("why", ["a pod of its own", "another key"])
+def test_a_cluster_that_this_process_cannot_reach_keeps_no_other_from_being_pushed_to(ground, why):
+    first = Cluster.objects.create(name="aaa", slug="aaa", mode="quota", api_url="https://aaa.example.org")
+    if why == "another key":
+        Cluster.objects.filter(pk=first.pk).update(credentials=b"sealed elsewhere", credentials_key_id="0123456789ab")
+    else:
+        Cluster.objects.filter(pk=first.pk).update(connection_kind=ConnectionKind.IN_CLUSTER)
+    quota.create_queue(
+        cluster=first,
+        name="left-alone",
+        service_type="training",
+        card_quota={},
+        actor="test",
+        business_line=ground.line,
+    )
+    reports = push_pending()
+    assert list(reports) == ["aaa", ground.cluster.slug]
+    assert {ground.row(name).sync_state for name in ground.names} == {"in_step"}
+    left = Queue.objects.get(cluster=first)
+    assert left.sync_state == "pending"
+    assert left.sync_error == reports["aaa"].unreachable
+    assert left.sync_error
+    assert server_check(first, [])["unavailable"] == ""
+    after = {"kind": "Queue", "name": "x", "before": None, "after": {"metadata": {"name": "x"}, "spec": {}}}
+    assert server_check(Cluster.objects.get(pk=first.pk), [after])["unavailable"] == left.sync_error
+
+
+def test_a_failure_of_our_own_at_one_cluster_keeps_no_other_from_being_pushed_to(ground, monkeypatch):
+    first = Cluster.objects.create(name="aaa", slug="aaa", mode="quota", api_url="http://127.0.0.1:9")
+    quota.create_queue(
+        cluster=first,
+        name="left-alone",
+        service_type="training",
+        card_quota={},
+        actor="test",
+        business_line=ground.line,
+    )
+    push_one = push_cluster
+
+    def fails_at_one(*, cluster, **more):
+        if cluster.slug == "aaa":
+            raise KeyError("metadata")
+        return push_one(cluster=cluster, **more)
+
+    monkeypatch.setattr("tidesched_web.quota.services.push.push_cluster", fails_at_one)
+    assert list(push_pending()) == [ground.cluster.slug]
+    assert {ground.row(name).sync_state for name in ground.names} == {"in_step"}
 
 
 def test_a_plan_is_tried_at_the_cluster_without_writing(ground, server):
@@ -280,53 +423,63 @@ def test_a_plan_is_tried_at_the_cluster_without_writing(ground, server):
     assert server_check(cluster, [bad])["checked"] == 0
 
 
-@pytest.mark.parametrize("there", [True, False], ids=["it is there", "it is made"])
-def test_a_push_that_comes_late_does_not_overwrite_a_newer_figure(ground, client, monkeypatch, there):
+@pytest.mark.parametrize(
+    ("mode", "older", "newer", "there"),
+    [
+        ("quota", "Open", "Open", True),
+        ("quota", "Open", "Open", False),
+        ("quota", "Closed", "Open", True),
+        ("quota", "Open", "Closed", True),
+        ("schedule", "Closed", "Open", True),
+        ("schedule", "Open", "Closed", True),
+    ],
+)
+def test_a_push_that_comes_late_undoes_nothing_newer(db, server, client, between, mode, older, newer, there):
+    """The row becomes ``older``, and then ``newer`` with another figure; the push of the first edit is late.
+
+    ``there``: the object exists before.
+    """
+    ground = Ground(server, mode)
     name = ground.names[0]
+
+    def live():
+        found = client.get(QUEUE.path(name=name))
+        return (found.get("status") or {}).get("state") or "Open", found["spec"]["weight"]
+
     if there:
+        ground.become(name, state=newer, weight=1)
         ground.push()
-    ground.weigh(name, 2)
+        assert live() == (newer, 1)
+    ground.become(name, state=older, weight=2)
 
-    def newer():
-        ground.weigh(name, 5)
-        assert ground.push(queues_named=[name]).written == 1
-        assert client.get(QUEUE.path(name=name))["spec"]["weight"] == 5
+    def meanwhile():
+        ground.become(name, state=newer, weight=5)
+        ground.push(queues_named=[name])
+        assert live()[1] == 5
 
-    waiting = [newer]
-
-    def later(calls, **more):
-        """Between what this push has read and what it writes."""
-        if waiting and any(call.func is bring for call in calls):
-            waiting.pop()()
-        return run_all(calls, **more)
-
-    monkeypatch.setattr("tidesched_web.quota.services.push.run_all", later)
+    between(meanwhile)
     ground.push(queues_named=[name])
     if not there:
-        # Nothing tells the server that an object must not be there yet: the row waits for the next push again.
+        # Nothing says to the server that an object must not be there yet: the row waits for the next push again.
         assert ground.row(name).sync_state == "pending"
         ground.push()
-    assert client.get(QUEUE.path(name=name))["spec"]["weight"] == 5
+    assert live() == (newer, 5)
     row = ground.row(name)
-    assert (row.sync_state, row.pushed_version) == ("in_step", row.version)
+    assert (row.sync_state, row.pushed_version, row.live_state) == ("in_step", row.version, newer)
     kept = PushedObject.objects.get(cluster=ground.cluster, kind="Queue", name=name)
     assert (kept.version, kept.fields["spec.weight"]) == (row.version, "5")
 
 
-def test_a_status_that_moves_between_reading_and_writing_stops_no_push(ground, client, monkeypatch):
+def test_a_status_that_moves_between_reading_and_writing_stops_no_push(ground, client, between):
     ground.push()
     name = ground.names[0]
-    ground.weigh(name, 7)
-    waiting = [1, 2]
+    ground.become(name, weight=7)
 
-    def later(calls, **more):
-        if waiting and any(call.func is bring for call in calls):
-            status = {"status": {"running": waiting.pop()}}
-            path = QUEUE.path(name=name, subresource="status")
-            assert client.send("PATCH", path, status, content_type=MERGE_PATCH).done
-        return run_all(calls, **more)
+    def runs(count):
+        path = QUEUE.path(name=name, subresource="status")
+        assert client.send("PATCH", path, {"status": {"running": count}}, content_type=MERGE_PATCH).done
 
-    monkeypatch.setattr("tidesched_web.quota.services.push.run_all", later)
+    between(lambda: runs(2), lambda: runs(1))
     report = ground.push(queues_named=[name])
     assert (report.written, report.refused) == (1, {})
     assert client.get(QUEUE.path(name=name))["spec"]["weight"] == 7

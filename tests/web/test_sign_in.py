@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 from collections import Counter
 from typing import Any
@@ -9,12 +10,16 @@ from typing import Any
 import pytest
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.contrib.contenttypes.models import ContentType
+from django.contrib.sessions.models import Session
+from django.core.cache import cache
 from django.db import connection
 from django.test import Client
+from django.utils import timezone
 
 from tidesched_web.accounts import services as accounts
 from tidesched_web.accounts.models import LinkKind, User
 from tidesched_web.accounts.services import sign_ins
+from tidesched_web.accounts.tasks import record_rest
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.common import hashing, request_context
 from tidesched_web.common.client_address import client_address
@@ -327,5 +332,21 @@ def test_only_a_proxy_of_ours_says_what_came_to_it(settings, peer, kept):
     headers = [(b"host", b"x"), (b"x-forwarded-proto", b"https"), (b"x-forwarded-for", b"1.2.3.4")]
     scope = {"type": "http", "client": (peer, 4711), "headers": headers}
     left = request_context.without_foreign_claims(scope)["headers"]
-    assert left == (headers if kept else headers[:1])
+    assert left == (headers if kept else [*headers[:1], (b"via", b"1.1 unknown")])
     assert scope["headers"] is headers, "the server's own list stays"
+
+
+def test_an_account_has_so_many_sessions_and_those_that_are_over_are_deleted(ann, settings):
+    settings.KEPT_SESSIONS = 2
+    address = fresh()
+    browsers = [Client(REMOTE_ADDR=address) for _ in range(3)]
+    for browser in browsers:
+        assert browser.post("/sign-in/", {"username": "ann", "password": PASSWORD}).status_code == 302
+    assert [browser.get("/profile/").status_code for browser in browsers] == [302, 200, 200]
+    assert Session.objects.count() == 2
+    oldest = Session.objects.first()
+    Session.objects.filter(pk=oldest.pk).update(expire_date=timezone.now() - dt.timedelta(seconds=1))
+    cache.delete("clear_sessions")
+    record_rest()
+    assert [one.pk for one in Session.objects.all()] not in ([], [oldest.pk])
+    assert Session.objects.count() == 1

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tidesched_web.quota import tide, tide_document, tide_rules
+from tidesched_web.quota.tide_overlaps import overlaps
 from tidesched_web.quota.tree_rules import ROOT, Holder, Tree, breaches
 
 UTC = dt.UTC
@@ -172,6 +173,59 @@ def test_plans_apply_in_order_and_layers_in_the_order_in_which_they_stand():
     assert tide.effective_quota(BASE, [plan(stranger)], noon) == BASE
 
 
+def turns(act, cards, name="turn", start="22:00", end="07:00", days=ALL, **more):
+    return plan(layer(start, end, days, {"train": {H: {act: cards}}}), name=name, **more)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said", "decides"),
+    [
+        (("add", -4), ("set", 20), "overlap decides it then (= 20); what night does to it (−4) has no effect.", True),
+        (("set", 6), ("add", -4), "night makes it = 6, then overlap changes that (−4).", True),
+        (("add", -4), ("add", 2), "Both count: −4 and +2 add up.", False),
+    ],
+)
+def test_of_two_plans_that_turn_one_figure_the_order_says_which_decides(first, second, said, decides):
+    early, late = turns(*first, name="night"), turns(*second, name="overlap", start="20:00", end="23:00")
+    (found,) = overlaps([late, early], at("2026-03-04T12:00"))
+    assert (found.first.name, found.last.name, found.adds_up) == ("night", "overlap", not decides)
+    assert (found.start, found.end) == (at("2026-03-04T22:00"), at("2026-03-04T23:00"))
+    words = found.sentence()
+    assert "both turn the H200 quota of queue train" in words
+    assert "next on Wednesday 2026-03-04 from 22:00 to 23:00 (UTC)." in words
+    assert said in words
+    assert ("Both plans have position 0, so the later name applies last." in words) is decides
+    # What is said of the order is what the effective quota does.
+    together = train_at(at("2026-03-04T22:30"), *tide.in_order([late, early]))
+    assert together == train_at(at("2026-03-04T22:30"), early, late)
+    if found.replaces:
+        assert together == second[1]
+
+
+def test_an_overlap_is_found_in_its_next_hours_whatever_zones_days_and_exceptions():
+    now = at("2026-03-04T12:00")  # a Wednesday
+    night = turns("set", 9, name="a", days=["sat"], position=2)
+    day = turns("set", 7, name="b", start="06:00", end="08:00", days=["sun"], position=1)
+    (found,) = overlaps([night, day], now)
+    assert (found.first.name, found.start) == ("b", at("2026-03-08T06:00")), "the night of Saturday ends on Sunday"
+    assert "Position 2 applies after position 1." in found.sentence()
+    assert overlaps([night, day], now, about="c") == []
+    # Six o'clock of Sunday comes eight hours earlier in Shanghai, when the night of Saturday begins in UTC.
+    early = turns("set", 7, "b", "05:00", "06:30", ["sun"], zone="Asia/Shanghai")
+    assert [one.end for one in overlaps([night, early], now)] == [at("2026-03-07T22:30")]
+    assert overlaps([night, turns("set", 7, "b", "05:00", "06:00", ["sun"], zone="Asia/Shanghai")], now) == []
+    never = turns("set", 7, name="b", start="12:00", end="13:00")
+    assert overlaps([night, never], now) == []
+    once = turns("set", 7, name="b", start="23:00", end="24:00", days=["sun"], exceptions={"2026-10-03": "sun"})
+    (found,) = overlaps([night, once], now)
+    assert found.start == at("2026-10-03T23:00")
+    running = overlaps([night, day], at("2026-03-08T06:30"))
+    assert running[0].start == at("2026-03-08T06:00"), "one that is open now is the next"
+    assert "in the same hours, now until Sunday 07:00 (UTC)." in running[0].sentence()
+    others = plan(layer(quota={"chat": {H: {"set": 1}}}), name="b")
+    assert overlaps([night, others], now) == [], "another queue"
+
+
 def test_a_plan_never_takes_what_inference_uses():
     takes = plan(layer("00:00", "24:00", quota={"chat": {H: {"set": 2}}}))
     noon = at("2026-03-04T12:00:00")
@@ -204,11 +258,22 @@ def test_the_first_moment_that_breaches_is_found_and_said():
     assert (found.plan, found.breach.requested, found.breach.limit) == ("nights", 48, 40)
     assert found.layers == ["nights: night"]
     said = found.sentence()
-    assert said.startswith("On Wednesday 2026-03-04 at 22:00 (Asia/Shanghai) Training would be promised 48")
-    assert "the hardware of the cluster has 40" in said
+    assert said.startswith("On Wednesday 2026-03-04 at 22:00 (Asia/Shanghai) the training quotas below")
+    assert "below the hardware of the cluster would add up to 48 × H200, but it has 40." in said
     unnamed = {"nights": document(layer(quota={"train": {H: {"add": 40}}}, name=""), zone="Asia/Shanghai")}
     (found,) = tide_rules.first_breaches(tree(), tree(), {}, unnamed, now=NOW)
     assert found.layers == ["nights: layer 1"]
+
+
+def test_a_moment_that_is_over_today_is_said_as_it_comes_next():
+    """The first breach to come, and no hour of this morning at which the same layers were open."""
+    late = layer("22:00", "07:00", quota={"train": {H: {"add": 40}}}, name="late")
+    early = layer("20:00", "06:30", quota={"quiet": {H: {"add": 1}}}, name="early")
+    plans = {"nights": document(late, early)}
+    (found,) = tide_rules.first_breaches(tree(), tree(), {}, plans, now=NOW)
+    assert found.at == at("2026-03-04T22:00:00")
+    (found,) = tide_rules.first_breaches(tree(), tree(), {}, plans, now=at("2026-03-04T23:10:00"))
+    assert found.at == at("2026-03-04T23:10:00"), "it is so now"
 
 
 def test_moves_inside_a_limit_hold_only_when_they_meet():
@@ -217,7 +282,7 @@ def test_moves_inside_a_limit_hold_only_when_they_meet():
     tight = tree(project_limit=10)
     assert tide_rules.first_breaches(tight, tight, {}, {"p": document(moves)}, now=NOW) == []
     (found,) = tide_rules.first_breaches(tight, tight, {}, {"p": document(moves, late)}, now=NOW)
-    assert (found.at.hour, found.holder, found.breach.requested) == (23, "project bots", 11)
+    assert (found.at.hour, found.holder, found.breach.requested) == (23, "bots", 11)
     assert found.layers == ["p: night", "p: late"]
 
 
@@ -241,6 +306,40 @@ def test_the_rule_is_monotone():
     assert len(tide_rules.first_breaches(lost, more, plans, plans, now=NOW)) == 1, "an edit of the base enlarges it"
 
 
+def figures_worked_out(count, monkeypatch):
+    """How often a layer is applied to a figure while the year of so many layers is walked, each on its own queue."""
+    holders = [Holder(f"queue:{n}", f"q{n}", ROOT, {"training": {H: 1}}) for n in range(count)]
+    wide = Tree({one.key: one for one in holders}, {H: 10 * count}, {"inference": 1.0, "training": 1.0})
+    layers = [
+        layer(f"{n // 60:02}:{n % 60:02}", f"{12 + n // 60:02}:{n % 60:02}", quota={f"q{n}": {H: {"add": 1}}})
+        for n in range(count)
+    ]
+    plans, calls, on = {"p": document(*layers)}, [], tide.Amount.on
+    assert len(tide.moments_ahead(plans, NOW)) == 2 * count
+    monkeypatch.setattr(tide.Amount, "on", lambda amount, figure: calls.append(1) or on(amount, figure))
+    assert tide_rules.first_breaches(wide, wide, {}, plans, now=NOW) == []
+    monkeypatch.setattr(tide.Amount, "on", on)
+    return len(calls)
+
+
+def test_a_year_of_twice_as_many_layers_is_twice_the_work(monkeypatch):
+    """Each of its moments costs what opens and closes there, not what is open."""
+    few, many = (figures_worked_out(count, monkeypatch) for count in (20, 40))
+    assert few >= 20
+    assert many <= 2.2 * few
+
+
+def test_an_edit_of_the_base_asks_no_second_time_which_layers_are_open(monkeypatch):
+    """With plans that stay the same the moments are those of before, however many sums were exceeded already."""
+    plans = {
+        "nights": document(layer(quota={"train": {H: {"add": 30}}}), layer("01:00", "05:00"), layer("02:00", "03:00"))
+    }
+    lost, asked, look = tree(hardware=30), [], tide.open_layers
+    monkeypatch.setattr(tide, "open_layers", lambda plans, now: asked.append(1) or look(plans, now))
+    assert tide_rules.first_breaches(lost, lost, plans, plans, now=NOW) == []
+    assert len(asked) <= 2, "what is open at the start"
+
+
 def test_what_a_floor_keeps_holds_back_what_was_to_be_given():
     tight = tree(project_limit=10)
     moves = plan(layer("00:00", "24:00", quota={"chat": {H: {"add": -6}}, "quiet": {H: {"add": 6}}}))
@@ -255,7 +354,11 @@ def test_what_a_floor_keeps_holds_back_what_was_to_be_given():
 @pytest.mark.parametrize(
     ("change", "field", "words"),
     [
-        ({"time_zone": "Asia/Shangai"}, "/time_zone", "Did you mean 'Asia/Shanghai'"),
+        ({"time_zone": "Asia/Shangai"}, "/time_zone", "Did you mean “Asia/Shanghai”?"),
+        ({"time_zone": "北京"}, "/time_zone", "There is no time zone “北京”. Did you mean “Asia/Shanghai”?"),
+        ({"time_zone": "北京时间"}, "/time_zone", "Did you mean “Asia/Shanghai”?"),
+        ({"time_zone": "utc+8"}, "/time_zone", "Did you mean “Asia/Shanghai”?"),
+        ({"time_zone": "new york"}, "/time_zone", "Did you mean “America/New_York”?"),
         ({"time_zone": "../etc/passwd"}, "/time_zone", "no time zone"),
         ({"layer": []}, "/layer", "Did you mean 'layers'"),
         ({"enabled": 1}, "/enabled", "true or false"),
@@ -281,6 +384,8 @@ def test_what_is_wrong_is_said_at_its_place(change, field, words):
 def test_documents_are_canonical_and_name_what_is_not_there():
     found, faults = tide_document.canonical({"layers": [layer(1320, 420, ["sun", "mon"])]})
     assert (faults, found["layers"][0]["start"], found["layers"][0]["days"]) == ([], "22:00", ["mon", "sun"])
+    assert tide_document.canonical({"layers": [layer(1320.0, 420.0, ["mon"])]})[1] == []
+    assert tide_document.canonical({"layers": [layer(1320.5, 420, ["mon"])]})[1] != []
     assert tide_document.canonical(found) == (found, [])
     (queue,) = tide_document.unknown_names(found, ["training"], [H])
     assert (queue.field, queue.code) == ("/layers/0/quota/train", "unknown_queue")

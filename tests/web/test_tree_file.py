@@ -126,6 +126,8 @@ def test_the_edits_from_one_tree_to_another_lead_there(before, after):
         ("queues: {}\n", "format None", "/format"),
         ("- a\n", "has to be a map", ""),
         ("format: 1\nqueues:\n  a: {}\n  a: {}\n", "Line 4: 'a' is there twice", ""),
+        ('format: 1\nqueues:\n  1: {}\n  "1": {}\n', "Line 4: '1' is there twice", ""),
+        ('format: 1\npriority_classes: {a: {value: 1, replace: no}}\n', "true or false", "/priority_classes/a/replace"),
         ("format: 1\nqueues: [\n", "Line 3", ""),
         ("format: 1\nqueues: 3\n", "queues has to be a map", "/queues"),
         ("format: 1\nqueues: {a: 3}\n", "queue/a has to be a map", "/queues/a"),
@@ -231,6 +233,8 @@ def test_an_import_of_many_queues_asks_the_database_hardly_more_than_one_of_few(
         for number in range(first, first + count):
             tree[f"queue/q{number}"] = like[number % 2] | {"card_quota": {"NVIDIA-A100": 0}, "weight": 2}
             tree[f"grant/ns{number}/q{number}"] = {}
+            quota = {"inference": {"cpu_milli": 1000 + number, "memory_bytes": 2**30}}
+            tree[f"project/acme/p{number}"] = tree["project/acme/chat"] | {"quota": quota}
         file.write_text(tree_file.dumps(tree, cluster="east"), encoding="utf-8")
         with CaptureQueriesContext(connection) as queries:
             run("apply", str(file), "--reason", "a new hall")
@@ -238,3 +242,11 @@ def test_an_import_of_many_queues_asks_the_database_hardly_more_than_one_of_few(
         assert read_tree(cluster) == tree
     assert Queue.objects.filter(cluster=cluster).count() == 207
     assert asked[200] <= asked[5] + 5, asked
+    for number in range(205):
+        quota = {"inference": {"cpu_milli": 7}} if number % 2 else {"training": {"memory_bytes": 2**31}}
+        tree[f"project/acme/p{number}"] = tree[f"project/acme/p{number}"] | {"quota": quota if number % 3 else {}}
+    file.write_text(tree_file.dumps(tree, cluster="east"), encoding="utf-8")
+    with CaptureQueriesContext(connection) as queries:
+        run("apply", str(file), "--reason", "other figures")
+    assert read_tree(cluster) == tree
+    assert len(queries) <= asked[200], len(queries)

@@ -123,7 +123,7 @@ def test_inference_that_may_have_more_takes_it_back_at_the_next_session() -> Non
     row = told["reclaimed_next"][0]
     assert (row["reclaimer"], row["reclaimer_queue"], row["cards"], row["pods"]) == ("ns/serve", "inference", {H: 8}, 8)
     assert [(row["gang"], row["becomes"]) for row in told["gangs_promised"]] == [("ns/serve", "promised")]
-    assert told["gangs_lose"] == []  # a gang that falls is told once
+    assert told["gangs_lose"] == []  # a gang that is evicted is named once
 
 
 def test_a_gang_whose_job_would_fail_by_it_is_named_to_its_own_side() -> None:

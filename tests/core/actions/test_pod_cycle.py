@@ -44,7 +44,7 @@ def lone(name, **fields):
 
 
 class Recorder(Plugin):
-    """Writes down at which point it is asked, and answers as it is told."""
+    """Writes down at which point it is asked, and answers as it was set."""
 
     name: ClassVar[str] = "recorder"
     calls: ClassVar[list[str]] = []
@@ -233,7 +233,7 @@ class TestCoscheduling:
         group_of_3[1] = b.pod("g-0", "g", cpu=2, priority="pc-high", created=90)
         low = [b.pod_group("low", "q", 1, priority="pc-low", phase="Running")]
         low.append(b.pod("low", "low", cpu=2, node="n1", priority="pc-low"))
-        # low leaves for g-0, g-1 has a place, g-2 has none: nobody starts yet.
+        # low leaves for g-0, g-1 has a place, g-2 has none: none starts yet.
         nodes = [b.node("n1", cpu=2), b.node("n2", cpu=2)]
         filler = [b.pod_group("f", "q", 1, phase="Running"), b.pod("f", "f", cpu=1, node="n2", priority="pc-high")]
         result, memory = decide(policy, *nodes, *filler, *low, *group_of_3)

@@ -64,7 +64,7 @@ def test_only_nodes_of_the_queues_own_groups_are_looked_at():
     high = ranked("high", 1, 4, 9)
     result = decide(snapshot(nodes, [own], *low, high), policy)
     assert evicted(result) == ["low30"]
-    # Nobody falls where two are wanted and the group has one node.
+    # None is evicted where two are wanted and the group has one node.
     assert evicted(decide(snapshot(nodes, [own], *low, ranked("high", 2, 4, 9)), policy)) == []
 
 

@@ -1,4 +1,4 @@
-"""Whole gangs fall, the cheapest set is taken, and nobody is evicted in vain."""
+"""Whole gangs fall, the cheapest set is taken, and no gang is evicted in vain."""
 
 from __future__ import annotations
 

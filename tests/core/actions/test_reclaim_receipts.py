@@ -1,4 +1,4 @@
-"""What the record of a reclaim says beyond who fell: quota and use of the queues, and why nobody cheaper was taken."""
+"""What the record of a reclaim says beyond who fell: quota and use of the queues, and why no cheaper one was taken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""shuffle: what plugins name goes, whole gangs where tide rules or the job's policy say so, nobody protected."""
+"""shuffle: what plugins name goes, whole gangs where tide rules or the job's policy say so, none that is protected."""
 
 from __future__ import annotations
 

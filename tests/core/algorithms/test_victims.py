@@ -31,7 +31,7 @@ def held(cards: dict[int, list[int]]) -> dict[int, list[tuple[int, int]]]:
 
 
 class Case:
-    """Nodes with cards of some types, all held by units or by somebody who stays, and equal tasks that want some.
+    """Nodes with cards of some types, all held by units or by a task that stays, and equal tasks that want some.
 
     ``free`` is by type and node, the milli-cards of each card.
     """
@@ -127,7 +127,7 @@ def cases(draw):
                 cards.setdefault(place[0], []).append(place[1])
         if cards:
             units.append(Unit(f"g{i}", draw(st.integers(0, 2)), draw(st.integers(0, 5)), held(cards)))
-    # Every card is held by some unit or by somebody who stays.
+    # Every card is held by some unit or by a task that stays.
     rooms = [[[0] * each for _ in range(nodes)]]
     return Case(rooms, draw(st.integers(1, each)), 0, [draw(st.integers(1, 4))], units)
 

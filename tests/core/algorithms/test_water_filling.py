@@ -48,7 +48,7 @@ def test_wishes_that_cross_end():
 
 
 def test_a_guarantee_comes_before_what_others_leave():
-    """Four each, the first raised to five; the three that nobody took are shared on top of that."""
+    """Four each, the first raised to five; the three that are left are shared on top of that."""
     assert fill(12, (1, 12, NO_LIMIT, 5), (1, 12), (1, 0)) == [6, 5, 0]
 
 

@@ -1,4 +1,4 @@
-"""Whoever only asks how to call the engine does not wait for its compiler."""
+"""A question of how to call the engine does not wait for its compiler."""
 
 import subprocess
 import sys

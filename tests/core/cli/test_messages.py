@@ -65,7 +65,7 @@ class TestKeysThatStandTwice:
     def test_in_yaml(self, refused):
         error = refused(self.YAML)
         assert (error["code"], error["line"], error["path"]) == ("duplicate_key", 8, "items[0].metadata.name")
-        assert error["message"] == "'name' stands in one mapping twice, first on line 7"
+        assert error["message"] == "'name' is in one mapping twice, first on line 7"
 
     def test_in_a_later_document(self, refused):
         error = refused(f"apiVersion: v1\nkind: Node\nmetadata: {{name: a}}\n---\n{self.YAML}")

@@ -14,14 +14,14 @@ from scheduler_core.plugins import PLUGINS
 
 
 class Hello(Plugin):
-    """A plugin of somebody else's."""
+    """A plugin from outside."""
 
     name = "hello"
     arguments = (Argument(name="greeting", type="str", default="hi"),)
 
 
 class Wave(Action):
-    """An action of somebody else's."""
+    """An action from outside."""
 
     name = "wave"
 

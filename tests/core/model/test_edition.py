@@ -62,7 +62,7 @@ def test_a_journal_is_what_a_sorted_dict_would_be_and_knows_what_it_was_told(rou
                 expected.pop(key, None)
             else:
                 expected[key] = f"{key} {value} {turn}"
-            journal.tell(key, expected.get(key), f"remark {turn}")
+            journal.note(key, expected.get(key), f"remark {turn}")
         now = journal.next()
         assert list(now) == [value for _, value in sorted(expected.items())]
         assert len(now) == len(expected)
@@ -78,11 +78,11 @@ def test_a_journal_is_what_a_sorted_dict_would_be_and_knows_what_it_was_told(rou
 
 def test_a_journal_that_is_told_nothing_gives_the_very_same_edition():
     journal: Journal[str] = Journal()
-    journal.tell("a", "1")
+    journal.note("a", "1")
     one = journal.next()
     assert journal.next() is one
     for number in range(500):
-        journal.tell(f"b{number:03}", str(number))
+        journal.note(f"b{number:03}", str(number))
     two = journal.next()
     assert len(two) == 501
     assert one == ("1",)

@@ -92,7 +92,7 @@ def test_a_share_goes_where_it_leaves_the_fewest_fragments():
 
 
 def test_a_card_of_the_node_is_chosen_for_what_stays_useful():
-    """Best fit would take the card with 0.7 left; 0.2 there serves nobody, 0.4 beside serves the usual 0.4."""
+    """Best fit would take the card with 0.7 left; 0.2 there serves no task, 0.4 beside serves the usual 0.4."""
     usual = [gang(f"usual{i}", 1, 0.4, "training", on=["n2"]) for i in range(8)]
     held = [
         gang("a", 1, 0.3, "training", on=["n1"], card_indices=(0,)),

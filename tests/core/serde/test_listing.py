@@ -1,4 +1,4 @@
-"""Files: YAML, JSON, lists of lists, and where in the file an error stands."""
+"""Files: YAML, JSON, lists of lists, and where in the file an error is."""
 
 import json
 

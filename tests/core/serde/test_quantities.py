@@ -1,4 +1,4 @@
-"""Quantities and card counts that nobody meant: one message each, at once."""
+"""Quantities and card counts that make no sense: one message each, at once."""
 
 import time
 

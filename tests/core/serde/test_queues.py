@@ -31,7 +31,7 @@ def test_a_card_that_stands_there_twice_is_not_guessed_at(text):
     body = queue("q")
     body["metadata"]["annotations"]["volcano.sh/card.quota"] = text
     broken = snapshot(body).queues[1]
-    assert "stands there twice" in broken.problem
+    assert "is there twice" in broken.problem
     assert snapshot(body).warnings == (f"queue q: {broken.problem}",)
 
 

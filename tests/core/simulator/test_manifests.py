@@ -68,6 +68,9 @@ def test_every_object_reads_back_to_the_same_values(lived, read_back, part):
         ours, theirs = (
             tuple(msgspec.structs.replace(q, annotations={}) for q in side if not q.made) for side in (ours, theirs)
         )
+    if part == "pod_groups":
+        # The pods that a Job is still to have are read from its templates; the world makes them by itself.
+        theirs = tuple(msgspec.structs.replace(group, to_come=()) for group in theirs)
     if part == "priority_classes":
         # Kubernetes has two of its own.
         theirs = tuple(item for item in theirs if not item.name.startswith("system-"))

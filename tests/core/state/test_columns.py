@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from scheduler_core.model.cards import WORD_BITS
 from scheduler_core.model.podgroup import GangPhase
-from scheduler_core.state.card_sets import WORD_BITS, CardSets, words_for
+from scheduler_core.state.card_sets import CardSets, words_for
 from scheduler_core.state.phases import (
     PHASE_COMPLETED,
     PHASE_INQUEUE,

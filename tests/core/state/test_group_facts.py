@@ -1,4 +1,4 @@
-"""What PodGroups say, and where the pods of a gang stand by their names."""
+"""What PodGroups say, and where the pods of a gang are by their names."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ class Jobs:
 
     def __init__(self, client: KubernetesClient, picture: Picture) -> None:
         self._client, self._picture = client, picture
-        # Pods that were told to go, so that a pod which leaves for that reason is no eviction.
+        # Pods that were deleted on purpose, so that a pod which leaves for that reason is no eviction.
         self._sent_away: set[str] = set()
         # Pods once seen in a Job, so that one which is gone is missed.
         self._members: dict[str, dict[str, Json]] = {}

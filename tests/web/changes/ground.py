@@ -1,4 +1,4 @@
-"""The ground that tests of changes stand on: a cluster with hardware, two tenants, and people with rights."""
+"""The ground of the tests of changes: a cluster with hardware, two tenants, and people with rights."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def build(*, mode: str = "observe", api_url: str = "https://10.0.0.1:6443", **mo
 
 
 def intent_of_the_log(ground: Ground) -> dict[str, dict[str, object]]:
-    """The documents as the entries of changes tell them last; None = deleted."""
+    """The documents as the entries of changes have them last; None = deleted."""
     found: dict[str, dict[str, object]] = {}
     entries = AuditEntry.objects.filter(chain=f"cluster:{ground.cluster.pk}", seq__gt=ground.seq)
     for entry in entries.exclude(object_type="quota_change").order_by("seq"):

@@ -109,6 +109,28 @@ def test_a_queue_closes_opens_and_goes(ground, live):
     assert live.get_queue("acme-two").kind is OutcomeKind.GONE
 
 
+def test_a_queue_that_is_made_anew_while_its_deletion_goes_on_stays(ground, live, monkeypatch):
+    ground.carry_out({"queue/acme-two": {**QUEUE, "state": "Closed"}})
+    changes.sweep()
+    gone = ground.carry_out({"queue/acme-two": None})
+    get_queue, waiting = ClusterWrites.get_queue, [1]
+
+    def later(self, name):
+        found = get_queue(self, name)
+        if waiting:
+            waiting.pop()
+            ground.carry_out({"queue/acme-two": {**QUEUE, "weight": 5}})
+            push.push_cluster(cluster=ground.cluster, queues_named=[name])
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ClusterWrites, "get_queue", later)
+        changes.sweep()
+    assert live.get_queue("acme-two").body["spec"]["weight"] == 5
+    gone.refresh_from_db()
+    assert gone.state == "applied"
+
+
 def test_a_cluster_that_does_not_answer_only_costs_time(ground, server):
     Cluster.objects.update(api_url="http://127.0.0.1:9")
     change = ground.carry_out({"queue/acme-online": {"card_quota": {H200: 7}}})
@@ -117,6 +139,21 @@ def test_a_cluster_that_does_not_answer_only_costs_time(ground, server):
     assert (change.state, states(change)) == ("applying", [("Queue", "acme-online", "queued")])
     assert change.error
     Cluster.objects.update(api_url=server.url)
+    changes.sweep()
+    change.refresh_from_db()
+    assert (change.state, change.error) == ("applied", "")
+
+
+def test_a_cluster_whose_secrets_this_process_cannot_read_is_said_to_be_why_a_change_waits(ground):
+    change = ground.carry_out({"queue/acme-online": {"card_quota": {H200: 7}}})
+    sealed = Cluster.objects.values("credentials", "credentials_key_id").get()
+    Cluster.objects.update(credentials=b"sealed elsewhere", credentials_key_id="0123456789ab")
+    changes.sweep()
+    change.refresh_from_db()
+    assert (change.state, states(change)) == ("applying", [("Queue", "acme-online", "queued")])
+    assert "0123456789ab" in change.error
+    assert change.claimed_until is None
+    Cluster.objects.update(**sealed)
     changes.sweep()
     change.refresh_from_db()
     assert (change.state, change.error) == ("applied", "")
@@ -164,7 +201,7 @@ def test_a_disconnected_cluster_is_left_alone_until_it_is_back(ground, live):
 def test_a_worker_that_died_leaves_its_change_to_the_next(ground):
     change = ground.carry_out({"queue/acme-online": {"weight": 2}})
     QuotaChange.objects.update(claimed_until=timezone.now() + CLAIM)
-    assert changes.sweep() == 0  # somebody has it
+    assert changes.sweep() == 0  # another worker has it
     QuotaChange.objects.update(claimed_until=timezone.now())
     assert changes.sweep() == 1
     change.refresh_from_db()

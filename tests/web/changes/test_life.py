@@ -1,4 +1,4 @@
-"""The life of a change: draft, plan, approval, apply, roll back; rights, staleness, and what the log tells."""
+"""The life of a change: draft, plan, approval, apply, roll back; rights, staleness, and what the log says."""
 
 import datetime as dt
 
@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 
 from tests.web.changes.ground import A100, H200, QUEUE, TRAINING, intent_of_the_log
+from tidesched_web.accounts.models import Tenant
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.audit.verification import verify_all
 from tidesched_web.changes import services as changes
@@ -135,6 +136,8 @@ def test_a_breach_names_the_figure_and_who_could_give_way(ground):
         ({"queue/x": {**QUEUE, "card_quota": {H200: -1}}}, "invalid", f"/card_quota/{H200}"),
         ({"queue/x": {**QUEUE, "wieght": 1}}, "unknown_field", "/wieght"),
         ({"queue/X y": QUEUE}, "invalid_name", ""),
+        ({"tide-plan/night\x07": {}}, "invalid_name", ""),
+        ({"tide-plan/night\x9b31m": {}}, "invalid_name", ""),
         ({"queue/acme-online": {"service_type": "training"}}, "immutable", "/service_type"),
         ({"tenant/acme": None}, "in_use", ""),
         ({"queue/nobody": None}, "unknown_object", ""),
@@ -329,7 +332,7 @@ def test_an_author_who_lost_the_right_meanwhile_changes_nothing(ground):
         ("owner", {"queue/acme-two": TRAINING, "project/acme/new": {}, "business-line/acme/new": {}}, None),
         ("owner", {"tenant/acme": {"name": "Acme"}}, None),
         ("owner", {"queue/acme-online": {"card_quota": {H200: 9}}}, "quota_breach"),
-        ("owner", {"tenant/acme": {"quota": {"inference": {"card_quota": {H200: 9}}}}}, "permission_denied"),
+        ("owner", {"tenant/acme": {"quota": {"inference": {"card_quota": {H200: 7}}}}}, "permission_denied"),
         ("owner", {"tenant/acme": {"approval_required": True}}, "permission_denied"),
         ("owner", {"tenant/acme": {"quota": None}}, "permission_denied"),
         ("owner", {"queue/rival-online": {"weight": 1}}, "not_found"),
@@ -422,3 +425,29 @@ def test_old_changes_are_dropped_and_the_log_keeps_what_they_did(ground, setting
     tasks.sweep()
     assert set(QuotaChange.objects.values_list("pk", flat=True)) == {made[2].pk, waiting.pk}
     assert AuditEntry.objects.filter(action="quota_change.apply").count() == 3
+
+
+def test_who_left_a_tenant_sees_no_open_draft_of_theirs_about_it_any_more(ground):
+    open_one = ground.draft({"queue/acme-online": {"card_quota": {H200: 7}}}, who="owner")
+    over = changes.cancel(
+        change=ground.draft({"queue/acme-online": {"card_quota": {H200: 5}}}, who="owner"),
+        access=ground.access("owner"),
+        reason="no",
+    )
+    assert set(visible_changes(ground.access("owner"))) == {open_one, over}
+    ground.users["owner"].memberships.update(tenant=Tenant.objects.get(slug="rival"))
+    assert set(visible_changes(ground.access("owner"))) == {over}
+
+
+def test_a_change_with_an_hour_waits_for_the_approval_that_is_demanded_since(ground):
+    hour = timezone.now() + dt.timedelta(hours=1)
+    edits = {"queue/acme-online": {"card_quota": {H200: 7}}}
+    due, again = (ground.draft(edits, who="owner"), ground.draft(edits, who="owner"))
+    for change in (due, again):
+        assert changes.apply(change=change, access=ground.access("owner"), at=hour).state == "approved"
+    ground.carry_out({"rules/cluster": {"approval_required": True}})
+    assert changes.apply(change=again, access=ground.access("owner"), at=timezone.now()).state == "waiting"
+    QuotaChange.objects.filter(pk=due.pk).update(apply_at=timezone.now())
+    assert changes.apply_due(due.pk).state == "waiting"
+    due.refresh_from_db()
+    assert (due.state, due.approver_id, ground.quota("acme-online")) == ("waiting", None, 6)

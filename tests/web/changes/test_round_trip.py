@@ -1,4 +1,4 @@
-"""Random patches: applied and rolled back they leave the documents as they were; what was planned is what stands."""
+"""Random patches: applied and rolled back they leave the documents as they were; what was planned is what is there."""
 
 from __future__ import annotations
 

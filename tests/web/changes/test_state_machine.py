@@ -1,7 +1,7 @@
 """Real concurrency on a real PostgreSQL: eight threads edit, apply, approve, roll back, turn plans and lose nodes.
 
-Whatever the order: no sum is pushed (further) beyond its ceiling, no edit is lost, nobody deadlocks, the chains verify,
-and the audit log tells the intent that stands.
+Whatever the order: no sum is pushed (further) beyond its ceiling, no edit is lost, none deadlocks, the chains verify,
+and the audit log has the intent that holds.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def test_eight_people_at_once_leave_a_sound_tree_and_a_log_that_tells_it():
         thread.start()
     for thread in threads:
         thread.join(500)
-    assert not any(thread.is_alive() for thread in threads), "somebody waits for ever"
+    assert not any(thread.is_alive() for thread in threads), "a thread waits for ever"
     assert [error for actor in actors for error in actor.errors] == []
     answers = sum((actor.answers for actor in actors), Counter())
     assert answers["done"] > THREADS, answers
@@ -167,11 +167,11 @@ def test_eight_people_at_once_leave_a_sound_tree_and_a_log_that_tells_it():
     assert sorted(written.values_list("tree_version", flat=True)) == list(
         range(version + 1, version + 1 + written.count())
     )
-    # What the log says last of each object is what stands.
+    # What the log says last of each object is what holds.
     tree = ground.tree()
     for key, document in intent_of_the_log(ground).items():
         assert tree.get(key) == document, key
-    # The log tells each written change once, with all its objects, and no other.
+    # The log has each written change once, with all its objects, and no other.
     assert AuditEntry.objects.filter(action="quota_change.apply").count() == written.count()
     assert all(report.intact for report in verify_all())
     # Every entry's before is what the entry before it left: no lost update.

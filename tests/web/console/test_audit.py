@@ -220,6 +220,17 @@ def test_an_entry_leads_to_its_change_and_account(world):
     assert f'href="/clusters/{world.cluster.slug}/changes/12/"' in page
 
 
+@pytest.mark.parametrize("kind", ["tenant", "user", "queue", "reclaim", "quota_change", "tide_plan", "session", ""])
+def test_an_entry_of_an_object_that_has_no_number_opens(world, kind):
+    made = audit.append(
+        chain="platform", actor="visitor", action="auth.sign_in_failed", object_type=kind, object_id="",
+        cluster_id=world.cluster.pk,
+    )  # fmt: skip
+    answer = client_of(world.admin).get(f"/audit/{made.pk}/")
+    assert answer.status_code == 200
+    assert f"#{made.pk}</li>" in answer.content.decode()
+
+
 def test_a_reclaim_and_its_entry_lead_to_each_other(world):
     row = Reclaim.objects.filter(cluster=world.cluster).first()
     made = audit.append(

@@ -20,6 +20,7 @@ from tidesched_web.audit.models import AuditEntry
 from tidesched_web.changes import services
 from tidesched_web.changes.models import ChangeState, QuotaChange
 from tidesched_web.console import change_words, impact_view
+from tidesched_web.jobs.models import Job
 from tidesched_web.quota.models import CardQuota
 
 pytestmark = pytest.mark.django_db
@@ -87,7 +88,7 @@ def test_what_is_not_ones_own_cannot_be_edited_seen_or_decided(world, lead) -> N
     assert {row["name"] for row in rows if row["kind"] == "queue"} == {
         "search-rank-inference", "search-suggest-inference", "search-training",
     }  # fmt: skip
-    assert {row["may"] for row in rows if row["kind"] == "tenant"} == {0}, "the ceiling is the platform's"
+    assert {(row["may"], row["asks"]) for row in rows if row["kind"] == "tenant"} == {(1, True)}, "it can be asked for"
     assert {row["may"] for row in rows if row["kind"] == "queue"} == {1}
 
 
@@ -162,7 +163,7 @@ def test_errors_stop_a_change_at_its_review(world) -> None:
     assert "What does not fit" in page
     assert "Mend what does not fit first." in page
     refused = client.post(f"{BASE}changes/{change.pk}/apply/", NOW, follow=True)
-    assert 'class="banner tone-failed" role="alert"' in refused.content.decode()
+    assert re.search(r'class="banner tone-failed"\s+role="alert"', refused.content.decode())
     assert quota("search-rank-inference") == 16
     # The same draft is gone on with in the grid.
     data = client.get(f"{EDIT}data/?change={change.pk}").json()
@@ -176,13 +177,24 @@ def test_a_second_person_approves_where_the_tenant_demands_it(world) -> None:
     second = User.objects.create(username="second", password="!", platform_role=PlatformRole.ADMIN)
     client, other = client_of(world.admin), client_of(second)
     change = drafted(client, LOWER)
-    assert "Request approval" in client.get(f"{BASE}changes/{change.pk}/").content.decode()
+    page = client.get(f"{BASE}changes/{change.pk}/").content.decode()
+    assert "Request approval" in page
+    assert "A second person has to approve this (tenant Search)." in page
     change = act(client, change, "apply", reason="Less is used.", when="now")
     assert change.state == ChangeState.WAITING
     assert "It waits for the approval of one of: second." in client.get(f"{BASE}changes/{change.pk}/").content.decode()
     act(client, change, "approve")
-    assert change.state == ChangeState.WAITING, "nobody approves their own"
+    assert change.state == ChangeState.WAITING, "an author does not approve their own"
     assert "asks you for approval" in other.get(f"{BASE}changes/{change.pk}/").content.decode()
+    # Its author goes on with it, which takes it back; no other person does.
+    link = f"{EDIT}?change={change.pk}"
+    assert link in client.get(f"{BASE}changes/{change.pk}/").content.decode()
+    assert "Waiting for approval. Once you review" in client.get(link).content.decode()
+    assert client.get(f"{EDIT}data/?change={change.pk}").json()["edits"] == LOWER
+    assert (other.get(link).status_code, other.get(f"{EDIT}data/?change={change.pk}").status_code) == (404, 404)
+    change = drafted(client, LOWER, change=str(change.pk))
+    assert (change.state, change.submitted_at) == (ChangeState.DRAFT, None)
+    change = act(client, change, "apply", reason="Less is used.", when="now")
     assert act(other, change, "approve", **{"approve-reason": "Seen on Monday."}).state == ChangeState.APPLYING
     assert quota("search-training") == 16
     assert ": Seen on Monday." in client.get(f"{BASE}changes/{change.pk}/").content.decode()
@@ -195,12 +207,49 @@ def test_a_second_person_approves_where_the_tenant_demands_it(world) -> None:
     assert "Too little." in client.get(f"{BASE}changes/{refused.pk}/").content.decode()
 
 
+def test_an_approval_on_the_page_is_bound_to_the_hour_that_was_shown(world, lead) -> None:
+    Tenant.objects.filter(slug="search").update(approval_required=True)
+    author, admin = client_of(lead), client_of(world.admin)
+    change = drafted(author, LOWER)
+    act(author, change, "apply", reason="On Sunday.", when="at", at_0="2031-05-04", at_1="02:00")
+    assert change.state == ChangeState.WAITING
+    shown = change.revision
+    services.edit_draft(change=change, access=access_of(lead), apply_at=None)
+    act(author, change, "apply", reason="On Sunday.", when="now")
+    assert change.state == ChangeState.WAITING
+    refused = admin.post(f"{BASE}changes/{change.pk}/approve/", {"revision": shown})
+    assert refused.status_code == 412
+    assert "to be applied at" in refused.content.decode()
+    assert quota("search-training") == 24
+
+
+def test_what_was_sent_at_once_is_sent_at_once_again_after_another_look(world, lead) -> None:
+    Tenant.objects.filter(slug="search").update(approval_required=True)
+    author = client_of(lead)
+    change = act(author, drafted(author, LOWER), "apply", reason="Less is used.", when="now")
+    assert change.state == ChangeState.WAITING
+    act(author, change, "rebase")
+    page = author.get(f"{BASE}changes/{change.pk}/").content.decode()
+    chosen = re.findall(r'<input[^>]*name="when"[^>]*value="(\w+)"[^>]*checked', page)
+    assert chosen == ["now"], "the hour of the first time is over"
+    assert act(author, change, "apply", reason="Less is used.", when=chosen[0]).state == ChangeState.WAITING
+
+
+def test_at_once_takes_the_place_of_an_hour_that_was_set_before(world) -> None:
+    client = client_of(world.admin)
+    change, sunday = drafted(client, LOWER), {"when": "at", "at_0": "2999-11-29", "at_1": "02:00"}
+    assert act(client, change, "apply", reason="Less is used.", **sunday).state == ChangeState.APPROVED
+    assert act(client, change, "apply", reason="Less is used.", when="now").state == ChangeState.APPLYING
+
+
 def test_a_draft_on_a_base_that_moved_says_what_moved(world) -> None:
     client = client_of(world.admin)
     first, second = drafted(client, LOWER), drafted(client, {"queue/search-training": {"card_quota": {H200: 20}}})
     act(client, first, "apply", reason="First.", when="now")
     page = client.get(f"{BASE}changes/{second.pk}/").content.decode()
     assert "What was changed since this draft was made" in page
+    by_whom = rf'data-label="Changed by"><span>admin,\s+<a class="num"\s+href="{BASE}changes/{first.pk}/">'
+    assert re.search(by_whom, page), "who changed it, and by which change"
     refused = client.post(f"{BASE}changes/{second.pk}/apply/", {**NOW, "reason": "Second."})
     assert refused.status_code == 409
     assert ">\nSecond.</textarea>" in refused.content.decode(), "what was typed is kept"
@@ -209,6 +258,17 @@ def test_a_draft_on_a_base_that_moved_says_what_moved(world) -> None:
     assert "What was changed since" not in client.get(f"{BASE}changes/{second.pk}/").content.decode()
     act(client, second, "apply", reason="Second.", when="now")
     assert quota("search-training") == 20
+
+
+def test_who_moved_the_base_is_said_of_changes_alone_that_the_reader_sees(world, lead) -> None:
+    admin, author = client_of(world.admin), client_of(lead)
+    mine = drafted(author, {"queue/search-training": {"card_quota": {H200: 20}}})
+    both = drafted(admin, {**LOWER, "queue/research-training": {"card_quota": {H200: 32}}})
+    act(admin, both, "apply", reason="Both.", when="now")
+    page = author.get(f"{BASE}changes/{mine.pk}/").content.decode()
+    assert "What was changed since this draft was made" in page
+    assert 'data-label="Changed by">–' in page
+    assert f"changes/{both.pk}/" not in page
 
 
 def test_the_list_is_filtered_and_exported(world) -> None:
@@ -343,6 +403,63 @@ def test_what_was_edited_after_the_page_was_opened_is_shown_instead_of_approved(
     assert quota("search-training") == 3
 
 
+def test_what_a_page_shows_of_an_earlier_revision_is_never_taken_for_the_one_of_now(world, lead) -> None:
+    Tenant.objects.filter(slug="search").update(approval_required=True)
+    author, other = client_of(lead), client_of(world.admin)
+    change = act(author, drafted(author, LOWER), "apply", reason="Less is used.", when="now")
+    page, parts, jobs = f"{BASE}changes/{change.pk}/", ("impact", "day", "server"), Job.objects.count()
+    opened = other.get(page).content.decode()
+    for part in parts:
+        assert f'id="{part}-1"' in opened
+        assert f'{page}{part}/?revision=1"' in opened
+        if part != "server":  # which asks the cluster
+            assert "earlier revision" not in other.get(f"{page}{part}/?revision=1").content.decode()
+    services.edit_draft(
+        change=change, access=access_of(lead), edits={"queue/search-training": {"card_quota": {H200: 3}}}
+    )
+    for part in parts:
+        for send in (other.get, other.post):
+            shown = send(f"{page}{part}/?revision=1").content.decode()
+            assert "worked out for an earlier revision" in shown
+            assert "it is at revision 2" in shown
+    assert Job.objects.count() == jobs, "nothing is asked about figures that are gone"
+    opened = other.get(page).content.decode()
+    assert [part for part in parts if f'id="{part}-1"' in opened or f'id="{part}-2"' not in opened] == []
+    assert "revision 2" in other.get(f"{page}impact/?revision=2").content.decode()
+
+
+def test_a_day_that_was_tried_with_other_figures_says_so(world) -> None:
+    client = client_of(world.admin)
+    change = drafted(client, LOWER)
+    objects = services.plan(change=change, access=access_of(world.admin))["objects"]
+    job = Job.objects.create(
+        kind="impact_day", owner=world.admin, actor="admin", state="done", subject=f"change:{change.pk}",
+        cluster=change.cluster, params={"objects": objects, "policy": ""}, result={"counts": {}, "pending": []},
+    )  # fmt: skip
+    url, words = f"{BASE}changes/{change.pk}/day/", "tried with other figures"
+    assert words not in client.get(url).content.decode()
+    Job.objects.filter(pk=job.pk).update(params={"objects": [], "policy": ""})
+    assert words in client.get(url).content.decode()
+
+
+def test_one_who_may_approve_is_told_that_another_hour_is_an_approval_and_the_author_that_it_takes_one(
+    world, lead
+) -> None:
+    Tenant.objects.filter(slug="search").update(approval_required=True)
+    author, other, sunday = (
+        client_of(lead),
+        client_of(world.admin),
+        {"when": "at", "at_0": "2999-11-29", "at_1": "02:00"},
+    )
+    change = act(author, drafted(author, LOWER), "apply", reason="Less is used.", **sunday)
+    assert act(other, change, "approve").state == ChangeState.APPROVED
+    page = f"{BASE}changes/{change.pk}/"
+    assert "sent with others, it waits for a new approval" in author.get(page).content.decode()
+    assert "it is approved by you for that" in other.get(page).content.decode()
+    assert act(other, change, "apply", reason="Less is used.", when="now").state == ChangeState.APPLYING
+    assert quota("search-training") == 16
+
+
 def test_who_was_made_by_the_author_is_told_why_their_approval_does_not_count(world) -> None:
     Tenant.objects.filter(slug="search").update(approval_required=True)
     puppet = accounts.create_user(
@@ -366,3 +483,15 @@ def test_a_change_that_failed_before_it_was_written_can_be_applied_again_and_can
         for address, shown in (("apply", True), ("cancel", True), ("retry", False), ("rollback", False)):
             assert (f"changes/{change.pk}/{address}/" in page) is shown, address
         assert act(client, change, verb, reason="Again.", when="now").state == state
+
+
+def test_a_mark_that_is_none_or_another_drafts_is_passed_over(world) -> None:
+    """A page sends one of its own; whatever comes in its place ends in no error page."""
+    client = client_of(world.admin)
+    for mark in ("a\0b", "ü", "x" * 65):
+        assert drafted(client, LOWER, mark=mark).mark == ""
+    first, second = drafted(client, LOWER, mark="first"), drafted(client, LOWER, mark="second")
+    assert first != second
+    assert drafted(client, LOWER, mark="first", change=str(second.pk)) == second
+    second.refresh_from_db()
+    assert second.mark == "second"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+from pathlib import Path
 
 import pytest
 import yaml
@@ -25,6 +26,7 @@ from tidesched_web.jobs.models import Job
 
 pytestmark = pytest.mark.django_db
 
+ROOT = Path(__file__).parents[3]
 SECRET = "a-secret-of-the-browser"
 REASON = {"reason": "drill"}
 GIVEN = {"api_url": "https://10.0.0.9:6443", "token": SECRET, "mode": "observe"}
@@ -99,7 +101,7 @@ def test_a_kubeconfig_is_uploaded_and_another_context_chosen(world, server) -> N
     assert "Client certificate" in page
     assert "BEGIN" not in page
     early = client.post(other["Location"], REASON | {"name": "Hall 4"})
-    assert early.status_code == 400, "the test is not over, and nobody said that they know"
+    assert early.status_code == 400, "the test is not over, and the form does not accept that"
     made = client.post(other["Location"], REASON | {"name": "Hall 4", "accept": "on"})
     assert made["Location"] == "/clusters/hall-4/connection/"
     cluster = Cluster.objects.get(slug="hall-4")
@@ -122,6 +124,9 @@ def test_the_test_tells_what_is_missing_and_what_grants_it(world, server) -> Non
     assert "deploy/rbac/quota.yaml" in page
     assert "kind: ClusterRole" in page
     assert TOKEN not in page
+    unread = client.post(where, REASON | {"name": "Hall 5"}).content.decode()
+    assert "mend it, or say that you know" in unread
+    assert "changed meanwhile" not in unread
     client.post(where, REASON | {"name": "Hall 5", "accept": "on"})
     overview = client.get("/clusters/hall-5/").content.decode()
     assert "something is missing" in overview
@@ -148,9 +153,21 @@ def test_the_own_pod_is_tested_and_refused_clearly_where_there_is_none(world, mo
     assert running.run(Job.objects.get(kind="connection_test").pk) == "done"
     page = client.get(where).content.decode()
     assert "workers run in no pod of a cluster" in page
-    assert client.post(where, REASON | {"name": "Hall 6"}).status_code == 400, "nobody said that they know"
+    assert client.post(where, REASON | {"name": "Hall 6"}).status_code == 400, "the form does not accept that"
     page = client.get(where, headers={"accept-language": "zh-hans"}).content.decode()
     assert "不在任何集群的 Pod 中" in page
+
+
+@pytest.mark.parametrize("mode", ["observe", "quota", "schedule"])
+def test_the_rights_of_each_mode_are_a_file_for_kubectl(world, mode) -> None:
+    client = client_of(world.admin)
+    where = f"/new/cluster/rights/{mode}.yaml"
+    assert where in client.get("/new/cluster/?way=token").content.decode()
+    given = client.get(where)
+    assert given["Content-Disposition"] == f'attachment; filename="{mode}.yaml"'
+    assert given.content.decode() == (ROOT / "deploy" / "rbac" / f"{mode}.yaml").read_text()
+    assert client.get("/new/cluster/rights/all.yaml").status_code == 404
+    assert client_of(world.member).get(where).status_code == 403
 
 
 def test_where_volcano_has_its_configuration_is_a_setting(world) -> None:

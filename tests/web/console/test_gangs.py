@@ -10,14 +10,15 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from scheduler_core.model.reason import ReasonCode
 from tests.web.console import world as story
 from tests.web.console.cast import A100, H200
 from tests.web.console.test_pages import MAX_QUERIES, client_of
 from tidesched_web.accounts.models import Membership
-from tidesched_web.changes.models import QuotaChange
-from tidesched_web.quota.models import CardQuota, NamespaceGrant
+from tidesched_web.quota.models import NamespaceGrant
 from tidesched_web.scheduling.models import Reclaim
-from tidesched_web.workloads.models import Gang, GangEvent, GangRemedy, GangState
+from tidesched_web.workloads.models import Gang, GangEvent, GangPod, GangRemedy, GangState
+from tidesched_web.workloads.remedies import basis
 
 pytestmark = pytest.mark.django_db
 
@@ -86,20 +87,78 @@ def test_an_old_answer_is_not_shown(world) -> None:
     assert "What would help is being worked out." in page_of(world, "search/rank-lap2-013")
 
 
-def test_trying_it_opens_the_editor_with_the_edit_as_a_draft(world) -> None:
-    path = f"/clusters/demo/gangs/{world.gangs['search/rank-lap2-013'].pk}/try/"
-    for who, status in (("member", 403), ("auditor", 403), ("stranger", 404), ("newcomer", 404)):
-        assert client_of(getattr(world, who)).post(path).status_code == status
-    assert not QuotaChange.objects.exists()
+def test_a_gang_that_runs_is_told_of_its_further_pods(world) -> None:
+    gang = world.gangs["search/rank-lap2-013"]
+    Gang.objects.filter(pk=gang.pk).update(state=GangState.RUNNING, replicas=14, ready=13)
+    said = "1 more pod of it would start if the quota of queue search-training were 16 × A100-SXM4-80GB higher."
+    assert said in page_of(world, "search/rank-lap2-013")
+    assert said in listed(world)
+
+
+def test_why_no_end_of_another_gang_helps_is_said(world) -> None:
+    gang = world.gangs["vision/segment-lap2-017"]
+    GangRemedy.objects.filter(gang=gang).update(goes_first="research/llm-pretrain-lap2-004", held_by_services=28)
+    page = page_of(world, "vision/segment-lap2-017")
+    assert "would go to research/llm-pretrain-lap2-004 first, which comes before it in the order." in page
+    assert "Inference holds 28 × L40S until its services shrink." in page
+
+
+def test_cards_that_each_pod_needs_on_one_node_are_said(world) -> None:
+    gang = world.gangs["search/rank-lap2-013"]
+    said = "Each of its pods needs 4 × H200 free on one node; cards on several nodes do not add up for it."
+    assert "free on one node" not in page_of(world, "search/rank-lap2-013"), "quota is what it waits for"
+    Gang.objects.filter(pk=gang.pk).update(
+        reason_code="WaitingForCards", reason_numbers={"resource": H200, "requested": 16, "free": 10, "short": 6}
+    )
+    for sizes, there in (((4000, 4000), True), ((1000, 1000), False), ((4000, 2000), False)):
+        for pod, size in zip(gang.pods.order_by("name")[:2], sizes, strict=True):
+            GangPod.objects.filter(pk=pod.pk).update(card=H200, card_milli=size)
+        assert (said in page_of(world, "search/rank-lap2-013")) == there, sizes
+
+
+def test_a_tenant_admin_reads_what_they_may_do(world) -> None:
+    assert "What you may do" not in page_of(world, "search/rank-lap2-013", "member")
     Membership.objects.filter(user=world.member).update(role="admin")
-    answer = client_of(world.member).post(path)
-    draft = QuotaChange.objects.get()
-    assert answer["Location"] == f"/clusters/demo/quota/edit/?change={draft.pk}"
-    now = CardQuota.objects.get(queue=world.queues["search-training"], card_type__name=A100).cards
-    assert draft.edits == {"queue/search-training": {"card_quota": {A100: now + 16}}}
-    assert draft.state == "draft"
-    assert client_of(world.member).post(path)["Location"] == answer["Location"], "the same draft is gone on with"
-    assert client_of(world.member).get(path).status_code == 405
+    page = page_of(world, "search/rank-lap2-013", "member")
+    assert "You may raise the quota of queue search-training as far as your tenant has room." in page
+    assert "raise your tenant in the editor too: that asks a platform admin for it." in page
+    assert "What you may do" not in page_of(world, "search/rank-lap2-013", "admin")
+
+
+def test_a_tenant_admin_is_told_to_end_a_gang_of_their_own_only_where_that_helps(world) -> None:
+    Membership.objects.filter(user=world.member).update(role="admin")
+    gang = world.gangs["search/rank-lap2-013"]
+    numbers = gang.reason_numbers | {"holders": [{"gang": "search/rank-v7", "queue": "search-training", "amount": 6}]}
+    Gang.objects.filter(pk=gang.pk).update(reason_numbers=numbers)
+    for remedy, told in (({"change": "gang_ends", "gang": "search/rank-v7"}, True), (None, False)):
+        kept = basis(gang.reason_code, numbers, remedy)
+        GangRemedy.objects.filter(gang=gang).update(remedy=remedy, basis=kept)
+        page = page_of(world, "search/rank-lap2-013", "member")
+        assert ("A gang of yours holds what it waits for: search/rank-v7 (6" in page) is told
+
+
+# What a page says beside a reason, by its code; the other codes have none of it.
+BY_QUOTA = {"WaitingForQuota", "ExceedsMaxQuota"}
+BY_CARDS = {"WaitingForCards", "Fragmented", "OverCommitted", "ReclaimForbidden"}
+BY_PROMISES = {"WaitingForQuota", "OverCommitted", "WaitingForCards", "BehindHigherPriority"}
+
+
+def test_each_reason_has_the_advice_that_is_its_own(world, subtests) -> None:
+    Membership.objects.filter(user=world.member).update(role="admin")
+    gang = world.gangs["search/rank-lap2-013"]
+    for pod in gang.pods.all():
+        GangPod.objects.filter(pk=pod.pk).update(card=A100, card_milli=4000)
+    Gang.objects.filter(name="distil-lap2-002").update(
+        state=GangState.ADMITTED, phase="Inqueue", admitted_at=world.cluster.clock(), cards={A100: 8}
+    )
+    for code in ReasonCode:
+        with subtests.test(code.value):
+            Gang.objects.filter(pk=gang.pk).update(reason_code=code.value)
+            page = page_of(world, "search/rank-lap2-013", "member")
+            assert ("You may raise the quota of queue search-training" in page) == (code in BY_QUOTA)
+            assert ("The quota is no obstacle: the cards are in use." in page) == (code in BY_CARDS)
+            assert ("Each of its pods needs 4 × A100-SXM4-80GB free on one node" in page) == (code in BY_CARDS)
+            assert ("promised, does not run" in page) == (code in BY_PROMISES)
 
 
 # -- misdirected gangs -------------------------------------------------------------------------------------------------
@@ -152,7 +211,7 @@ def test_a_tenant_sees_its_gang_in_anothers_queue_without_that_queues_figures(wo
     export = client_of(world.member).get(f"/clusters/demo/gangs/{gang.pk}/?format=json").json()
     assert export["reason"]["numbers"] == {"resource": H200, "requested": 77}
     assert "the quota is 41,717" in page_of(world, "search/embed-lap2-012")
-    assert "search/embed-lap2-012" in listed(world, "stranger"), "it stands in a queue of Research"
+    assert "search/embed-lap2-012" in listed(world, "stranger"), "it is in a queue of Research"
 
 
 def test_a_gang_of_a_shared_namespace_in_anothers_granted_queue_is_not_there(world) -> None:

@@ -50,7 +50,7 @@ def test_a_tenants_people_land_on_what_is_their_own(world) -> None:
     assert "Every gang has what it needs" not in page
     for gang in sorted(waits, key=lambda one: one.waiting_since)[:10]:
         assert gang.key in page
-    # The reason of the one that waits longest stands in words.
+    # The reason of the one that waits longest is there in words.
     assert "Needs " in page
     # Members of other tenants are not named, nor their gangs.
     others = Gang.objects.exclude(queue__tenant__slug="search").values_list("namespace", "name")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from tests.web.console import world as story
 from tests.web.console.cast import H200
@@ -68,6 +70,20 @@ def test_a_change_waits_in_the_inbox_of_those_who_may_approve_it_and_of_no_other
     assert counts(of_tenant) == ["0", ""]
 
 
+def test_pages_count_what_waits_without_reading_what_it_says(world) -> None:
+    """The plan of one change may be megabytes: only its own page and the inbox read plans, a list none."""
+    second, author = account("second", platform=PlatformRole.ADMIN), client_of(world.admin)
+    act(author, drafted(author, LOWER), "apply", reason="Less is used.", when="now")
+    plan = '"changes_quotachange"."plan"'
+    for address in ("queues/", "changes/", "changes/?format=csv"):
+        with CaptureQueriesContext(connection) as queries:
+            assert second.get(f"/clusters/demo/{address}").status_code == 200
+        read = [query["sql"] for query in queries if plan in query["sql"]]
+        assert not read, (address, read)
+    assert counts(second) == ["1", "1"]
+    assert "24 → <strong>16<" in second.get("/waiting/").content.decode()
+
+
 def test_the_tenants_own_ceiling_waits_for_a_platform_admin_alone(world) -> None:
     of_tenant = account("lead", tenant="search")
     second = account("second", platform=PlatformRole.ADMIN)
@@ -85,6 +101,7 @@ def test_the_author_sees_for_whom_it_waits(world) -> None:
     change = act(author, drafted(author, LOWER), "apply", reason="Less.", when="now")
     page = author.get(f"/clusters/demo/changes/{change.pk}/").content.decode()
     assert "It waits for the approval of a platform admin." in page
+    assert "A change is approved by another person than its author." in page
     assert "zhou-second" not in page
     User.objects.filter(platform_role=PlatformRole.ADMIN).update(invited_by=lead)
     page = author.get(f"/clusters/demo/changes/{change.pk}/").content.decode()
@@ -94,3 +111,38 @@ def test_the_author_sees_for_whom_it_waits(world) -> None:
     page = client_of(world.admin).get(f"/clusters/demo/changes/{change.pk}/").content.decode()
     assert "It waits for the approval of one of: lead, zhou-second." in page
     assert second.get("/waiting/").status_code == 200
+
+
+def test_in_chinese_a_row_says_when_it_was_submitted_and_whose_it_is_by_name(world) -> None:
+    """And a change has one word wherever it stands."""
+    second = account("second", platform=PlatformRole.ADMIN)
+    User.objects.filter(username="second").update(language="zh-hans")
+    Tenant.objects.filter(slug="search").update(name="Search and Answers")
+    User.objects.filter(pk=world.admin.pk).update(language="zh-hans")
+    author = client_of(world.admin)
+    draft = drafted(author, LOWER)
+    said = " ".join(author.get(f"/clusters/demo/changes/{draft.pk}/").content.decode().split())
+    assert re.search(r"须由第二人审批（[^）]*Search and Answers）", said)
+    change = act(author, draft, "apply", reason="Less.", when="now")
+    page = second.get("/waiting/").content.decode()
+    heads = [text.strip() for text in re.findall(r'<th scope="col"[^>]*>([^<]+)</th>', page)]
+    assert heads == ["变更", "作用", "租户", "由", "原因", "提交"]
+    assert re.search(r'<td data-label="租户">\s*Search and Answers <span class="key">search</span>\s*</td>', page)
+    assert re.search(r'data-label="提交">\s*<time [^>]*>[^<]*(?:前|刚刚)</time>', page), "a moment, not a duration"
+    for path in (f"/clusters/demo/changes/{change.pk}/", "/clusters/demo/changes/"):
+        assert "更改" not in second.get(path).content.decode(), path
+
+
+def test_who_made_the_author_is_told_why_their_approval_does_not_count_and_whom_to_ask(world) -> None:
+    lead = account("lead", tenant="search")
+    account("zhou-second", platform=PlatformRole.ADMIN)
+    maker = User.objects.get(username="lead")
+    puppet = account("puppet", tenant="search", by=maker)
+    change = act(puppet, drafted(puppet, LOWER), "apply", reason="Less.", when="now")
+    assert counts(lead) == ["0", ""]
+    page = lead.get(f"/clusters/demo/changes/{change.pk}/").content.decode()
+    assert "you made the account of puppet" in page
+    assert "It waits for the approval of a platform admin." in page
+    assert act(lead, change, "approve").state == "waiting"
+    for name in ("zhou-second", world.admin.username):
+        assert counts(client_of(User.objects.get(username=name))) == ["1", "1"]

@@ -97,7 +97,7 @@ def test_a_job_that_waits_shows_its_place(world):
     client = client_of(world.member)
     page = client.get("/jobs/").content.decode()
     assert "Place 1 in the queue" in page
-    assert "Place 3 in the queue" in page, "after the first of somebody else"
+    assert "Place 3 in the queue" in page, "after the first of another person"
     assert "Place 3 in the queue" in client.get(f"/jobs/{second.pk}/").content.decode()
     told = client.get("/api/v1/jobs/").json()["results"]
     assert [row["position"] for row in told] == [3, 1]

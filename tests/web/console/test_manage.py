@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 import pytest
@@ -11,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.passwords import PASSWORD
 from tests.web.console import world as story
+from tests.web.console.cast import A100
 from tests.web.console.test_pages import MAX_QUERIES, WRITER, client_of
 from tidesched_web.accounts.models import Membership, Project, Tenant, TenantRole, User
 from tidesched_web.audit.models import AuditEntry
@@ -72,6 +74,31 @@ def test_lists_are_paged_and_filters_live_in_the_address(world) -> None:
     assert "many-049" not in second
     assert "No tenant matches" in client.get("/tenants/?q=nobody").content.decode()
     assert client.get("/tenants/?q=%00&cursor=x").status_code == 200
+
+
+def test_a_new_queue_beyond_its_owner_names_who_could_give_way_and_leads_to_the_grid(world) -> None:
+    client = client_of(world.admin)
+    page = html.unescape(client.get("/clusters/demo/new/queue/").content.decode())
+    owner = re.search(r'<option value="(project-\d+)">Search › Rank – ([^<]+)</option>', page)
+    assert owner, "what is left stands behind the owner's name"
+    assert 'href="/clusters/demo/quota/edit/"' in page
+    body = {"name": "rank-new", "service_type": "inference", "owner": owner[1], "card:NVIDIA-H200": "4", "reason": "x"}
+    refused = client.post("/clusters/demo/new/queue/", body)
+    said = " ".join(html.unescape(text) for text in TOLD.findall(refused.content.decode()))
+    assert "Rank gives out 20 × H200 for inference, but has 16: 4 too many." in said
+    assert "search-rank-inference could give way: it has 16 × H200, of which " in said
+    assert "NVIDIA-" not in said
+
+
+def test_where_the_owner_has_none_of_a_card_what_is_left_above_it_is_said(world) -> None:
+    client = client_of(world.admin)
+    page = html.unescape(client.get("/clusters/demo/new/queue/").content.decode())
+    owner = re.search(r'<option value="(project-\d+)">Search › Rank ', page)
+    assert owner
+    body = {"name": "rank-new", "service_type": "inference", "owner": owner[1], f"card:{A100}": "2", "reason": "x"}
+    refused = client.post("/clusters/demo/new/queue/", body)
+    said = " ".join(html.unescape(text) for text in TOLD.findall(refused.content.decode()))
+    assert "Rank gives out 2 × A100-SXM4-80GB for inference, but has 0: 2 too many. Search has 0 left." in said
 
 
 def test_a_mistake_is_told_at_its_field_and_what_was_typed_stays(world) -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from tests.web.console import world as story
+from tests.web.console.cast import H200
 from tidesched_web.accounts.models import User
+from tidesched_web.scheduling.models import Alert, AlertSeverity
 
 PAGES = [
     "clusters/",
@@ -40,6 +45,7 @@ DATA = [
     "clusters/demo/queues/search-training/usage/?card=NVIDIA-H200",
     "clusters/demo/sessions/timings/",
     "clusters/demo/reclaims/taken/",
+    "clusters/demo/tenants/search/use/",
 ]
 LISTS = ["queues", "gangs", "reclaims", "sessions", "nodes"]
 MAX_QUERIES = 6
@@ -88,9 +94,10 @@ def test_what_a_plugin_sends_away_falls_for_nobody(world) -> None:
     type(gone).objects.filter(pk=gone.pk).update(reclaimer="", queue_name="", action="shuffle")
     client = client_of(world.admin)
     page = client.get(address("clusters/demo/reclaims/{reclaim}/", world)).content.decode()
-    assert "A plugin of the policy sent 2 gangs away" in page
+    assert "A plugin of the policy wanted the room: 2 gangs" in page
     assert "No gang: a plugin of the policy wanted these pods elsewhere." in page
-    assert '<span class="key">shuffle</span>' in client.get("/clusters/demo/reclaims/").content.decode()
+    listed = client.get("/clusters/demo/reclaims/").content.decode()
+    assert re.search(r'<span\s+class="key"\s*>shuffle</span>', listed)
 
 
 def test_a_gang_that_is_written_wrongly_is_told_what_is_wrong(world) -> None:
@@ -127,3 +134,22 @@ def test_a_service_that_grows_waits_only_for_what_it_lacks(world) -> None:
     admin = client_of(world.admin)
     row = admin.get("/clusters/demo/queues/?q=" + gang.queue_name).content.decode()
     assert "5 waiting" in row, "four of a gang that has not started, one of the service"
+
+
+def test_alerts_that_read_the_same_to_the_reader_are_one_line(world) -> None:
+    """A member does not read whose promise is meant: three sentences of the same words would say no more than one."""
+    Alert.objects.filter(cluster=world.cluster, resolved_at=None).update(resolved_at=timezone.now())
+    for queue in ("search-training", "vision-training"):
+        numbers = {"promised": 8, "card": H200, "queue": queue, "waiting": 1}
+        Alert.objects.create(
+            cluster=world.cluster, key=f"promise:{queue}", severity=AlertSeverity.WARNING, code="promise_unused",
+            numbers=numbers, raised_at=timezone.now(), message=f"8 of {queue} are promised.",
+        )  # fmt: skip
+    said = "Quota is promised to gangs that do not run, while others wait for it."
+    page = client_of(world.member).get("/clusters/demo/").content.decode()
+    assert page.count(said) == 1
+    assert "2 alerts say this." in page
+    page = client_of(world.admin).get("/clusters/demo/").content.decode()
+    assert "of queue search-training are promised" in page
+    assert "of queue vision-training are promised" in page
+    assert "alerts say this" not in page

@@ -12,7 +12,9 @@ import pytest
 from tests.web.console import world as story
 from tests.web.console.cast import H200
 from tests.web.console.test_pages import client_of
+from tidesched_web.accounts.selectors import access_of
 from tidesched_web.audit import services as audit
+from tidesched_web.scheduling import reclaim_history_selectors
 from tidesched_web.scheduling.models import Reclaim, ReclaimVictim
 from tidesched_web.scheduling.sight import receipt_within_sight
 
@@ -169,6 +171,22 @@ def test_the_picture_adds_up_what_was_taken_back_by_hour_and_card(world) -> None
     assert sum(float(line.split(",")[1]) for line in table[1:]) == lost
 
 
+def test_slices_are_in_the_sums_as_their_part_of_a_card(world) -> None:
+    """Cards are physical ones wherever several types are added up; of one type its own number is said."""
+    _today(world)
+    before = reclaim_history_selectors.day_of(access_of(world.admin), world.cluster)
+    victim = ReclaimVictim.objects.filter(reclaim=_mine(world)).get()
+    ReclaimVictim.objects.filter(pk=victim.pk).update(cards={**victim.cards, f"{H200}/mig-1g.18gb-mixed": 14})
+    day = reclaim_history_selectors.day_of(access_of(world.admin), world.cluster)
+    assert (round(day.cards - before.cards, 6), day.parts, before.parts) == (2, 14, 0)
+    pair = next(pair for loser in day.losers for pair in loser.pairs if pair.parts)
+    assert (pair.loser, pair.cards) == (victim.queue_name, sum(victim.cards.values()) + 2)
+    page = " ".join(client_of(world.auditor).get("/clusters/demo/reclaims/day/").content.decode().split())
+    assert "14 slices and shares are in them, each as its part of a card." in page
+    slices = next(bars for bars in _figure(world, world.auditor)["data"] if bars["name"] != "H200")
+    assert ([round(height, 6) for height in slices["y"]], slices["text"]) == ([2], ["14"])
+
+
 def test_the_picture_of_a_tenant_holds_its_own_losses_alone(world) -> None:
     _today(world)
     (bars,) = _figure(world, world.stranger)["data"]
@@ -211,6 +229,7 @@ def test_the_picture_is_two_requests_of_few_queries(world, django_assert_max_num
 
 FILTERS = (
     "queue=search-training", "tenant=search", "gainer_tenant=shop", "loser_tenant=research", "loser=lap2-001",
+    "gainer_service=inference",
     "gainer_queue=shop-ads-inference", "loser_queue=foundation-training", "card=NVIDIA-H200", "q=rank-v7",
     "state=done", "made_by=tidesched", "from=2000-01-01T00:00:00Z&to=2001-01-01T00:00:00Z",
 )  # fmt: skip
@@ -293,3 +312,58 @@ def test_what_the_reclaimer_needs_is_not_told_to_the_side_that_only_came_into_qu
     assert (candidate["rule"], candidate["alone"]) == ("its leaving would not make enough room", None)
     seen = receipt_within_sight(_mine(world).receipt, own, made_it=True)["candidates"][0]
     assert seen["alone"]["nodes"][0]["needs"] == 8
+
+
+def test_the_head_of_the_list_sums_gangs_and_work_of_the_same_gangs(world) -> None:
+    """A member's reclaims touch gangs of other tenants too: neither they nor their work are in the reader's sum."""
+    whole = ReclaimVictim.objects.all()
+    own = whole.filter(queue__tenant_id=world.queues["search-training"].tenant_id)
+    seen = Reclaim.objects.filter(victims__in=own) | Reclaim.objects.filter(queue__tenant__slug="search")
+    others = whole.filter(reclaim__in=seen).exclude(pk__in=own)
+    assert own.count()
+    assert others.count()
+
+    def line(who) -> str:
+        page = " ".join(client_of(who).get("/clusters/demo/reclaims/").content.decode().split())
+        return re.search(r'class="subtitle">([^<]*)<', page)[1]
+
+    def hours(rows) -> str:
+        return f"{sum(row.work_lost_card_seconds for row in rows) / 3600:g} card-hours of work lost"
+
+    said = line(world.member)
+    assert f"{own.count()} gangs of your tenants were evicted, {hours(own)}." in said
+    assert f"{others.count()} gangs of other tenants were evicted for yours" in said
+    assert f"{whole.count()} gangs were evicted, {hours(whole)}." in line(world.auditor)
+
+
+def test_the_sentence_of_a_reclaim_leaves_out_what_the_reader_may_not_know(world) -> None:
+    def line(who) -> str:
+        return " ".join(re.search(r'class="subtitle key">([^<]*)<', _page(world, who))[1].split())
+
+    assert line(world.auditor) == f"{RANK} needed 4 × H200; 1 gang was evicted and freed 8 × H200."
+    assert line(world.member) == f"{RANK} needed 4 × H200; 1 gang was evicted."
+    assert line(world.stranger) == f"{RANK} took cards back: 1 gang was evicted and freed 8 × H200."
+
+
+def test_the_receipt_says_what_decided_between_gangs_that_look_the_same(world) -> None:
+    row = _mine(world)
+    fell = "research/llm-pretrain-lap2-003"
+    lost = row.receipt["victims"][fell]["work_lost_card_seconds"]
+    dearer, same = row.receipt["candidates"]
+    dearer |= {"gang": "research/just-more", "frees": 8, "work_lost_card_seconds": lost + 12, "alone": None}
+    dearer["rule"] = "dearer than a gang of the chosen set whose place it could take"
+    same |= {"gang": "research/llm-pretrain-lap2-009", "frees": 8, "work_lost_card_seconds": lost}
+    same["rule"] = "costs as much as a gang of the chosen set whose place it could take, and comes later by name"
+    ReclaimVictim.objects.filter(reclaim=row).update(work_lost_card_seconds=lost)
+    Reclaim.objects.filter(pk=row.pk).update(receipt=row.receipt)
+    page = _page(world, world.auditor)
+    assert f"It would lose 12 card-seconds of work more than {fell}." in page
+    assert f"It costs the same as {fell}; the first name decides." in page
+
+
+def test_the_sum_of_a_queue_is_over_all_of_its_pairs(world, monkeypatch) -> None:
+    every = reclaim_history_selectors.day_of(access_of(world.admin), world.cluster).losers
+    monkeypatch.setattr(reclaim_history_selectors, "MOST_PAIRS", 1)
+    day = reclaim_history_selectors.day_of(access_of(world.admin), world.cluster)
+    assert day.losers == every[:1]
+    assert day.more_pairs == sum(len(one.pairs) for one in every[1:])

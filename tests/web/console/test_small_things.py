@@ -28,7 +28,7 @@ def test_what_went_well_goes_away_and_is_announced(world) -> None:
     client = client_of(world.member)
     client.post("/profile/", {"language": "en", "time_zone": "UTC"})
     page = client.get("/profile/").content.decode()
-    assert re.search(r'<div data-passing class="[^"]*" role="status">', page)
+    assert re.search(r'<div data-passing\s+class="[^"]*"\s+role="status">', page)
 
 
 def test_the_address_that_browsers_ask_for_the_mark_leads_to_it(client) -> None:

@@ -139,6 +139,9 @@ def test_unknown_topics_and_methods_are_refused(people) -> None:
     posted = client.post("/api/v1/stream")
     assert (posted.status_code, posted["Allow"], posted.json()["code"]) == (405, "GET", "method_not_allowed")
     assert client.get("/api/v1/stream?topic=gangs").json()["code"] == "unknown_parameter"
+    for wrong in ("topics=", "topics=,", "topics=gangs&topics=jobs", "after=1-0&after=2-0"):
+        refused = client.get(f"/api/v1/stream?{wrong}")
+        assert (refused.status_code, refused.json()["code"]) == (400, "invalid"), wrong
     with pytest.raises(ValueError, match="secrets"):
         live.publish("secrets", 1)
 

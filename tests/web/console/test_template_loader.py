@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.template import Context, Engine, engines
 from django.template.base import TextNode
 from django.utils.translation import override
@@ -40,6 +43,20 @@ def test_a_template_says_what_it_says_with_djangos_own_loader(language, number):
     with override(language):
         expected = _rendered([plain], number)
         assert _rendered([("tidesched_web.console.template_loader.Loader", [plain])], number) == expected
+
+
+def test_what_indents_a_template_is_not_sent():
+    """A page of rows would carry thousands of blanks."""
+    text = "<ul>\n    <li>a b </li>  \n\n    {% if many %}\n      <li>{{ many }} c</li>\n    {% endif %}\n</ul>"
+    loader = ("tidesched_web.console.template_loader.Loader", [("django.template.loaders.locmem.Loader", {"0": text})])
+    with override("en"):
+        assert _rendered([loader], 0) == "<ul>\n<li>a b </li>\n\n<li>7 c</li>\n\n</ul>"
+
+
+def test_no_text_that_is_shown_as_written_is_indented():
+    for path in (Path(settings.BASE_DIR) / "templates").rglob("*.html"):
+        for text in re.findall(r"<(?:pre|textarea)\b[^>]*>(.*?)</(?:pre|textarea)>", path.read_text(), re.DOTALL):
+            assert not re.search(r"\n\s", text), path
 
 
 def test_one_template_serves_readers_of_both_languages_in_turn():

@@ -10,6 +10,7 @@ import pytest
 from django.db import connection
 from django.forms.models import model_to_dict
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from tests.web.console import world as story
 from tests.web.console.test_pages import client_of
@@ -44,6 +45,15 @@ def recomputed(cluster, at: dt.datetime) -> dict[str, Fraction]:
     return sums
 
 
+def test_a_members_tile_does_not_say_that_their_gangs_wait_for_the_cards_of_all(world) -> None:
+    own = " ".join(client_of(world.member).get("/clusters/demo/").content.decode().split())
+    assert "Your gangs that wait" in own
+    assert re.search(r"the gangs of all tenants wait for [\d,]+ physical cards", own)
+    whole = " ".join(client_of(world.auditor).get("/clusters/demo/").content.decode().split())
+    assert "Your gangs that wait" not in whole
+    assert re.search(r"\bfor [\d,]+ physical cards", whole)
+
+
 def test_the_figures_are_those_of_the_points_in_one_query(world) -> None:
     cluster = world.cluster
     now = cluster.clock()
@@ -62,8 +72,39 @@ def test_the_figures_are_those_of_the_points_in_one_query(world) -> None:
     assert turn is not None
     flood, when = turn
     assert now < when <= now + dt.timedelta(days=1)
-    chosen = max if flood else min
-    assert when - dt.timedelta(days=1) == chosen(found.inference, key=lambda step: step[1])[0]
+    yesterday = dict(found.inference)
+    there = yesterday[when - dt.timedelta(days=1)]
+    around = [value for at, value in found.inference if abs(at + dt.timedelta(days=1) - when) <= dt.timedelta(hours=1)]
+    assert there == (max if flood else min)(around)
+
+
+def day_of(*values: float) -> Figures:
+    """Half hours of a day that ended at noon, on a hundred cards."""
+    noon = dt.datetime(2026, 3, 4, 12, tzinfo=dt.UTC)
+    steps = [(noon - dt.timedelta(minutes=30 * (len(values) - place)), value) for place, value in enumerate(values)]
+    return Figures(Moment(100, 0, 0, 0, 0), None, steps)
+
+
+def test_the_last_peak_is_the_newest_one_that_was_over() -> None:
+    low, high = [20.0] * 10, [60.0] * 10
+    two_peaks = day_of(*low, *high, 70, *low, 50, *[30.0] * 10)
+    assert two_peaks.last_peak() == two_peaks.inference[31]
+    # What rises still is no peak: the one before it is.
+    rising = day_of(*low, *high, 70, *low, *[55.0] * 17)
+    assert rising.last_peak() == rising.inference[20]
+    # Half a peak at the beginning is the highest that the day had.
+    falling = day_of(*[50.0] * 20, *[20.0] * 28)
+    assert falling.last_peak() == falling.inference[0]
+    assert day_of(*[50.0] * 48).last_peak() is None, "an even day has no tide"
+    assert day_of(*low, *high).last_peak() is None, "too little of the day is known"
+
+
+def test_the_overview_says_when_inference_last_peaked_and_how_high(world) -> None:
+    at, height = tide_figures(world.cluster).last_peak()
+    total = round(tide_figures(world.cluster).now.total)
+    said = f"about {round(height)} of {total} physical cards, at {timezone.localtime(at):%Y-%m-%d %H:%M}."
+    for user in (world.auditor, world.member):
+        assert f"Last peak of inference: {said}" in client_of(user).get("/clusters/demo/").content.decode()
 
 
 def test_the_overview_shows_them_with_their_trend_and_says_where_the_tide_is(world) -> None:
@@ -84,8 +125,28 @@ def test_an_even_day_and_a_short_one_have_no_turn() -> None:
     tidal = [(at, float(n)) for n, (at, _value) in enumerate(even)]
     assert Figures(moment, None, even).turn() is None
     assert Figures(moment, None, tidal[:20]).turn() is None
-    assert Figures(moment, None, tidal).turn() == (False, start + dt.timedelta(days=1))
+    at_its_end = start + dt.timedelta(days=1, minutes=30 * 47)
+    assert Figures(moment, None, tidal).turn() == (True, at_its_end), "not the low of this very moment"
     assert Figures(None, None, tidal).turn() is None
+
+
+def test_the_next_turn_is_the_nearest_one_and_not_the_highest_of_the_day() -> None:
+    """Seen from the dip at noon inference rises for hours, though its lowest hour is at night."""
+    start = dt.datetime(2026, 3, 2, 13, tzinfo=dt.UTC)
+    moment = Moment(total=100, used=50, idle_wanted=0, waiting=0, lent=0)
+    by_hour = [60, 61, 64, 70, 78, 84, 88, 90, 86, 70, 50, 30, 20, 15, 12, 10, 12, 20, 35, 55, 75, 88, 90, 75]
+    day = [(start + dt.timedelta(minutes=30 * n), float(by_hour[n // 2])) for n in range(48)]
+
+    def turn(first: int) -> tuple[bool, dt.timedelta]:
+        again = [(at + dt.timedelta(days=1), value) for at, value in day[:first]]
+        found = Figures(moment, None, [*day[first:], *again]).turn()
+        assert found is not None
+        return found[0], found[1] - day[first][0] - dt.timedelta(days=1)
+
+    assert turn(0) == (True, dt.timedelta(hours=7)), "the evening's peak, not the night's low"
+    assert turn(16) == (False, dt.timedelta(hours=7))
+    assert turn(32) == (True, dt.timedelta(hours=6))
+    assert turn(44) == (False, dt.timedelta(hours=2))
 
 
 def test_the_head_of_each_page_has_the_clusters_clock_in_its_zone(world) -> None:
@@ -118,7 +179,7 @@ def test_a_clusters_own_zone_rules_its_clock_its_times_and_where_a_new_plan_begi
     assert "UTC+5:30" in page[page.index('id="cluster-clock"') :][:400]
     assert re.search(r'title="[^"]* UTC\+5:30 by the cluster', page), "times by the cluster's clock are in its zone"
     editor = client.get("/clusters/demo/new/tide-plan/").content.decode()
-    assert 'id="time_zone" name="time_zone" value="Asia/Kolkata"' in editor
+    assert 'id="time_zone" name="time_zone" value="Asia/Kolkata"' in " ".join(editor.split())
     wrong = client.post("/clusters/demo/settings/", given | {"time_zone": "Mars/Base", "reason": "moved"})
     assert wrong.status_code == 400
 

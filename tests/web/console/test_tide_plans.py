@@ -2,6 +2,7 @@
 
 import datetime as dt
 import html
+import re
 
 import pytest
 from django.db import connection
@@ -11,13 +12,14 @@ from django.test.utils import CaptureQueriesContext
 from tests.web.console import world as story
 from tests.web.console.cast import L40S, RTX
 from tests.web.console.test_pages import client_of
+from tidesched_web.accounts.models import User
 from tidesched_web.audit.models import AuditEntry
-from tidesched_web.clusters.models import PolicyRevision
+from tidesched_web.clusters.models import Cluster, ClusterMode, PolicyRevision
 from tidesched_web.console.forms.tide_plan import PlanForm
 from tidesched_web.console.tide_week import week_of
 from tidesched_web.engine.demo import FOUNDING_POLICY
 from tidesched_web.quota import tide
-from tidesched_web.quota.models import Queue, TidePlan
+from tidesched_web.quota.models import Queue, TidePlan, TideStep
 from tidesched_web.quota.services.tide_plans import write_tide_plan
 from tidesched_web.scheduling.models import UsageRollup
 from tidesched_web.workloads.models import Gang
@@ -92,6 +94,32 @@ def test_the_cool_down_in_force_and_whom_it_spares_stand_on_the_page(world):
         assert said in client.get(LIST).content.decode().partition('id="spared-title"')[2]
 
 
+def test_a_member_is_not_told_that_there_is_no_plan_where_others_have_one(world):
+    page = client_of(world.stranger).get(LIST).content.decode()
+    assert "nights" not in page
+    assert "No tide plan is about queues of your tenants" in page
+    assert "No tide plan yet" not in page
+
+
+@pytest.mark.parametrize("mode", [ClusterMode.OBSERVE, ClusterMode.QUOTA])
+def test_no_cool_down_is_said_where_another_scheduler_evicts(world, mode):
+    client, gang = client_of(world.admin), spare(world, "search-training", 90)
+    assert gang.key in client.get(LIST).content.decode()
+    Cluster.objects.filter(pk=world.cluster.pk).update(mode=mode)
+    page = client.get(LIST).content.decode()
+    assert 'id="spared-title"' not in page
+    assert gang.key not in page
+    assert "Cool-down" not in client.get(f"/clusters/demo/gangs/{gang.pk}/").content.decode()
+
+
+def test_a_figure_that_holds_now_is_not_an_order_to_act_at_once(world):
+    User.objects.filter(pk=world.admin.pk).update(language="zh-hans")
+    client = client_of(world.admin)
+    page = client.get(LIST).content.decode()
+    assert ">现在</th>" in page
+    assert "立即</th>" not in page
+
+
 def test_a_plan_shows_its_week_as_bands_and_as_a_table(world):
     response = client_of(world.admin).get(f"{LIST}nights/")
     page = response.content.decode()
@@ -103,11 +131,20 @@ def test_a_plan_shows_its_week_as_bands_and_as_a_table(world):
     assert sum(band.width for band in maps.bands) == pytest.approx(100, abs=0.1)
     thursday = [band for band in maps.bands if band.start.day == 5 and band.start.hour == 6]
     assert thursday[0].end == dt.datetime(2026, 3, 6, 18, tzinfo=dt.UTC), "no night begins on the fifth"
+    # Each band that is not the base has its number where there is room, those below the base too.
+    numbers = re.findall(r'<text class="band-label[^"]*"[^>]*>(\d+)</text>', page)
+    turned = [band for row in week.rows for band in row.bands if band.labelled and band.kind != "base"]
+    assert numbers == [str(band.cards) for band in turned]
+    assert {"6", "20"} == set(numbers), "less than the base, and more"
     assert "Open now: nights: night." in page
     assert "style=" not in page
+    following = [(row["queue"], row["card"], row["now"], row["then"]) for row in response.context["next_figures"]]
+    assert following == [("maps-route-inference", L40S, 20, 14), ("search-suggest-inference", L40S, 6, 10)]
+    assert "Next, at 2026-03-05 06:00:00 UTC, by the plans:" in page
     other = client_of(world.admin).get(f"{LIST}nights/?week=2026-W44").context["week"]
     assert other.days[0].date == dt.date(2026, 10, 26)
-    assert client_of(world.admin).get(f"{LIST}nights/?week=nonsense").context["week"].key == "2026-W10"
+    for text in ("nonsense", "9999-W52", "0001-W01", "1900-W01"):
+        assert client_of(world.admin).get(f"{LIST}nights/?week={text}").context["week"].key == "2026-W10", text
     assert client_of(world.admin).get(f"{LIST}nothing/").status_code == 404
 
 
@@ -151,7 +188,7 @@ def test_a_plan_that_cannot_be_switched_on_says_why_as_long_as_it_is_so(world):
     for _look in range(2):
         page = client.get(f"{LIST}days/").content.decode()
         assert "This plan cannot be switched on as it is." in page
-        assert "Inference would be promised 518" in page
+        assert "would add up to 518" in page
     client.post(f"{LIST}days/edit/", sent(version="1"))
     assert "cannot be switched on" not in client.get(f"{LIST}days/").content.decode()
 
@@ -180,7 +217,7 @@ def test_an_edit_may_drop_exceptions_and_is_refused_when_somebody_was_faster(wor
         ({"l7-start": ""}, "is no time of day"),
         ({"l7-days": []}, "Choose at least one day."),
         ({"time_zone": "Asia/Shangai"}, "Did you mean"),
-        ({"l7-x0-cards": "70", "l7-x0-act": "set", "enabled": "on"}, "the hardware of the cluster has 24"),
+        ({"l7-x0-cards": "70", "l7-x0-act": "set", "enabled": "on"}, "below the hardware of the cluster would"),
         (
             {"l7-line": ["0", "1"], "l7-x1-queue": "voice-asr-inference", "l7-x1-card": RTX, "l7-x1-cards": "1"},
             "has two lines for one card type",
@@ -218,7 +255,7 @@ def test_all_that_is_wrong_is_said_at_once_each_at_its_field(world):
         "Choose at least one day.",
         "'many' is no whole number",
         "Say why",
-        "There is no time zone 'Mars'.",
+        "There is no time zone “Mars”.",
         "'soon' is no date such as 2026-10-01.",
         "2026-10-01: a date counts as one of",
     ):
@@ -246,20 +283,126 @@ def test_while_somebody_types_the_week_and_the_errors_follow(world):
     assert "band-lowered" in page
     assert "banner" not in page
     wrong = client.post("/clusters/demo/new/tide-plan/week/", sent(**{"l7-x0-cards": "70", "l7-x0-act": "set"}))
-    assert "the hardware of the cluster has 24" in wrong.content.decode()
+    assert "below the hardware of the cluster would" in wrong.content.decode()
     assert client.get("/clusters/demo/new/tide-plan/week/").status_code == 405
     assert not TidePlan.objects.filter(name="days").exists()
 
 
+def test_a_zone_that_is_none_is_said_once_with_the_one_that_was_meant(world):
+    response = client_of(world.admin).post("/clusters/demo/new/tide-plan/", sent(time_zone="北京"))
+    page = html.unescape(response.content.decode())
+    assert page.count("There is no time zone “北京”. Did you mean “Asia/Shanghai”?") == 1
+    assert '<a href="#time_zone">' in page
+
+
+def test_more_for_training_than_there_is_names_whose_sum_it_is_and_what_would_help(world):
+    client = client_of(world.admin)
+    assert "How does a plan lend cards to training?" in client.get("/clusters/demo/new/tide-plan/").content.decode()
+    more = sent(**{"l7-x0-queue": "search-training", "l7-x0-card": L40S, "l7-x0-act": "add", "l7-x0-cards": "500"})
+    typed = client.post("/clusters/demo/new/tide-plan/week/", more).content.decode()
+    client.post("/clusters/demo/new/tide-plan/", more)
+    kept = client.get(f"{LIST}days/").content.decode()
+    for page in (typed, kept):
+        said = re.split(r"</div>\s*</div>", html.unescape(page).partition('<div class="banner')[2])[0]
+        assert "× L40S, but it has" in said
+        assert "NVIDIA-" not in said
+        assert "Training may use at every hour what inference leaves free" in said
+        assert "Of the inference queues " in said
+        assert " leaves most unused now (" in said
+
+
+def test_two_plans_that_turn_one_figure_are_named_where_it_is_written_and_read(world):
+    client = client_of(world.admin)
+    both = {"l7-x0-queue": "maps-route-inference", "l7-x0-card": L40S, "l7-x0-act": "set", "l7-x0-cards": "16"}
+    later = sent(
+        name="route", position="0", exceptions="", time_zone="UTC", **both, **{"l7-start": "20:00", "l7-end": "23:00"}
+    )
+    words = "The plans nights and route both turn the L40S quota of queue maps-route-inference in the same hours, "
+    why = "Both plans have position 0, so the later name applies last."
+    typed = client.post("/clusters/demo/new/tide-plan/week/", later).content.decode()
+    saved = client.post("/clusters/demo/new/tide-plan/", later, follow=True).content.decode()
+    asked = client.get(f"{LIST}route/switch/").content.decode()
+    for page in (typed, saved, asked):
+        assert words in page
+        assert why in page
+    assert "If this plan is switched on" in saved
+    assert words not in client.get(LIST).content.decode(), "it is off"
+    assert client.post(f"{LIST}route/switch/", {"reason": "more"}).status_code == 302
+    for path in (LIST, f"{LIST}nights/", f"{LIST}route/", f"{LIST}nights/edit/"):
+        page = client.get(path).content.decode()
+        assert words in page, path
+        assert "route decides it then (= 16); what nights does to it (+6) has no effect." in page
+    assert 'href="/clusters/demo/tide-plans/route/edit/#position"' in client.get(LIST).content.decode()
+    assert words not in client.get(f"{LIST}route/switch/").content.decode(), "switching off ends it"
+    assert words not in client_of(world.member).get(LIST).content.decode(), "no queue of theirs"
+    client.post(f"{LIST}nights/edit/", later | {"name": "nights", "version": "1", "position": "4", "enabled": "on"})
+    page = client.get(LIST).content.decode()
+    assert "Position 4 applies after position 0." in page
+
+
+def keep_steps(world):
+    """The night of Tuesday as it was taken, and one that the cluster refused."""
+    opened = dt.datetime(2026, 3, 3, 18, tzinfo=dt.UTC)
+    for name, before, after, answer, message in (
+        ("maps-route-inference", 14, 20, "taken", ""),
+        ("search-suggest-inference", 10, 8, "refused", "Not overwritten: .metadata.annotations is set by kubectl-edit"),
+    ):
+        queue = Queue.objects.get(cluster=world.cluster, name=name)
+        TideStep.objects.create(
+            cluster=world.cluster, queue=queue, card=L40S, plans=["nights"], layers=["nights: night"], since=opened,
+            at=opened, answered_at=opened, before=before, after=after, wanted=20 if after == 20 else 6, answer=answer,
+            message=message,
+        )  # fmt: skip
+
+
+def test_what_the_steps_of_a_plan_did_stands_on_its_page_and_in_a_list(world):
+    client = client_of(world.admin)
+    for path in (f"{LIST}nights/", "/clusters/demo/tide-steps/"):
+        page = client.get(path).content.decode()
+        assert "No step yet" in page, path
+    keep_steps(world)
+    for path in (f"{LIST}nights/", "/clusters/demo/tide-steps/", "/clusters/demo/tide-steps/?plan=nights"):
+        page = client.get(path).content.decode()
+        assert "14 → <strong>20</strong>" in page, path
+        assert "2026-03-03 18:00" in page
+        assert "Refused by the cluster" in page
+        assert "is set by kubectl-edit" in page
+        assert "the plan says 6; inference used the rest" in page
+    page = client.get("/clusters/demo/tide-steps/?answer=taken").content.decode()
+    assert "maps-route-inference" in page
+    assert "search-suggest-inference" not in page
+    assert "No step matches" in client.get("/clusters/demo/tide-steps/?to=2026-03-01T00:00").content.decode()
+    rows = client.get("/clusters/demo/tide-steps/?format=csv").content.decode().splitlines()
+    assert len(rows) == 3
+    own = client_of(world.member).get("/clusters/demo/tide-steps/").content.decode()
+    assert "search-suggest-inference" in own
+    assert "maps-route-inference" not in own
+    assert "nights" not in client_of(world.stranger).get("/clusters/demo/tide-steps/").content.decode()
+
+
+def test_what_is_said_after_saving_is_what_the_plan_is_now(world):
+    done = client_of(world.admin).post("/clusters/demo/new/tide-plan/", sent(enabled="on"), follow=True)
+    assert "Saved. No quota changes at this moment, so nothing is sent to the cluster." in done.content.decode()
+
+
 def test_switching_off_and_deleting_say_first_what_they_do(world):
     client = client_of(world.admin)
-    asked = client.get(f"{LIST}nights/switch/").content.decode()
-    assert "maps-route-inference" in asked
+    layer = NIGHT | {"quota": {"maps-route-inference": {L40S: {"add": -1}}}}
+    write_tide_plan(cluster=world.cluster, name="less", document={"enabled": True, "layers": [layer]}, actor="tests")
+    asked = client.get(f"{LIST}nights/switch/")
+    turned = {(row["queue"], row["base"], row["now"], row["then"]) for row in asked.context["turned"]}
+    assert ("maps-route-inference", 14, 19, 13) in turned, "the other plan still holds"
+    assert asked.context["turned"] == client.get(f"{LIST}nights/delete/").context["turned"]
+    assert "Afterwards" in asked.content.decode()
+    write_tide_plan(cluster=world.cluster, name="less", document=None, actor="tests")
     assert client.post(f"{LIST}nights/switch/", {"reason": ""}).status_code == 400
     assert client.post(f"{LIST}nights/switch/", {"reason": "quiet"}).status_code == 302
     assert not TidePlan.objects.get().enabled
     assert "It is off" in client.get(f"{LIST}nights/").content.decode()
-    assert client.post(f"{LIST}nights/delete/", {"reason": "over"}, follow=True).status_code == 200
+    done = client.post(f"{LIST}nights/delete/", {"reason": "over"}, follow=True)
+    assert done.status_code == 200
+    assert "The plan nights is deleted." in done.content.decode()
+    assert "The plan is off" not in done.content.decode()
     assert not TidePlan.objects.exists()
     assert AuditEntry.objects.filter(action="tide_plan.delete", reason="over").count() == 1
 

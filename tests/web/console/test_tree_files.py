@@ -153,7 +153,7 @@ def test_adoption_shows_first_and_then_drafts_a_change(world):
     )
     with patch.object(adoption, "unmanaged", lambda cluster, known: []):
         assert "Nothing to adopt" in client.get(ADOPTION).content.decode()
-    # Nobody listens where the story's cluster is.
+    # No server listens where the story's cluster is.
     broken = client.get(ADOPTION)
     assert broken.status_code == 503
     assert "Check the connection of the cluster" in broken.content.decode()

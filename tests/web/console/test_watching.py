@@ -1,4 +1,4 @@
-"""The pages that tell of others' hands in a cluster: drift, alerts with the bell, observed evictions, an API away."""
+"""The pages that show what others did in a cluster: drift, alerts with the bell, observed evictions, an API away."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from django.utils import timezone
 from tests.web.console import world as story
 from tests.web.console import world_drift
 from tests.web.console.test_pages import client_of
+from tidesched_web.accounts.models import User
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.quota.models import Drift
-from tidesched_web.scheduling.models import Alert
+from tidesched_web.scheduling.models import Alert, Reclaim
 
 pytestmark = pytest.mark.django_db
 
@@ -105,7 +106,9 @@ def test_an_alert_names_no_object_and_no_note_of_others_to_a_tenants_reader(worl
 
 def test_evictions_by_others_stand_beside_the_own_decision(world) -> None:
     page = shown(world.admin, "/clusters/demo/reclaims/?made_by=volcano")
-    assert page.count("<tr>") == 5  # two tables' heads, two sums, one reclaim
+    assert page.count("<tr>") == 2  # the table's head, and one reclaim
+    assert "Evicted by others" in page
+    assert "TideSched at the same moments" in page
     assert "1 of 2 observed reclaims can be compared" in page
     named, unknown = world.reclaims[-2:]
     page = shown(world.admin, f"/clusters/demo/reclaims/{named.pk}/")
@@ -113,6 +116,16 @@ def test_evictions_by_others_stand_beside_the_own_decision(world) -> None:
     assert "foundation/base-lap2-001" in page
     assert f"/clusters/demo/sessions/{named.instead['session']}/" in page
     assert "foundation" not in shown(world.member, f"/clusters/demo/reclaims/{named.pk}/").split("<main")[1]
+    numbers = {"resource": "NVIDIA-H200", "requested": 8.0, "free": 5.0}
+    reason = {"code": "WaitingForCards", "numbers": numbers, "message": "8 cards are asked for."}
+    Reclaim.objects.filter(pk=named.pk).update(instead=named.instead | {"found": "waits", "reason": reason})
+    page = shown(world.admin, f"/clusters/demo/reclaims/{named.pk}/")
+    assert "would have let it wait: Waits for cards. Needs 8 × H200, but only 5 are free" in " ".join(page.split())
+    User.objects.filter(pk=world.admin.pk).update(language="zh-hans")
+    page = shown(world.admin, f"/clusters/demo/reclaims/{named.pk}/")
+    assert "需要 8 × H200，但集群中仅有 5 空闲。" in page
+    assert "are asked for" not in page
+    User.objects.filter(pk=world.admin.pk).update(language="")
     page = shown(world.admin, f"/clusters/demo/reclaims/{unknown.pk}/")
     assert "Unknown: no event and no nominated pod says for whom." in page
     assert "no session of TideSched had seen these pods running" in page

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import re
+import signal
+from io import BytesIO
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from django.conf import settings
 from django.template import engines
 from django.utils import translation
 
+from scheduler_core.framework.messages import meant, sentence
 from scheduler_core.model.node_refusal import NodeRefusal
-from scheduler_core.model.reason import ReasonCode
+from scheduler_core.model.reason import ReasonCode, ReasonNumbers
 from scheduler_core.model.rules import Rule
+from scheduler_core.serde.kubernetes import annotations as keys
+from scheduler_core.serde.kubernetes.podgroup import read_notes
+from tidesched_web.common.card_names import card_label
 from tidesched_web.console import amounts, assets, bars, catalogue, rule_words, wording
 from tidesched_web.console.alert_words import alert_sentence
-from tidesched_web.console.card_names import card_label
+from tidesched_web.console.extraction import extract_django
 from tidesched_web.console.figures import palette
 from tidesched_web.console.states import LOOKS
 
@@ -112,6 +119,24 @@ def test_numbers(value: float, text: str) -> None:
         assert amounts.number(value) == text
 
 
+def test_a_text_of_several_lines_is_one_message_as_it_is_looked_up() -> None:
+    """`trimmed` joins the lines of a template; what is extracted has to be the same text."""
+    template = (
+        "{% load i18n %}{% blocktranslate trimmed with who=who %}\n  {{ who }} has\n    100 % of it.\n"
+        "{% endblocktranslate %}{% blocktranslate trimmed count n=2 %}\n one\n line\n{% plural %}\n {{ n }}\n"
+        " lines\n{% endblocktranslate %}{% blocktranslate %} kept {% endblocktranslate %}"
+    )
+    found = [message for _line, _kind, message, _notes in extract_django(BytesIO(template.encode()), {}, (), {})]
+    assert found == ["%(who)s has 100 %% of it.", ("one line", "%(n)s lines"), " kept "]
+    looked_up: list[object] = []
+    with (
+        patch("django.templatetags.i18n.translation.gettext", lambda text: looked_up.append(text) or text),
+        patch("django.templatetags.i18n.translation.ngettext", lambda *texts: looked_up.append(texts[:2]) or texts[1]),
+    ):
+        engines["django"].from_string(template).render({"who": "Mei"})
+    assert looked_up == found
+
+
 def test_counts_are_written_with_their_thousands_and_still_choose_the_plural() -> None:
     text = (
         "{% load i18n console %}{% blocktranslate count n=n|counted %}{{ n }} gang is alive{% plural %}"
@@ -156,6 +181,30 @@ def test_each_icon_in_use_is_in_the_sprite() -> None:
         text = template.read_text()
         used |= set(re.findall(r'\{% icon "([\w-]+)"', text)) | set(re.findall(r'symbol="([\w-]+)"', text))
     assert used <= set(assets.ICONS)
+
+
+def test_each_tone_of_a_template_has_its_colours() -> None:
+    """Where it has none, a warning looks like any other text."""
+    there = set(re.findall(r"\.tone-([a-z]+)", (BASE / "static/css/console.css").read_text()))
+    for template in (BASE / "templates").rglob("*.html"):
+        text = template.read_text()
+        inside = re.findall(r"\btone-((?:\{%[^%]*%\}|[a-z])+)", text)
+        tones = {tone for found in inside for tone in re.sub(r"\{%[^%]*%\}", " ", found).split()} - {"tone"}
+        assert tones <= there, template
+
+
+def test_no_punctuation_of_a_sentence_stands_outside_of_its_texts() -> None:
+    """A Chinese page would have the signs of English; the pages without a catalogue say both languages themselves."""
+    tag, sign = re.compile(r"\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}"), re.compile(r"\x00\s*([.,:;!?()]+)(?=[\s\x00“]|$)")
+    texts = re.compile(r"\{% blocktranslate.*?\{% endblocktranslate %\}", re.DOTALL)
+    shown = re.compile(r"<(pre|code|kbd|script|style|textarea)\b.*?</\1>", re.DOTALL)
+    for template in (BASE / "templates").rglob("*.html"):
+        if template.name in ("400.html", "500.html"):
+            continue
+        text = texts.sub("\x00", template.read_text())
+        text = re.sub(r"<[^<>]*>", "", shown.sub("", tag.sub("\x00", text)))
+        found = sign.findall(text.replace("\x00. \x00", ""))
+        assert found == [], (template, found)
 
 
 def test_no_template_styles_or_acts_inline() -> None:
@@ -240,3 +289,52 @@ def test_what_is_promised_is_a_part_of_what_waits(inqueue: int, waiting: int, sa
 def test_a_rule_begins_like_a_sentence() -> None:
     with translation.override("en"):
         assert rule_words.rule_text("same queue") == "Same queue"
+
+
+def test_what_is_wrong_with_a_gang_as_written_is_said_in_the_readers_language() -> None:
+    """The sentences are the engine's own, made by its functions: its words and those that the console knows agree."""
+    known = [f"queue-{number}" for number in range(12)]
+    details = [
+        "queue nowhere does not exist",
+        f"queue quee-3 does not exist; {meant('quee-3', known)}",
+        f"queue train-retired does not exist; {meant('train-retired', known)}",
+        f"queue train-retired does not exist; {meant('train-retired', known[:2])}",
+        "asks for 1.5 of one card; a share is at most one card",
+        *(read_notes({key: "x"}, {}).problem for key in (keys.SERVICE_TYPE, keys.SUBMITTED_AT)),
+    ]
+    for detail in details:
+        message = sentence(ReasonCode.MISCONFIGURED, ReasonNumbers(), "q", detail)
+        with translation.override("en"):
+            assert wording.reason_detail("Misconfigured", message) == message.replace("?.", "?")
+        with translation.override("zh-hans"):
+            said = wording.reason_detail("Misconfigured", message)
+        assert said.startswith("无法按现有写法调度："), said
+        assert not re.search(r"\b(does|there|asks|annotation|more)\b", said), said
+        assert said.endswith(("。", "？"))
+    other = "Cannot be scheduled as written: something new."
+    with translation.override("zh-hans"):
+        assert wording.reason_detail("Misconfigured", other) == "无法按现有写法调度：something new。"
+
+
+@pytest.mark.parametrize(
+    "detail",
+    [
+        f"annotation x: {': ' * 100_000}is not an RFC 3339 time",
+        f"queue {'q does not exist; there are a and b and ' * 5_000} more!",
+    ],
+    ids=["annotation", "queue"],
+)
+def test_a_long_annotation_costs_its_length(detail: str) -> None:
+    """Any account that may write a PodGroup chooses the text; a search at every place would take hours."""
+
+    def too_long(*_: object) -> None:
+        raise TimeoutError("its words are sought again and again")
+
+    before = signal.signal(signal.SIGVTALRM, too_long)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 10)
+    try:
+        with translation.override("en"):
+            assert wording.reason_detail("Misconfigured", f"Cannot be scheduled as written: {detail}.").endswith(".")
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)

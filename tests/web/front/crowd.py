@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 ACCOUNTS = 15
 
@@ -25,20 +27,49 @@ def fill() -> None:
     tenants = [membership.tenant for membership in Membership.objects.select_related("tenant")]
     store = import_module(settings.SESSION_ENGINE).SessionStore
     people = []
-    for number in range(ACCOUNTS):
-        user = User.objects.create(
-            username=f"crowd-{number}", password="!", platform_role="auditor" if number % 3 == 0 else ""
-        )
-        Membership.objects.create(user=user, tenant=tenants[number % len(tenants)], role=TenantRole.MEMBER)
+
+    def signed_in(user: User) -> str:
         session = store()
         session[SESSION_KEY] = str(user.pk)
         session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
         session[HASH_SESSION_KEY] = user.get_session_auth_hash()
         session.save()
-        _token, plain = create_token(user=user, scopes=[Scope.CLUSTER_READ], actor="crowd")
-        people.append({"user": user.pk, "session": session.session_key, "token": plain})
-    told = {"cluster": made.cluster.slug, "people": people}
+        return str(session.session_key)
+
+    for number in range(ACCOUNTS):
+        user = User.objects.create(
+            username=f"crowd-{number}", password="!", platform_role="auditor" if number % 3 == 0 else ""
+        )
+        tenant = tenants[number % len(tenants)]
+        membership = Membership.objects.create(user=user, tenant=tenant, role=TenantRole.MEMBER)
+        token, plain = create_token(user=user, scopes=[Scope.CLUSTER_READ], actor="crowd")
+        person = {"user": user.pk, "session": signed_in(user), "token": plain, "token_id": token.pk}
+        people.append(person | {"tenant": tenant.slug, "membership": membership.pk})
+    told = {"cluster": made.cluster.slug, "people": people, "admin": {"session": signed_in(made.admin)}}
+    told |= silent(int(os.environ["SILENT_PORT"]), signed_in)
     Path(os.environ["CROWD_FILE"]).write_text(json.dumps(told), encoding="utf-8")
+
+
+def silent(port: int, signed_in: Callable[[Any], str]) -> dict[str, Any]:
+    """A cluster whose API server accepts connections and never answers, four drafts of it and three platform admins."""
+    from tidesched_web.accounts.models import Tenant, User
+    from tidesched_web.accounts.selectors import access_of
+    from tidesched_web.changes import services as changes
+    from tidesched_web.clusters import services as clusters
+    from tidesched_web.quota import services as quota
+
+    admins = [User.objects.create(username=f"admin-{n}", password="!", platform_role="admin") for n in range(3)]
+    address = f"http://127.0.0.1:{port}"
+    cluster = clusters.create(name="Silent", api_url=address, token="x", mode="quota", actor="crowd")
+    line = quota.ensure_business_line(tenant=Tenant.objects.first(), slug="silent", actor="crowd")
+    quota.create_queue(
+        cluster=cluster, name="silent-train", service_type="training", card_quota={}, business_line=line, actor="crowd"
+    )
+    drafts = [
+        changes.draft(cluster=cluster, edits={"queue/silent-train": {"weight": 2 + n}}, access=access_of(admins[0])).pk
+        for n in range(4)
+    ]
+    return {"silent": cluster.slug, "drafts": drafts, "admins": [{"session": signed_in(user)} for user in admins]}
 
 
 if __name__ == "__main__":

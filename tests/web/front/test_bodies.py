@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from asgiref.sync import async_to_sync
 
 from tests.web.front.asgi import Answer, Client
+from tidesched_web.front import bodies
 from tidesched_web.front.application import Front
+from tidesched_web.front.persons import Person
 
 
 async def echo(scope, receive, send) -> None:
-    """Stands where Django stands: answers with what it received."""
+    """In the place of Django: answers with what it received."""
     message = await receive()
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": message["body"]})
@@ -55,3 +59,38 @@ def test_an_announcement_alone_is_enough():
 def test_a_body_that_does_not_end_is_given_up():
     answer = ask("/api/v1/queues/", b"x", hold=True)
     assert (answer.status, answer.json()["code"]) == (408, "body_too_slow")
+
+
+def test_bodies_that_are_held_leave_room_for_the_people_who_are_signed_in(settings):
+    settings.WEB_BODIES_BYTES = 400
+    held = bodies.Held()
+    strangers = [Person(f"address {number}", stranger=True) for number in range(3)]
+    with held.of(strangers[0]) as first, held.of(strangers[1]) as second:
+        first(150)
+        with pytest.raises(bodies.TooMany):  # strangers have half
+            second(51)
+        with held.of(Person("account 7", stranger=False)) as mine:
+            mine(200)
+            with pytest.raises(bodies.TooMany):  # one account has half
+                mine(1)
+        with held.of(Person("account 8", stranger=False)) as other:
+            other(200)
+    with held.of(strangers[2]) as again:
+        again(200)  # what ended counts no more
+
+
+def test_a_body_without_room_is_refused_and_what_follows_it_is_taken(settings):
+    settings.WEB_BODIES_BYTES = 400
+
+    async def story() -> list[Answer]:
+        client = Client(Front(echo))
+        slow = [asyncio.create_task(client.ask("POST", "/api/v1/queues/", body=b"x" * 90, hold=True)) for _ in range(2)]
+        await asyncio.sleep(0.01)
+        refused = await client.ask("POST", "/api/v1/queues/", body=b"x" * 90)
+        await asyncio.gather(*slow)
+        return [refused, await client.ask("POST", "/api/v1/queues/", body=b"x" * 90)]
+
+    refused, taken = async_to_sync(story)()
+    assert (refused.status, refused.json()["code"], taken.status) == (503, "unavailable", 200)
+    assert (refused.json()["limit"], "200 bytes" in refused.json()["detail"]) == (200, True)
+    assert refused.headers["retry-after"]

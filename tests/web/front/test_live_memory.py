@@ -113,6 +113,18 @@ def test_a_page_shows_at_once_what_this_process_has_changed(following, django_ca
     assert client.get("/clusters/demo/").context["bell"] == 0
 
 
+@pytest.mark.django_db
+def test_the_page_after_a_write_shows_what_another_process_has_changed(following, monkeypatch):
+    monkeypatch.setattr(live_memory, "MOST_SECONDS", 60.0)
+    world = story.full()
+    client = client_of(world.admin)
+    shown = client.get("/clusters/demo/").context["bell"]
+    Alert.objects.all().delete()  # by another process: its event has not come yet
+    assert client.get("/clusters/demo/").context["bell"] == shown
+    assert client.post("/profile/", {}).cookies["wrote"].value == "1"
+    assert client.get("/clusters/demo/").context["bell"] == 0
+
+
 def test_pages_rest_longer_the_more_of_them_are_open():
     one = Pace()
     for _ in range(2000):

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from collections import Counter
 
 import pytest
 from asgiref.sync import async_to_sync
 
+from tests.web.front.asgi import Client
+from tidesched_web.common import request_context
+from tidesched_web.front import application
+from tidesched_web.front.persons import SHARES_OF_AN_ADDRESS, Person, Persons, without_quoted_cookies
 from tidesched_web.front.turns import Full, TooManyOfOne, Turn, Turns
 
 PATIENCE = 5.0
@@ -17,6 +22,10 @@ PATIENCE = 5.0
 def turns(**limits: float) -> Turns:
     numbers = {"at_once": 4, "by_person": 2, "waiting_by_person": 3, "waiting": 6, "patience": PATIENCE} | limits
     return Turns(**numbers)  # type: ignore[arg-type]
+
+
+def known(name: str) -> Person:
+    return Person(name, stranger=False)
 
 
 async def ended(some: Turns, turn: Turn) -> None:
@@ -35,11 +44,11 @@ def test_one_person_has_so_many_and_leaves_room_for_others():
     async def story():
         some = turns()
         for _ in range(2):
-            await some.take("ann")
-        third = asyncio.ensure_future(some.take("ann"))
+            await some.take(known("ann"))
+        third = asyncio.ensure_future(some.take(known("ann")))
         await asyncio.sleep(0)
         assert not third.done()
-        await some.take("bob")  # at once, although somebody waits
+        await some.take(known("bob"))  # at once, although another one waits
         third.cancel()
 
     run(story)
@@ -48,11 +57,11 @@ def test_one_person_has_so_many_and_leaves_room_for_others():
 def test_waiting_persons_take_turns():
     async def story():
         some = turns(at_once=1, by_person=1)
-        turn = await some.take("zoe")
+        turn = await some.take(known("zoe"))
         order: list[str] = []
 
         async def wait(person: str) -> None:
-            mine = await some.take(person)
+            mine = await some.take(known(person))
             order.append(person)
             await ended(some, mine)
 
@@ -69,17 +78,20 @@ def test_waiting_persons_take_turns():
 def test_who_waits_too_often_and_who_waits_too_long_is_refused():
     async def story():
         some = turns(at_once=1, patience=0.05)
-        await some.take("ann")
-        waiting = [asyncio.ensure_future(some.take("bob")) for _ in range(3)]
+        await some.take(known("ann"))
+        waiting = [asyncio.ensure_future(some.take(known("bob"))) for _ in range(3)]
         await asyncio.sleep(0)
-        with pytest.raises(TooManyOfOne):
-            await some.take("bob")
-        more = [asyncio.ensure_future(some.take(person)) for person in ("cai", "dee", "eva")]
+        with pytest.raises(TooManyOfOne) as refused:
+            await some.take(known("bob"))
+        assert refused.value.limit == 3
+        more = [asyncio.ensure_future(some.take(known(person))) for person in ("cai", "dee", "eva")]
         await asyncio.sleep(0)
-        with pytest.raises(Full):
-            await some.take("fay")
+        with pytest.raises(Full) as full:
+            await some.take(known("fay"))
+        assert (full.value.limit, full.value.waited) == (6, False)
         for late in await asyncio.gather(*waiting, *more, return_exceptions=True):
             assert isinstance(late, Full)
+            assert (late.limit, late.waited) == (0.05, True)
         assert some.waiting == 0
 
     run(story)
@@ -88,16 +100,16 @@ def test_who_waits_too_often_and_who_waits_too_long_is_refused():
 def test_a_client_that_left_frees_no_thread_that_still_works():
     async def story():
         some = turns(at_once=1)
-        first = await some.take("ann")
+        first = await some.take(known("ann"))
         go_on = threading.Event()
         busy = asyncio.get_running_loop().run_in_executor(first.executor, go_on.wait, PATIENCE)
         some.finish(first, lambda: None)  # the request is over for the client
-        second = asyncio.ensure_future(some.take("bob"))
+        second = asyncio.ensure_future(some.take(known("bob")))
         await asyncio.sleep(0.05)
         assert not second.done()
         go_on.set()
         await busy
-        assert (await second).person == "bob"
+        assert (await second).person == known("bob")
 
     run(story)
 
@@ -110,7 +122,7 @@ def test_a_hundred_persons_never_have_more_threads_than_turns():
 
         async def one(person: str) -> None:
             nonlocal most
-            mine = await some.take(person)
+            mine = await some.take(known(person))
             at_once["all"] += 1
             most = max(most, at_once["all"])
             await asyncio.get_running_loop().run_in_executor(mine.executor, lambda: None)
@@ -121,3 +133,68 @@ def test_a_hundred_persons_never_have_more_threads_than_turns():
         assert most == 3
 
     run(story)
+
+
+def test_strangers_leave_a_turn_and_half_of_the_places_to_those_who_are_signed_in():
+    async def story():
+        some = turns()
+        strangers = [Person(f"address {number}", stranger=True) for number in range(8)]
+        held = [await some.take(stranger) for stranger in strangers[:3]]
+        waiting = [asyncio.ensure_future(some.take(stranger)) for stranger in strangers[3:6]]
+        await asyncio.sleep(0)
+        with pytest.raises(Full):
+            await some.take(strangers[6])
+        mine = await some.take(known("ann"))  # at once
+        await ended(some, mine)
+        assert not any(one.done() for one in waiting)  # the turn that is free is not for them
+        await ended(some, held[0])
+        assert [one.done() for one in waiting] == [True, False, False]
+        for one in waiting:
+            one.cancel()
+
+    run(story)
+
+
+def test_made_up_sessions_of_an_address_are_few_persons_and_an_accepted_one_is_its_account():
+    persons = Persons()
+
+    def scope(cookie: bytes):
+        return {"headers": [(b"cookie", b"theme=dark; sessionid=" + cookie)], "client": ("192.0.2.7", 1)}
+
+    found = {persons.of(scope(b"made-up-%d" % number)).name for number in range(500)}
+    assert len(found) == SHARES_OF_AN_ADDRESS
+    mine = persons.of(scope(b"mine"))
+    assert mine.stranger
+    persons.learn(mine.digest, 7)
+    assert persons.of(scope(b"mine")) == Person("account 7", stranger=False)
+
+
+@pytest.mark.parametrize(
+    ("reason", "status", "said"),
+    [
+        (TooManyOfOne(25), 429, "25 of your requests wait already"),
+        (Full(1000), 503, "1000 requests wait already"),
+        (Full(20.0, waited=True), 503, "waited 20 seconds"),
+    ],
+)
+def test_a_refusal_names_its_limit_and_when_to_come_again(reason, status, said):
+    async def story():
+        sent: list[dict] = []
+
+        async def send(message) -> None:
+            sent.append(message)
+
+        scope = Client(None).scope("GET", "/api/v1/queues/", {})
+        await application._refuse(send, request_context.without_foreign_claims(scope), reason)
+        body = json.loads(sent[1]["body"])
+        assert (sent[0]["status"], body["limit"], said in body["detail"]) == (status, reason.limit, True)
+        assert b"retry-after" in dict(sent[0]["headers"])
+
+    run(story)
+
+
+def test_a_cookie_in_quotes_never_reaches_what_reads_cookies():
+    plain = {"headers": [(b"host", b'"'), (b"cookie", b"sessionid=abc; theme=dark")]}
+    assert without_quoted_cookies(plain) is plain
+    quoted = {"headers": [(b"cookie", b'a="' + b'\\"' * 50 + b'"; sessionid=abc')]}
+    assert without_quoted_cookies(quoted)["headers"] == [(b"cookie", b" sessionid=abc")]

@@ -20,6 +20,8 @@ from tidesched_web.scheduling.pipeline import lease, session
 from tidesched_web.scheduling.pipeline.context import ClusterContext
 
 NAMESPACE_NAME = "work"
+# What is waited for comes after a few sessions; on a busy machine each of them takes longer.
+PATIENCE_SECONDS = 120.0
 
 
 class Stage:
@@ -134,7 +136,7 @@ class Stage:
         cluster = Cluster.objects.get(pk=self.cluster.pk)
         self._cache = ClusterCache(self.client, schedulers=cluster.schedulers)
         self._cache.start()
-        assert self._cache.wait_synced(10)
+        assert self._cache.wait_synced(PATIENCE_SECONDS)
         self.context = ClusterContext(cluster, held, self.client, self._cache)
         self.context.load()
         return self.context
@@ -149,7 +151,7 @@ class Stage:
         lease.renew(self.context.lease)
         return session.run(self.context, trigger=trigger)
 
-    def sessions_until(self, check: Callable[[], Any], seconds: float = 15.0) -> Any:
+    def sessions_until(self, check: Callable[[], Any], seconds: float = PATIENCE_SECONDS) -> Any:
         """Run sessions until ``check()`` is true."""
 
         def step() -> Any:
@@ -157,6 +159,17 @@ class Stage:
             return check()
 
         return eventually(step, seconds)
+
+    def settle(self, facts: Callable[[], Any]) -> Any:
+        """Run sessions until one leaves ``facts()`` as they were: what the cluster had begun is over and recorded."""
+        seen: list[Any] = [object()]
+
+        def still() -> bool:
+            seen.append(facts())
+            return bool(seen[-1] == seen[-2])
+
+        self.sessions_until(still)
+        return seen[-1]
 
     def leave(self) -> None:
         """Give the lease back and forget what is warm: another process may go on."""

@@ -1,4 +1,4 @@
-"""Own writes that the cache has not shown yet, and failpoints that nobody can mistype."""
+"""Own writes that the cache has not shown yet, and failpoints whose names are checked."""
 
 from __future__ import annotations
 

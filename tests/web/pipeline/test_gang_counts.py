@@ -45,10 +45,10 @@ def test_followed_counts_are_those_of_a_count_from_the_start() -> None:
                 key = f"work/p{draw.randrange(120):03}"
                 if draw.random() < 0.25:
                     there.pop(key, None)
-                    journal.tell(key, None)
+                    journal.note(key, None)
                 else:
                     there[key] = _pod(key.partition("/")[2], draw)
-                    journal.tell(key, there[key])
+                    journal.note(key, there[key])
             assert dict(followed.follow(journal.next())) == _naive(list(there.values()))
         assert dict(followed.follow(tuple(there.values()))) == _naive(list(there.values()))  # of no series at all
 
@@ -57,7 +57,7 @@ def test_a_look_at_a_large_cluster_touches_only_what_changed(monkeypatch) -> Non
     draw = random.Random(1)
     journal: Journal[Pod] = Journal()
     for number in range(5_000):
-        journal.tell(f"work/p{number:05}", _pod(f"p{number:05}", draw))
+        journal.note(f"work/p{number:05}", _pod(f"p{number:05}", draw))
     followed = Counted()
     followed.follow(journal.next())
     looked = []
@@ -66,6 +66,6 @@ def test_a_look_at_a_large_cluster_touches_only_what_changed(monkeypatch) -> Non
     followed.follow(journal.next())
     assert looked == []
     for number in (7, 11):
-        journal.tell(f"work/p{number:05}", _pod(f"p{number:05}", draw))
+        journal.note(f"work/p{number:05}", _pod(f"p{number:05}", draw))
     followed.follow(journal.next())
     assert sorted(looked) == ["p00007", "p00011"]

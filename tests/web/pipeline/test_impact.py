@@ -72,9 +72,10 @@ def objects(**cards: tuple[int, int]) -> list[dict[str, Any]]:
     return found
 
 
-def train(stage: Stage, name: str) -> None:
+def train(stage: Stage, name: str, least: int = 8) -> None:
     """A gang of eight cards that outlives the test, however slow the machine is."""
     manifest = job(name, pods=8, queue="train", run_seconds=100_000_000)
+    manifest["spec"]["minAvailable"] = least
     manifest["spec"]["priorityClassName"] = "pc-low"
     stage.send(JOB.path(NAMESPACE_NAME), manifest)
 

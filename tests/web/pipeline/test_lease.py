@@ -43,7 +43,7 @@ def test_one_holder_at_a_time_and_each_with_a_higher_epoch(cluster: Cluster) -> 
     assert first.lost
     with pytest.raises(LeaseLost):
         first.require(0)
-    lease.release(first)  # of no effect: it is somebody else's by now
+    lease.release(first)  # of no effect: another process has it by now
     assert ClusterLease.objects.get().holder == "b"
 
 

@@ -1,4 +1,4 @@
-"""What a session tells the cluster beside its binds and evictions: PodGroups, nominations, events, queue figures."""
+"""What a session writes beside its binds and evictions: PodGroups, nominations, events, queue figures."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_podgroup_follows_what_its_workload_says_later_and_leaves_what_others_
     assert group["metadata"]["annotations"]["tidesched.io/submitted-at"] == submitted, "it keeps its place"
     say(wait=None)
     stage.sessions_until(lambda: "volcano.sh/sla-waiting-time" not in stage.group(name)["metadata"]["annotations"])
-    # a note of somebody else on the PodGroup is no reason to write again and again
+    # a foreign note on the PodGroup is no reason to write again and again
     foreign = {"metadata": {"annotations": {"volcano.sh/note": "mine"}}}
     assert stage.client.send("PATCH", POD_GROUP.path(NAMESPACE_NAME, name), foreign, content_type=MERGE_PATCH).done
     for index, phase in enumerate(("Running", "Failed")):
@@ -142,7 +142,7 @@ def test_who_waits_is_told_why_once_and_counted_on_when_the_numbers_change(
     assert any(character.isdigit() for character in told[0]["message"])
     assert told[0]["reportingComponent"] == "tidesched"
     assert Decision.objects.filter(kind="event", state="failed").count() == 0
-    # a new process knows what was told, and counts on
+    # a new process knows what was written, and counts on
     stage.leave()
     stage.open("another")
     before = {one["reason"]: one["count"] for one in events_of(stage, name)}

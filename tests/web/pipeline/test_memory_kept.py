@@ -21,7 +21,7 @@ SESSIONS = 12
 
 @pytest.fixture
 def no_collector() -> Iterator[None]:
-    """Nobody collects meanwhile: what a session leaves must go with it."""
+    """No collection runs meanwhile: what a session leaves must go with it."""
     gc.collect()
     gc.disable()
     yield

@@ -182,7 +182,7 @@ def assert_receipt(row, quota):
 
 
 def test_nobody_is_named_where_the_cluster_does_not_say_and_a_restart_changes_nothing(watched):
-    watched.stage.session()  # saw the pods running, and wants nobody's
+    watched.stage.session()  # saw the pods running, and wants none of them
     victim = watched.pod("ring")
     watched.evict(victim, leave=False)
     row = watched.reclaim()

@@ -12,12 +12,14 @@ from django.utils import timezone
 from tests.cluster.objects import CARD
 from tests.web.pipeline.stage import NAMESPACE_NAME, Stage
 from tests.web.pipeline.test_impact import one_waits_for_quota, quota, train
+from tests.web.pipeline.test_recording import page_of
 from tidesched_web.clusters.kubernetes.paths import JOB
 from tidesched_web.engine import remedies as engine
 from tidesched_web.jobs import services as jobs
 from tidesched_web.jobs.models import JobKind
 from tidesched_web.jobs.waking import WHAT_IF_QUEUE
 from tidesched_web.scheduling import pictures, remedies
+from tidesched_web.scheduling.remedy_asking import MOST_ASKED, ask, take
 from tidesched_web.workloads.models import Gang, GangRemedy
 from tidesched_web.workloads.remedies import remedy_of
 from tidesched_web.workloads.remedy_selectors import due_gangs
@@ -124,3 +126,36 @@ def test_a_round_is_bounded_and_gives_way_to_a_question(stage: Stage, monkeypatc
     assert remedies.round_of(stage.cluster.pk, seconds=60.0) == 4
     assert remedies.round_of(stage.cluster.pk, seconds=60.0) == 0, "nothing is due until the answers are a minute old"
     assert len(calls) == 4
+
+
+def test_a_gang_whose_page_is_opened_is_looked_at_at_once(stage: Stage) -> None:
+    one_waits_for_quota(stage)
+    for name in ("three", "four", "five"):
+        train(stage, name)
+    stage.sessions_until(lambda: Gang.objects.filter(needs=True).count() == 4)
+    remedies.round_of_all()
+    GangRemedy.objects.all().delete()
+    assert remedies.round_of_all() == 0, "the pause after a round"
+    gang = gang_named("three")
+    assert "What would help is being worked out." in page_of(gang)
+    assert due_gangs(stage.cluster.pk, timezone.now(), first=[gang.pk])[0].pk == gang.pk
+    assert remedies.round_of_all() > 0
+    assert remedy_of(gang_named("three"), timezone.now()) is not None
+    assert "What would help is being worked out." not in page_of(gang)
+    for other in range(3 * MOST_ASKED):
+        ask(stage.cluster.pk, 10_000 + other)
+    assert len(take(stage.cluster.pk)) == MOST_ASKED
+
+
+def test_the_end_of_a_service_is_no_remedy(stage: Stage) -> None:
+    stage.sessions_until(lambda: stage.session() and pictures.renew(stage.cluster.pk))
+    stage.serve("web", replicas=16)
+    stage.sessions_until(lambda: stage.running("web") == 16)
+    train(stage, "one")
+    stage.sessions_until(lambda: Gang.objects.filter(name="one", reason_code="WaitingForCards").exists())
+    remedies.round_of(stage.cluster.pk)
+    found = remedy_of(gang_named("one"), timezone.now())
+    assert found is not None
+    assert (found.basis["code"], found.remedy) == ("WaitingForCards", None), "a service never ends"
+    assert found.held_by_services == 16
+    assert "Inference holds 16" in page_of(gang_named("one"))

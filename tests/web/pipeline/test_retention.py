@@ -1,4 +1,4 @@
-"""Nothing grows without bound, and what is thrown away is what tells least."""
+"""Nothing grows without bound, and what is thrown away is what says least."""
 
 from __future__ import annotations
 

@@ -212,7 +212,7 @@ def test_a_refusal_in_the_middle_is_a_partial_reclaim_with_an_alert(
 
 
 def test_nothing_is_written_under_an_epoch_that_has_passed(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that stood still while somebody else took the lease must not take back what that one completes."""
+    """A process that stopped while another one took the lease must not take back what that one completes."""
     stage.train("job", pods=4)
     original = ClusterWrites.bind_pod
 

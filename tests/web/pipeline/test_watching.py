@@ -34,9 +34,11 @@ class Holder:
         self._heart.start()
 
     def _beat(self) -> None:
-        while not self._ends.wait(1.0):
-            lease.renew(self.shard.lease)
-        connections.close_all()
+        try:
+            while not self._ends.wait(1.0):
+                lease.renew(self.shard.lease)
+        finally:
+            connections.close_all()
 
     def stop(self) -> None:
         self.shard.stop()
@@ -54,6 +56,7 @@ def holder(server: SimulatedServer, transactional_db: None):
     made = Holder(stage)
     yield stage, made
     made.stop()
+    stage.close()
 
 
 def test_drift_and_an_api_server_that_is_away(holder, server, monkeypatch) -> None:

@@ -1,0 +1,113 @@
+"""What one account can pile up ends: each refusal names the number, and what makes room."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.api.cast import H200, ApiClient
+from tests.api.test_quota_changes import EDITS, act, drafted
+from tidesched_web.api.models import StoredAnswer
+from tidesched_web.changes.models import ChangeRevision
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.quota.models import Queue
+
+TOKEN = {"scopes": ["quota:read"]}
+
+
+def said(answer):
+    body = answer.json()
+    return answer.status_code, body.get("code"), body.get("limit")
+
+
+def test_live_tokens_of_one_account_and_those_of_a_day(world, settings):
+    settings.KEPT_TOKENS, settings.KEPT_TOKENS_A_DAY = 2, 4
+    owner = world.client("owner")
+    made = [owner.send("tokens/", TOKEN) for _ in range(3)]
+    assert [answer.status_code for answer in made] == [201, 201, 409]
+    assert said(made[2]) == (409, "too_many_kept", 2)
+    assert "2 live tokens" in made[2].json()["detail"]
+    page = owner.post("/profile/tokens/", {"name": "x", "scopes": ["quota:read"], "expires": "30d"})
+    assert (page.status_code, "2 live tokens" in page.content.decode()) == (400, True)
+    for token in made[:2]:
+        assert owner.change("DELETE", token.json()["url"]).status_code == 204
+    assert [owner.send("tokens/", TOKEN).status_code for _ in range(2)] == [201, 201]
+    settings.KEPT_TOKENS = 100
+    assert said(owner.send("tokens/", TOKEN)) == (409, "too_many_kept", 4)
+    assert world.client("teammate").send("tokens/", TOKEN).status_code == 201
+
+
+def test_open_changes_of_one_account(world, settings):
+    settings.KEPT_OPEN_CHANGES = 2
+    owner, queue = world.client("owner"), Queue.objects.get(name="acme-online")
+    first, _second = (drafted(owner) for _ in range(2))
+    body = {"cluster": "east", "edits": EDITS, "reason": "x"}
+    assert said(owner.send("quota-changes/", body)) == (409, "too_many_kept", 2)
+    # What is written at once does not stay open; what waits for an approval does.
+    weight = {"cpu_milli": 31_000, "reason": "less"}
+    assert owner.change("PATCH", f"queues/{queue.pk}/", weight, If_Match="*").status_code == 200
+    Cluster.objects.update(approval_required=True)
+    weight["cpu_milli"] = 30_000
+    waits = owner.change("PATCH", f"queues/{queue.pk}/", weight, If_Match="*")
+    assert said(waits) == (409, "too_many_kept", 2)
+    assert act(owner, first, "cancel").status_code == 202
+    assert owner.change("PATCH", f"queues/{queue.pk}/", weight, If_Match="*").json()["state"] == "waiting"
+    assert said(owner.send("quota-changes/", body)) == (409, "too_many_kept", 2)
+    assert drafted(world.client("admin"))["state"] == "draft"
+
+
+def test_earlier_revisions_of_one_change(world, settings):
+    settings.KEPT_REVISIONS = 2
+    owner, change = world.client("owner"), drafted(world.client("owner"))
+    for cards in range(1, 6):
+        edits = {"queue/acme-online": {"card_quota": {H200: cards}}}
+        edited = owner.change("PATCH", f"quota-changes/{change['id']}/", {"edits": edits}, If_Match="*")
+    assert edited.json()["revision"] == 6
+    assert list(ChangeRevision.objects.values_list("number", flat=True)) == [4, 5]
+    refused = world.client("admin").send(f"quota-changes/{change['id']}/reject/", {"reason": "x"}, If_Match='"1"')
+    assert refused.status_code == 412
+
+
+def test_invitations_that_wait_and_links_of_a_day(world, settings):
+    settings.KEPT_INVITATIONS, settings.KEPT_LINKS_A_DAY = 2, 3
+    owner = world.client("owner")
+    made = [
+        owner.send("users/", {"username": name, "memberships": [{"tenant": "acme"}]}) for name in ("mei", "li", "bo")
+    ]
+    assert [answer.status_code for answer in made] == [201, 201, 409]
+    assert said(made[2]) == (409, "too_many_kept", 2)
+    assert owner.send(f"users/{made[0].json()['id']}/link/").status_code == 201
+    assert said(owner.send(f"users/{made[0].json()['id']}/link/")) == (409, "too_many_kept", 3)
+    assert world.client("admin").send("users/", {"username": "bo"}).status_code == 201
+    off = world.client("admin").send(f"users/{made[0].json()['id']}/deactivate/", {"reason": "not needed"})
+    assert off.status_code == 200
+    settings.KEPT_LINKS_A_DAY = 100
+    assert owner.send("users/", {"username": "wu", "memberships": [{"tenant": "acme"}]}).status_code == 201
+
+
+@pytest.mark.parametrize("name", ["KEPT_ANSWERS", "KEPT_ANSWER_BYTES"])
+def test_answers_that_are_kept_for_an_account_over_all_its_tokens(world, settings, name):
+    owner, token = world.client("owner"), ApiClient(token=world.token("owner", "quota:write"))
+    body = {"cluster": "east", "edits": EDITS, "reason": "x"}
+    first, other = (client.send("quota-changes/", body, Idempotency_Key="a") for client in (owner, token))
+    assert (first.status_code, other.status_code) == (201, 201)
+    most = {"KEPT_ANSWERS": 2, "KEPT_ANSWER_BYTES": len(StoredAnswer.objects.first().body)}[name]
+    setattr(settings, name, most)
+    for client in (owner, token):
+        assert said(client.send("quota-changes/", body, Idempotency_Key="b")) == (409, "too_many_kept", most)
+    assert StoredAnswer.objects.count() == 2
+    again = owner.send("quota-changes/", body, Idempotency_Key="a")
+    assert (again.json(), again.headers["Idempotency-Replayed"]) == (first.json(), "true")
+    assert owner.send("quota-changes/", body).status_code == 201
+    assert world.client("admin").send("quota-changes/", body, Idempotency_Key="b").status_code == 201
+
+
+def test_objects_that_admins_of_one_tenant_make(world, settings):
+    settings.KEPT_OBJECTS_OF_TENANT = 3
+    new = {"service_type": "training", "tenant": "acme", "business_line": "acme-research"}
+    bodies = [{"cluster": "east", "edits": {f"queue/acme-{n}": new for n in range(count)}} for count in (1, 2)]
+    owner, admin = world.client("owner"), world.client("admin")
+    answers = [owner.send("quota-changes/?dry_run=true", body) for body in bodies]
+    assert [answer.status_code for answer in answers] == [200, 403]
+    assert "would have 4 of this kind" in answers[1].json()["detail"]
+    assert answers[1].json()["errors"][0]["limit"] == 3
+    assert admin.send("quota-changes/?dry_run=true", bodies[1]).status_code == 200

@@ -1,0 +1,74 @@
+"""A connection test takes its time: the request that waits for it keeps no turn, and connects once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+import pytest
+from asgiref.sync import async_to_sync, sync_to_async
+from django.core.cache import cache
+from django.db import connection
+
+from tests.api import cast
+from tests.cluster.answering_server import TOKEN, AnsweringServer, pem
+from tests.web.front.asgi import Answer, Client, Connection
+from tidesched_web.clusters.models import Cluster, ConnectionTest
+from tidesched_web.front.application import Front
+from tidesched_web.front.handler import TurnHandler
+from tidesched_web.jobs import running
+from tidesched_web.jobs.models import Job
+
+
+@pytest.fixture
+def server(tmp_path: Any) -> Iterator[AnsweringServer]:
+    made = AnsweringServer(tmp_path)
+    yield made
+    made.stop()
+
+
+def test_a_connection_test_keeps_no_turn_and_is_made_once(server, settings, transactional_db) -> None:
+    """Asked twice under one key, and again when it is done, on a front with one turn."""
+    cache.clear()
+    world = cast.build()
+    settings.WEB_REQUESTS_AT_ONCE = settings.WEB_REQUESTS_OF_ONE = 1
+    headers = {"authorization": f"Bearer {world.token('admin', 'admin')}", "content-type": "application/json"}
+    given = {"name": "Hall 3", "mode": "schedule", "api_url": server.url, "token": TOKEN, "reason": "A new hall."}
+    body = orjson.dumps(given | {"ca_certificate": pem(server.authority[0])})
+
+    async def story() -> None:
+        client = Client(Front(TurnHandler()))
+
+        def connect() -> tuple[Answer, Connection]:
+            named = headers | {"idempotency-key": "hall", "content-length": str(len(body))}
+            return client.open("POST", "/api/v1/clusters/", body=body, headers=named)
+
+        made, first = connect()
+        async with asyncio.timeout(20):
+            while (job := await Job.objects.afirst()) is None:  # noqa: ASYNC110 - a row sends no event
+                await asyncio.sleep(0.02)
+        other = await client.ask("GET", "/api/v1/clusters/", headers=headers)
+        again, second = connect()
+        await second.task
+        assert (other.status, made.begun.is_set()) == (200, False)
+        assert (again.status, again.json()["code"]) == (409, "request_in_flight")
+        await sync_to_async(done)(job.pk)
+        await first.task
+        assert (made.status, made.json()["slug"]) == (201, "hall-3"), made.body
+        again, second = connect()
+        await second.task
+        assert (again.status, again.headers["idempotency-replayed"]) == (201, "true")
+
+    async_to_sync(story)()
+    assert (ConnectionTest.objects.count(), Job.objects.count()) == (1, 1)
+    assert Cluster.objects.filter(slug="hall-3").count() == 1
+
+
+def done(job_id: int) -> None:
+    """What a worker does."""
+    try:
+        running.run(job_id)
+    finally:
+        connection.close()

@@ -1,0 +1,150 @@
+"""How long a statement of the web process waits: for as long as the database answers others, and no longer."""
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from django.db import OperationalError
+from django.test import RequestFactory
+
+from tests.web.left_connections import none_left_open
+from tidesched_web.api import problem_json
+from tidesched_web.common import database_patience
+from tidesched_web.common.database_patience import DatabaseSilent, PatientConnection, Watch
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("none_left_open")]
+__all__ = ["none_left_open"]
+
+
+@pytest.fixture
+def connection() -> Iterator[PatientConnection]:
+    with PatientConnection.connect(os.environ["DATABASE_URL"]) as made:
+        yield made
+
+
+@pytest.fixture
+def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watch]:
+    made = Watch()
+    monkeypatch.setattr(database_patience, "watch", made)
+    monkeypatch.setattr(database_patience, "ASK_AFTER_SECONDS", 0.05)
+    yield made
+    _until(lambda: not made._asking)
+    if made._connection is not None:
+        made._connection.close()
+
+
+def test_a_slow_statement_is_not_given_up_while_the_database_answers(
+    connection: PatientConnection, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+    ask = Watch._ask
+    monkeypatch.setattr(Watch, "_ask", lambda self: asked.append(1) or ask(self))
+    assert connection.execute("SELECT 'late' FROM pg_sleep(1)").fetchone() == ("late",)
+    assert asked
+    assert not watch.silent
+
+
+def test_a_waiting_statement_is_given_up_once_the_database_is_silent(
+    connection: PatientConnection, watch: Watch
+) -> None:
+    watch.silent = True
+    with pytest.raises(DatabaseSilent):
+        connection.execute("SELECT pg_sleep(60)")
+    assert connection.closed
+
+
+def test_a_database_that_refuses_connections_is_silent_until_it_takes_one(
+    watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = database_patience._parameters
+    monkeypatch.setattr(database_patience, "_parameters", lambda: right() | {"host": "/nowhere"})
+    watch.look()
+    _until(lambda: watch.silent)
+    monkeypatch.setattr(database_patience, "_parameters", right)
+    _until(lambda: not watch.silent)
+
+
+@pytest.fixture
+def no_place() -> Iterator[str]:
+    """A role that may connect, and has no place left."""
+    with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as admin:
+        admin.execute("CREATE ROLE no_place LOGIN PASSWORD 'x' CONNECTION LIMIT 0")
+        try:
+            yield "no_place"
+        finally:
+            admin.execute("DROP ROLE no_place")
+
+
+def test_a_server_that_refuses_one_more_connection_answers(
+    watch: Watch, connection: PatientConnection, no_place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All places are taken: what the pool has goes on, and a statement that waits for a lock keeps its connection."""
+    right = database_patience._parameters
+    monkeypatch.setattr(database_patience, "_parameters", lambda: right() | {"user": no_place, "password": "x"})
+    asked: list[psycopg.Error | None] = []
+    ask = Watch._ask
+
+    def noted(self: Watch) -> psycopg.Error | None:
+        asked.append(ask(self))
+        return asked[-1]
+
+    monkeypatch.setattr(Watch, "_ask", noted)
+    assert connection.execute("SELECT 'late' FROM pg_sleep(1)").fetchone() == ("late",)
+    assert asked
+    assert not watch.silent
+    assert not connection.closed
+
+
+@pytest.mark.parametrize("words", ["starting up", "shutting down", "in recovery mode"])
+def test_a_server_that_begins_or_ends_takes_nothing(words: str) -> None:
+    error = psycopg.OperationalError(f"connection failed: FATAL:  the database system is {words}")
+    assert not database_patience._answers(error)
+
+
+def test_what_was_put_off_is_done_when_the_database_answers_again(
+    watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right, done = database_patience._parameters, threading.Event()
+    monkeypatch.setattr(database_patience, "_parameters", lambda: right() | {"host": "/nowhere"})
+    watch.look()
+    _until(lambda: watch.silent)
+    watch.later(done.set)
+    assert not done.is_set()
+    monkeypatch.setattr(database_patience, "_parameters", right)
+    assert done.wait(20)
+
+
+def test_a_connection_that_was_cut_is_no_silence(watch: Watch) -> None:
+    assert watch._ask() is None
+    kept = watch._connection
+    assert kept is not None
+    with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as other:
+        other.execute("SELECT pg_terminate_backend(%s)", [kept.info.backend_pid])
+    assert watch._ask() is None
+    assert watch._connection is not kept
+
+
+@pytest.mark.parametrize(("method", "committed", "doubt"), [("post", 1, True), ("post", 0, False), ("get", 1, False)])
+def test_only_a_write_whose_commit_was_sent_is_in_doubt(
+    connection: PatientConnection, method: str, committed: int, doubt: bool
+) -> None:
+    database_patience.forget_commits()
+    try:
+        for _ in range(committed):
+            connection.commit()
+        request = getattr(RequestFactory(), method)("/api/v1/tenants/")
+        error = problem_json.unforeseen(OperationalError("gone"), request)
+        assert error.status == 503
+        assert ("not known whether" in error.message) is doubt
+    finally:
+        database_patience.forget_commits()
+
+
+def _until(condition) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

@@ -1,0 +1,61 @@
+"""What is kept of gangs that left: little of each, for an hour; and which PodGroup goes on from it."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from tidesched_web.engine.model import PodGroup
+from tidesched_web.workloads.gang_rows import moment
+from tidesched_web.workloads.left_gangs import LASTS, MOST, LeftGang, LeftGangs
+
+WALL = dt.datetime(2026, 11, 23, 3, 14, tzinfo=dt.UTC)
+RAN = moment(500.0)
+
+
+def left(owner: str = "uid-1", *, wall_at: dt.datetime = WALL) -> LeftGang:
+    """Evicted at 900, it left at 1000 of the cluster's clock."""
+    return LeftGang(owner, moment(1000.0), wall_at, RAN, moment(900.0), 7)
+
+
+def group(owner: str = "uid-1", *, submitted: float | None = None) -> PodGroup:
+    return PodGroup(
+        namespace="work", name="g", uid="new", created=1010.0, submitted=submitted, owner_kind="Job", owner_uid=owner
+    )
+
+
+def taken(new: PodGroup, kept: LeftGang, *, running_at: dt.datetime | None = None) -> LeftGang | None:
+    gangs = LeftGangs()
+    gangs.note("work/g", kept)
+    found = gangs.take(new, running_at=running_at)
+    assert gangs.take(new, running_at=running_at) is None, "whichever it was, nothing is kept under the name any more"
+    return found
+
+
+@pytest.mark.parametrize("submitted", [None, 10.0, 1005.0])
+def test_the_owner_decides_where_both_name_one(submitted: float | None) -> None:
+    assert taken(group(submitted=submitted), left()) == left()
+    assert taken(group("uid-2", submitted=submitted), left()) is None
+
+
+@pytest.mark.parametrize(("submitted", "same"), [(None, False), (10.0, True), (1000.0, True), (1005.0, False)])
+def test_without_owners_the_time_of_its_submission_decides(submitted: float | None, same: bool) -> None:
+    for new, kept in ((group("", submitted=submitted), left()), (group(submitted=submitted), left(""))):
+        assert (taken(new, kept) is not None) is same
+
+
+def test_pods_that_ran_on_without_their_pod_group_restarted_nothing() -> None:
+    assert taken(group(), left(), running_at=RAN) is None
+    assert taken(group(), left(), running_at=moment(1020.0)) == left()
+
+
+def test_what_is_kept_is_bounded_in_number_and_in_time() -> None:
+    gangs = LeftGangs()
+    for number in range(MOST + 500):
+        gangs.note(f"work/g-{number}", left(wall_at=WALL + dt.timedelta(seconds=number)))
+    assert len(gangs) == MOST
+    gangs.forget_old(WALL + LASTS + dt.timedelta(seconds=1000))
+    assert len(gangs) == MOST - 501
+    gangs.forget_old(WALL + 2 * LASTS)
+    assert len(gangs) == 0
