@@ -189,7 +189,7 @@ def open_browser(browser: Browser) -> Iterator[Opener]:
         )
         contexts.append(context)
         context.add_init_script(WATCH)
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(60_000)
         watched = Watched(context.new_page(), address)
         if user is not None:
             watched.page.goto(f"{address}/sign-in/")

@@ -148,7 +148,7 @@ def test_a_page_follows_events_but_not_under_an_open_menu(site: str, site_redis:
     page = watched.page
     seen = fragments(watched)
     watched.open(OVERVIEW)
-    with page.expect_request(is_fragment, timeout=20_000):
+    with page.expect_request(is_fragment, timeout=60_000):
         publish(site_redis, "sessions", 1)
     expect(page.locator("#live")).to_be_visible()
     expect(page.locator("#tide .main-svg").first).to_be_visible()
@@ -159,7 +159,7 @@ def test_a_page_follows_events_but_not_under_an_open_menu(site: str, site_redis:
     page.wait_for_timeout(4000)
     assert len(seen) == before, "a page must not change under an open menu"
     page.keyboard.press("Escape")
-    with page.expect_request(is_fragment, timeout=20_000):
+    with page.expect_request(is_fragment, timeout=60_000):
         page.locator("h1").click()
     watched.check()
 
@@ -176,7 +176,7 @@ def test_following_can_be_stopped(site: str, site_redis: str, open_browser: Open
     assert seen == []
     page.reload()
     expect(page.locator("#live-text")).to_have_text("updates are paused")
-    with page.expect_request(is_fragment, timeout=20_000):
+    with page.expect_request(is_fragment, timeout=60_000):
         page.locator("#live-toggle").click()
     watched.check()
 
