@@ -21,9 +21,9 @@ from celery.signals import (
 from tidesched_web.common.late_messages import LateMessages
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tidesched_web.settings")
-# Jobs over a day, exports and retention give way to pages, sessions and pushes where processors are scarce. Not so far
-# that a job which works is taken for one that stands still (`common.progress`).
-HEAVY_NICE = 10
+# Where processors are scarce, what is tried out gives way to pages, sessions and pushes; jobs over a day, exports and
+# retention give way to all of them. Not so far that a job which works is taken for one that hangs (`common.progress`).
+NICE = {"what-if": 5, "work": 10}
 
 # It warns of a worker under root that takes pickles; these take JSON alone.
 warnings.simplefilter("ignore", SecurityWarning)
@@ -128,8 +128,8 @@ def _end_with_worker(**_: object) -> None:
     from tidesched_web.embedded.account import die_with_parent
 
     die_with_parent(signal.SIGKILL)
-    if os.environ.get("TIDESCHED_ROLE") == "work":
-        os.nice(HEAVY_NICE)
+    if nice := NICE.get(os.environ.get("TIDESCHED_ROLE", "")):
+        os.nice(nice)
     from tidesched_web.common import worker_progress
 
     worker_progress.report_forked(os.environ.get("TIDESCHED_ROLE", "work"))

@@ -168,7 +168,7 @@ def test_heavy_jobs_give_way(monkeypatch):
     monkeypatch.setattr("os.nice", asked.append)
     monkeypatch.setattr(account, "die_with_parent", lambda _signal: None)
     monkeypatch.setattr(worker_progress, "report_forked", lambda _role: None)
-    for role in ("what-if", "work"):
+    for role in ("sessions", "what-if", "work"):
         monkeypatch.setenv("TIDESCHED_ROLE", role)
         celery._end_with_worker()
-    assert asked == [celery.HEAVY_NICE]
+    assert asked == [5, 10]
