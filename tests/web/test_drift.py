@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import time
+from functools import partial
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tests.cluster.servers import SimulatedServer
@@ -19,7 +22,8 @@ from tidesched_web.clusters.kubernetes.cache import ClusterCache
 from tidesched_web.clusters.kubernetes.client import MERGE_PATCH, KubernetesClient
 from tidesched_web.clusters.kubernetes.paths import PRIORITY_CLASS, QUEUE
 from tidesched_web.common.errors import DomainError
-from tidesched_web.quota.drift_selectors import drift_counts, drift_look, visible_drift
+from tidesched_web.quota.drift_fields import FieldDrift
+from tidesched_web.quota.drift_selectors import Intended, drift_counts, drift_look, visible_drift
 from tidesched_web.quota.models import Drift, PushedObject, Queue
 from tidesched_web.quota.services import drift, push
 from tidesched_web.scheduling.models import Alert
@@ -303,3 +307,31 @@ def test_a_refused_push_rests_longer_each_time_and_an_edit_goes_at_once(scene, s
     assert push.push_pending()[scene.cluster.slug].written == 1
     row = Queue.objects.get(name="acme-online")
     assert (row.sync_state, row.sync_error, row.refusals, row.retry_at) == ("in_step", "", 0, None)
+
+
+def test_a_comparison_and_a_decision_take_as_many_statements_for_many_objects_as_for_one(db, monkeypatch):
+    monkeypatch.setattr(drift, "wake_push", lambda: True)
+    ground = ground_module.build(mode="quota")
+
+    def statements(act):
+        with CaptureQueriesContext(connection) as asked:
+            act()
+        return len(asked)
+
+    def seen(count, live):
+        keys = [(kind, f"{kind.lower()}-{number}") for kind in ("Queue", "PriorityClass") for number in range(count)]
+        differs = {key: ("changed", [FieldDrift("spec.weight", "1", "1", live)]) for key in keys if live}
+        return drift.Seen(differs, set(keys), {key: Intended({}) for key in keys}, {})
+
+    def story(count):
+        compare = partial(drift.record, cluster=ground.cluster, live={})
+        decide = {"access": ground.access("root"), "reason": "drill"}
+        found = [statements(partial(compare, seen=seen(count, live))) for live in ("2", "3")]
+        rows = list(Drift.objects.filter(state="open"))
+        assert len(rows) == 2 * count
+        found += [statements(partial(act, drifts=rows, **decide)) for act in (drift.repush, drift.ignore)]
+        found.append(statements(partial(compare, seen=seen(count, ""))))
+        assert not Drift.objects.exclude(state="resolved").exists()
+        return found
+
+    assert story(30) == story(1)

@@ -6,6 +6,7 @@ One row for each object until its drift ends; comparing again changes nothing. T
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -47,6 +48,9 @@ from tidesched_web.quota.waking import wake_push
 OWN_OF_VOLCANO = frozenset({"root", "default"})
 # Ended drift is kept so many rows a cluster, for the page's history; the audit log has what people did.
 KEEP_ENDED = 500
+_MODELS: tuple[tuple[str, type[Queue] | type[PriorityClass]], ...] = ((QUEUE, Queue), (CLASS, PriorityClass))
+# What a comparison may write to a row that is there.
+_COMPARED = ("what", "fields", "live", "digest", "refusal", "state", "changed_at", "asked")
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ def compared(cluster: Cluster, live: Mapping[Key, Live], names: Collection[Key] 
 @transaction.atomic
 def record(*, cluster: Cluster, seen: Seen, live: Mapping[Key, Live]) -> int:
     """Make the rows say what was seen; returns how many changed."""
-    now, changed = timezone.now(), 0
+    now = timezone.now()
     rows = {
         (row.kind, row.name): row
         for row in Drift.objects.select_for_update()
@@ -105,12 +109,24 @@ def record(*, cluster: Cluster, seen: Seen, live: Mapping[Key, Live]) -> int:
         .exclude(state=DriftState.RESOLVED)
         .order_by("pk")
     }
+    fresh, again = list[Drift](), list[Drift]()
     for key, (what, fields) in sorted(seen.differs.items()):
-        changed += _note(cluster, key, what, fields, rows.get(key), seen, live.get(key))
-    for key, row in rows.items():
-        if key in seen.looked_at and key not in seen.differs:
-            _end(row, _how_it_ended(row, key, seen), now)
-            changed += 1
+        row, intent, found = rows.get(key), seen.intents[key], live.get(key)
+        values: dict[str, Any] = {"what": what, "fields": as_json(fields), "live": dict(found.part) if found else None}
+        values |= {"digest": digest(fields), "refusal": intent.refused}
+        if row is None:
+            made = Drift(cluster=cluster, kind=key[0], name=key[1], queue_id=intent.queue_id, **values)
+            made.found_at = made.changed_at = now
+            fresh.append(made)
+        elif _differs(row, values, now):
+            again.append(row)
+    over = {key: row for key, row in rows.items() if key in seen.looked_at and key not in seen.differs}
+    Drift.objects.bulk_create(fresh)
+    _mark(cluster, fresh, drifted=True)
+    Drift.objects.bulk_update(again, _COMPARED, batch_size=200)
+    if over:
+        _end(cluster, {row: _how_it_ended(row, key, seen) for key, row in over.items()}, now)
+    changed = len(fresh) + len(again) + len(over)
     orphans = [row.pk for key, row in seen.pushed.items() if key not in seen.intents and key not in live]
     if orphans:
         PushedObject.objects.filter(pk__in=orphans).delete()
@@ -119,34 +135,16 @@ def record(*, cluster: Cluster, seen: Seen, live: Mapping[Key, Live]) -> int:
     return changed
 
 
-def _note(
-    cluster: Cluster,
-    key: Key,
-    what: DriftWhat,
-    fields: list[FieldDrift],
-    row: Drift | None,
-    seen: Seen,
-    live: Live | None,
-) -> bool:
-    now, mark, refusal = timezone.now(), digest(fields), seen.intents[key].refused
-    values = {"what": what, "fields": as_json(fields), "live": dict(live.part) if live else None, "digest": mark}
-    values["refusal"] = refusal
-    if row is None:
-        Drift.objects.create(
-            cluster=cluster, kind=key[0], name=key[1], queue_id=seen.intents[key].queue_id, found_at=now,
-            changed_at=now, **values,
-        )  # fmt: skip
-        _mark(cluster.pk, key, drifted=True)
-        return True
+def _differs(row: Drift, values: Mapping[str, Any], now: dt.datetime) -> bool:
+    """Whether a row that is there says something else now; if so, it says that from here on."""
     if all(getattr(row, name) == value for name, value in values.items() if name != "live"):
         return False
     # What was decided about it was about something else.
-    again = row.digest != mark or row.what != what
+    again = row.digest != values["digest"] or row.what != values["what"]
     for name, value in values.items():
         setattr(row, name, value)
     if again:
         row.state, row.changed_at, row.asked = DriftState.OPEN, now, ""
-    row.save()
     return True
 
 
@@ -159,21 +157,24 @@ def _how_it_ended(row: Drift, key: Key, seen: Seen) -> DriftEnd:
     return DriftEnd.PUSHED if told is not None and told.pushed_at > row.changed_at else DriftEnd.REVERTED
 
 
-def _end(row: Drift, end: DriftEnd, now: Any) -> None:
-    row.state, row.end, row.ended_at = DriftState.RESOLVED, end, now
-    row.save(update_fields=["state", "end", "ended_at"])
-    _mark(row.cluster_id, (row.kind, row.name), drifted=False)
-    ended = Drift.objects.filter(cluster_id=row.cluster_id, state=DriftState.RESOLVED).order_by("-pk")
+def _end(cluster: Cluster, rows: Mapping[Drift, DriftEnd], now: dt.datetime) -> None:
+    for end in sorted(set(rows.values())):
+        of_this = [row.pk for row, how in rows.items() if how == end]
+        Drift.objects.filter(pk__in=of_this).update(state=DriftState.RESOLVED, end=end, ended_at=now)
+    _mark(cluster, rows, drifted=False)
+    ended = Drift.objects.filter(cluster=cluster, state=DriftState.RESOLVED).order_by("-pk")
     edge = ended.values_list("pk", flat=True)[KEEP_ENDED : KEEP_ENDED + 1].first()
     if edge is not None:
         ended.filter(pk__lte=edge).delete()
 
 
-def _mark(cluster_id: int, key: Key, *, drifted: bool) -> None:
-    """Let the object's own row say so; what waits to be pushed, or was refused, stays as it is."""
+def _mark(cluster: Cluster, rows: Collection[Drift], *, drifted: bool) -> None:
+    """Let the objects' own rows say so; what waits to be pushed, or was refused, stays as it is."""
     before, after = (SyncState.IN_STEP, SyncState.DRIFTED) if drifted else (SyncState.DRIFTED, SyncState.IN_STEP)
-    model: type[Queue] | type[PriorityClass] = Queue if key[0] == QUEUE else PriorityClass
-    model._base_manager.filter(cluster_id=cluster_id, name=key[1], sync_state=before).update(sync_state=after)
+    for kind, model in _MODELS:
+        if names := [row.name for row in rows if row.kind == kind]:
+            told = model._base_manager.filter(cluster=cluster, name__in=names, sync_state=before)
+            told.update(sync_state=after)
 
 
 def note_look(*, cluster: Cluster, live: Collection[Key]) -> DriftLook:
@@ -224,10 +225,11 @@ def repush(*, drifts: Collection[Drift], access: Access, reason: str) -> int:
         if row.cluster.mode == ClusterMode.OBSERVE:
             said = _("%(cluster)s is in mode observe: nothing is written to it.")
             raise DomainError("conflict", said % {"cluster": row.cluster.name})
-    for row in rows:
-        _say(row, access, reason, asked=DriftEnd.PUSHED, state=DriftState.OPEN)
-        model: type[Queue] | type[PriorityClass] = Queue if row.kind == QUEUE else PriorityClass
-        model._base_manager.filter(cluster_id=row.cluster_id, name=row.name).update(sync_state=SyncState.PENDING)
+    _say(rows, access, reason, asked=DriftEnd.PUSHED, state=DriftState.OPEN)
+    for kind, model in _MODELS:
+        for cluster_id in sorted({row.cluster_id for row in rows}):
+            names = [row.name for row in rows if (row.kind, row.cluster_id) == (kind, cluster_id)]
+            model._base_manager.filter(cluster_id=cluster_id, name__in=names).update(sync_state=SyncState.PENDING)
     _audit(rows, "drift.repush", access, reason)
     transaction.on_commit(wake_push, robust=True)
     return len(rows)
@@ -237,8 +239,7 @@ def repush(*, drifts: Collection[Drift], access: Access, reason: str) -> int:
 def ignore(*, drifts: Collection[Drift], access: Access, reason: str) -> int:
     """Leave these objects as they are until they change again. Returns how many."""
     rows, reason = _decided(drifts, access, reason)
-    for row in rows:
-        _say(row, access, reason, asked="", state=DriftState.IGNORED)
+    _say(rows, access, reason, asked="", state=DriftState.IGNORED)
     _audit(rows, "drift.ignore", access, reason)
     return len(rows)
 
@@ -246,8 +247,7 @@ def ignore(*, drifts: Collection[Drift], access: Access, reason: str) -> int:
 def note_adoption(*, drifts: Collection[Drift], access: Access, reason: str, change_id: int | None) -> None:
     """These objects are being adopted by a change. In the transaction of the caller."""
     rows, reason = _decided(drifts, access, reason)
-    for row in rows:
-        _say(row, access, reason, asked=DriftEnd.ADOPTED, state=DriftState.OPEN, change_id=change_id)
+    _say(rows, access, reason, asked=DriftEnd.ADOPTED, state=DriftState.OPEN, change_id=change_id)
     _audit(rows, "drift.adopt", access, reason)
 
 
@@ -270,11 +270,12 @@ def _decided(drifts: Collection[Drift], access: Access, reason: str) -> tuple[li
 
 
 def _say(
-    row: Drift, access: Access, reason: str, *, asked: str, state: DriftState, change_id: int | None = None
+    rows: Collection[Drift], access: Access, reason: str, *, asked: str, state: DriftState, change_id: int | None = None
 ) -> None:
-    row.decided_by, row.decided_at, row.reason = access.actor[:200], timezone.now(), reason
-    row.asked, row.state, row.change_id = asked, state, change_id
-    row.save(update_fields=["decided_by", "decided_at", "reason", "asked", "state", "change_id"])
+    Drift.objects.filter(pk__in=[row.pk for row in rows]).update(
+        decided_by=access.actor[:200], decided_at=timezone.now(), reason=reason, asked=asked, state=state,
+        change_id=change_id,
+    )  # fmt: skip
 
 
 def _audit(rows: list[Drift], action: str, access: Access, reason: str) -> None:
