@@ -83,6 +83,16 @@ def test_the_same_key_and_body_get_the_first_answer_again(world):
     assert first.json()["token"].encode() not in bytes(StoredAnswer.objects.get().body)
 
 
+def test_a_repeated_answer_has_the_address_and_the_version_of_the_first(world):
+    admin = world.client("admin")
+    draft = {"cluster": "east", "reason": "more", "edits": {"queue/acme-online": {"weight": 3}}}
+    for path, body in (("tenants/", {"slug": "nova", "name": "Nova"}), ("quota-changes/", draft)):
+        first, again = (admin.send(path, body, Idempotency_Key=path) for _ in range(2))
+        assert (again.status_code, again.headers["Idempotency-Replayed"]) == (201, "true"), again.content
+        for name in ("ETag", "Location"):
+            assert again.headers.get(name) == first.headers[name], (path, name)
+
+
 def test_the_same_key_with_another_body_is_refused(world):
     owner = world.client("owner")
     owner.send("tokens/", {"scopes": ["quota:read"]}, Idempotency_Key="k-1")

@@ -23,6 +23,8 @@ from tidesched_web.common.errors import DomainError
 
 HEADER = "Idempotency-Key"
 MAX_LENGTH = 200
+# What an answer says of its object beside the body; every other header is of the request that is answered.
+KEPT_HEADERS = ("ETag", "Location")
 KEY = rf"^[!-~]([ -~]{{0,{MAX_LENGTH - 2}}}[!-~])?$"
 
 
@@ -59,12 +61,14 @@ def idempotent(method: Callable[..., Response], *, waits: bool = False) -> Calla
         row = off_turn.once(HEADER, begin)
         if row.status is not None:
             stored = orjson.loads(services.stored_body(row))
-            return Response(stored, status=row.status, headers={"Idempotency-Replayed": "true"})
+            return Response(stored, status=row.status, headers={**row.headers, "Idempotency-Replayed": "true"})
         try:
             with nullcontext() if waits else transaction.atomic():
                 outcome = _outcome(partial(method, view, request, *args, **kwargs))
                 if isinstance(outcome, Response):
-                    services.finish(row, status=outcome.status_code, body=orjson.dumps(outcome.data))
+                    said = {name: outcome.headers[name] for name in KEPT_HEADERS if name in outcome.headers}
+                    body = orjson.dumps(outcome.data)
+                    services.finish(row, status=outcome.status_code, body=body, headers=said)
         except BaseException as error:
             if isinstance(error.__cause__, DatabaseSilent):
                 watch.later(partial(services.forget, row))

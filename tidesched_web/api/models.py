@@ -18,6 +18,7 @@ class StoredAnswer(models.Model):
     status = models.PositiveSmallIntegerField(null=True)
     body = models.BinaryField(default=b"")
     body_key_id = models.CharField(max_length=32, blank=True)
+    headers = models.JSONField(default=dict)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["caller", "key"], name="one_answer_per_key")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 
 from django.conf import settings
 from django.db.models import Count, Sum
@@ -75,11 +76,11 @@ def _require_room(account: int, new: StoredAnswer) -> None:
             raise too_many(most, text)
 
 
-def finish(answer: StoredAnswer, *, status: int, body: bytes) -> None:
+def finish(answer: StoredAnswer, *, status: int, body: bytes, headers: Mapping[str, str]) -> None:
     """Keep what was answered."""
-    answer.status = status
+    answer.status, answer.headers = status, dict(headers)
     answer.body, answer.body_key_id = encrypt(body)
-    answer.save(update_fields=["status", "body", "body_key_id"])
+    answer.save(update_fields=["status", "body", "body_key_id", "headers"])
 
 
 def abandon(answer: StoredAnswer) -> None:

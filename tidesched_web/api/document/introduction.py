@@ -65,9 +65,10 @@ is any version.
 
 `?dry_run=true` checks and answers as if it were done, with `dry_run: true`, and does nothing.
 
-`Idempotency-Key` on a POST: the same key and body within 24 hours get the first answer again, with
-`Idempotency-Replayed: true`; another body under the same key is a 422, and while the first request is under way the
-answer is a 409. Only success is kept: a refused request may be corrected and sent again. Keys belong to the caller.
+`Idempotency-Key` on a POST: the same key and body within 24 hours get the first answer again, with its
+`ETag` and `Location` and with `Idempotency-Replayed: true`; another body under the same key is a 422, and while the
+first request is under way the answer is a 409. Only success is kept: a refused request may be corrected and sent
+again. Keys belong to the caller.
 
 A write of quota is carried out as a quota change. Where a second person has to approve it, the answer is 202 with the
 change instead of the object; `Location` is the change's address.
