@@ -1,6 +1,7 @@
 """How long a statement of the web process waits: for as long as the database answers others, and no longer."""
 
 import os
+import socketserver
 import threading
 import time
 from collections.abc import Iterator
@@ -98,10 +99,43 @@ def test_a_server_that_refuses_one_more_connection_answers(
     assert not connection.closed
 
 
-@pytest.mark.parametrize("words", ["starting up", "shutting down", "in recovery mode"])
-def test_a_server_that_begins_or_ends_takes_nothing(words: str) -> None:
-    error = psycopg.OperationalError(f"connection failed: FATAL:  the database system is {words}")
-    assert not database_patience._answers(error)
+class Refusing(socketserver.StreamRequestHandler):
+    """Refuses each connection as PostgreSQL does, in the language of its settings."""
+
+    code = words = ""
+
+    def handle(self) -> None:
+        while (length := int.from_bytes(self.rfile.read(4))) == 8:  # does it speak TLS?
+            self.rfile.read(4)
+            self.wfile.write(b"N")
+        self.rfile.read(length - 4)
+        fields = ("S致命错误", "VFATAL", f"C{self.code}", f"M{self.words}")
+        said = b"".join(field.encode() + b"\0" for field in fields) + b"\0"
+        self.wfile.write(b"E" + (len(said) + 4).to_bytes(4) + said)
+
+
+@pytest.mark.parametrize(
+    ("code", "words", "silent"),
+    [
+        ("57P03", "the database system is starting up", True),
+        ("57P03", "数据库系统正在启动", True),
+        ("57P03", "数据库系统正在关闭", True),
+        ("53300", "对不起, 已经有太多的客户", False),
+        ("28000", "没有用于主机的 pg_hba.conf 记录", False),
+    ],
+)
+def test_a_server_that_begins_or_ends_takes_nobody_in_whatever_language_it_says_so(
+    watch: Watch, monkeypatch: pytest.MonkeyPatch, code: str, words: str, silent: bool
+) -> None:
+    right = database_patience._parameters
+    handler = type("Handler", (Refusing,), {"code": code, "words": words})
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        host, port = server.server_address[:2]
+        monkeypatch.setattr(database_patience, "_parameters", lambda: right() | {"host": host, "port": port})
+        error = watch._ask()
+        server.shutdown()
+    assert (error is not None) is silent, error
 
 
 def test_what_was_put_off_is_done_when_the_database_answers_again(

@@ -14,12 +14,15 @@ whether a COMMIT that was sent took effect, so commits are counted for each requ
 from __future__ import annotations
 
 import logging
+import struct
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
 import psycopg
+
+from tidesched_web.common.database_refusal import NOBODY, refusal_code
 
 ASK_AFTER_SECONDS, ANSWER_SECONDS, EVERY_SECONDS = 1.0, 3.0, 0.5
 MOST_LATER = 1000
@@ -102,14 +105,18 @@ class Watch:
         return None
 
 
-# A server that begins or ends takes no connection of anyone.
-_NOBODY = ("starting up", "shutting down", "recovery mode", "not yet accepting", "not accepting")
-
-
 def _answers(error: psycopg.Error) -> bool:
-    """Whether the server itself refuses this connection: libpq puts a severity and two blanks before its words."""
-    text = str(error)
-    return ":  " in text and not any(words in text for words in _NOBODY)
+    """Whether the server itself refuses this connection: libpq puts a severity and two blanks before its words.
+
+    One that begins or ends refuses everybody, which its code says in every language.
+    """
+    asked = error.pgconn
+    if asked is None or ":  " not in str(error):
+        return False
+    try:
+        return refusal_code(asked.host.decode(), asked.port.decode(), ANSWER_SECONDS) != NOBODY
+    except (OSError, ValueError, struct.error):
+        return False
 
 
 watch = Watch()
