@@ -31,7 +31,7 @@ UNPLAIN_IN_CODE = re.compile(
 # A key is in a list, a message says, a caller passes on.
 UNPLAIN = re.compile(
     rf"{UNPLAIN_IN_CODE.pattern}|\b(?:anybody|everybody|stands?(?!-in)|stood|tells?|telling)\b"
-    r"|\bhand(?:s|ed)? (?:it |them )?on\b|\bfalls? (?:whole|for)\b",
+    r"|\bhand(?:s|ed)? (?:it |them )?on\b|\bfalls? (?:whole|for)\b|\bbelong together\b|\btaken in on\b",
     re.IGNORECASE,
 )
 # What names an attribute or an argument is no prose.

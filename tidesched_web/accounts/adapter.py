@@ -24,9 +24,7 @@ class AccountAdapter(DefaultAccountAdapter):
     """Local accounts, made by an admin or by an invitation only."""
 
     error_messages = DefaultAccountAdapter.error_messages | {
-        "username_password_mismatch": _(
-            "User name and password do not belong together. Both distinguish upper and lower case."
-        ),
+        "username_password_mismatch": _("The user name or the password is wrong. Both are case-sensitive."),
     }
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:

@@ -23,7 +23,7 @@ def test_sign_in_and_out(admin) -> None:
     page = client.get("/sign-in/")
     assert page.status_code == 200
     wrong = client.post("/sign-in/", {"username": "admin", "password": "wrong"})
-    assert "do not belong together" in wrong.content.decode()
+    assert "The user name or the password is wrong" in wrong.content.decode()
     right = client.post("/sign-in/", {"username": "admin", "password": PASSWORD, "next": "/help/"})
     assert right["Location"] == "/help/"
     assert client.get("/help/").status_code == 200
