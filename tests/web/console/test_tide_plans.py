@@ -182,6 +182,18 @@ def test_a_plan_is_made_by_the_form(world):
     assert "There is a plan of this name already." in again.content.decode()
 
 
+def test_times_of_a_layer_are_of_24_hours_to_the_midnight_that_ends_a_day(world):
+    page = client_of(world.admin).get("/clusters/demo/new/tide-plan/").content.decode()
+    fields = {name: tag for tag, name in re.findall(r'(<input[^>]* name="l0-(start|end)"[^>]*>)', page)}
+    assert {re.search(r'type="(\w+)"', tag)[1] for tag in fields.values()} == {"text"}
+    takes = {name: re.search(r'pattern="([^"]+)"', tag)[1] for name, tag in fields.items()}
+    for name, text, taken in (
+        ("start", "23:59", True), ("start", "24:00", False), ("start", "9:00 pm", False),
+        ("end", "00:00", True), ("end", "24:00", True), ("end", "24:01", False),
+    ):  # fmt: skip
+        assert bool(re.fullmatch(takes[name], text)) is taken, (name, text)
+
+
 def test_a_plan_that_cannot_be_switched_on_says_why_as_long_as_it_is_so(world):
     client = client_of(world.admin)
     client.post("/clusters/demo/new/tide-plan/", sent(**{"l7-x0-act": "add", "l7-x0-cards": "500"}))
