@@ -32,6 +32,17 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
 
+def tests_of(path: Path) -> set[str]:
+    """The names of a file's tests, and of its classes that hold some."""
+    found = set()
+    for owner in ast.walk(tree(path)):
+        if not isinstance(owner, ast.Module | ast.ClassDef):
+            continue
+        tests = {one.name for one in owner.body if isinstance(one, ast.FunctionDef) and one.name.startswith("test_")}
+        found |= tests | ({owner.name} if tests and isinstance(owner, ast.ClassDef) else set())
+    return found
+
+
 def place(path: Path, node: ast.AST) -> str:
     """Where a finding is, as an editor opens it."""
     return f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}"

@@ -10,6 +10,7 @@ import random
 from pathlib import Path
 
 import pytest
+import yaml
 
 from scheduler_core import run_session
 from scheduler_core.actions import ACTIONS
@@ -19,6 +20,7 @@ from scheduler_core.serde.policy import parse_policy
 from scheduler_core.serde.result import dump
 from scheduler_core.state.status import PENDING
 from tests import builders as b
+from tests.architecture import sources
 from tests.core.open_session import opened
 from tests.properties.clusters import random_cluster
 from tests.properties.drawn import STEP, Service
@@ -267,7 +269,8 @@ def test_each_argument_is_here():
 @pytest.mark.parametrize("place", sorted(set(SHOWN.values())))
 def test_it_is_shown_elsewhere(place):
     file, _, name = place.partition("::")
-    assert name in (Path(__file__).parents[2] / file).read_text()
+    path = Path(__file__).parents[2] / file
+    assert name in (sources.tests_of(path) if path.suffix == ".py" else yaml.safe_load(path.read_text())["cases"])
 
 
 @pytest.mark.parametrize(("owner", "name"), list(OTHERWISE), ids=[" ".join(key) for key in OTHERWISE])
