@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Iterator
+from http.client import HTTPConnection
 from itertools import groupby
+from urllib.parse import urlsplit
 
 import orjson
 import pytest
 
 from tests.cluster.objects import CLASSES, QUEUES, pod
-from tests.cluster.servers import ApiServer
+from tests.cluster.servers import ApiServer, SimulatedServer
 from tidesched_web.clusters.kubernetes.client import (
     APPLY_PATCH,
     MERGE_PATCH,
@@ -42,6 +45,18 @@ def test_a_wrong_token_is_refused(api_server: ApiServer) -> None:
         stranger.get(POD.path())
     assert caught.value.code == 401
     assert caught.value.body["kind"] == "Status"
+
+
+def test_a_connection_that_rests_between_two_sessions_is_not_closed(simulated_server: SimulatedServer) -> None:
+    """Closed by the server after its usual five seconds, it would be closed under a request now and then."""
+    at = urlsplit(simulated_server.url)
+    kept = HTTPConnection(str(at.hostname), at.port)
+    for rest in (0, 6):
+        time.sleep(rest)
+        kept.request("GET", POD.path(), headers={"Authorization": f"Bearer {simulated_server.token}"})
+        answer = kept.getresponse()
+        assert (answer.status, bool(answer.read())) == (200, True)
+    kept.close()
 
 
 def test_what_is_not_there_is_not_found(client: KubernetesClient, namespace: str) -> None:

@@ -17,6 +17,7 @@ from tests.web.console.test_pages import MAX_QUERIES, client_of
 from tidesched_web.accounts.models import Membership
 from tidesched_web.quota.models import NamespaceGrant
 from tidesched_web.scheduling.models import Reclaim
+from tidesched_web.scheduling.tasks import retain
 from tidesched_web.workloads.models import Gang, GangEvent, GangPod, GangRemedy, GangState
 from tidesched_web.workloads.remedies import basis
 
@@ -273,6 +274,32 @@ def test_a_promise_that_is_not_used_is_a_holder_with_its_age(world) -> None:
     assert "promised, does not run" in holders
     assert "19 h" in holders
     assert gang.reason_code == "WaitingForQuota"
+
+
+def test_a_promise_that_is_not_used_while_others_wait_is_an_alert_until_it_is(world) -> None:
+    admitted = Gang.objects.filter(name="distil-lap2-002")
+
+    client = client_of(world.admin)
+
+    def alerts_after(minutes: int, **now: object) -> list[str]:
+        """The queues that it is said of once the task that watches has run."""
+        since = world.cluster.clock() - dt.timedelta(minutes=minutes)
+        admitted.update(
+            **{"state": GangState.ADMITTED, "phase": "Inqueue", "cards": {A100: 8}, "admitted_at": since} | now
+        )
+        retain()
+        answer = client.get("/api/v1/alerts/", {"code": "promise_unused", "state": "open"})
+        return [row["numbers"]["queue"] for row in answer.json()["results"]]
+
+    Gang.objects.filter(state=GangState.ADMITTED).exclude(name="distil-lap2-002").update(state=GangState.RUNNING)
+    assert alerts_after(29) == []
+    assert alerts_after(31) == [admitted.get().queue_name]
+    page = " ".join(client.get("/clusters/demo/alerts/").content.decode().split())
+    assert f"8 × A100-SXM4-80GB of queue {admitted.get().queue_name} are promised to gangs that do not run" in page
+    assert alerts_after(31, state=GangState.RUNNING, phase="Running") == []
+    waits = Gang.objects.filter(queue=admitted.get().queue, reason_code="WaitingForQuota")
+    assert waits.update(reason_code="NoNodeMatches") > 0
+    assert alerts_after(31) == [], "no gang waits for that quota"
 
 
 def test_flips_between_two_reasons_are_one_entry(world) -> None:

@@ -248,6 +248,9 @@ def test_usage_and_timings_are_drawn(world) -> None:
     assert figure(client, "queues/search-training/usage/?card=none")["data"] == []
     steps = figure(client, "sessions/timings/")
     assert [trace["name"] for trace in steps["data"]] == ["settle", "snapshot", "decide", "write", "send", "record"]
+    colours = {trace["marker"]["color"] for trace in steps["data"]}
+    greys = {colour for colour in colours if len({colour[1:3], colour[3:5], colour[5:7]}) == 1}
+    assert (len(colours), greys) == (6, set())
 
 
 def test_a_fragment_is_only_the_changing_part(world) -> None:
