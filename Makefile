@@ -22,8 +22,9 @@ up: ## run TideSched in the foreground; Ctrl-C stops it
 down: ## stop what runs on DATA_DIR
 	@exec $(BIN)/python -m tidesched_web.embedded down
 
-# Each worker has servers of its own; the order of the files matters (tests/conftest.py).
-WORKERS ?= auto
+# Each worker has servers of its own; the order of the files matters (tests/conftest.py). Many tests wait for servers,
+# so there is one worker more than processors.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1))')
 # The servers that tests start find the engine's compiled code there, instead of making it again in each data folder.
 test: export NUMBA_CACHE_DIR := $(CURDIR)/.cache/kernels
 test: kube-begin check ## everything that must hold: the checks and all suites

@@ -123,17 +123,21 @@ class Actor:
             self.ground.carry_out({"tenant/acme": {"approval_required": flag}}, who=self.who)
         waiting = QuotaChange.objects.filter(state=ChangeState.WAITING).order_by("?").first()
         if waiting is not None:
-            changes.approve(change=waiting, access=self.ground.access(self.who))
+            self.may_have_lost_its_object(changes.approve, waiting)
 
     def roll_back(self):
         written = QuotaChange.objects.filter(state=ChangeState.APPLIED).order_by("?").first()
         if written is None:
             return
         back = changes.roll_back(change=written, access=self.ground.access(self.who))
+        self.may_have_lost_its_object(changes.apply, back)
+
+    def may_have_lost_its_object(self, act, change):
+        """A way back waits like any other change; where an object that it edits is gone, its review says so."""
         try:
-            changes.apply(change=back, access=self.ground.access(self.who))
+            act(change=change, access=self.ground.access(self.who))
         except DomainError as error:
-            if error.code != "invalid":  # an object that it would edit is gone: its review says so
+            if error.code != "invalid":
                 raise
 
     def tick(self):
