@@ -43,7 +43,7 @@ def figures(
     """Everything that the report says."""
     pages = {}
     for page, times in sorted(ledger.times.items()):
-        values = quiet(times, book.faults)
+        values = [seconds for _began, seconds in quiet(times, book.faults)]
         if values:
             pages[page] = {
                 "count": len(times),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 
 from tests.crew.book import BROKEN, KEPT, KINDS, OPEN, VOID, Book
@@ -102,9 +103,18 @@ def grouped(troubles: list[Trouble]) -> list[str]:
     return lines
 
 
-def quiet(times: list[tuple[float, float]], faults: FaultLog) -> list[float]:
-    """Seconds of the answers that no fault delayed."""
-    return [seconds for began, seconds in times if faults.at(began, before=5.0) is None]
+def quiet(times: list[tuple[float, float]], faults: FaultLog) -> list[tuple[float, float]]:
+    """The answers that no fault delayed: when each was asked for, and its seconds."""
+    return [(began, seconds) for began, seconds in times if faults.at(began, before=5.0) is None]
+
+
+def late(times: list[tuple[float, float]]) -> list[str]:
+    """The answers of a probe that came too late, each with its time of day."""
+    return [
+        f"{time.strftime('%H:%M:%S', time.gmtime(began))} {1000 * seconds:.0f} ms"
+        for began, seconds in times
+        if seconds > PROBE_SECONDS
+    ]
 
 
 def slow(ledger: Ledger, faults: FaultLog, enough: int) -> list[str]:
@@ -114,12 +124,15 @@ def slow(ledger: Ledger, faults: FaultLog, enough: int) -> list[str]:
         if len(ledger.times.get(page, ())) < enough:
             lines.append(f"too few answers: {page}: {len(ledger.times.get(page, ()))} of at least {enough}")
     for page, times in sorted(ledger.times.items()):
-        seconds = quiet(times, faults)
+        answers = quiet(times, faults)
+        seconds = [taken for _began, taken in answers]
         if page.startswith(GATED) and len(seconds) >= FEWEST and percentile(seconds, 0.95) > P95_SECONDS:
             lines.append(f"slow: {page}: p95 {percentile(seconds, 0.95):.2f} s of {len(seconds)} answers")
-        late = sum(one > PROBE_SECONDS for one in seconds) if page.startswith(PROBES) else 0
-        if late:
-            lines.append(f"slow: {page}: {late} of {len(seconds)} answers later than {1000 * PROBE_SECONDS:.0f} ms")
+        if page.startswith(PROBES) and (found := late(answers)):
+            lines.append(
+                f"slow: {page}: {len(found)} of {len(answers)} answers later than {1000 * PROBE_SECONDS:.0f} ms: "
+                + ", ".join(found[:SHOWN])
+            )
     return lines
 
 
