@@ -17,6 +17,7 @@ from tidesched_web.api.document import (
     alert_shapes,
     audit_shapes,
     examples,
+    headers,
     links,
     reason_shapes,
     refusals,
@@ -43,6 +44,7 @@ def complete(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     audit_shapes.add_to(components["schemas"])
     components["responses"] = refusals.components()
     examples.add_to(result)
+    headers.add_to(result)
     links.add_to(result)
     return result
 

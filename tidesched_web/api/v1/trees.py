@@ -8,7 +8,6 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -56,7 +55,7 @@ class Tree(ScopedView):
         return self.document_context()
 
     @extend_schema(
-        responses={(200, "application/json"): TREE_SCHEMA, (200, _YAML_TYPE): OpenApiTypes.STR}, parameters=[FORMAT]
+        responses={(200, "application/json"): TREE_SCHEMA, (200, _YAML_TYPE): TREE_SCHEMA}, parameters=[FORMAT]
     )
     def get(self, request: Request, pk: int) -> HttpResponseBase:
         """The tree, as JSON or as the YAML file."""
