@@ -44,6 +44,16 @@ def test_method_not_allowed(world):
     problem(world.client("admin").delete("/api/v1/usage/"), 405, "method_not_allowed")
 
 
+@pytest.mark.parametrize("caller", ["admin", "anonymous"])
+def test_a_method_that_an_address_lacks_is_refused_as_such_whatever_parameters_come_with_it(world, caller):
+    client, tree = world.client(caller), f"/api/v1/clusters/{world.clusters['east'].pk}/tree/?format=json"
+    for url in (tree, "/api/v1/usage/?step=1h", "/api/v1/nodes/?limit=1"):
+        for method in ("PUT", "DELETE", "TRACE", "QUERY"):
+            refused = client.generic(method, url)
+            problem(refused, 405, "method_not_allowed")
+            assert "GET" in refused.headers["Allow"]
+
+
 def test_a_session_needs_its_csrf_token_to_write(world):
     from django.test import Client
 

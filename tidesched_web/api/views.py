@@ -42,8 +42,9 @@ class ScopedView(APIView):
     caller: User
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        if getattr(self, "action", "") is None:  # before the sign-in: an address says to every caller what it can do
-            raise MethodNotAllowed(str(request.method))
+        method = str(request.method)
+        if method.lower() not in self.http_method_names or not hasattr(self, method.lower()):
+            raise MethodNotAllowed(method)  # before the sign-in: an address says to every caller what it can do
         super().initial(request, *args, **kwargs)
         token = request.auth if isinstance(request.auth, ApiToken) else None
         self.caller = cast("User", request.user)  # the permission classes let no other caller come this far
