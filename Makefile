@@ -80,7 +80,7 @@ proof-audit: ## the tamperings with the audit log, and a thousand copies that no
 	AUDIT_COPIES=1000 $(BIN)/python -m pytest -q --show-capture=no tests/web/test_audit_tampering.py
 
 proof-rest: export NUMBA_CACHE_DIR := $(CURDIR)/.cache/kernels
-proof-rest: ## Schemathesis with all checks and phases on all operations (REST_EXAMPLES=50, REST_SEED=1)
+proof-rest: ## Schemathesis with all checks and phases on all operations (REST_EXAMPLES=50, REST_SEED=1, REST_RESULTS=folder)
 	@$(BOOTSTRAP) dev
 	REST_EXAMPLES=$${REST_EXAMPLES:-50} $(BIN)/python -m pytest -q -s --show-capture=no tests/api/test_conformance.py tests/api/test_hostile_bodies.py tests/api/test_hostile_forms.py
 

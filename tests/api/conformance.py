@@ -24,8 +24,12 @@ from jsonschema import Draft202012Validator
 from schemathesis import Case, CheckContext, Response
 from schemathesis.config import SchemathesisConfig
 from schemathesis.core.failures import Failure, FailureGroup
-from schemathesis.engine import events, from_schema, observations
+from schemathesis.engine import Status, events, from_schema, observations
+from schemathesis.engine.run import PhaseName
+from schemathesis.specs.openapi.checks import is_unexpected_http_status_case
 from werkzeug.serving import WSGIRequestHandler, make_server
+
+from tests.api.results import Found, Results
 
 PHASES = ("examples", "coverage", "fuzzing", "stateful")
 # Of a request, on a machine that has other work too.
@@ -34,6 +38,8 @@ PATIENCE_SECONDS = 120
 # status 400 says so too, and the check below looks at its code: the document names those that data of the right form
 # may be answered with.
 OF_THE_WORLD = ["400", "412", "422", "428"]
+# What an answer says of the object beside its document: stated where it is there, and there where it is stated.
+HEADERS = ("ETag", "Location", "Idempotency-Replayed")
 # They wait for a worker to test a connection, and none runs here: that is a 503, which has the test as far as it is.
 TESTED_BY_A_WORKER = ("clusters_create", "clusters_connection_update")
 
@@ -60,6 +66,26 @@ def _as_documented(document: dict[str, Any], case: Case) -> bool:
         return True
     schema = body["content"][case.media_type]["schema"] | {"components": document["components"]}
     return Draft202012Validator(schema).is_valid(case.body)
+
+
+@schemathesis.check
+def stated_status(ctx: CheckContext, response: Response, case: Case) -> None:
+    """The operation names the status itself: its `default`, which stands for any, satisfies the tool's own check."""
+    stated = case.operation.responses.status_codes
+    if not is_unexpected_http_status_case(case) and str(response.status_code) not in stated:
+        text = f"{response.status_code} is none of {', '.join(map(str, stated))}"
+        raise Failure(operation=case.operation.label, title="A status that the operation does not name", message=text)
+
+
+@schemathesis.check
+def stated_headers(ctx: CheckContext, response: Response, case: Case) -> None:
+    """No answer has a header of an object that the document does not state; the tool looks for those that it does."""
+    said = case.operation.responses.find_by_status_code(response.status_code)
+    stated = {name.lower() for name, _header in said.headers.items()} if said is not None and said.headers else set()
+    more = [name for name in HEADERS if name.lower() in response.headers and name.lower() not in stated]
+    if more:
+        title = "A header that the operation does not state"
+        raise Failure(operation=case.operation.label, title=title, message=f"{response.status_code}: {', '.join(more)}")
 
 
 @schemathesis.check
@@ -158,12 +184,25 @@ def served() -> Iterator[Served]:
 
 @dataclass
 class Findings:
-    """What a run came to: failures and answers by operation, what could not be run, and the seconds of each phase."""
+    """What a run came to: failures (what could not be run is one) and answers by operation, the seconds by phase."""
 
     failures: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    errors: list[str] = field(default_factory=list)
     answers: dict[str, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
     seconds: dict[str, float] = field(default_factory=dict)
+    results: Results = field(default_factory=lambda: Results("", "", how=""))
+
+    def add(self, found: Found) -> None:
+        """Count what one scenario, or an earlier run, has found."""
+        if found.answers:
+            self.answers[found.operation] += found.answers
+        self.seconds[found.phase] = self.seconds.get(found.phase, 0) + found.seconds
+        if found.failures:
+            self.failures[found.operation] += found.failures
+
+    def note(self, found: Found) -> None:
+        """Count it and keep it."""
+        self.add(found)
+        self.results.add(found)
 
     def without_success(self, operations: Iterable[str]) -> list[str]:
         """Those that were never answered with a 2xx, or never asked."""
@@ -223,12 +262,7 @@ def run(settings: SchemathesisConfig, at: Served, found: Findings) -> None:
     """Run the phases of the settings. Requests of one scenario of the stateful phase build on each other."""
     schema = schema_at(at, settings)
     schema.build_state_machine = functools.partial(_scenarios, schema.build_state_machine, at.application)
-    started: dict[str, float] = {}
     for event in from_schema(schema).execute():
-        if isinstance(event, events.PhaseStarted):
-            started[event.phase.name.value] = event.timestamp
-        elif isinstance(event, events.PhaseFinished) and event.phase.name.value in started:
-            found.seconds[event.phase.name.value] = event.timestamp - started[event.phase.name.value]
         _note(event, found)
 
 
@@ -269,34 +303,52 @@ def _ask(operation: Any, ids: dict[str, Any], token: str, found: Findings) -> No
     path = {name.removeprefix("path."): value for name, value in ids.items()}
     case = operation.Case(path_parameters=path, headers={"Authorization": f"Bearer {token}"})
     answer = case.call()
-    found.answers[operation.label][answer.status_code] += 1
+    failures = []
     try:
         case.validate_response(answer)
     except FailureGroup as group:
-        found.failures[operation.label] += [f"{one.title} {one.message}" for one in group.exceptions]
+        failures = [f"{type(one).__name__} {one.title} {one.message}" for one in group.exceptions]
+    found.note(Found("once", operation.label, Counter([answer.status_code]), failures))
 
 
 def _note(event: Any, found: Findings) -> None:
     if isinstance(event, events.NonFatalError):
-        found.errors.append(f"{event.phase} {event.label}: {event.info.title} {event.info.message}"[:2000])
+        said = f"not_run {event.info.title} {event.info.message}"[:2000]
+        found.note(Found(event.phase.value, event.label, failures=[said], ended=False))
     elif isinstance(event, events.FatalError):
         raise event.exception
     elif isinstance(event, events.ScenarioFinished):
-        recorder = event.recorder
-        for key, exchange in recorder.interactions.items():
-            if exchange.response is not None and key in recorder.cases:
-                found.answers[recorder.cases[key].value.operation.label][exchange.response.status_code] += 1
-        for key, checks in recorder.checks.items():
-            for check in checks:
-                if check.failure_info is not None:
-                    _note_failure(found, recorder, key, check)
+        for one in _of_scenario(event):
+            found.note(one)
+    elif isinstance(event, events.PhaseFinished) and _has_asked(event, PhaseName.STATEFUL_TESTING):
+        found.note(Found("stateful", ""))  # all of it has ended
 
 
-def _note_failure(found: Findings, recorder: Any, key: str, check: Any) -> None:
+def _has_asked(event: events.PhaseFinished, phase: PhaseName) -> bool:
+    return event.phase.name == phase and event.status != Status.SKIP
+
+
+def _of_scenario(event: events.ScenarioFinished) -> Iterable[Found]:
+    """What a scenario found at each operation; those of the stateful phase have ended when the phase has."""
+    recorder, phase = event.recorder, event.phase.value
+    rows = {event.label or "": Found(phase, event.label or "", seconds=event.elapsed_time, ended=bool(event.label))}
+
+    def row_of(key: str) -> Found:
+        label = recorder.cases[key].value.operation.label
+        return rows.setdefault(label, Found(phase, label, ended=bool(event.label)))
+
+    for key, exchange in recorder.interactions.items():
+        if exchange.response is not None and key in recorder.cases:
+            row_of(key).answers[exchange.response.status_code] += 1
+    for key, checks in recorder.checks.items():
+        row_of(key).failures += [_told(recorder, key, check) for check in checks if check.failure_info is not None]
+    return rows.values()
+
+
+def _told(recorder: Any, key: str, check: Any) -> str:
     exchange, failure = recorder.interactions.get(key), check.failure_info.failure
     answer = exchange.response if exchange is not None else None
     said = answer.content[:300].decode(errors="replace") if answer is not None else ""
     status = answer.status_code if answer is not None else "-"
-    found.failures[recorder.cases[key].value.operation.label].append(
-        f"{check.name} {status}: {failure.title} {failure.message} | {check.failure_info.code_sample} | {said}"
-    )
+    sent = check.failure_info.code_sample
+    return f"{check.name} {status}: {failure.title} {failure.message} | {sent} | {said}"

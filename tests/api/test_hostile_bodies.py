@@ -2,14 +2,14 @@
 
 Two kinds: bytes that are hardly a body (random, far too deep, far too long), and good requests of which one place is
 hostile (`hostile`). The short form sends a few of each to every write, `make proof-rest` two hundred; `REST_PART=2/12`
-looks at the second twelfth of the writes, and `REST_SEED` draws others. Forms of pages: `test_hostile_forms`.
+looks at the second twelfth of the writes, and `REST_SEED` draws others. `REST_RESULTS=folder` keeps what each write was
+found to do (`results`). Forms of pages: `test_hostile_forms`.
 """
 
 from __future__ import annotations
 
 import os
 import random
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -20,6 +20,7 @@ from jsonschema import Draft202012Validator
 from tests.api import hostile
 from tests.api.cast import ApiClient
 from tests.api.contents import contents
+from tests.api.results import Found, Results
 from tests.api.story import Story, named_by
 from tests.matrix.expectations import EXPECTED
 from tests.matrix.recorder import writes as recorded
@@ -30,6 +31,7 @@ LONG = bool(os.environ.get("REST_EXAMPLES"))
 OF_EACH = 200 if LONG else 4
 SEED = int(os.environ.get("REST_SEED") or 1)
 PART, PARTS = map(int, (os.environ.get("REST_PART") or "1/1").split("/"))
+FOLDER = os.environ.get("REST_RESULTS") or ""
 PATIENCE = 7200 if LONG else 120
 # Of a body as a whole there is no field to name.
 OF_THE_WHOLE = ("malformed_body",)
@@ -107,6 +109,11 @@ def test_each_write_of_the_document_is_sent_hostile_bodies(db):
         assert writes.good(operation) is not None
 
 
+def results_of(name: str) -> Results:
+    """What runs with the same bodies have found."""
+    return Results(FOLDER, name, how=f"seed {SEED}, {OF_EACH} of each")
+
+
 @pytest.fixture
 def unhurried(settings, monkeypatch):
     settings.API_REQUESTS_PER_MINUTE = 0
@@ -124,26 +131,34 @@ def is_half_done(before: dict[str, Any], written: list[str]) -> str:
 
 @pytest.mark.timeout(PATIENCE)
 def test_no_write_breaks_at_what_is_hardly_a_body(db, unhurried):
-    writes, made, found = Writes(Story()), hardly_bodies(random.Random(SEED)), {}
-    client = ApiClient(token=writes.token)
+    writes, made, results = Writes(Story()), hardly_bodies(random.Random(SEED)), results_of("hostile_bodies")
+    client, done = ApiClient(token=writes.token), results.done("hardly")
     for method, place, operation in writes.operations:
+        if operation["operationId"] in done:
+            continue
+        found = Found("hardly", operation["operationId"])
         lowest = 400 if "requestBody" in operation else 200  # what takes no body reads none
         for _ in range(OF_EACH):
             body = next(made)
             with transaction.atomic():
                 answer = client.generic(method, place, body, "application/json", headers={"If-Match": "*"})
                 transaction.set_rollback(True)
+            found.answers[answer.status_code] += 1
             if not lowest <= answer.status_code < 500:
-                found.setdefault(f"{method} {place}", []).append((answer.status_code, body[:80]))
-    assert found == {}
+                found.failures.append(f"broke {answer.status_code}: {body[:80]!r}")
+        results.add(found)
+    assert results.failed("hardly") == {}
 
 
 @pytest.mark.timeout(PATIENCE)
 def test_a_hostile_place_in_a_good_body_is_refused_by_its_name_and_nothing_is_done(db, unhurried):
-    writes, found, answers = Writes(Story()), {}, Counter()
-    client = ApiClient(token=writes.token)
+    writes, results = Writes(Story()), results_of("hostile_bodies")
+    client, done = ApiClient(token=writes.token), results.done("hostile")
     before = contents()
     for number, (method, place, operation) in enumerate(writes.operations):
+        if operation["operationId"] in done:
+            continue
+        found = Found("hostile", operation["operationId"])
         made = hostile.bodies(writes.good(operation), random.Random(1000 * SEED + number))
         skipped = random.Random(SEED + number).randrange(40) if not LONG else 0
         for body in [next(made) for _ in range(OF_EACH + skipped)][skipped:]:
@@ -151,7 +166,7 @@ def test_a_hostile_place_in_a_good_body_is_refused_by_its_name_and_nothing_is_do
             with transaction.atomic():
                 with recorded() as written:
                     answer = client.generic(method, place, body, "application/json", headers={"If-Match": "*"})
-                answers[answer.status_code // 100] += 1
+                found.answers[answer.status_code] += 1
                 fault = ""
                 if answer.status_code >= 500:
                     waits = answer.status_code == 503 and answer.json().get("test", {}).get("verdict") == "running"
@@ -160,8 +175,7 @@ def test_a_hostile_place_in_a_good_body_is_refused_by_its_name_and_nothing_is_do
                     fault = writes.undeclared(operation, answer) or is_half_done(before, written)
                 transaction.set_rollback(True)
             if fault:
-                found.setdefault(f"{method} {place}", []).append((answer.status_code, fault, body[:200]))
-    print(f"{len(writes.operations)} writes, {answers.total()} hostile bodies: {dict(answers)}")
-    for name, faults in found.items():
-        print(name, len(faults), *faults[:4], sep="\n  ")
-    assert {name: faults[:2] for name, faults in found.items()} == {}
+                found.failures.append(f"{fault} {answer.status_code}: {body[:200]!r}")
+        results.add(found)
+    print(results.said("hostile"))
+    assert results.failed("hostile") == {}

@@ -2,7 +2,8 @@
 
 Each form is a good one, made of the fields that its own page shows and of `tests.matrix.bodies`, in which one field is
 missing, foreign, there twice or hostile. The short form sends a few to every write of a page, `make proof-rest` two
-hundred; `REST_PART` and `REST_SEED` choose as in `test_hostile_bodies`. Addresses of pages get hostile parameters too.
+hundred; `REST_PART`, `REST_SEED` and `REST_RESULTS` are those of `test_hostile_bodies`. Addresses of pages get hostile
+parameters too.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import copy
 import itertools
 import json
 import random
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -31,7 +31,8 @@ from django.urls import Resolver404, resolve
 from tests.api import hostile
 from tests.api.contents import contents
 from tests.api.page_forms import PageForm, forms_of, parameters_of
-from tests.api.test_hostile_bodies import OF_EACH, PART, PARTS, PATIENCE, SEED, is_half_done
+from tests.api.results import Found
+from tests.api.test_hostile_bodies import OF_EACH, PART, PARTS, PATIENCE, SEED, is_half_done, results_of
 from tests.matrix.bodies import FORMS, REASON, SCRIPTS
 from tests.matrix.expectations import CONSOLE_POST, ELSEWHERE, EXPECTED
 from tests.matrix.recorder import writes as recorded
@@ -209,38 +210,40 @@ def taken_back(client: Any) -> Iterator[list[str]]:
 
 @pytest.mark.timeout(PATIENCE)
 def test_a_hostile_form_breaks_no_page_and_what_is_refused_is_not_done(site: Site) -> None:
-    found: dict[str, list[Any]] = {}
-    answers: Counter[int] = Counter()
-    chosen, before = site.forms[PART - 1 :: PARTS], contents()
+    chosen, before, results = site.forms[PART - 1 :: PARTS], contents(), results_of("hostile_forms")
+    done = results.done("forms")
     for number, form in enumerate(chosen):
-        client = site.stage.client(form.caller)
+        if form.name in done:
+            continue
+        found, client = Found("forms", form.name), site.stage.client(form.caller)
         made = form.hostile_bodies(random.Random(1000 * SEED + number))
         for body, kind in itertools.islice(made, OF_EACH):
             fault = ""
             with taken_back(client) as written:
                 answer = client.generic("POST", form.place, body, kind)
-                answers[answer.status_code // 100] += 1
+                found.answers[answer.status_code] += 1
                 if answer.status_code >= 500:
                     fault = "broke"
                 elif answer.status_code >= 400:
                     fault = is_half_done(before, written) or _says_nothing(answer)
             if fault:
-                found.setdefault(form.name, []).append((answer.status_code, fault, body[:200]))
-    print(f"{len(chosen)} forms, {answers.total()} hostile ones: {dict(answers)}")
-    for name, faults in found.items():
-        print(name, len(faults), *faults[:4], sep="\n  ")
-    assert {name: faults[:2] for name, faults in found.items()} == {}
+                found.failures.append(f"{fault} {answer.status_code}: {body[:200]!r}")
+        results.add(found)
+    print(results.said("forms"))
+    assert results.failed("forms") == {}
 
 
 @pytest.mark.timeout(PATIENCE)
 def test_a_hostile_address_breaks_no_page_and_writes_nothing(site: Site) -> None:
     """The parameters that a page's own filters and links name, with values that none of them has."""
     values = (*hostile.TEXTS, *hostile.NUMBERS, *hostile.OTHERS)
-    found: dict[str, list[Any]] = {}
-    answers: Counter[int] = Counter()
+    results = results_of("hostile_forms")
     named = [(name, place, sorted(parameters_of(html, place))) for name, place, html in site.pages]
-    chosen = [one for one in named if one[2]][PART - 1 :: PARTS]
+    chosen, done = [one for one in named if one[2]][PART - 1 :: PARTS], results.done("addresses")
     for number, (name, place, parameters) in enumerate(chosen):
+        if name in done:
+            continue
+        found = Found("addresses", name)
         client = site.stage.client("anonymous" if name in SIGNED_OUT else "platform-admin")
         chance = random.Random(1000 * SEED + number)
         for _ in range(max(2, OF_EACH // 4)):
@@ -248,11 +251,12 @@ def test_a_hostile_address_breaks_no_page_and_writes_nothing(site: Site) -> None
             query = urlencode(asked, errors="surrogatepass")
             with taken_back(client) as written:
                 answer = client.get(f"{urlsplit(place).path}?{query}")
-            answers[answer.status_code // 100] += 1
+            found.answers[answer.status_code] += 1
             if answer.status_code >= 500 or written:
-                found.setdefault(name, []).append((answer.status_code, written[:1], query[:200]))
-    print(f"{len(chosen)} pages, {answers.total()} hostile addresses: {dict(answers)}")
-    assert {name: faults[:2] for name, faults in found.items()} == {}
+                found.failures.append(f"broke {answer.status_code}: {written[:1]} {query[:200]}")
+        results.add(found)
+    print(results.said("addresses"))
+    assert results.failed("addresses") == {}
 
 
 def _says_nothing(answer: Any) -> str:
