@@ -5,11 +5,15 @@ The pages, the session's decisions and the simulated cluster's own log of writes
 
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Opener, Watched
 from tests.browser.demo import Demo
+from tidesched_web.embedded.up import PEOPLE_FILE
 
 TIDE_SECONDS = 120
 PAGES = ["", "queues/", "gangs/", "gangs/?order=waiting", "reclaims/", "sessions/", "nodes/", "alerts/"]
@@ -41,6 +45,22 @@ def test_two_minutes_after_the_start_the_tide_is_there(demo: Demo, open_browser:
     for path in PAGES:
         watched.open(f"/clusters/demo/{path}")
         watched.check()
+
+
+def test_it_begins_with_people_and_with_something_for_each_to_do(demo: Demo, open_browser: Opener) -> None:
+    told = (demo.folder / "up.log").read_text()
+    people = json.loads((demo.folder / PEOPLE_FILE).read_text())
+    assert [person["username"] for person in people] == ["quota-admin", "ember-admin", "auditor"]
+    for person in people:
+        assert re.search(rf"{person['username']} +{re.escape(person['password'])} +\({person['part']}\)", told)
+    watched = open_browser(demo.address)
+    page = watched.page
+    watched.open("/clusters/demo/alerts/")
+    for alert in (r"The queues are promised \d+ × .*1g\.10gb", r"differ from what was sent: [1-9]"):
+        expect(page.get_by_text(re.compile(alert)).first).to_be_visible(timeout=TIDE_SECONDS * 1000)
+    watched.open("/waiting/")
+    expect(page.locator("main")).to_contain_text("ember")
+    watched.check()
 
 
 def test_reclaims_agree_with_their_sessions_and_with_the_cluster(demo: Demo, open_browser: Opener) -> None:

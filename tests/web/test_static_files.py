@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 
 import pytest
 from asgiref.sync import async_to_sync
 from django.conf import settings as configured
+from django.contrib.staticfiles.storage import staticfiles_storage
 from django.http import FileResponse, HttpResponse
 from django.test import RequestFactory
 
@@ -62,6 +64,21 @@ def test_answers_without_a_body(serve):
     again = serve(**{"if-modified-since": head["Last-Modified"]})
     assert (again.status_code, sent(again)) == (304, [])
     assert serve(method="post").status_code == 405
+
+
+@pytest.mark.parametrize(("kind", "ending"), [("br", "br"), ("gzip", "gz")])
+def test_a_hashed_file_is_packed_once_and_kept_by_browsers(serve, tmp_path: Path, kind: str, ending: str):
+    (tmp_path / "page.css").write_text("a { color: red }\n" * 500)
+    found = list(staticfiles_storage.post_process({"page.css": (staticfiles_storage, "page.css")}))
+    assert not [error for _name, _hashed, error in found if isinstance(error, Exception)]
+    url = staticfiles_storage.url("page.css")
+    assert re.fullmatch(r"/static/page\.[0-9a-f]{12}\.css", url)
+    middleware = StaticFilesMiddleware(lambda request: HttpResponse(b"the page"), configured)
+    response = middleware(RequestFactory().get(url, headers={"accept-encoding": kind}))
+    packed = tmp_path / f"{url.removeprefix('/static/')}.{ending}"
+    assert (response["Content-Encoding"], b"".join(sent(response))) == (kind, packed.read_bytes())
+    assert "immutable" in response["Cache-Control"]
+    assert packed.stat().st_size < 500
 
 
 def test_everything_else_passes(serve):
