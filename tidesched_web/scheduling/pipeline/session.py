@@ -6,7 +6,6 @@ import datetime as dt
 import time
 
 from django.db import transaction
-from django.db.models import Max
 from django.utils import timezone
 
 from tidesched_web.clusters import services as clusters
@@ -95,17 +94,18 @@ def _2_settle(work: Work) -> None:
     ):
         statuses.clear_queue_figures(work.context.client)
     if work.hold is None:
-        last = Session.objects.filter(cluster_id=work.cluster.pk).aggregate(last=Max("id"))["last"] or 0
+        sessions = Session.objects.filter(cluster_id=work.cluster.pk)
+        last = sessions.order_by("-id").values_list("id", "number").first() or (0, 0)
         try:
-            settled = settling.settle(work.route(last))
+            settled = settling.settle(work.route(*last))
         except Paused:
             work.hold = Hold.PAUSED
         else:
             if settled.found:
                 work.counts["settled"] = settled.found
-            Session.objects.filter(
-                cluster_id=work.cluster.pk, state__in=[SessionState.DECIDED, SessionState.SENDING]
-            ).update(state=SessionState.FAILED, finished_at=timezone.now(), error="Ended early; settled afterwards.")
+            sessions.filter(state__in=[SessionState.DECIDED, SessionState.SENDING]).update(
+                state=SessionState.FAILED, finished_at=timezone.now(), error="Ended early; settled afterwards."
+            )
     work.timed("settle", since)
 
 
@@ -161,7 +161,7 @@ def _5_write_then_send(work: Work) -> None:
 
 def _send(work: Work) -> None:
     """Evictions first: their grace is what everybody waits for. Statuses last: they tell of the rest."""
-    session, route, context = work.session, work.route(work.session.pk), work.context
+    session, route, context = work.session, work.route(work.session.pk, work.session.number), work.context
     Session.objects.filter(pk=session.pk).update(state=SessionState.SENDING)
     plan = work.plan
     try:

@@ -55,7 +55,8 @@ class Work:
         """True where it wants to bind or to evict."""
         return bool(self.result.binds or self.result.evictions)
 
-    def route(self, session_id: int) -> Route:
+    def route(self, session_id: int, number: int) -> Route:
+        """How the session with this id writes; the cluster is given its number, which pages and receipts name."""
         lease = self.context.lease
         return Route(
             cluster_id=self.cluster.pk,
@@ -63,6 +64,6 @@ class Work:
             epoch=lease.epoch,
             now=self.now,
             lease=lease,
-            writes=ClusterWrites(self.context.client, session=str(session_id), epoch=lease.epoch),
+            writes=ClusterWrites(self.context.client, session=str(number), epoch=lease.epoch),
             assumed=self.context.assumed,
         )
