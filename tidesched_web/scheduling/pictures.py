@@ -26,8 +26,11 @@ MOST_LOADED = 2
 FOLLOW_SECONDS = 8
 # One of a large cluster that was renewed so short a time ago is used as it is.
 FRESH_SECONDS = 15.0
-# In a smaller cluster taking in what changed costs next to nothing: there it is always done first.
-MANY_PODS = 10_000
+# In a smaller cluster taking in what changed costs next to nothing: there it is always done first, so that a gang which
+# the pages show is never missing in an impact.
+MANY_PODS = 30_000
+# From here on the collector leaves alone what was loaded.
+FREEZE_PODS = 10_000
 # So long after the last question the snapshot of a cluster is kept up to date.
 INTEREST_SECONDS = 300
 
@@ -119,7 +122,7 @@ def renew(cluster_id: int) -> tuple[StoredInput, Picture] | None:
     while len(_loaded) > MOST_LOADED:
         _loaded.popitem(last=False)
     picture.before  # noqa: B018 - found once; the next question has it
-    if first and len(picture.snapshot.pods) > MANY_PODS:
+    if first and len(picture.snapshot.pods) > FREEZE_PODS:
         # Nothing of what was loaded will be garbage soon; a collection would walk through all of it each time.
         gc.collect()
         gc.freeze()
