@@ -1,7 +1,11 @@
 """HTTP/1.1 as uvicorn reads it, with bounds before there is a request: bytes and seconds of its head, connections.
 
 A client that opens a connection and sends nothing, or a head without an end, holds a descriptor and nothing else; after
-so many seconds the connection is closed. What rests between two requests is uvicorn's matter (`timeout_keep_alive`).
+so many seconds the connection is closed. What rests between two requests is uvicorn's matter (`timeout_keep_alive`), as
+long as nothing comes: uvicorn waits without end once a byte has come that begins no request.
+
+A client that leaves unread what was sent to it keeps that in memory. A little of it has to be read every so often, or
+the connection ends: in the middle of an answer, behind its end, and where the connection was closed already.
 """
 
 from __future__ import annotations
@@ -11,6 +15,9 @@ import asyncio
 from django.conf import settings
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+# So much has to be read within `WEB_SLOW_READER_SECONDS`; less is no progress.
+LEAST_READ_BYTES = 32 * 1024
+
 
 class BoundedProtocol(HttpToolsProtocol):
     """One connection."""
@@ -18,6 +25,9 @@ class BoundedProtocol(HttpToolsProtocol):
     _in_head = True
     _head_bytes = 0
     _head_due: asyncio.TimerHandle | None = None
+    _lost = False
+    _unread = 0
+    _reader_due: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -27,7 +37,9 @@ class BoundedProtocol(HttpToolsProtocol):
             self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        self._lost = True
         self._head_is_there()
+        self._reader_goes_on()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -36,6 +48,9 @@ class BoundedProtocol(HttpToolsProtocol):
         super().data_received(data)
         if self._in_head and self._head_bytes > settings.WEB_HEAD_BYTES and not self.transport.is_closing():
             self.send_400_response(f"The head of a request may have {settings.WEB_HEAD_BYTES} bytes.")
+        elif self.cycle is not None and self.cycle.response_complete:
+            # An empty line, or more of a body whose answer was sent already: uvicorn has stopped its own clock.
+            self._wait_for_head()
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -48,6 +63,9 @@ class BoundedProtocol(HttpToolsProtocol):
     def _expect_head(self) -> None:
         if not self._in_head:
             self._in_head, self._head_bytes = True, 0
+        self._wait_for_head()
+
+    def _wait_for_head(self) -> None:
         if self._head_due is None:
             self._head_due = self.loop.call_later(settings.WEB_HEAD_SECONDS, self._too_slow)
 
@@ -61,3 +79,38 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_due = None
         if not self.transport.is_closing():
             self.transport.close()
+            self._watch_reader()
+
+    # -- clients that do not read --------------------------------------------------------------------------------------
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch_reader()
+
+    def resume_writing(self) -> None:
+        self._reader_goes_on()
+        super().resume_writing()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._watch_reader()
+
+    def _watch_reader(self) -> None:
+        """What was written and is not read yet has to become less."""
+        if self._reader_due is None and not self._lost:
+            self._unread = self.transport.get_write_buffer_size()
+            if self._unread:
+                self._reader_due = self.loop.call_later(settings.WEB_SLOW_READER_SECONDS, self._has_it_read)
+
+    def _reader_goes_on(self) -> None:
+        if self._reader_due is not None:
+            self._reader_due.cancel()
+            self._reader_due = None
+
+    def _has_it_read(self) -> None:
+        self._reader_due = None
+        left = self.transport.get_write_buffer_size()
+        if left and left > self._unread - LEAST_READ_BYTES:
+            self.transport.abort()
+        elif left:
+            self._watch_reader()
