@@ -61,6 +61,20 @@ def test_a_change_from_draft_to_roll_back(world):
     assert [row["id"] for row in listed] == [change["id"]]
 
 
+def test_asked_twice_to_roll_back_there_is_one_draft(world):
+    owner = world.client("owner")
+    change = drafted(owner)
+    act(owner, change, "apply")
+    first, again = (act(owner, change, "rollback", {"reason": "too many"}).json() for _ in range(2))
+    assert again["id"] == first["id"]
+    assert QuotaChange.objects.filter(rolls_back=change["id"]).count() == 1
+    # What was edited since, or is another person's, is another draft.
+    assert act(world.client("admin"), change, "rollback").json()["id"] != first["id"]
+    less = {"queue/acme-online": {"card_quota": {H200: 5}}}
+    assert owner.change("PATCH", f"quota-changes/{first['id']}/", {"edits": less}, If_Match="*").status_code == 200
+    assert act(owner, change, "rollback").json()["id"] != first["id"]
+
+
 def test_a_draft_is_worked_out_once_and_its_impact_is_asked_of_that(world, monkeypatch):
     read, asked = [], []
     monkeypatch.setattr(planning, "reading_of", lambda cluster: read.append(1) or selectors.reading_of(cluster))

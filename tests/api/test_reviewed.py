@@ -9,7 +9,8 @@ from tests.api.addresses import NIGHT
 from tests.api.cast import A100, H200, ApiClient
 from tests.api.test_quota_changes import EDITS, act, drafted
 from tidesched_web.accounts import services as accounts
-from tidesched_web.accounts.models import Membership, PlatformRole
+from tidesched_web.accounts.independence_selectors import standings_of
+from tidesched_web.accounts.models import Membership, PlatformRole, User
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.services import apply_due
 from tidesched_web.clusters.models import CardType, Cluster
@@ -245,6 +246,17 @@ def test_who_made_the_author_or_was_made_with_the_author_is_no_second_person(wor
     assert world.client("admin").send(f"quota-changes/{change['id']}/approve/", If_Match="*").status_code == 202
 
 
+def test_a_chain_of_accounts_between_author_and_approver_may_be_as_long_as_it_likes(world, django_assert_num_queries):
+    last = world.users["owner"]
+    for number in range(150):
+        last = User.objects.create(username=f"link-{number}", password="!", invited_by=last)
+    world.users["puppet"] = last
+    accounts.set_membership(user=last, tenant=world.tenants["acme"], role="admin", actor="x", by=last.invited_by_id)
+    assert refusal(world, "puppet", waiting(world)) == (403, "approver_not_independent", "made_by_author")
+    with django_assert_num_queries(3):
+        assert len(standings_of([last.pk])[last.pk].behind) == 150
+
+
 def test_who_gave_the_author_the_role_or_a_link_is_no_second_person(world):
     acme, owner = world.tenants["acme"], world.users["owner"]
     accounts.set_membership(user=world.users["teammate"], tenant=acme, role="admin", actor="owner", by=owner.pk)
@@ -298,6 +310,16 @@ def test_a_password_set_through_the_authors_link_does_not_count(world):
     )
     world.users["admin"] = accounts.use_link(secret=secret, new_password="a long enough password 17")
     assert refusal(world, "admin", waiting(world)) == (403, "approver_not_independent", "made_by_author")
+
+
+def test_who_edits_a_change_of_no_account_is_its_author(world):
+    change = waiting(world)
+    QuotaChange.objects.update(author=None, created_by="operator")
+    admin, url = world.client("admin"), f"quota-changes/{change['id']}/"
+    assert admin.change("PATCH", url, {"edits": OTHER}, If_Match="*").status_code == 200
+    assert act(admin, change, "apply").json()["state"] == "waiting"
+    assert act(admin, change, "approve").status_code == 403
+    assert quota() == 6
 
 
 def test_a_role_that_is_younger_than_the_change_does_not_count(world):

@@ -11,14 +11,36 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from django.db import connection
 from django.db.models import Q
 
-from tidesched_web.accounts.models import AccessLink, Membership, PlatformRole, Tenant, TenantRole, User
+from tidesched_web.accounts.models import Membership, PlatformRole, Tenant, TenantRole, User
 
-# Longer chains than this are followed no further; each step is one more level of invitations.
-_MOST_STEPS = 100
 _MOST_CANDIDATES = 500
 Makers = dict[int, set[int]]
+
+# Who is directly behind the account `above.id`, and whether by an invitation of a tenant's admin.
+_MADE = """
+    SELECT invited_by_id AS maker, false AS invites FROM accounts_user WHERE id = above.id
+    UNION ALL
+    SELECT role_given_by_id, false FROM accounts_user WHERE id = above.id
+    UNION ALL
+    SELECT given_by_id, false FROM accounts_membership WHERE user_id = above.id AND role = 'admin'
+    UNION ALL
+    SELECT link.made_by_id, link.tenant_id IS NOT NULL AND person.platform_role <> 'admin'
+    FROM accounts_accesslink link JOIN accounts_user person ON person.id = link.made_by_id
+    WHERE link.user_id = above.id AND link.used_at IS NOT NULL
+"""
+# A chain is followed to its end: one that was cut would be a way around the rule.
+_ABOVE = f"""
+WITH RECURSIVE above(id) AS (
+    SELECT unnest(%s::bigint[])
+    UNION
+    SELECT made.maker FROM above JOIN LATERAL ({_MADE}) made ON made.maker IS NOT NULL
+)
+SELECT DISTINCT above.id, made.maker, made.invites
+FROM above JOIN LATERAL ({_MADE}) made ON made.maker IS NOT NULL
+"""  # noqa: S608 - both are texts of this module
 
 
 @dataclass(frozen=True)
@@ -40,7 +62,7 @@ class Standing:
 
 
 def standings_of(user_ids: Iterable[int]) -> dict[int, Standing]:
-    """The standings of accounts. Two queries, and three for each level of invitations above them."""
+    """The standings of accounts. Three queries."""
     users = {user.pk: user for user in User.objects.filter(pk__in=list(user_ids))}
     if not users:
         return {}
@@ -92,33 +114,14 @@ def _closure(user: int, makers: Makers) -> set[int]:
 
 
 def _makers_above(users: set[int]) -> tuple[Makers, Makers]:
-    """Who made whom, from these accounts upwards, and of those who invited whom as an admin of a tenant."""
-    found: Makers = {}
-    invited: Makers = {}
-    level = users
-    for _step in range(_MOST_STEPS):
-        if not level:
-            break
-        makers, inviters = _one_level(level)
-        found |= {user: makers.get(user, set()) for user in level}
-        invited |= inviters
-        level = {maker for above in makers.values() for maker in above} - found.keys()
+    """Who made whom, from these accounts upwards to the end of each chain, and of those who invited whom as an admin
+    of a tenant. One query.
+    """
+    found: Makers = defaultdict(set)
+    invited: Makers = defaultdict(set)
+    with connection.cursor() as cursor:
+        for user, maker, invites in cursor.execute(_ABOVE, [sorted(users)]).fetchall():
+            found[user].add(maker)
+            if invites:
+                invited[user].add(maker)
     return found, invited
-
-
-def _one_level(users: set[int]) -> tuple[Makers, Makers]:
-    makers: Makers = defaultdict(set)
-    inviters: Makers = defaultdict(set)
-    for user, inviter, giver in User.objects.filter(pk__in=users).values_list(
-        "pk", "invited_by_id", "role_given_by_id"
-    ):
-        makers[user] |= {inviter, giver}
-    roles = Membership.objects.filter(user_id__in=users, role=TenantRole.ADMIN)
-    for user, giver in roles.values_list("user_id", "given_by_id"):
-        makers[user].add(giver)
-    links = AccessLink.objects.filter(user_id__in=users, used_at__isnull=False)
-    for user, maker, tenant, role in links.values_list("user_id", "made_by_id", "tenant_id", "made_by__platform_role"):
-        makers[user].add(maker)
-        if tenant is not None and maker is not None and role != PlatformRole.ADMIN:
-            inviters[user].add(maker)
-    return {user: {maker for maker in above if maker is not None} for user, above in makers.items()}, dict(inviters)

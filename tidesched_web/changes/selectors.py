@@ -311,12 +311,18 @@ def visible_changes(access: Access) -> QuerySet[QuotaChange]:
     return changes.filter(mine | (within & ~Q(tenant_ids=[])), cluster__in=visible_clusters(access))
 
 
-def open_draft(access: Access, cluster: Cluster, edits: Mapping[str, Any]) -> QuotaChange | None:
-    """The newest draft of the caller's own with these edits on the tree of now."""
-    drafts = QuotaChange.objects.filter(cluster=cluster, state=ChangeState.DRAFT, author_id=access.user_id)
+def open_draft(
+    access: Access, cluster: Cluster, edits: Mapping[str, Any], *, rolls_back: QuotaChange | None = None
+) -> QuotaChange | None:
+    """The newest draft of the caller's own with these edits: on the tree of now, or that leads back from the change."""
     if access.user_id is None:
         return None
-    return drafts.filter(edits=edits, base_version=tree_version(cluster)).order_by("-id").first()
+    drafts = QuotaChange.objects.select_related("cluster").filter(
+        cluster=cluster, state=ChangeState.DRAFT, author_id=access.user_id, edits=edits, rolls_back=rolls_back
+    )
+    if rolls_back is None:
+        drafts = drafts.filter(base_version=tree_version(cluster))
+    return drafts.order_by("-id").first()
 
 
 def objects_of(change: QuotaChange) -> QuerySet[ChangeObject]:

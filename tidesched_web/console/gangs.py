@@ -21,7 +21,7 @@ from tidesched_web.changes import services as changes
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.remedy_edits import MoreCards, more_cards
 from tidesched_web.changes.room_above import with_room_above
-from tidesched_web.changes.selectors import open_draft, reading_of, surroundings_of
+from tidesched_web.changes.selectors import reading_of, surroundings_of
 from tidesched_web.clusters.selectors import card_names
 from tidesched_web.common.errors import DomainError
 from tidesched_web.console import wording
@@ -309,11 +309,8 @@ def _draft(this: Page, gang: Gang, remedy: dict[str, Any]) -> QuotaChange:
             "Take it from another one if that is better."
         )
         messages.info(this.request, said % {"names": names})
-    known = open_draft(this.access, this.cluster, edits)
-    if known is not None:
-        return known
     reason = _("So that %(gang)s need not wait.") % {"gang": gang.key}
-    return changes.draft(cluster=this.cluster, edits=edits, access=this.access, reason=reason)
+    return changes.draft(cluster=this.cluster, edits=edits, access=this.access, reason=reason, once=True)
 
 
 def _title(key: str, document: Mapping[str, Any]) -> str:

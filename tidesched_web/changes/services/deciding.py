@@ -117,7 +117,7 @@ def retry(*, change: QuotaChange, access: Access, seen: Reviewed | None = None) 
 
 
 def roll_back(*, change: QuotaChange, access: Access, reason: str = "", seen: Reviewed | None = None) -> QuotaChange:
-    """A new draft that leads back to what was there before ``change``, with a review of its own."""
+    """A draft that leads back to what was there before ``change``, with a review of its own. Asked again: the same."""
     require_writer(access)
     change = locked_now(change)
     require_reviewed(change, seen)
@@ -128,7 +128,9 @@ def roll_back(*, change: QuotaChange, access: Access, reason: str = "", seen: Re
     if not edits:
         raise DomainError("conflict", _("Nothing of it is left to roll back."), {"state": change.state})
     said = reason.strip() or _("Roll back change %(number)d.") % {"number": change.pk}
-    return draft(cluster=change.cluster, edits=edits, access=access, reason=said, source="rollback", rolls_back=change)
+    return draft(
+        cluster=change.cluster, edits=edits, access=access, reason=said, source="rollback", rolls_back=change, once=True
+    )
 
 
 def undoing(change: QuotaChange) -> Edits:

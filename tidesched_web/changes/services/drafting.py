@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from tidesched_web.changes.acts import Act, require_act
 from tidesched_web.changes.authority import require_writer
 from tidesched_web.changes.models import ChangeRevision, ChangeState, QuotaChange
-from tidesched_web.changes.selectors import sent_under
+from tidesched_web.changes.selectors import open_draft, sent_under
 from tidesched_web.changes.services.planning import Plan, plan_of, require_form, work_out
 from tidesched_web.changes.services.recording import NOT_APPROVED, announce, locked, move
 from tidesched_web.changes.services.reviewed import Reviewed, require_reviewed
@@ -42,12 +42,14 @@ def draft(
     known: Mapping[str, Any] | None = None,
     mark: str = "",
     well_formed: bool = False,
+    once: bool = False,
 ) -> QuotaChange:
     """Keep edits as a draft. They may still be wrong (the plan says so), but not another's to make.
 
     ``known``: a patch with what the author saw in the edited figures; where that has moved the plan says so.
     ``mark``: a draft that came under it already is the answer. ``well_formed``: figures that no document can hold are
-    refused at once (`planning.require_form`).
+    refused at once (`planning.require_form`). ``once``: a draft of the author's own that says the same is the answer,
+    so what is clicked twice is one draft.
     """
     require_writer(access)
     with transaction.atomic():
@@ -58,6 +60,8 @@ def draft(
         plan = work_out(cluster, edits, access=access, version=version, asking=not access.administers)
         if well_formed:
             require_form(plan, access=access)
+        if once and (same := open_draft(access, cluster, plan.edits, rolls_back=rolls_back)) is not None:
+            return same
         change = new_change(
             cluster,
             plan,
@@ -148,6 +152,9 @@ def edit_draft(
         require_act(change, access, Act.EDIT)
         require_reviewed(change, seen)
         fields: dict[str, Any] = {"submitted_at": None, **NOT_APPROVED}
+        if change.author_id is None:
+            # Of no account, made by a command: who edits it is its author from now on, and not its second person.
+            fields["author_id"] = access.user_id
         if edits is not None or rebase:
             chosen = change.edits if edits is None else edits
             base = None if rebase else change.base
