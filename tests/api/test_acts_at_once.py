@@ -1,5 +1,6 @@
 """Requests that come at the same time, on connections of their own."""
 
+import contextlib
 import threading
 
 import pytest
@@ -9,10 +10,14 @@ from tests.api.cast import ApiClient, live_tokens
 from tests.web.changes import ground as ground_module
 from tests.web.changes.ground import H200
 from tidesched_web.accounts import services as accounts
+from tidesched_web.accounts.models import Tenant
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.changes import services as changes
 from tidesched_web.changes.models import QuotaChange
+from tidesched_web.changes.services import writing
 from tidesched_web.clusters.models import CardType
+from tidesched_web.common.errors import DomainError
+from tidesched_web.quota import services as quota
 from tidesched_web.quota.models import QuotaTree
 
 
@@ -39,6 +44,56 @@ def test_of_eight_equal_requests_at_once_one_makes_a_token():
         thread.join()
     assert set(statuses) <= {201, 409}
     assert len(texts) == live_tokens(user) == 1
+
+
+NEW = {"service_type": "training", "tenant": "brief", "business_line": "works"}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("step", ["owners", "queues", "grants"])
+@pytest.mark.parametrize(
+    "edits",
+    [
+        {"queue/brief-train": NEW},
+        {"tenant/brief": {"description": "x", "quota": {"training": {"cpu_milli": 1000}}}},
+        {"project/brief/chat": {"name": "Chat"}},
+        {"tenant/brief": None, "business-line/brief/works": None},
+    ],
+    ids=["a queue of it", "its quota", "a project of it", "its end"],
+)
+def test_a_tenant_that_another_cluster_deletes_meanwhile_is_a_conflict(monkeypatch, edits, step):
+    """All clusters share the tenants, and the lock of a tree holds none of them."""
+    ground = ground_module.build()
+    brief = quota.ensure_tenant(slug="brief", actor="tests")
+    quota.ensure_business_line(tenant=brief, slug="works", actor="tests")
+    module, made = getattr(writing, step), []
+
+    def delete():
+        try:
+            with contextlib.suppress(DomainError):  # it is used by then
+                quota.delete_tenant(tenant=Tenant.objects.get(slug="brief"), actor="tests")
+        finally:
+            connections.close_all()
+
+    def written(rows):
+        if not made:
+            made.append(threading.Thread(target=delete))
+            made[0].start()
+            made[0].join(3)  # it waits where the row is locked by then
+        return write(rows)
+
+    write = module.write
+    monkeypatch.setattr(module, "write", written)
+    client = ApiClient(ground.users["root"])
+    change = client.send("quota-changes/", {"cluster": "east", "edits": edits, "reason": "x"}).json()
+    answer = client.send(f"quota-changes/{change['id']}/apply/", {}, If_Match="*")
+    made[0].join(20)
+    gone = not Tenant.objects.filter(slug="brief").exists()
+    if answer.status_code == 202:
+        assert not gone or edits.get("tenant/brief", "") is None
+    else:
+        assert (answer.status_code, answer.json()["code"], gone) == (409, "conflict", True), answer.content
+        assert "the tree of another cluster decides too" in answer.json()["detail"]
 
 
 @pytest.mark.django_db(transaction=True)

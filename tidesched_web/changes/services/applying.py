@@ -13,6 +13,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from psycopg.errors import ForeignKeyViolation
 
 from tidesched_web.accounts.selectors import access_of, user_actor
 from tidesched_web.audit.services import Fact
@@ -36,7 +37,7 @@ from tidesched_web.changes.services.recording import (
     tell,
 )
 from tidesched_web.changes.services.reviewed import Reviewed, require_reviewed
-from tidesched_web.changes.services.writing import write_documents
+from tidesched_web.changes.services.writing import Gone, write_documents
 from tidesched_web.changes.waking import wake
 from tidesched_web.clusters.models import Cluster, ClusterMode
 from tidesched_web.common import live, request_context
@@ -216,10 +217,14 @@ def _commit(change: QuotaChange, plan: Plan, *, actor: str, fields: list[str], a
     cluster, now = change.cluster, timezone.now()
     try:
         facts = write_documents(cluster=cluster, reading=plan.reading, after=plan.after, keys=plan.edits)
+    except Gone:
+        raise DomainError("conflict", _shared_meanwhile()) from None
     except IntegrityError as error:
         # Tenants and their kind are shared by all clusters: another tree's lock does not hold them. Nothing is asked of
         # the database any more before the caller's transaction (or savepoint) is rolled back.
         text = _("Another write was faster; look at the plan again.")
+        if isinstance(error.__cause__, ForeignKeyViolation):
+            text = _shared_meanwhile()
         raise DomainError("conflict", text, {"reason": str(error).partition("\n")[0]}) from None
     QuotaTree.objects.filter(cluster=cluster).update(version=plan.tree_version + 1)
     sent = bool(plan.objects) and cluster.mode != ClusterMode.OBSERVE
@@ -240,6 +245,13 @@ def _commit(change: QuotaChange, plan: Plan, *, actor: str, fields: list[str], a
     if sent:
         transaction.on_commit(wake, robust=True)
     tell(change, "apply", actor=actor, facts=[*acts, *facts])
+
+
+def _shared_meanwhile() -> str:
+    return _(
+        "A tenant, project or business line that this change names was deleted meanwhile, or one that it deletes is "
+        "used meanwhile. All clusters share them, so the tree of another cluster decides too: look at the plan again."
+    )
 
 
 def _rows_of(plan: Plan, cluster: Cluster) -> dict[tuple[str, str], tuple[int, int]]:

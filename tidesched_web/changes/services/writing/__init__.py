@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from django.db import connection
+
 from tidesched_web.audit.services import Fact
 from tidesched_web.changes.selectors import TreeReading
 from tidesched_web.changes.services.writing import catalogue, grants, owners, queues, quotas
-from tidesched_web.changes.services.writing.rows import Rows
+from tidesched_web.changes.services.writing.rows import Gone, Rows
 from tidesched_web.changes.tree_document import Documents, in_order
 from tidesched_web.clusters.models import Cluster
+
+__all__ = ["Gone", "write_documents"]
 
 
 def write_documents(*, cluster: Cluster, reading: TreeReading, after: Documents, keys: Iterable[str]) -> list[Fact]:
@@ -17,6 +21,9 @@ def write_documents(*, cluster: Cluster, reading: TreeReading, after: Documents,
 
     The caller holds the lock of the tree and has read it under that, has checked the documents, and appends the facts
     last of all.
+
+    Raises:
+        Gone, IntegrityError: another cluster's tree has deleted what these documents name, or names what they delete.
     """
     before = reading.documents
     touched = in_order(key for key in keys if before.get(key) != after.get(key))
@@ -32,4 +39,6 @@ def write_documents(*, cluster: Cluster, reading: TreeReading, after: Documents,
     owners.delete(rows)
     catalogue.delete_card_types(rows)
     catalogue.write_tide_plans(rows)
+    # What breaks a reference is found here, while it can still be refused, and not by the COMMIT.
+    connection.check_constraints()
     return rows.facts()

@@ -39,6 +39,7 @@ def _tenants(rows: Rows) -> None:
             setattr(tenant, name, value)
         rows.row_of[key] = tenant
         rows.tell(key, tenant)
+    rows.require(changed)
     counted(found, ["name", "description", "approval_required"])
 
 
@@ -71,6 +72,7 @@ def _named(rows: Rows, kind: str, model: type[Any], known_by: Callable[[set[tupl
         row.name = document["name"]
         rows.row_of[key] = row
         rows.tell(key, row)
+    rows.require(key for key, _document in changed.values())
     counted(found, ["name"])
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -22,6 +22,19 @@ _FEW = 16
 _R = TypeVar("_R", bound=models.Model)
 
 
+class Gone(Exception):
+    """What was read is not there any more. Tenants and what is theirs are shared by all clusters, and so may be deleted
+    through the tree of another one; the lock of a tree does not hold them.
+    """
+
+
+class _There(dict[Any, Any]):
+    """Rows that were read a moment ago."""
+
+    def __missing__(self, key: object) -> Any:
+        raise Gone(key)
+
+
 @dataclass
 class Rows:
     """One write under way. Rows are found by the keys of their documents; locks are taken in order of primary key."""
@@ -30,12 +43,12 @@ class Rows:
     reading: TreeReading
     after: Documents
     keys: list[str]
-    row_of: dict[str, Any] = field(default_factory=dict)
+    row_of: dict[str, Any] = field(default_factory=_There)
     _told: dict[str, Fact] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         require_transaction()
-        self._tenants: dict[str, Tenant] = {}
+        self._tenants: dict[str, Tenant] = _There()
         # What was read under the lock of the tree need not be read again.
         self._card_types: Mapping[str, CardType] | None = self.reading.card_rows
 
@@ -64,6 +77,16 @@ class Rows:
         """Lock rows that are about to be written."""
         return list(rows.order_by("pk").select_for_update(no_key=True, of=("self",)))
 
+    def require(self, keys: Iterable[str]) -> None:
+        """Every row that is edited has to be there still.
+
+        Raises:
+            Gone: one is not.
+        """
+        for key in keys:
+            if key not in self.row_of:
+                raise Gone(key)
+
     # -- what other rows refer to ----------------------------------------------------------------------------------
 
     def tenant(self, slug: str | None) -> Tenant | None:
@@ -86,7 +109,7 @@ class Rows:
         for tenant, slug in sorted(wanted):
             among |= Q(tenant__slug=tenant, slug=slug)
         found = Project.objects.select_related("tenant").filter(among) if wanted else []
-        return {(project.tenant.slug, project.slug): project for project in found}
+        return _There(((project.tenant.slug, project.slug), project) for project in found)
 
     def lines(self, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], BusinessLine]:
         """Business lines by slugs of tenant (or the platform's sign) and line. One query."""
@@ -95,7 +118,7 @@ class Rows:
             owner = Q(tenant__isnull=True) if tenant == PLATFORM else Q(tenant__slug=tenant)
             among |= owner & Q(slug=slug)
         found = BusinessLine.objects.select_related("tenant").filter(among) if wanted else []
-        return {(line.tenant.slug if line.tenant else PLATFORM, line.slug): line for line in found}
+        return _There(((line.tenant.slug if line.tenant else PLATFORM, line.slug), line) for line in found)
 
     def card_types(self) -> Mapping[str, CardType]:
         """The cluster's card types by name."""
