@@ -9,7 +9,8 @@ from tidesched_web.accounts.models import Project, Tenant
 from tidesched_web.clusters.models import Cluster
 
 # Right-to-left override, no width, bell, line separator, a letter without a shape, an isolate.
-HIDDEN = ["\u202e", "\u200b", "\x07", "\u2028", "\u3164", "\u2066"]
+# A selector of shapes behind a letter that has one, and one that is not assigned.
+HIDDEN = ["\u202e", "\u200b", "\x07", "\u2028", "\u3164", "\u2066", "\ufe0f", "\U000e0100", "\ufff4"]
 
 
 @pytest.fixture
@@ -54,7 +55,9 @@ def test_no_door_takes_a_name_with_a_sign_that_is_not_seen(world, place, sign):
     assert not Project.objects.filter(slug="new").exists()
 
 
-@pytest.mark.parametrize("name", ["Rival", "RIVAL ", "ｒｉｖａｌ", "r\u0456val", "Rivals  Own", "rivals own"])
+@pytest.mark.parametrize(
+    "name", ["Rival", "RIVAL ", "ｒｉｖａｌ", "r\u0456val", "rlval", "r\u0131val", "Rivals  Own", "rivals own"]
+)
 def test_no_tenant_is_called_like_another_one(world, place, name):
     Tenant.objects.filter(slug="rival").update(name="Rivals Own")
     owner, acme = world.client("owner"), world.tenants["acme"]
@@ -71,6 +74,14 @@ def test_no_tenant_is_called_like_another_one(world, place, name):
     tried = admin.send(f"{place}?dry_run=true", {"tree": tree, "keep": True, "reason": "x"})
     assert refusals(tried)[1] == [("misleading_name", "/tree/tenants/new/name")]
     assert owner.change("PATCH", f"tenants/{acme.pk}/", {"name": "Rivals and friends"}, If_Match="*").status_code == 200
+
+
+def test_a_symbol_and_a_chinese_character_may_have_a_shape_and_are_compared_without(world):
+    owner, acme, admin = world.client("owner"), world.tenants["acme"], world.client("admin")
+    for name in ("\u2699\ufe0f Ops", "\u845b\U000e0100"):
+        assert owner.change("PATCH", f"tenants/{acme.pk}/", {"name": name}, If_Match="*").status_code == 200
+        same = name.replace("\ufe0f", "").replace("\U000e0100", "")
+        assert refusals(admin.send("tenants/", {"slug": "new", "name": same})) == (400, [("misleading_name", "/name")])
 
 
 def test_a_name_that_was_given_before_stays_until_another_one_is_given(world):

@@ -14,6 +14,8 @@ from tidesched_web.common.shown_names import hidden_in, skeleton
 # Scripts whose letters people take for each other's. A name keeps to one of them.
 _ALIKE = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "GEORGIAN", "LISU")
 
+_OURS = frozenset(map(skeleton, RESERVED))
+
 
 def _scripts(name: str) -> set[str]:
     words = (unicodedata.name(letter, "").partition(" ")[0] for letter in name if letter.isalpha())
@@ -34,7 +36,7 @@ def problem_of(name: str, others: Iterable[str]) -> str:
     if problem := hidden_in(name):
         return problem
     wanted = skeleton(name)
-    if wanted in RESERVED:
+    if wanted in _OURS:
         return _("“%(name)s” is the name of a part of the system.") % {"name": name}
     if len(_scripts(unicodedata.normalize("NFKC", name))) > 1:
         return _("“%(name)s” mixes letters of two scripts that look alike.") % {"name": name}

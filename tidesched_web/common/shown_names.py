@@ -15,11 +15,17 @@ from tidesched_web.common.errors import DomainError
 # surrogates, private letters, separators of lines and paragraphs.
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 # Letters and marks that are drawn as nothing.
-_BLANK: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
-# Letters of Cyrillic and Greek that look like a Latin one.
+_BLANK: Final = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2065\u2800\u3164\uffa0\U00016fe4"
+    + "".join(map(chr, (*range(0xFFF0, 0xFFF9), 0xE0000, *range(0xE0002, 0xE0020), *range(0xE0080, 0xE0100))))
+)
+# What chooses between shapes of the sign before it, and is drawn as nothing behind any that has one shape.
+_SELECTORS: Final = frozenset(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
+# Letters of Cyrillic, Greek and Armenian that look like a Latin one, and those of Latin that look like each other: a
+# capital i is drawn as a small l.
 _LATIN: Final = str.maketrans(
-    "авеікмнорстухѕјԁѡԛһґаɑοαβεικνρτυχϲϳѵ",
-    "abeikmhopctyxsjdwqhraaoabeiknptuxcjv",
+    "авеікмнорстухѕјԁѡԛһґаɑοαβεικνρτυχϲϳѵӏօոսհցյıi",
+    "abelkmhopctyxsjdwqhraaoabelknptuxcjvlonuhgjll",
 )
 
 
@@ -28,8 +34,16 @@ def hidden_signs(text: str) -> Iterator[tuple[int, str]]:
     if text.isascii() and text.isprintable():
         return
     for place, sign in enumerate(text):
-        if sign in _BLANK or unicodedata.category(sign) in _HIDDEN:
+        if sign in _SELECTORS:
+            if not (place and _has_shapes(text[place - 1])):
+                yield place, sign
+        elif sign in _BLANK or unicodedata.category(sign) in _HIDDEN:
             yield place, sign
+
+
+def _has_shapes(sign: str) -> bool:
+    """Whether a selector behind this sign may be seen: Chinese characters and symbols have several shapes."""
+    return unicodedata.category(sign) in ("So", "Sm", "Po") or unicodedata.name(sign, "").startswith("CJK ")
 
 
 def code_point(sign: str) -> str:
@@ -39,7 +53,8 @@ def code_point(sign: str) -> str:
 
 def skeleton(name: str) -> str:
     """What a reader takes the name for: compatibility forms, case, gaps and look-alike letters made the same."""
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().translate(_LATIN).split())
+    plain = "".join(sign for sign in name if sign not in _SELECTORS)
+    return " ".join(unicodedata.normalize("NFKC", plain).casefold().translate(_LATIN).split())
 
 
 def hidden_in(name: str) -> str:
