@@ -7,6 +7,7 @@ import gzip
 import socket
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from tests.cluster.servers import eventually
 from tests.cluster.test_probe import probe
 from tidesched_web.clusters.kubernetes import answers, client, guarded_pool
+from tidesched_web.clusters.kubernetes import reflector as reflector_module
 from tidesched_web.clusters.kubernetes.connection import Connection
 from tidesched_web.clusters.kubernetes.outcomes import OutcomeKind
 from tidesched_web.clusters.kubernetes.paths import POD
@@ -181,6 +183,74 @@ def test_an_event_of_a_watch_has_an_end_too(says: Callable[[Says], str]) -> None
         reflector.stop()
         reflector.join(10)
         asked.close()
+
+
+def test_a_list_has_an_end_too_and_one_that_is_not_wanted_any_more_ends_at_once(says, monkeypatch) -> None:
+    asked_for = []
+
+    def listed(path: str, send: Callable[[bytes], None]) -> None:
+        asked_for.append(path)
+        page = b'{"metadata": {"resourceVersion": "7", "continue": "more"}, "items": []}'
+        send(OK + b"Content-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(page), page))
+
+    class Nothing:
+        def replace(self, *_: object) -> None: ...
+
+        def change(self, *_: object) -> None: ...
+
+    asked = client.KubernetesClient(Connection(says(listed), token="x"))
+    endless = Reflector(asked, POD, Nothing())
+    endless.start()
+    try:
+        assert eventually(lambda: len(asked_for) > 5)
+    finally:
+        endless.stop()
+        endless.join(5)
+    assert not endless.is_alive()
+    monkeypatch.setattr(reflector_module, "MOST_PAGES", 5)
+    bounded = Reflector(asked, POD, Nothing())
+    bounded.start()
+    try:
+        assert eventually(lambda: "has not ended after 5 pages" in bounded.error)
+    finally:
+        bounded.stop()
+        bounded.join(5)
+        asked.close()
+
+
+def test_what_is_said_of_an_error_is_cut_and_may_have_any_shape(says) -> None:
+    said = b'{"reason": ["x"], "details": "no map", "message": "%s"}' % (b"m" * MIB)
+
+    def refused(_path: str, send: Callable[[bytes], None]) -> None:
+        head = b"HTTP/1.1 422 Unprocessable Entity\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
+        send(head % len(said) + said)
+
+    asked = client.KubernetesClient(Connection(says(refused), token="x"))
+    try:
+        with pytest.raises(client.ApiFailure) as failed:
+            asked.get("/api/v1/pods")
+        outcome = asked.send("POST", "/api/v1/namespaces/a/pods", {})
+    finally:
+        asked.close()
+    assert outcome.kind is OutcomeKind.REFUSED
+    assert len(outcome.message) == answers.MOST_OF_MESSAGE
+    assert len(str(failed.value)) < answers.MOST_OF_MESSAGE + 100
+
+
+def test_a_line_costs_what_it_holds_however_small_its_pieces_are() -> None:
+    class Crumbs:
+        def stream(self, _size: int) -> Iterator[bytes]:
+            for number in range(200_000):
+                yield b"%02d" % (number % 100)
+            yield b"\n"
+
+    tracemalloc.start()
+    try:
+        (line,) = answers.lines_of(Crumbs())  # type: ignore[arg-type]  # as above
+        _now, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (len(line), peak < 4 * len(line)) == (400_000, True), peak
 
 
 def test_lines_come_whole_however_they_are_cut() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import urllib3
 
@@ -34,6 +34,8 @@ WRITE: Final = Bound(16 * MIB, 10.0)
 WHOLE_LIST: Final = Bound(1024 * MIB, 300.0)
 # One event of a watch.
 MOST_OF_LINE: Final = 16 * MIB
+# What a server says of an error is kept, and shown on pages: so many characters of it.
+MOST_OF_MESSAGE: Final = 2_000
 
 
 class BeyondBound(Exception):
@@ -54,15 +56,14 @@ def body_of(response: urllib3.BaseHTTPResponse, bound: Bound) -> bytes:
     Raises:
         BeyondBound: it is too long or has not ended in time. HTTPError: the connection broke.
     """
-    parts, size = [], 0
+    body = bytearray()
     with Deadline(bound.seconds, response.shutdown) as deadline:
         try:
             while piece := response.read1(_PIECE):
-                size += len(piece)
-                if size > bound.most:
+                body += piece
+                if len(body) > bound.most:
                     response.close()
                     raise _too_large("the answer", bound.most)
-                parts.append(piece)
         except urllib3.exceptions.HTTPError:
             if not deadline.passed:
                 raise
@@ -70,26 +71,31 @@ def body_of(response: urllib3.BaseHTTPResponse, bound: Bound) -> bytes:
         # What came until then may look whole.
         response.close()
         raise BeyondBound("too_slow", f"the answer has not ended after {bound.seconds:g} s, the longest that is waited")
-    return b"".join(parts)
+    return bytes(body)
 
 
 def lines_of(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
-    """The lines of a watch as they come, the empty ones left out; O(bytes).
+    """The lines of a watch as they come, the empty ones left out; O(bytes), in pieces of whatever size.
 
     Raises:
         BeyondBound: a line is too long.
     """
-    parts: list[bytes] = []
-    size = 0
+    line = bytearray()
     for piece in response.stream(_PIECE):
         first, *others = piece.split(b"\n")
-        parts.append(first)
-        size += len(first)
-        for line in others:
-            if size > MOST_OF_LINE:
+        line += first
+        for begun in others:
+            if len(line) > MOST_OF_LINE:
                 break
-            if whole := b"".join(parts):
-                yield whole
-            parts, size = [line], len(line)
-        if size > MOST_OF_LINE:
+            if line:
+                yield bytes(line)
+            line[:] = begun
+        if len(line) > MOST_OF_LINE:
             raise _too_large("a line of the watch", MOST_OF_LINE)
+
+
+def message_of(body: dict[str, Any], name: str = "message") -> str:
+    """A sentence of a server's answer, cut where it is longer than anybody reads."""
+    said = body.get(name)
+    text = said if isinstance(said, str) else "" if said is None else str(said)[: MOST_OF_MESSAGE + 1]
+    return text if len(text) <= MOST_OF_MESSAGE else f"{text[: MOST_OF_MESSAGE - 1]}…"

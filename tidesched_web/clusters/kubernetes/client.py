@@ -21,7 +21,7 @@ import urllib3
 from kubernetes.client import ApiClient, Configuration
 
 from tidesched_web.clusters.kubernetes import plain_text
-from tidesched_web.clusters.kubernetes.answers import READ, WHOLE_LIST, WRITE, BeyondBound, Bound, body_of
+from tidesched_web.clusters.kubernetes.answers import READ, WHOLE_LIST, WRITE, BeyondBound, Bound, body_of, message_of
 from tidesched_web.clusters.kubernetes.connection import BadConnection, Connection
 from tidesched_web.clusters.kubernetes.guarded_pool import HeadTooSlow, guard
 from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind, from_status
@@ -63,7 +63,7 @@ class ApiFailure(Exception):
     """The server answered a read with an error, and may ask for ``retry_after`` seconds of rest (0 = it does not)."""
 
     def __init__(self, code: int, body: Json, *, retry_after: float = 0.0) -> None:
-        super().__init__(f"{code} {body.get('reason', '')}: {body.get('message', '')}")
+        super().__init__(f"{code} {message_of(body, 'reason')}: {message_of(body)}")
         self.code, self.body, self.retry_after = code, body, retry_after
 
 

@@ -6,6 +6,8 @@ import enum
 from dataclasses import dataclass
 from typing import Any
 
+from tidesched_web.clusters.kubernetes.answers import message_of
+
 # Where a throttling server does not say how long it wants to rest.
 _REST_SECONDS = 1.0
 
@@ -51,7 +53,7 @@ def from_status(code: int, body: dict[str, Any], *, retry_after: float = 0.0) ->
     """Read an HTTP answer; ``retry_after`` as its header says."""
     if 200 <= code < 300:
         return Outcome(OutcomeKind.DONE, body=body)
-    reason, message = str(body.get("reason") or f"HTTP {code}"), str(body.get("message") or "")
+    reason, message = message_of(body, "reason") or f"HTTP {code}", message_of(body)
     if code == 404 or code == 410:
         return Outcome(OutcomeKind.GONE, reason, message)
     if _is_another_object(code, body, message):
@@ -87,4 +89,7 @@ def _is_another_object(code: int, body: dict[str, Any], message: str) -> bool:
 
 
 def _causes(body: dict[str, Any]) -> list[dict[str, Any]]:
-    return (body.get("details") or {}).get("causes") or []
+    """A proxy before the server may put anything there."""
+    details = body.get("details")
+    causes = details.get("causes") if isinstance(details, dict) else None
+    return [cause for cause in causes if isinstance(cause, dict)] if isinstance(causes, list) else []

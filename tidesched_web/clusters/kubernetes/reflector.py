@@ -21,6 +21,8 @@ log = logging.getLogger(__name__)
 Key = tuple[str, str]  # namespace and name
 
 PAGE = 500
+# A list of more pages than this, a million objects, has no end.
+MOST_PAGES = 2_000
 # A watch is asked to end after about so long, so that a silent one is never trusted for longer.
 _WATCH_SECONDS = 30
 _FIRST_DELAY, _LONGEST_DELAY = 0.2, 5.0
@@ -86,6 +88,8 @@ class Reflector(threading.Thread):
             try:
                 if not self._version:
                     self._list()
+                if self._ending.is_set():
+                    return
                 self._watch()
                 delay, self._expired = _FIRST_DELAY, 0
                 continue
@@ -138,7 +142,15 @@ class Reflector(threading.Thread):
         # A list that outlived its version between two pages is asked for in one piece.
         query: dict[str, Any] = {"limit": PAGE} if self._expired < 2 else {}
         absent = False
+        pages = 0
         while True:
+            pages += 1
+            if pages > MOST_PAGES:
+                raise BeyondBound(
+                    "too_large", f"the list has not ended after {MOST_PAGES} pages, the most that are read"
+                )
+            if self._ending.is_set():
+                return
             try:
                 page = coming.result() if coming is not None else self._first(query)
             except ApiFailure as error:
