@@ -160,6 +160,20 @@ def test_a_weak_new_password_is_no_guess(ann):
     assert [client.post("/password/", form).status_code for _ in range(8)] == [400] * 8
 
 
+def test_refused_tokens_of_one_network_of_ipv6_count_together(ann, settings):
+    """One host has all of it."""
+    settings.API_ANONYMOUS_REQUESTS_PER_MINUTE = 3
+    network = f"2001:db8:{next(_addresses).split('.')[3]}:{next(_addresses).split('.')[3]}"
+
+    def asked(address: str) -> int:
+        return (
+            Client(REMOTE_ADDR=address).get("/api/v1/queues/", headers={"Authorization": "Bearer tide_x"}).status_code
+        )
+
+    assert [asked(f"{network}::{number:x}") for number in range(1, 6)] == [401] * 3 + [429] * 2
+    assert asked("2001:db8:ffff:8::1") == 401
+
+
 def test_refused_tokens_count_as_requests_of_their_address(ann, settings):
     settings.API_ANONYMOUS_REQUESTS_PER_MINUTE = 3
     here = fresh()

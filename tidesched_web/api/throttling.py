@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
 from tidesched_web.common import off_turn, request_context
+from tidesched_web.common.client_address import counted_as
 
 WINDOW_SECONDS = 60
 _log = logging.getLogger(__name__)
@@ -50,7 +51,7 @@ class CallerThrottle(BaseThrottle):
 
 def anonymous_waits() -> float:
     """Count a request without an account, a refused token too; seconds until the next one, or 0 for go on."""
-    return _waits(f"a{request_context.current().address}", settings.API_ANONYMOUS_REQUESTS_PER_MINUTE)
+    return _waits(f"a{counted_as(request_context.current().address)}", settings.API_ANONYMOUS_REQUESTS_PER_MINUTE)
 
 
 def _waits(who: str, limit: int) -> float:

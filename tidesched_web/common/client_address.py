@@ -36,6 +36,15 @@ def client_address(peer: str, forwarded: Iterable[str]) -> str:
     return peer[:LONGEST]
 
 
+@lru_cache(maxsize=4096)
+def counted_as(address: str) -> str:
+    """What the limits count a client's address by: of IPv6 the network of 64 bits, all of which one host can use."""
+    found = _address(address)
+    if found is None or found.version == 4:
+        return str(found) if found else address
+    return str(ipaddress.ip_network((found, 64), strict=False))
+
+
 def from_proxy(peer: str) -> bool:
     """Whether the peer of the connection is a proxy whose headers are believed."""
     proxies = _networks(tuple(settings.TRUSTED_PROXIES))

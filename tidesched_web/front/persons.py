@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from django.conf import settings
 
 from tidesched_web.common import request_context
+from tidesched_web.common.client_address import counted_as
 from tidesched_web.front import Scope
 
 MOST_KNOWN = 10_000
@@ -40,13 +41,14 @@ class Persons:
         """The person of a request."""
         headers = dict(scope["headers"])
         credential = _credential(headers)
+        address = counted_as(request_context.address_of(scope))
         if not credential:
-            return Person(f"address {request_context.address_of(scope)}", stranger=True)
+            return Person(f"address {address}", stranger=True)
         digest = hashlib.sha256(credential).digest()
         known = self._known.get(digest)
         if known is None:
             share = digest[0] % SHARES_OF_AN_ADDRESS
-            return Person(f"address {request_context.address_of(scope)} share {share}", stranger=True, digest=digest)
+            return Person(f"address {address} share {share}", stranger=True, digest=digest)
         self._known.move_to_end(digest)
         return Person(known, stranger=False, digest=digest)
 
