@@ -40,7 +40,7 @@ class Persons:
     def of(self, scope: Scope) -> Person:
         """The person of a request."""
         headers = dict(scope["headers"])
-        credential = _credential(headers)
+        credential = _credential(headers, scope["path"])
         address = counted_as(request_context.address_of(scope))
         if not credential:
             return Person(f"address {address}", stranger=True)
@@ -76,9 +76,13 @@ def without_quoted_cookies(scope: Scope) -> Scope:
     return {**scope, "headers": kept}
 
 
-def _credential(headers: dict[bytes, bytes]) -> bytes:
+def _credential(headers: dict[bytes, bytes], path: str) -> bytes:
+    """What the request will be accepted by: a token below /api/, where it has one, and else its session.
+
+    With any other choice an account that is signed in could come as a stranger by a token that it made up.
+    """
     kind, _space, token = headers.get(b"authorization", b"").partition(b" ")
-    if kind.lower() == b"bearer":
+    if kind.lower() == b"bearer" and path.startswith("/api/"):
         return b"token " + token.strip()
     for piece in headers.get(b"cookie", b"").split(b";"):
         name, _equals, value = piece.partition(b"=")

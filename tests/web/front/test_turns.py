@@ -159,7 +159,8 @@ def test_made_up_sessions_of_an_address_are_few_persons_and_an_accepted_one_is_i
     persons = Persons()
 
     def scope(cookie: bytes):
-        return {"headers": [(b"cookie", b"theme=dark; sessionid=" + cookie)], "client": ("192.0.2.7", 1)}
+        headers = [(b"cookie", b"theme=dark; sessionid=" + cookie), (b"authorization", b"Bearer made-up-" + cookie)]
+        return {"path": "/", "headers": headers, "client": ("192.0.2.7", 1)}
 
     found = {persons.of(scope(b"made-up-%d" % number)).name for number in range(500)}
     assert len(found) == SHARES_OF_AN_ADDRESS
@@ -167,6 +168,10 @@ def test_made_up_sessions_of_an_address_are_few_persons_and_an_accepted_one_is_i
     assert mine.stranger
     persons.learn(mine.digest, 7)
     assert persons.of(scope(b"mine")) == Person("account 7", stranger=False)
+    # A page is answered by its session, whatever token comes with it; the API by the token.
+    other = [scope(b"mine")["headers"][0], (b"authorization", b"Bearer another")]
+    assert persons.of(scope(b"mine") | {"headers": other}).name == "account 7"
+    assert persons.of(scope(b"mine") | {"headers": other, "path": "/api/v1/queues/"}).stranger
 
 
 @pytest.mark.parametrize(
