@@ -22,10 +22,13 @@ from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections, connections, transaction
 from jsonschema import Draft202012Validator
 from schemathesis import Case, CheckContext, Response
+from schemathesis.checks import CHECKS
 from schemathesis.config import SchemathesisConfig
 from schemathesis.core.failures import Failure, FailureGroup
+from schemathesis.core.parameters import ParameterLocation
 from schemathesis.engine import Status, events, from_schema, observations
 from schemathesis.engine.run import PhaseName
+from schemathesis.specs.openapi import checks as openapi_checks
 from schemathesis.specs.openapi.checks import is_unexpected_http_status_case
 from werkzeug.serving import WSGIRequestHandler, make_server
 
@@ -58,6 +61,29 @@ def refused_by_a_stated_rule(ctx: CheckContext, response: Response, case: Case) 
     if said["code"] not in schemas["RuleProblem"]["properties"]["code"]["enum"]:
         text = f"{said['code']}: {said['detail']}"
         raise Failure(operation=case.operation.label, title="Refused for its form, which is right", message=text)
+
+
+def negative_data_rejection(ctx: CheckContext, response: Response, case: Case) -> bool | None:
+    """The tool's check, of requests that are against the document.
+
+    One that was to be wrong in its body alone may fit the document all the same: a map is drawn with wrong values, and
+    comes empty, or as the null that another form of the member allows.
+    """
+    meta = case.meta
+    elsewhere = [place for place in ParameterLocation if place != ParameterLocation.BODY]
+    if (
+        meta is not None
+        and meta.is_negative_at(ParameterLocation.BODY)
+        and not any(meta.is_negative_at(place) for place in elsewhere)
+        and case.media_type in case.operation.definition.raw["requestBody"]["content"]
+        and _as_documented(case.operation.schema.raw_schema, case)
+    ):
+        return None
+    rejected: bool | None = openapi_checks.negative_data_rejection(ctx, response, case)
+    return rejected
+
+
+CHECKS.register(negative_data_rejection)  # in the place of the tool's
 
 
 def _as_documented(document: dict[str, Any], case: Case) -> bool:
