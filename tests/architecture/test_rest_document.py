@@ -49,6 +49,10 @@ def test_an_operation_names_its_refusals_as_problem_documents(name):
     refusals = {code: resolved(said) for code, said in operation["responses"].items() if code[0] in "45d"}
     assert all(set(said["content"]) == {"application/problem+json"} for said in refusals.values())
     wanted = {"400", "429", "503", "default"}
+    if name != "stream":
+        wanted.add("406")
+    if "requestBody" in operation:
+        wanted |= {"408", "413", "415"}
     if name not in OPEN_TO_ALL:
         wanted.add("401")
     if "{" in path:
@@ -159,3 +163,16 @@ def test_no_schema_contains_itself():
         return seen
 
     assert [name for name in below if name in reached(name, set())] == []
+
+
+def test_a_text_that_may_be_blank_fits_one_form_of_those_that_exclude_each_other():
+    """`oneOf` refuses what two of its forms allow."""
+    found = []
+    for place, part in schemas():
+        forms = part.get("oneOf", []) if isinstance(part, dict) else []
+        allowed = [
+            one for one in forms if Draft202012Validator(one | {"components": DOCUMENT["components"]}).is_valid("")
+        ]
+        if len(allowed) > 1:
+            found.append(place)
+    assert found == []

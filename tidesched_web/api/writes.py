@@ -35,6 +35,13 @@ IF_MATCH_NEEDED = OpenApiParameter(
     OpenApiParameter.HEADER,
     description="The ETag that you looked at: without one 428, but for a dry run; with a stale one 412.",
 )
+IF_MATCH_OF_QUOTA = OpenApiParameter(
+    "If-Match",
+    _ETAG,
+    OpenApiParameter.HEADER,
+    description="The ETag that you looked at; a stale one is answered 412. With `quota` it is needed: without one 428, "
+    "but for a dry run.",
+)
 IF_MATCH_OF_TREE = OpenApiParameter(
     "If-Match",
     _ETAG | {"example": "*"},

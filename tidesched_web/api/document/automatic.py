@@ -26,6 +26,7 @@ _INDEX_TAG = "index"
 # something: blanks at its ends are dropped before it is looked at.
 STORABLE = r"^[^\x00]*$"
 NOT_BLANK = r"^[^\x00]*[^\x00\s][^\x00]*$"
+_BLANK = {"type": "string", "maxLength": 0}
 _TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})$"
 
 
@@ -83,6 +84,18 @@ class DocumentedSchema(AutoSchema):
         if isinstance(field, ListField) and not field.allow_empty:
             schema["minItems"] = max(1, schema.get("minItems", 1))
         return schema
+
+    def _insert_field_validators(self, field: Any, schema: dict[str, Any]) -> None:
+        """The framework gives each text that may be blank a second form for the blank, which the first may allow."""
+        super()._insert_field_validators(field, schema)
+        forms = schema.get("oneOf", [])
+        if forms[1:] != [_BLANK]:
+            return
+        del schema["oneOf"]
+        if forms[0].get("pattern") == STORABLE and not {"format", "minLength"} & forms[0].keys():
+            schema.update(forms[0])
+        else:
+            schema["anyOf"] = forms
 
     def _get_paginator(self) -> Any:
         """Pages are of reads: the answer to a write that names several objects is a plain array."""

@@ -87,6 +87,10 @@ _REFUSALS = {
           "This token lacks the scope quota:write."),
     404: ("NotFound", "There is no such object, or it is out of the caller's sight.", "not_found",
           "There is no such object."),
+    406: ("NotAcceptable", "`Accept` allows no form that this answer has.", "not_acceptable",
+          "Could not satisfy the request Accept header."),
+    408: ("TooSlow", "The body came more slowly than this server waits; `limit` is in seconds.", "body_too_slow",
+          "The body of a request has to come within 30 seconds."),
     409: ("Conflict", ("The state does not allow it, the name is taken, something depends on it, a request under "
           "the same `Idempotency-Key` is under way, or the account keeps as many of these as it may "
           "(`too_many_kept`, with `limit`)."), "in_use", "2 queues depend on acme."),
@@ -118,6 +122,8 @@ def refusals_of(operation: dict[str, Any], path: str, method: str) -> list[int]:
         401: signed_in,
         403: signed_in,
         404: "{" in path or operation["operationId"] == "usage_list",
+        406: True,
+        408: "requestBody" in operation,
         409: method != "get",
         412: "If-Match" in headers,
         413: "requestBody" in operation,

@@ -35,6 +35,7 @@ from tidesched_web.api.writes import (
     DRY_RUN_PARAMETER,
     IDEMPOTENCY,
     IF_MATCH,
+    IF_MATCH_OF_QUOTA,
     REASON_IN_ADDRESS,
     expected_version,
     is_dry_run,
@@ -49,6 +50,7 @@ from tidesched_web.quota.selectors import with_limits
 
 MAKES = [IDEMPOTENCY, DRY_RUN_PARAMETER]
 CHANGES = [IF_MATCH, DRY_RUN_PARAMETER]
+CHANGES_OF_QUOTA = [IF_MATCH_OF_QUOTA, DRY_RUN_PARAMETER]
 DELETES = [*CHANGES, REASON_IN_ADDRESS]
 
 
@@ -133,7 +135,9 @@ class Tenants(Owners):
         wanted = checked_body(TenantInput, request)
         return self.made(services.create_tenant(**wanted, actor=self.access.actor))
 
-    @extend_schema(request=TenantPatch, responses={200: TenantDocument, 202: ChangeDocument}, parameters=CHANGES)
+    @extend_schema(
+        request=TenantPatch, responses={200: TenantDocument, 202: ChangeDocument}, parameters=CHANGES_OF_QUOTA
+    )
     def partial_update(self, request: Request, pk: int) -> Response:
         """Change what it is called; members left out stay. With `quota` (If-Match and reason needed) it is a change."""
         tenant = self.get_object()
@@ -179,7 +183,9 @@ class Projects(Owners):
         require_admin_of(self.access, tenant.pk)
         return self.made(services.create_project(tenant=tenant, **wanted, actor=self.access.actor))
 
-    @extend_schema(request=ProjectPatch, responses={200: ProjectDocument, 202: ChangeDocument}, parameters=CHANGES)
+    @extend_schema(
+        request=ProjectPatch, responses={200: ProjectDocument, 202: ChangeDocument}, parameters=CHANGES_OF_QUOTA
+    )
     def partial_update(self, request: Request, pk: int) -> Response:
         """Change what it is called. With `quota` (If-Match and reason needed) it is a change of the cluster's tree."""
         project = self.get_object()
