@@ -14,6 +14,8 @@ from django.core.exceptions import ValidationError
 from django.db.models import Model, Q, QuerySet
 
 ROWS = 50
+# Of a list that is put in order here, whose rows are short.
+LISTED = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,21 @@ def paged(rows: QuerySet, order: Sequence[str], cursor: str, *, size: int = ROWS
         found,
         _write("n", found[-1], order) if found and has_next else "",
         _write("p", found[0], order) if found and has_previous else "",
+    )
+
+
+def part_of(rows: Sequence[Any], cursor: str, *, size: int = LISTED) -> Paged:
+    """Cut a page out of rows that are read and in order already; the cursor is the place of its first row.
+
+    One that is no number, or leads beyond the end, is the first page.
+    """
+    place = int(cursor) if cursor.isascii() and cursor.isdecimal() and len(cursor) < 7 else 0
+    place = place if place < len(rows) else 0
+    last = place + size
+    return Paged(
+        list(rows[place:last]),
+        str(last) if last < len(rows) else "",
+        str(max(0, place - size)) if place else "",
     )
 
 

@@ -20,6 +20,7 @@ from tidesched_web.console.figures import usage as usage_figure
 from tidesched_web.console.forms.filters import STARVED, QueueFilter
 from tidesched_web.console.gang_why import held_back
 from tidesched_web.console.page import Page, page
+from tidesched_web.console.paging import part_of
 from tidesched_web.console.queue_edit import acts_on
 from tidesched_web.quota.models import Queue
 from tidesched_web.quota.selectors import card_quota_of, effective_quota_of, queue_grants
@@ -142,7 +143,9 @@ def queues(this: Page) -> HttpResponse:
             "%(n)s waits although it is below its quota", "%(n)s wait although they are below their quota", starved
         ) % {"n": amounts.number(starved)}
     makes = this.access.administers or bool(this.access.admin_of)
-    return this.render("queues/queues.html", {"rows": rows, "form": form, "line": f"{line}{_('.')}", "makes": makes})
+    part = part_of(rows, this.request.GET.get("cursor", ""))
+    given = {"rows": part.rows, "page": part, "form": form, "line": f"{line}{_('.')}", "makes": makes}
+    return this.render("queues/queues.html", given)
 
 
 @page(section="queues", topics="sessions queues usage")

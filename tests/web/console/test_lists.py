@@ -18,6 +18,7 @@ from tidesched_web.clusters.models import Node
 from tidesched_web.console import nodes
 from tidesched_web.console.figures import palette, quota_map
 from tidesched_web.console.queues import QueueRow
+from tidesched_web.quota.models import Queue
 from tidesched_web.scheduling.models import QueueUsage, UsageRollup
 
 pytestmark = pytest.mark.django_db
@@ -114,6 +115,34 @@ def test_queues_that_are_starved_and_queues_by_the_part_of_their_quota_that_is_i
     text = client.get(f"{BASE}queues/", {"state": "starved", "format": "csv"}).content.decode("utf-8-sig")
     assert {row["queue"] for row in csv.DictReader(io.StringIO(text))} == set(starved)
     assert [row.queue.name for row in rows(order="nonsense")] == [row.queue.name for row in everything]
+
+
+def test_a_long_list_of_queues_comes_in_pages_of_a_hundred(world) -> None:
+    client, found, cursor, sizes = client_of(world.admin), [], "", []
+    one = world.queues["search-suggest-inference"]
+    Queue.objects.bulk_create(
+        Queue(
+            cluster=one.cluster,
+            name=f"many-{number:03}",
+            service_type=one.service_type,
+            tenant=one.tenant,
+            project=one.project,
+        )
+        for number in range(150)
+    )
+    everything = [queue.name for queue in Queue.objects.filter(cluster=one.cluster).order_by("name")]
+    for _page in range(2):
+        answer = client.get(f"{BASE}queues/", {"cursor": cursor})
+        found += [row.queue.name for row in answer.context["rows"]]
+        sizes.append(answer.content.count(b'<th scope="row"'))
+        back, cursor = answer.context["page"].previous, answer.context["page"].next
+    assert (sizes, back, cursor) == ([100, len(everything) - 100], "0", "")
+    assert sorted(found) == everything
+    assert f"{len(everything)} queues" in answer.content.decode()
+    first = [row.queue.name for row in client.get(f"{BASE}queues/").context["rows"]]
+    for nonsense in ("-1", "100000", "9" * 30, "٣", "x", "\0"):
+        rows = client.get(f"{BASE}queues/", {"cursor": nonsense}).context["rows"]
+        assert [row.queue.name for row in rows] == first, nonsense
 
 
 @pytest.mark.parametrize(
