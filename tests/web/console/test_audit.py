@@ -270,3 +270,4 @@ def test_the_filter_by_an_objects_number_is_a_chip_that_can_be_removed(world):
     assert "Object number" in page
     chips = page[page.index('<ul class="chips') : page.index("</ul>", page.index('<ul class="chips'))]
     assert 'href="?actor=root"' in chips, "what is left when the number is removed"
+    assert '<input type="hidden" name="object_id" value="both"' in page, "another filter keeps it"

@@ -31,11 +31,11 @@ class AuditFilter(BoundedFilterForm):
     cluster = forms.ChoiceField(label=_("Cluster"))
     tenant = forms.ChoiceField(label=_("Tenant"))
     request_id = forms.CharField(label=_("Request"), max_length=80)
+    object_id = forms.CharField(label=_("Object number"), max_length=200, widget=forms.HiddenInput)
 
     def __init__(self, data: QueryDict, clusters: Iterable[Cluster], tenants: Iterable[Tenant]) -> None:
         self.clusters = [(str(cluster.pk), cluster.name) for cluster in clusters]
         self.tenants = [(str(tenant.pk), tenant.name) for tenant in tenants]
-        self.object_id = data.get("object_id", "").replace("\0", "")[:200]
         super().__init__(data)
 
     def is_valid(self) -> bool:
@@ -55,11 +55,9 @@ class AuditFilter(BoundedFilterForm):
 
     def apply(self, entries: QuerySet[AuditEntry]) -> QuerySet[AuditEntry]:
         """Narrow the log."""
-        for name in ("actor", "action", "object_type", "request_id"):
+        for name in ("actor", "action", "object_type", "request_id", "object_id"):
             if text := self.value(name):
                 entries = entries.filter(**{name: text})
-        if self.object_id:
-            entries = entries.filter(object_id=self.object_id)
         if text := self.value("q"):
             entries = entries.filter(Q(object_label__icontains=text) | Q(object_id=text))
         if gang := self.value("gang"):
@@ -76,8 +74,8 @@ class AuditFilter(BoundedFilterForm):
 
     def rest_parameters(self) -> dict[str, str]:
         """The same filter in an address of the REST API, which writes the exports."""
-        names = ("actor", "action", "object_type", "request_id", "cluster", "tenant", "q", "gang")
-        found = {name: self.value(name) for name in names} | {"object_id": self.object_id}
+        names = ("actor", "action", "object_type", "request_id", "cluster", "tenant", "q", "gang", "object_id")
+        found = {name: self.value(name) for name in names}
         for name in ("from", "to"):
             if moment := self.moment(name):
                 found[name] = moment.astimezone(dt.UTC).isoformat()
