@@ -29,7 +29,8 @@ def jobs(this: Page) -> HttpResponse:
         _seen(this, row)
         row.place = places.get(row.pk)
     runs = sum(row.open for row in found.rows)
-    line = ngettext("%(n)s of them is not over.", "%(n)s of them are not over.", runs) % {"n": amounts.number(runs)}
+    open_ones = ngettext("%(n)s of them is not over.", "%(n)s of them are not over.", runs)
+    line = open_ones % {"n": amounts.number(runs)} if runs else _("All of them are over.")
     return this.render("jobs/jobs.html", {"page": found, "line": line if found.rows else ""})
 
 

@@ -130,6 +130,9 @@ def _beside(row: CostRow, fell: Sequence[CostRow]) -> str:
     if row.priority != other.priority:
         return gettext("It has a higher priority than %(gang)s.") % {"gang": other.gang}
     more = (row.work or 0) - (other.work or 0)
+    if more >= amounts.MINUTE:
+        lost = gettext("It would lose %(work)s of work more than %(gang)s.")
+        return lost % {"work": amounts.work(more), "gang": other.gang}
     said = gettext("It would lose %(more)s card-seconds of work more than %(gang)s.")
     return said % {"more": amounts.number(more) if more >= 1 else f"{more:.3f}", "gang": other.gang}
 

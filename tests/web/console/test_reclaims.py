@@ -350,6 +350,9 @@ def test_the_receipt_says_what_decided_between_gangs_that_look_the_same(world) -
     fell = "research/llm-pretrain-lap2-003"
     lost = row.receipt["victims"][fell]["work_lost_card_seconds"]
     dearer, same = row.receipt["candidates"]
+    dearest = dearer | {"gang": "research/much-more", "frees": 8, "work_lost_card_seconds": lost + 9000, "alone": None}
+    dearest["rule"] = "dearer than a gang of the chosen set whose place it could take"
+    row.receipt["candidates"].append(dearest)
     dearer |= {"gang": "research/just-more", "frees": 8, "work_lost_card_seconds": lost + 12, "alone": None}
     dearer["rule"] = "dearer than a gang of the chosen set whose place it could take"
     same |= {"gang": "research/llm-pretrain-lap2-009", "frees": 8, "work_lost_card_seconds": lost}
@@ -358,6 +361,7 @@ def test_the_receipt_says_what_decided_between_gangs_that_look_the_same(world) -
     Reclaim.objects.filter(pk=row.pk).update(receipt=row.receipt)
     page = _page(world, world.auditor)
     assert f"It would lose 12 card-seconds of work more than {fell}." in page
+    assert f"It would lose 2.5 card-hours of work more than {fell}." in page
     assert f"It costs the same as {fell}; the first name decides." in page
 
 

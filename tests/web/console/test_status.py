@@ -54,6 +54,13 @@ def test_who_sees_everything_sees_processes_and_replacements(world: story.World,
     assert "moves on now" not in page
 
 
+def test_what_a_process_hung_at_is_said_in_the_readers_language(world: story.World) -> None:
+    replaced_processes.keep(_note())
+    page = client_of(world.admin).get("/status/", headers={"accept-language": "zh-hans"}).content.decode()
+    assert "<span>集群 1 的调度会话：决策</span>" in page
+    assert "<span>守护进程</span>" in page
+
+
 @pytest.mark.parametrize("who", ["member", "stranger", "newcomer"])
 def test_to_others_the_page_is_not_there(world: story.World, who: str) -> None:
     client = client_of(getattr(world, who))

@@ -29,6 +29,7 @@ from tidesched_web.console.by_language import by_language
 from tidesched_web.console.cluster_zone import zone_of_page
 from tidesched_web.console.gang_why import why_sentence
 from tidesched_web.console.navigation import COOKIE, FOLDED_COOKIE, SETTINGS, groups
+from tidesched_web.console.process_words import said as process_words
 from tidesched_web.console.reach_words import ReachWords, reach_words
 from tidesched_web.console.rule_words import rule_text
 from tidesched_web.console.states import look
@@ -59,6 +60,7 @@ _MAY = {
     "auditor": gettext_lazy("Sees everything and changes nothing. Reads, verifies and exports the audit log."),
 }
 register.filter("rule_text", rule_text)
+register.filter("process_words", process_words)
 register.filter("act_words", act_words)
 register.filter("resource_amount", resource_amount)
 register.filter("object_word", object_word)

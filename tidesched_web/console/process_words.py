@@ -1,0 +1,42 @@
+"""What a process was at when it hung, and what ended it, in the reader's language: the notes keep English words."""
+
+from __future__ import annotations
+
+import re
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+_SAID: dict[str, Promise] = {
+    # Activities.
+    "process": gettext_lazy("the process itself"),
+    "looking for clusters": gettext_lazy("looking for clusters"),
+    "renewing leases": gettext_lazy("renewing leases"),
+    # How a process stood, and the steps of a session.
+    "stopped": gettext_lazy("stopped"),
+    "starting": gettext_lazy("starting"),
+    "silent": gettext_lazy("silent"),
+    "waiting for the first picture of the cluster": gettext_lazy("waiting for the first picture of the cluster"),
+    "between sessions": gettext_lazy("between sessions"),
+    "holding the lease": gettext_lazy("holding the lease"),
+    "settling": gettext_lazy("settling"),
+    "taking the snapshot": gettext_lazy("taking the snapshot"),
+    "deciding": gettext_lazy("deciding"),
+    "writing": gettext_lazy("writing"),
+    "recording": gettext_lazy("recording"),
+    "recording what others did": gettext_lazy("recording what others did"),
+    "sending": gettext_lazy("sending"),
+    # What ended it.
+    "its own watchdog": gettext_lazy("its own watchdog"),
+    "supervisor": gettext_lazy("the supervisor"),
+    "probe": gettext_lazy("the probe"),
+}
+_OF_CLUSTER = re.compile(r"sessions of cluster (\d+)")
+
+
+def said(text: str) -> str:
+    """One of the words above, the sessions of a cluster, or what the note has: the name of a role or of a task."""
+    if found := _OF_CLUSTER.fullmatch(text):
+        return _("sessions of cluster %(number)s") % {"number": found[1]}
+    return str(_SAID.get(text, text))
