@@ -30,6 +30,15 @@
   // What is folded away has no room to be drawn in: it is drawn when the reader unfolds it.
   const inFold = (el) => el.closest("details:not([open])");
 
+  // In a narrow window what is named beside the bars is named above them, and their room is higher.
+  const fit = (el, layout) => {
+    const beside = layout.showlegend && layout.legend?.orientation === "v";
+    const narrow = beside && window.matchMedia("(max-width: 640px)").matches;
+    el.classList.toggle("named-above", Boolean(narrow));
+    if (narrow) layout.legend = { ...layout.legend, orientation: "h", x: 0, y: 1.02, yanchor: "bottom" };
+    return layout;
+  };
+
   const draw = async (el) => {
     if (inFold(el)) { if (!shown.has(el.id)) el.dataset.state = "folded"; return; }
     try {
@@ -46,7 +55,7 @@
       const first = !shown.has(el.id);
       if (first) el.replaceChildren();
       shown.set(el.id, true);
-      await window.Plotly.react(el, figure.data, figure.layout, { displayModeBar: false, responsive: true, locale: "en" });
+      await window.Plotly.react(el, figure.data, fit(el, figure.layout), { displayModeBar: false, responsive: true, locale: "en" });
       if (first) el.on("plotly_click", follow);
       el.dataset.state = "drawn";
     } catch (error) {

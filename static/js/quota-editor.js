@@ -25,7 +25,7 @@
   }
 
   // --- figures -------------------------------------------------------------------------------------------------------
-  const WIDTH = { cards: "9.25rem", cpu: "7rem", memory: "7.5rem", weight: "5.5rem", priority: "6.5rem" };
+  const WIDTH = { cards: "9.25rem", cpu: "8.25rem", memory: "9.5rem", weight: "5.5rem", priority: "6.5rem" };
   const figures = new window.QuotaFigures(columns, say);
   const { write } = figures;
   const shown = (column, figure) => figures.shown(column, figure), plain = (column, figure) => figures.plain(column, figure);

@@ -94,6 +94,83 @@ def test_a_member_sees_the_same_pages_with_less(site: str, open_browser: Opener,
         visit(open_browser(site, user="newcomer"), "newcomer", "/", "light-1440")
 
 
+# Words of a cell that follow each other, but stand apart in their line or above what they follow.
+TORN = """
+[...document.querySelectorAll('.table-stack :is(td, th[scope="row"])')].flatMap((cell) => {
+  if (cell.querySelector('.toolbar, .usage, .node-cards')) return [];
+  const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+  const torn = [];
+  for (let before = null, text = texts.nextNode(); text; text = texts.nextNode()) {
+    const range = document.createRange();
+    range.selectNodeContents(text);
+    const lines = [...range.getClientRects()];
+    if (!text.textContent.trim() || !lines.length || text.parentElement.closest('.visually-hidden')) continue;
+    const [first] = lines;
+    const beside = before && Math.abs(first.top - before.top) < 6 && Math.abs(first.left - before.right) > 48;
+    if (before && (beside || first.top < before.top - 6)) torn.push(cell.innerText);
+    before = lines.at(-1);
+  }
+  return torn;
+})
+"""
+# Names whose parts are boxes beside each other, each of which breaks by itself.
+NAMES_IN_BOXES = """
+[...document.querySelectorAll('.cut')]
+  .filter((name) => getComputedStyle(name).display !== 'inline').map((name) => name.title)
+"""
+# Filters in the line above the list that have no room to type in.
+NARROW_FILTERS = """
+[...document.querySelectorAll('.filter-line .filter > :is(input, select)')]
+  .filter((field) => field.checkVisibility() && field.getBoundingClientRect().width < 120).map((field) => field.name)
+"""
+# Words of a figure that reach beyond it, and how high the room of its bars and lines is.
+WORDS_CUT = """
+[...document.querySelectorAll('.js-plotly-plot svg.main-svg')].flatMap((svg) => {
+  const room = svg.getBoundingClientRect();
+  return [...svg.querySelectorAll('text')].filter((text) => {
+    const box = text.getBoundingClientRect();
+    const over = Math.max(room.left - box.left, box.right - room.right, room.top - box.top, box.bottom - room.bottom);
+    return box.width && over > 1.5;
+  }).map((text) => text.textContent);
+})
+"""
+HEIGHTS = "[...document.querySelectorAll('.js-plotly-plot')].map((figure) => figure._fullLayout._size.h)"
+
+
+def test_the_words_of_a_cell_stay_together_in_a_narrow_window(
+    site: str, open_browser: Opener, subtests: pytest.Subtests
+) -> None:
+    watched = open_browser(site, width=390)
+    watched.open("/clusters/demo/gangs/?order=waiting")
+    links = watched.page.locator(".table-rows tbody th a")
+    waiting = [str(links.nth(place).get_attribute("href")) for place in range(min(4, links.count()))]
+    assert waiting
+    lists = [PAGES[name] for name in ("overview", "queue", "gangs", "reclaims", "session", "nodes")]
+    for path in (*lists, "/audit/", "/clusters/demo/card-types/", *waiting):
+        with subtests.test(path):
+            watched.open(path)
+            assert watched.page.evaluate(TORN) == []
+            assert watched.page.evaluate(NAMES_IN_BOXES) == []
+            assert watched.page.evaluate(NARROW_FILTERS) == []
+            over = watched.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            assert over <= 0, "nothing is wider than the window"
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_words_of_the_figures_are_whole_and_leave_room(
+    site: str, open_browser: Opener, width: int, subtests: pytest.Subtests
+) -> None:
+    watched = open_browser(site, width=width)
+    for name in ("overview", "queue", "reclaims", "sessions"):
+        with subtests.test(name):
+            watched.open(PAGES[name])
+            for fold in watched.page.locator("details.pictures:not([open]) > summary").all():
+                fold.click()
+            watched.page.locator(".js-plotly-plot .xtick text").first.wait_for()
+            assert watched.page.evaluate(WORDS_CUT) == []
+            assert min(watched.page.evaluate(HEIGHTS)) >= 90
+
+
 ROWS = "[...document.querySelectorAll('.table-rows tbody tr')].map((row) => row.getBoundingClientRect())"
 WIDTHS_OF_NAMES = """
 [...document.querySelectorAll('.table-rows .cut .head')].map(

@@ -38,6 +38,7 @@ def layout(colours: Palette, *, unit: str, **more: Any) -> go.Layout:
             "zeroline": False,
             "fixedrange": True,
             "showgrid": False,
+            "tickangle": 0,
             "tickformatstops": [
                 {"dtickrange": [None, 60_000], "value": "%H:%M:%S"},
                 {"dtickrange": [60_000, 43_200_000], "value": "%H:%M\n%m-%d"},

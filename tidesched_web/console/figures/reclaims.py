@@ -62,20 +62,19 @@ def figure(hours: Sequence[dt.datetime], taken: Taken, theme: str) -> go.Figure:
     traces = [_bars(hours, number, card, cards, theme) for number, (card, cards) in enumerate(by_card(taken).items())]
     layout = base.layout(
         colours,
-        unit=_("physical cards taken back"),
+        unit=_("physical cards"),
         barmode="stack",
         bargap=0.2,
         showlegend=True,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "font": {"color": colours.text}},
-        margin={"l": 64, "r": 16, "t": 16, "b": 48},
+        # Beside the bars: above them it would take their height, and there is little of it.
+        legend={"orientation": "v", "x": 1.02, "y": 1, "font": {"color": colours.text}, "traceorder": "normal"},
+        margin={"l": 56, "r": 16, "t": 8, "b": 40},
     )
     layout.hovermode = "closest"
     end = base.local(hours[-1] + HOUR / 2)
     layout.xaxis.update(
         range=[base.local(hours[0] - HOUR / 2), end],
         nticks=8,
-        title={"text": _("hour"), "standoff": 4},
-        automargin=True,
     )
     return go.Figure(traces, layout)
 
