@@ -35,7 +35,8 @@ class FilterForm(forms.Form):
     """A form over the address parameters; an unknown value of a choice is left out, not an error page."""
 
     def __init__(self, data: Any) -> None:
-        super().__init__(data)
+        # A page may have another form with fields of the same names.
+        super().__init__(data, auto_id="filter_%s")
         for field in self.fields.values():
             field.required = False
             css = "form-select" if isinstance(field.widget, forms.Select) else "form-control"
