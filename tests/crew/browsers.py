@@ -55,8 +55,14 @@ class Browser:
         )
 
     def open(self, path: str) -> None:
-        """Go to a page."""
-        self.page.goto(f"{self.scene.address}{path}", wait_until="load", timeout=PATIENCE_MS)
+        """Go to a page; again where it is away for a while and says when to come. The ledger has each answer."""
+        until = time.monotonic() + PATIENCE_MS / 1000
+        while True:
+            answer = self.page.goto(f"{self.scene.address}{path}", wait_until="load", timeout=PATIENCE_MS)
+            again = answer.headers.get("retry-after", "") if answer is not None and answer.status == 503 else ""
+            if not again or time.monotonic() > until:
+                return
+            time.sleep(float(again))
 
     def violations(self) -> None:
         """Write down what broke the page's security policy."""
