@@ -51,7 +51,7 @@ def test_a_request_that_waits_leaves_its_turn_to_others_and_goes_on_with_what_ca
     answered, made = threading.Event(), list[int]()
 
     def slow() -> str:
-        number = off_turn.once("row", lambda: made.append(1) or len(made))  # type: ignore[func-returns-value]
+        number = off_turn.once("row", lambda: made.append(1) or len(made))  # type: ignore[func-returns-value]  # counts
         came = off_turn.wait_for("cluster", lambda: answered.wait(20) and "an answer", otherwise="none")
         return f"{came} for row {number}"
 
@@ -112,7 +112,7 @@ def test_one_more_than_may_wait_goes_on_without(person: str, subject: str) -> No
 
     async def story() -> None:
         waits = Waits(at_once=10, by_person=2, by_subject=2)
-        work = lambda: answered.wait(20)  # noqa: E731
+        work = lambda: answered.wait(20)  # noqa: E731 - named once, asked twice
         some = [asked(waits, f"dry run {number}", "ann", "cluster 1", work) for number in range(2)]
         await until(lambda: waits.waiting == 2)
         assert await asked(waits, "one more", person, subject, work) == off_turn.REFUSED
