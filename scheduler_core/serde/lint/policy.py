@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from scheduler_core.algorithms.tide_window import parse_window
-from scheduler_core.framework.registry import with_entry_points
 from scheduler_core.model.errors import BadInput
 from scheduler_core.model.policy import PluginOption, Policy
-from scheduler_core.plugins import PLUGINS
 from scheduler_core.serde.lint.finding import Finding, Severity, unreadable
 from scheduler_core.serde.policy import parse_policy
+from scheduler_core.serde.policy.names import known_names
 
 _OBJECT = "policy"
 # Plugins that each decide what a queue may use; two of them contradict each other.
@@ -153,8 +152,7 @@ def _votes(name: str, option: PluginOption, point: str) -> bool:
 
 
 def _plugin(name: str) -> type[Any]:
-    plugins, _ = with_entry_points(PLUGINS, {})
-    return plugins[name]
+    return known_names().plugins[name]
 
 
 def _shapes(policy: Policy, plugins: Mapping[str, PluginOption]) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from scheduler_core.framework import registry
 from scheduler_core.model.errors import BadInput
 from scheduler_core.serde.lint import lint_policy
 from scheduler_core.serde.policy.founding import FOUNDING_POLICY
@@ -29,6 +30,15 @@ def codes(text):
 
 def test_the_founding_policy_is_as_it_should_be():
     assert codes(FOUNDING_POLICY) == []
+
+
+def test_what_is_installed_is_looked_up_once_for_all_policies(monkeypatch):
+    """The files of all installed packages were read at each lint, several times for each plugin."""
+    codes(FOUNDING_POLICY)
+    looks = []
+    monkeypatch.setattr(registry, "entry_points", lambda group: looks.append(group) or [])
+    assert codes(FOUNDING_POLICY) == []
+    assert looks == []
 
 
 @pytest.mark.parametrize(
