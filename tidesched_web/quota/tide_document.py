@@ -6,12 +6,12 @@ import datetime as dt
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo
 
 from django.utils.translation import gettext as _
 
 from tidesched_web.common.hints import MOST_UNKNOWN, Hints, Shown, cut
-from tidesched_web.common.time_zones import meant_zone
+from tidesched_web.common.time_zones import meant_zone, time_zones
 from tidesched_web.quota.tide import NO_DAY, WEEKDAYS, clock, minutes
 
 # A plan's name is a line of text: no control characters.
@@ -45,7 +45,7 @@ def _zone(value: Any, hints: Hints) -> str:
     try:
         ZoneInfo(name)
     except (ValueError, OSError, KeyError):  # a path, a folder, no such zone
-        known = "" if name not in available_timezones() else name
+        known = "" if name not in time_zones() else name
         if not known:
             near = meant_zone(name) if hints.take() else None
             hint = " " + _("Did you mean “%(near)s”?") % {"near": near} if near else ""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import zoneinfo
 from typing import Any
 
 from allauth.account.forms import LoginForm
 from django import forms
 from django.utils.translation import gettext_lazy as _
+
+from tidesched_web.common.time_zones import time_zones
+from tidesched_web.console.forms.long_select import LongSelect
 
 
 class SignInForm(LoginForm):
@@ -65,7 +67,7 @@ class PasswordForm(forms.Form):
 
 
 def _zones() -> list[tuple[str, Any]]:
-    return [("", _("that of the browser")), *((name, name) for name in sorted(zoneinfo.available_timezones()))]
+    return [("", _("that of the browser")), *((name, name) for name in time_zones())]
 
 
 class ProfileForm(forms.Form):
@@ -78,5 +80,5 @@ class ProfileForm(forms.Form):
         widget=forms.Select(attrs={"class": "form-select"}),
     )
     time_zone = forms.ChoiceField(
-        label=_("Time zone"), required=False, choices=_zones, widget=forms.Select(attrs={"class": "form-select"})
+        label=_("Time zone"), required=False, choices=_zones, widget=LongSelect(attrs={"class": "form-select"})
     )
