@@ -146,6 +146,13 @@
     (hits[at + (event.key === "ArrowDown" ? 1 : -1)] || field).focus();
   });
 
+  // A form that was refused is gone on with at its first wrong field.
+  const wrong = document.querySelector("main [aria-invalid='true']");
+  if (wrong) {
+    wrong.scrollIntoView({ block: "center" });
+    wrong.focus({ preventScroll: true });
+  }
+
   let go = 0;
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;

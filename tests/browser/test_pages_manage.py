@@ -66,6 +66,9 @@ def test_in_chinese_and_with_mistakes(
             visit(watched, f"manage-{name}", PAGES[name], f"zh-{theme}-{width}")
             watched.page.locator("main form[method=post] button[type=submit]").last.click()
             watched.page.locator(".text-danger").first.wait_for()
+            first = watched.page.locator("main [aria-invalid=true]").first
+            expect(first).to_be_focused()
+            expect(first).to_be_in_viewport()
             watched.errors.clear()  # the browser reports the status of the answer as an error
             watched.picture(f"manage-{name}-wrong-zh-{theme}-{width}")
             watched.check()

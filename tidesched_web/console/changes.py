@@ -122,7 +122,8 @@ def _page(
     if apply_form is None:
         # An hour that is over was "at once" when it was sent.
         ahead = found.apply_at if found.apply_at and found.apply_at > timezone.now() else None
-        apply_form = ApplyForm(initial={"reason": found.reason, "when": "at" if ahead else "now", "at": ahead})
+        at = ahead or [timezone.localtime().date(), None]
+        apply_form = ApplyForm(initial={"reason": found.reason, "when": "at" if ahead else "now", "at": at})
     author = is_author(found, this.access)
     acts = allowed_actions(found, this.access)
     is_open = found.committed_at is None and found.state in (*OPEN, ChangeState.FAILED)

@@ -9,6 +9,7 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from tests.web.console import world as story
 from tests.web.console.cast import H200
@@ -140,7 +141,8 @@ def test_a_change_is_reviewed_applied_and_rolled_back(world) -> None:
         f"{BASE}changes/{change.pk}/apply/",
         {**NOW, "when": "at", "at_0": "2020-01-01", "at_1": "10:00"},
     )
-    assert "Choose a time that lies ahead" in past.content.decode()
+    assert re.search(r"Choose a time that lies ahead: it is 20\d\d-\d\d-\d\d \d\d:\d\d now\.", past.content.decode())
+    assert f'name="at_0" value="{timezone.localdate()}"' in page, "a time without a day is meant today"
     change = act(client, change, "apply", reason="Less is used.", when="now")
     assert change.state == ChangeState.APPLYING
     assert quota("search-training") == 16

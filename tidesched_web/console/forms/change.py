@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from django.db.models import Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from tidesched_web.changes.models import ChangeState
@@ -59,7 +60,8 @@ class ApplyForm(forms.Form):
         if cleaned.get("when") == "at" and "at" not in self.errors:
             moment: dt.datetime | None = cleaned.get("at")
             if moment is None or moment <= timezone.now():
-                self.add_error("at", _("Choose a time that lies ahead."))
+                now = timezone.localtime().strftime("%Y-%m-%d %H:%M")
+                self.add_error("at", gettext("Choose a time that lies ahead: it is %(now)s now.") % {"now": now})
         return cleaned
 
 
