@@ -49,7 +49,7 @@ def test_an_adopted_queue_keeps_what_nobody_here_writes(db, server):
     admin = access_of(create_user(username="ann", password=None, platform_role="admin", actor="root"))
 
     tree = read_tree(cluster)
-    (found,) = adoption.unmanaged(cluster, adoption.known_queues(tree))
+    (found,) = adoption.unmanaged(cluster, cluster.queues.values_list("name", flat=True))
     document = adoption.adopted(found, tenant=None, project=None, business_line="research")
     acts = {line.key: line.act for line in adoption.dry_view(cluster, found, document, tree)}
     assert acts["metadata.labels.team"] == acts["spec.capability.nvidia.com/gpu"] == "stays"
@@ -66,7 +66,7 @@ def test_an_adopted_queue_keeps_what_nobody_here_writes(db, server):
     assert live["metadata"]["labels"] == {"team": "blue", "tidesched.io/business-line": "research"}
     assert live["metadata"]["annotations"]["note"] == "made by hand"
     assert live["spec"]["capability"] == {"cpu": "8000m", "nvidia.com/gpu": "6"}
-    assert adoption.unmanaged(cluster, adoption.known_queues(read_tree(cluster))) == []
+    assert adoption.unmanaged(cluster, cluster.queues.values_list("name", flat=True)) == []
 
 
 @pytest.mark.parametrize("cards", ['{"a": 0.5}', '{"a": Infinity}', '{"a": 1%s}' % ("0" * 9), "[" * 100_000, "[1]"])
@@ -119,7 +119,7 @@ def stock(db, server, monkeypatch):
 def test_the_limit_of_an_ordinary_queue_becomes_its_card_quota(stock):
     cluster, client, admin = stock
     tree = read_tree(cluster)
-    (found,) = adoption.unmanaged(cluster, adoption.known_queues(tree))
+    (found,) = adoption.unmanaged(cluster, cluster.queues.values_list("name", flat=True))
     assert found.document["card_quota"] == {"NVIDIA-H200": 8}
     document = adoption.adopted(found, tenant=None, project=None, business_line="research")
     acts = {line.key: line.act for line in adoption.dry_view(cluster, found, document, tree)}
@@ -139,7 +139,7 @@ def test_where_a_resource_counts_several_cards_a_person_says_which_is_meant(stoc
         cluster=cluster, name="NVIDIA-H800", resource="nvidia.com/gpu", hardware=8, last_seen_at=timezone.now()
     )
     tree = read_tree(cluster)
-    (found,) = adoption.unmanaged(cluster, adoption.known_queues(tree))
+    (found,) = adoption.unmanaged(cluster, cluster.queues.values_list("name", flat=True))
     assert (found.document["card_quota"], found.unclear) == ({}, {"nvidia.com/gpu": ["NVIDIA-H200", "NVIDIA-H800"]})
     left = adoption.adopted(found, tenant=None, project=None, business_line="research")
     acts = {line.key: line.act for line in adoption.dry_view(cluster, found, left, tree)}

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.changes.documents import canonical
 from tidesched_web.changes.object_differences import object_differences
-from tidesched_web.changes.tree_document import Document, key_of, kind_of, parts_of
+from tidesched_web.changes.tree_document import Document, key_of
 from tidesched_web.clusters.credentials import UNUSABLE, connection_of
 from tidesched_web.clusters.kubernetes.client import ApiFailure, KubernetesClient, Unreachable
 from tidesched_web.clusters.kubernetes.connection import Connection
@@ -84,11 +84,6 @@ def _live_queues(connection: Connection) -> list[Any]:
         return client.get(QUEUE.path()).get("items") or []
     finally:
         client.close()
-
-
-def known_queues(documents: Mapping[str, Document]) -> set[str]:
-    """The names of the queues in a tree."""
-    return {parts_of(key)[0] for key in documents if kind_of(key) == "queue"}
 
 
 def read(manifest: Mapping[str, Any], counted: Mapping[str, list[str]] | None = None) -> Found:

@@ -15,7 +15,7 @@ from tidesched_web.changes.selectors import visible_changes
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.clusters.selectors import visible_nodes
 from tidesched_web.common.permissions import Access
-from tidesched_web.quota.selectors import visible_queues
+from tidesched_web.quota.selectors import visible_queues_of
 from tidesched_web.scheduling.selectors import visible_reclaims
 from tidesched_web.workloads.selectors import visible_gangs
 
@@ -41,7 +41,7 @@ class Hit:
 def found(access: Access, cluster: Cluster, text: str) -> list[Hit]:
     """What the caller may see and ``text`` names, at most `HITS` of each kind, in one query."""
     parts = [
-        _rows("queue", visible_queues(access).filter(cluster=cluster, name__icontains=text), "name", "service_type"),
+        _rows("queue", visible_queues_of(cluster, access).filter(name__icontains=text), "name", "service_type"),
         _gangs(access, cluster, text),
         _rows(
             "node",

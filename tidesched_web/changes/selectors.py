@@ -82,7 +82,7 @@ def reading_of(cluster: Cluster) -> TreeReading:
     for pk, slug, name, owner in BusinessLine.objects.values_list("pk", "slug", "name", "tenant_id"):
         lines[pk] = slug
         documents[key_of("business-line", tenants.get(owner or 0), slug)] = {"name": name}
-    for queue in Queue.objects.filter(cluster=cluster).order_by():
+    for queue in Queue.objects.filter(cluster=cluster).only(*_INTENT_OF_QUEUE).order_by():
         documents[key_of("queue", queue.name)] = queue_document(
             queue,
             cards["queue", queue.pk].get(queue.service_type, {}),
@@ -111,6 +111,16 @@ def reading_of(cluster: Cluster) -> TreeReading:
     )
 
 
+def owner_keys() -> list[str]:
+    """The keys of all that a queue can belong to: projects and business lines. Two queries, without the tree."""
+    projects = Project.objects.order_by().values_list("tenant__slug", "slug")
+    lines = BusinessLine.objects.order_by().values_list("tenant__slug", "slug")
+    return [
+        *(key_of("project", tenant, slug) for tenant, slug in projects),
+        *(key_of("business-line", tenant, slug) for tenant, slug in lines),
+    ]
+
+
 def _rules(cluster: Cluster) -> Document:
     """The rules of the cluster as they stand in its row now, whatever the caller's copy of it says."""
     row = Cluster.objects.values("approval_required", "overcommit_inference", "overcommit_training").get(pk=cluster.pk)
@@ -119,6 +129,25 @@ def _rules(cluster: Cluster) -> Document:
         "overcommit_inference_percent": round(row["overcommit_inference"] * 100),
         "overcommit_training_percent": round(row["overcommit_training"] * 100),
     }
+
+
+# The columns of a queue that its document is made of; the others are not read.
+_INTENT_OF_QUEUE = (
+    "name",
+    "service_type",
+    "tenant",
+    "project",
+    "business_line",
+    "weight",
+    "priority",
+    "reclaimable",
+    "cpu_milli",
+    "memory_mib",
+    "parent",
+    "deserved",
+    "guarantee",
+    "state",
+)
 
 
 def queue_document(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
@@ -12,17 +13,17 @@ from django.utils.translation import ngettext
 
 from tidesched_web.changes import adoption as adopting
 from tidesched_web.changes import services as changes
-from tidesched_web.changes.selectors import read_tree
-from tidesched_web.changes.tree_document import PLATFORM, Document, Documents, key_of, kind_of, parts_of
+from tidesched_web.changes.selectors import owner_keys, read_tree
+from tidesched_web.changes.tree_document import PLATFORM, Document, key_of, kind_of, parts_of
 from tidesched_web.common.errors import DomainError
 from tidesched_web.console import amounts
 from tidesched_web.console.page import Page, page
 
 
-def owners_of(documents: Documents) -> list[tuple[str, str]]:
+def owners_of(keys: Iterable[str]) -> list[tuple[str, str]]:
     """Who a queue can go to: projects make it inference, business lines training."""
     found = []
-    for key in sorted(documents):
+    for key in sorted(keys):
         kind, parts = kind_of(key), parts_of(key)
         if kind == "project":
             found.append((key, _("Inference: %(tenant)s › %(name)s") % {"tenant": parts[0], "name": parts[1]}))
@@ -45,14 +46,14 @@ def adoption(this: Page) -> HttpResponse:
     """The unmanaged queues of the cluster, what each would become, and the change that takes them over."""
     if not this.access.everything:
         raise PermissionDenied
-    documents = read_tree(this.cluster)
-    context: dict[str, Any] = {"owners": owners_of(documents), "rows": [], "reason": "", "errors": []}
+    context: dict[str, Any] = {"owners": owners_of(owner_keys()), "rows": [], "reason": "", "errors": []}
     try:
-        found = adopting.unmanaged(this.cluster, adopting.known_queues(documents))
+        found = adopting.unmanaged(this.cluster, this.cluster.queues.values_list("name", flat=True))
     except DomainError as error:
         return this.render("adoption/adoption.html", context | {"unavailable": error.message}, status=503)
     found = [_with_cards(this, queue) for queue in found]
     chosen = _chosen(this, found, dict(context["owners"]))
+    documents = read_tree(this.cluster) if chosen else {}
     context["rows"] = [
         {
             "queue": queue,

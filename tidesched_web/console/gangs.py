@@ -44,7 +44,7 @@ from tidesched_web.console.paging import paged
 from tidesched_web.console.pod_group import pod_group_yaml
 from tidesched_web.console.rights import manages
 from tidesched_web.console.stop_words import stop_words
-from tidesched_web.quota.selectors import visible_queues
+from tidesched_web.quota.selectors import visible_queues_of
 from tidesched_web.scheduling.gang_selectors import marks_of, with_evictions, with_pods, with_promises
 from tidesched_web.scheduling.holds import sending_stop
 from tidesched_web.scheduling.remedy_asking import ask
@@ -276,7 +276,7 @@ def try_remedy(this: Page, pk: int) -> HttpResponse:
 
 def _draft(this: Page, gang: Gang, remedy: dict[str, Any]) -> QuotaChange:
     """The draft of this edit; one of the reader's own that says the same is gone on with."""
-    queue = visible_queues(this.access).filter(cluster=this.cluster, name=gang.queue_name).get()
+    queue = visible_queues_of(this.cluster, this.access).filter(name=gang.queue_name).get()
     card, more = remedy["card"], remedy["by"]
     reading = reading_of(this.cluster)
     if card in ("cpu", "memory"):

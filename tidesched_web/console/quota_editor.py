@@ -32,7 +32,7 @@ from tidesched_web.common.plain_json import check_plain
 from tidesched_web.console import quota_grid
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.quota_editor_words import words
-from tidesched_web.quota.selectors import turned_by_plans, visible_queues
+from tidesched_web.quota.selectors import turned_by_plans, visible_queues_of
 
 MAX_EDITS = 4 * 2**20
 LONGEST_MARK = 64
@@ -122,7 +122,7 @@ def _live(this: Page) -> dict[str, dict[str, dict[str, Any]]]:
     }
     if this.access.everything:
         return found
-    own = set(visible_queues(this.access).filter(cluster=this.cluster).values_list("name", flat=True))
+    own = set(visible_queues_of(this.cluster, this.access).values_list("name", flat=True))
     return {name: {queue: cards for queue, cards in queues.items() if queue in own} for name, queues in found.items()}
 
 

@@ -31,7 +31,7 @@ from tidesched_web.console.tide_week import Week, week_of
 from tidesched_web.engine.policy_check import cooldown_seconds
 from tidesched_web.quota import tide, tide_document
 from tidesched_web.quota.models import Queue, TidePlan
-from tidesched_web.quota.selectors import card_quota_of, visible_queues, with_card_quota
+from tidesched_web.quota.selectors import card_quota_of, visible_queues_of, with_card_quota
 from tidesched_web.quota.tide_overlaps import Overlap, overlaps_of
 from tidesched_web.quota.tide_rules import WEEKDAY_NAMES
 from tidesched_web.quota.tide_selectors import (
@@ -84,7 +84,7 @@ def _overlaps(this: Page, about: str | None = None, draft: Mapping[str, Any] | N
 
 
 def _queues(this: Page) -> list[Queue]:
-    return list(with_card_quota(visible_queues(this.access).filter(cluster=this.cluster)).order_by("name"))
+    return list(with_card_quota(visible_queues_of(this.cluster, this.access)).order_by("name"))
 
 
 def _writer(this: Page) -> None:

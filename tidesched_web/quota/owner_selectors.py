@@ -15,7 +15,7 @@ from tidesched_web.common.errors import DomainError
 from tidesched_web.common.models import ServiceType
 from tidesched_web.common.permissions import Access
 from tidesched_web.quota.models import NamespaceGrant, PriorityClass, Queue
-from tidesched_web.quota.selectors import visible_queues
+from tidesched_web.quota.selectors import visible_queues_of
 from tidesched_web.quota.tree_rules import ROOT, room
 from tidesched_web.quota.tree_selectors import quota_tree
 
@@ -66,7 +66,7 @@ def lines_managed(access: Access) -> QuerySet[BusinessLine]:
 
 def queues_managed(access: Access, cluster: Cluster) -> QuerySet[Queue]:
     """Queues of a cluster that the caller may change."""
-    queues = visible_queues(access).filter(cluster=cluster).order_by("name")
+    queues = visible_queues_of(cluster, access).order_by("name")
     return queues if access.administers else queues.filter(tenant_id__in=access.admin_of)
 
 

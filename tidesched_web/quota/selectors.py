@@ -27,6 +27,12 @@ def visible_queues(access: Access) -> QuerySet[Queue]:
     return queues if access.everything else queues.filter(tenant_id__in=access.tenant_ids)
 
 
+def visible_queues_of(cluster: Cluster, access: Access) -> QuerySet[Queue]:
+    """The visible queues of one cluster, each with this object as its cluster: no row reads it again."""
+    queues = cluster.queues.select_related("tenant", "project", "business_line")
+    return queues if access.everything else queues.filter(tenant_id__in=access.tenant_ids)
+
+
 def visible_priority_classes(access: Access) -> QuerySet[PriorityClass]:
     """Priority classes of visible clusters."""
     return PriorityClass.objects.filter(cluster__in=visible_clusters(access)).select_related("cluster")

@@ -38,7 +38,7 @@ from tidesched_web.common.permissions import Access
 from tidesched_web.common.prepared_query import Given, Prepared
 from tidesched_web.engine.cards import first_of
 from tidesched_web.quota.models import Drift, DriftState, Queue, TidePlan
-from tidesched_web.quota.selectors import visible_queues, with_card_quota
+from tidesched_web.quota.selectors import visible_queues, visible_queues_of, with_card_quota
 from tidesched_web.scheduling.gang_selectors import MARKED_FOR
 from tidesched_web.scheduling.holds import FOREIGN_CODE, GUARD_CODE
 from tidesched_web.scheduling.models import (
@@ -339,7 +339,7 @@ def queues_with_usage(access: Access, cluster: Cluster) -> QuerySet[Queue]:
     row = JSONObject(card="card", quota="quota", allocated="allocated", inqueue="inqueue", elastic="elastic", at="at")
     numbers = {"resource": "reason_numbers__resource", "requested": "reason_numbers__requested"}
     ask = JSONObject(cards="cards", state="state", **numbers)
-    return with_card_quota(visible_queues(access).filter(cluster=cluster)).annotate(
+    return with_card_quota(visible_queues_of(cluster, access)).annotate(
         usage_rows=ArraySubquery(usage.values(row=row)),
         waiting_gangs=number_of(waits),
         running_gangs=number_of(gangs.filter(state=GangState.RUNNING)),

@@ -17,7 +17,7 @@ from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.models import ServiceType
 from tidesched_web.common.permissions import Access
 from tidesched_web.common.physical import share_of_board
-from tidesched_web.quota.selectors import visible_queues
+from tidesched_web.quota.selectors import visible_queues_of
 
 # Where each queue × card stood at the start (step -1), and the last point of each step.
 _STEPS = """
@@ -55,7 +55,7 @@ class TenantUse:
 
 def services_of(access: Access, cluster: Cluster, tenant: str) -> dict[int, str]:
     """The service types of the queues that a tenant has in a cluster, as far as the caller sees them. One query."""
-    queues = visible_queues(access).filter(cluster=cluster, tenant__slug=tenant)
+    queues = visible_queues_of(cluster, access).filter(tenant__slug=tenant)
     return dict(queues.order_by().values_list("pk", "service_type"))
 
 

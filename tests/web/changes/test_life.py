@@ -12,11 +12,12 @@ from tidesched_web.audit.verification import verify_all
 from tidesched_web.changes import services as changes
 from tidesched_web.changes import tasks
 from tidesched_web.changes.models import ChangeObject, QuotaChange
-from tidesched_web.changes.selectors import read_tree, visible_changes
+from tidesched_web.changes.selectors import owner_keys, read_tree, visible_changes
 from tidesched_web.changes.tree_document import patch_between
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.errors import DomainError
 from tidesched_web.quota.models import Queue, QuotaTree
+from tidesched_web.quota.selectors import visible_queues, visible_queues_of
 
 
 def refused(call, code):
@@ -41,6 +42,21 @@ def test_a_tree_is_read_in_eleven_queries_whatever_its_size(ground, django_asser
     seen = read_tree(ground.cluster, ground.access("owner"))
     assert {key.partition("/")[2].partition("-")[0].partition("/")[0] for key in seen} == {"acme"}
     assert read_tree(ground.cluster, ground.access("auditor")) == tree
+
+
+def test_the_queues_of_a_cluster_are_read_without_its_row(ground, django_assert_num_queries):
+    for name, seen in (("root", {"acme", None}), ("owner", {"acme"})):
+        with django_assert_num_queries(1) as asked:
+            found = list(visible_queues_of(ground.cluster, ground.access(name)))
+            assert {queue.tenant and queue.tenant.slug for queue in found} == seen
+            assert {id(queue.cluster) for queue in found} == {id(ground.cluster)}
+        assert "clusters_cluster" not in asked.captured_queries[0]["sql"]
+        assert found == list(visible_queues(ground.access(name)).filter(cluster=ground.cluster))
+
+
+def test_owners_of_queues_are_those_of_the_tree(ground):
+    tree = read_tree(ground.cluster)
+    assert sorted(owner_keys()) == [key for key in tree if key.startswith(("project/", "business-line/"))]
 
 
 def test_a_change_goes_from_draft_over_plan_into_the_tree(ground):
