@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import html
 from typing import Any
 
 import orjson
+from django.template.loader import render_to_string
 
 from tidesched_web.api.problem_json import CONTENT_TYPE, document
 from tidesched_web.common import request_context
 from tidesched_web.common.errors import DomainError
 from tidesched_web.front import Scope, Send
-
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">\
-<meta name="color-scheme" content="light dark"><title>TideSched</title></head>
-<body><h1>TideSched · {status}</h1><p>{detail}</p><p><code>{request_id}</code></p></body></html>
-"""
 
 
 async def send_json(
@@ -37,8 +31,8 @@ async def refuse(
     body = orjson.dumps(found)
     if not scope["path"].startswith("/api/"):
         kind = "text/html; charset=utf-8"
-        plain = {"status": found["status"], "detail": html.escape(error.message), "request_id": context.request_id}
-        body = (page or _PAGE.format(**plain)).encode()
+        said = {"status": found["status"], "detail": error.message, "request_id": context.request_id}
+        body = (page or render_to_string("refused.html", said)).encode()
     more = {"Content-Type": kind, "X-Request-ID": context.request_id, **(headers or {})}
     await _send(send, int(error.status), body, more, bare=scope["method"] == "HEAD")
 

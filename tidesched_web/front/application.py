@@ -58,7 +58,7 @@ class Front:
     async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope = without_quoted_cookies(request_context.without_foreign_claims(scope))
         if limit := _too_large_a_head(scope):
-            text = f"{limit[0]} of a request may have {limit[1]} bytes."
+            text = f"{limit[0]} of a request may have {_size(limit[1])}."
             await answers.refuse(send, scope, DomainError("head_too_large", text, {"limit": limit[1]}))
             return
         person = self._persons.of(scope)
@@ -146,6 +146,12 @@ def _too_large_a_head(scope: Scope) -> tuple[str, int] | None:
     return ("The head", settings.WEB_HEAD_BYTES) if size > settings.WEB_HEAD_BYTES else None
 
 
+def _size(limit: int) -> str:
+    """A limit as people write it, and its bytes."""
+    mebibytes, rest = divmod(limit, 2**20)
+    return f"{limit} bytes" if rest or not mebibytes else f"{mebibytes} MiB ({limit} bytes)"
+
+
 class _DatabaseSilent(Exception):
     """The database does not answer at the moment."""
 
@@ -171,7 +177,7 @@ async def _refuse(send: Send, scope: Scope, reason: Exception) -> None:
         await answers.refuse(send, scope, problem_json.database_silent(), again, page=page)
         return
     if isinstance(reason, bodies.TooLarge):
-        text = f"The body of a request may have {reason.limit} bytes here; this one has more."
+        text = f"The body of a request may have {_size(reason.limit)} here; this one has more."
         error, again = DomainError("body_too_large", text, {"limit": reason.limit}), {"Connection": "close"}
     elif isinstance(reason, bodies.TooSlow):
         seconds = settings.WEB_BODY_SECONDS
@@ -181,7 +187,7 @@ async def _refuse(send: Send, scope: Scope, reason: Exception) -> None:
         text = f"{reason.limit} of your requests wait already, the most that may; wait as long as Retry-After says."
         error = DomainError("throttled", text, {"limit": reason.limit})
     elif isinstance(reason, bodies.TooMany):
-        text = f"TideSched is busy: bodies of {reason.limit} bytes are held at a time, and this one is beyond them."
+        text = f"TideSched is busy: bodies of {_size(reason.limit)} are held at a time, and this one is beyond them."
         error = DomainError("unavailable", text, {"limit": reason.limit})
     elif isinstance(reason, Full):
         said = (

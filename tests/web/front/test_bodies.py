@@ -49,7 +49,16 @@ def test_what_is_over_it_is_refused_by_name(headers):
 def test_a_page_answers_with_a_page():
     answer = ask("/tree/", b"x" * 301, content_type="multipart/form-data; boundary=b")
     assert (answer.status, answer.headers["content-type"]) == (413, "text/html; charset=utf-8")
-    assert "300 bytes" in answer.body.decode()
+    page = answer.body.decode()
+    assert "300 bytes" in page
+    assert "css/console" in page  # the product's look, and a way on
+    assert 'href="/"' in page
+
+
+def test_a_limit_is_said_as_people_write_it(settings):
+    settings.WEB_FORM_BYTES = 2**20
+    answer = ask("/tree/", b"x", content_type="multipart/form-data; boundary=b", content_length=str(2**21))
+    assert "may have 1 MiB (1048576 bytes) here" in answer.body.decode()
 
 
 def test_an_announcement_alone_is_enough():
