@@ -210,6 +210,21 @@ def test_an_unknown_choice_filters_nothing(world) -> None:
     assert "search-training" in page
 
 
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        (f"{BASE}queues/?state=Nonsense", "The filter State is left out: it does not know “Nonsense”."),
+        (f"{BASE}reclaims/?from=noon", "The filter From is left out: it does not know “noon”."),
+        ("/audit/?to=<b>", "The filter To is left out: it does not know “&lt;b&gt;”."),
+        (f"{BASE}queues/?state=Open", ""),
+    ],
+)
+def test_a_filter_that_is_left_out_says_so(world, address, said) -> None:
+    page = client_of(world.admin).get(address).content.decode()
+    assert said in " ".join(page.split())
+    assert ("is left out" in page) is bool(said)
+
+
 def test_lists_export_what_the_filters_leave(world, subtests) -> None:
     client = client_of(world.admin)
     for name in LISTS:

@@ -20,6 +20,8 @@ from tidesched_web.workloads.selectors import that_wait
 
 # So many filters stand in one line; the others unfold below it.
 IN_LINE = 4
+# So much is shown of a value that a filter does not know.
+MOST_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,14 @@ class FilterForm(forms.Form):
     def value(self, name: str) -> str:
         """The cleaned value of one field, or nothing."""
         return str(self.cleaned_data.get(name) or "")
+
+    def left_out(self) -> list[Chip]:
+        """The filters whose value is none that they know: the list is not narrowed by them, and says so."""
+        return [
+            Chip(name, str(self.fields[name].label or name), str(self[name].data or "")[:MOST_SHOWN])
+            for name in self.errors
+            if name in self.fields
+        ]
 
     def chips(self) -> list[Chip]:
         """The filters that are set, as words."""
