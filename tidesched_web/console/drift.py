@@ -66,7 +66,7 @@ def _context(this: Page) -> dict[str, Any]:
         "look": look,
         "unmanaged": look.unmanaged if look and this.access.everything else [],
         "page": paged(ended, ("-id",), this.request.GET.get("cursor", "")),
-        "line": _line(counts, look),
+        "line": line_of(counts, look, everything=this.access.everything),
         "writes": this.cluster.mode != ClusterMode.OBSERVE,
     }
 
@@ -76,11 +76,14 @@ def _row(row: Drift) -> dict[str, Any]:
     return {"drift": row, "fields": fields, "adoptable": row.live is not None and all(f.adoptable for f in fields)}
 
 
-def _line(counts: dict[str, int], look: Any) -> str:
+def line_of(counts: dict[str, int], look: Any, *, everything: bool) -> str:
+    """How far intent and cluster agree, of what the reader sees."""
     if look is None:
         return _("The cluster has not been compared yet.")
     waits = counts.get(DriftState.OPEN, 0)
     if not waits:
+        if not everything:
+            return _("All objects that you see are as they were sent.")
         return _("All objects of the cluster are as they were sent.")
     return ngettext(
         "%(n)s object differs from what was sent to it.", "%(n)s objects differ from what was sent to them.", waits

@@ -9,8 +9,10 @@ import pytest
 from tests.web.console import world as story
 from tests.web.console.test_pages import client_of
 from tidesched_web.audit.models import AuditEntry
+from tidesched_web.console.drift import line_of
 from tidesched_web.console.reason_help import EXPLAINED
 from tidesched_web.console.wording import TITLES
+from tidesched_web.quota.models import DriftLook
 from tidesched_web.quota.services import ensure_tenant
 
 pytestmark = pytest.mark.django_db
@@ -72,3 +74,14 @@ def test_a_cluster_is_connected_from_the_switcher_and_its_commands_are_copied(wo
     connect = client_of(world.admin).get("/new/cluster/").content.decode()
     assert 'data-copy="account-commands"' in connect
     assert '<pre class="manifest" id="account-commands"' in connect
+
+
+@pytest.mark.parametrize(
+    ("everything", "said"),
+    [
+        (True, "All objects of the cluster are as they were sent."),
+        (False, "All objects that you see are as they were sent."),
+    ],
+)
+def test_who_sees_a_part_of_the_cluster_is_told_of_that_part(everything: bool, said: str) -> None:
+    assert line_of({}, DriftLook(), everything=everything) == said
