@@ -295,3 +295,27 @@ def test_a_page_is_printed_light_and_without_what_is_pressed(site: str, open_bro
     for pressed in (".sidebar", ".topbar", ".filter-bar"):
         expect(watched.page.locator(pressed).first).to_be_hidden()
     expect(watched.page.locator("tbody tr").first).to_be_visible()
+
+
+def test_a_printed_entry_says_whether_it_holds_and_shows_no_button(site: str, open_browser: Opener) -> None:
+    watched = open_browser(site)
+    watched.open("/audit/")
+    watched.page.locator("main tbody th a").first.click()
+    holds = watched.page.locator(".card-header .toolbar .state").last
+    expect(holds).to_be_visible()
+    watched.page.emulate_media(media="print")
+    expect(holds).to_be_visible()
+    expect(watched.page.locator("main .btn:visible")).to_have_count(0)
+
+
+@pytest.mark.parametrize(("theme", "colour"), [("light", "rgb(10, 106, 166)"), ("dark", "rgb(74, 163, 220)")])
+def test_the_focus_of_the_keyboard_is_seen(site: str, open_browser: Opener, theme: str, colour: str) -> None:
+    watched = open_browser(site, theme=theme)
+    watched.open("/clusters/demo/queues/")
+    for thing in (".nav-heading", ".filter-line button[type=submit]", "main tbody th a"):
+        watched.page.keyboard.press("Tab")  # from here on the focus is the keyboard's
+        watched.page.locator(thing).first.focus()
+        ring = watched.page.evaluate(
+            "(({outlineStyle, outlineColor}) => [outlineStyle, outlineColor])(getComputedStyle(document.activeElement))"
+        )
+        assert ring == ["solid", colour], thing

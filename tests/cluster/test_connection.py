@@ -88,7 +88,7 @@ def test_clusters_that_cannot_be_trusted_are_refused(cluster: dict[str, Any], fi
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("a: [", "not YAML"),
+        ("a: [", r"not YAML: did not find expected node content \(line 2, column 1\)$"),
         ("kind: Secret", "not a kubeconfig"),
         ("[]", "not a kubeconfig"),
         (kubeconfig(**{"current-context": ""}), "name the context"),

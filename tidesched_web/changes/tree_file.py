@@ -198,6 +198,10 @@ def documents_of(content: object) -> Documents:
     if not isinstance(content, dict):
         raise _refused(_("The file has to be a map with sections such as queues."))
     version = content.get("format")
+    if version is None:
+        raise _refused(
+            _("The file names no format: write format: %(known)d at its top.") % {"known": FORMAT}, "/format"
+        )
     if isinstance(version, bool) or version != FORMAT:
         said = _("The file is of format %(found)r; this is format %(known)d.")
         raise _refused(said % {"found": Shown(version), "known": FORMAT}, "/format")

@@ -131,10 +131,10 @@ def field_name(pointer: str) -> str:
         return ""
     before = ""
     if steps[0] == "quota" and len(steps) > 1:
-        before = f"{ServiceType(steps[1]).label}: " if steps[1] in ServiceType.values else f"{steps[1]}: "
-        steps = steps[2:]
-    if not steps:
-        return before.rstrip(": ")
+        first = str(ServiceType(steps[1]).label) if steps[1] in ServiceType.values else steps[1]
+        before, steps = first + _(": "), steps[2:]
+        if not steps:
+            return first
     if steps[0] == "card_quota" and len(steps) > 1:
         return before + card_label(steps[1])
     return before + " › ".join([str(_FIELDS.get(steps[0], steps[0])), *steps[1:]])

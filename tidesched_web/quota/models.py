@@ -8,6 +8,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from tidesched_web.accounts.models import BusinessLine, Project, Tenant
 from tidesched_web.clusters.models import CardType, Cluster
@@ -276,7 +277,7 @@ class PushedObject(models.Model):
 class DriftState(models.TextChoices):
     """Whether a person has still to decide; the last one is final."""
 
-    OPEN = "open", _("Open")
+    OPEN = "open", pgettext_lazy("of a drift", "Open")
     IGNORED = "ignored", _("Ignored")
     RESOLVED = "resolved", _("Resolved")
 

@@ -267,9 +267,9 @@ def test_all_that_is_wrong_is_said_at_once_each_at_its_field(world):
         "Choose at least one day.",
         "'many' is no whole number",
         "Say why",
-        "There is no time zone “Mars”.",
+        "Time zone: There is no time zone “Mars”.",
         "'soon' is no date such as 2026-10-01.",
-        "2026-10-01: a date counts as one of",
+        "Exceptions: 2026-10-01: a date counts as one of",
     ):
         assert words in summary, words
     assert 'id="l7-x0-error"' in page

@@ -60,6 +60,8 @@ def test_what_is_wrong_is_said_with_its_place(world):
     wrong = client.post(TREE, {"text": "format: 1\nqueus: {}\n", "format": "yaml", "act": "compare"})
     assert wrong.status_code == 400
     assert "Did you mean &#x27;queues&#x27;?" in wrong.content.decode()
+    bare = client.post(TREE, {"text": "queues: {}\n", "format": "yaml", "act": "compare"})
+    assert "The file names no format: write format: 1 at its top." in bare.content.decode()
     text = changed(client.get(EXPORT).content.decode(), "NVIDIA-L40S: 14", "NVIDIA-L40S: 140")
     assert "the hardware of the cluster" in client.post(TREE, {"text": text, "act": "compare"}).content.decode()
     assert "Choose a file" in client.post(TREE, {"text": " ", "act": "compare"}).content.decode()

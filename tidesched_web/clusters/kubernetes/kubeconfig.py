@@ -88,10 +88,16 @@ def _load(text: str) -> Mapping[str, Any]:
         check_shape(text, twice=False)  # kubectl reads a key that stands twice
         document = yaml.load(text, Loader=yaml.CSafeLoader)
     except (yaml.YAMLError, *UNREADABLE) as error:
-        raise BadConnection("", "this is not YAML: %(detail)s", detail=error) from None
+        raise BadConnection("", "this is not YAML: %(detail)s", detail=_problem(error)) from None
     if not isinstance(document, Mapping) or document.get("kind", "Config") != "Config":
         raise BadConnection("kind", "this is not a kubeconfig (kind: Config)")
     return document
+
+
+def _problem(error: Exception) -> str:
+    """What is wrong and where, without the parser's own words for the text."""
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    return f"{problem} (line {mark.line + 1}, column {mark.column + 1})" if mark and problem else str(error)
 
 
 def _named(document: Mapping[str, Any], section: str, field: str, name: str) -> Mapping[str, Any]:

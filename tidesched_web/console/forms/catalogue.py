@@ -85,7 +85,7 @@ class CardTypeForm(CardTypeEditForm):
         max_length=120,
         help_text=_("For instance NVIDIA-H200, NVIDIA-H200/mig-1g.18gb-mixed or NVIDIA-H800/mps-80g*1/2."),
         widget=forms.TextInput(attrs=_PLAIN),
-        validators=[RegexValidator(r"^\S+$", _("No blanks."))],
+        validators=[RegexValidator(r"^\S+$", _("A name has no blanks."))],
     )
     field_order = ("name", "kind", "parent", "resource", "aliases", "reason")
 

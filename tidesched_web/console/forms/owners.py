@@ -14,7 +14,7 @@ from tidesched_web.console.forms.edit import EditForm
 from tidesched_web.console.forms.filters import FilterForm
 
 SLUG_HELP = _(
-    "Letters, digits and “-”, at most 63. It is part of addresses, labels and files, and cannot be changed later."
+    "Letters, digits, “-” and “_”, at most 63. It is part of addresses, labels and files, and cannot be changed later."
 )
 PLATFORM = "-"
 

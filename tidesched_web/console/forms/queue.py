@@ -107,6 +107,7 @@ class QueueForm(QueueEditForm):
         max_length=63,
         help_text=_("Lower-case letters, digits and “-”: its name in the cluster, which stays."),
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+        error_messages={"invalid": _("Only lower-case letters, digits and “-”.")},
     )
     service_type = forms.ChoiceField(label=_("Service type"), choices=ServiceType.choices)
     owner = forms.ChoiceField(

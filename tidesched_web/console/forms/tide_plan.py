@@ -166,10 +166,18 @@ class PlanForm:
 
     @property
     def said(self) -> list[str]:
-        """All that is wrong, in the order of the form."""
+        """All that is wrong, each with its field."""
+        words = {
+            "name": _("Name of the plan"),
+            "time_zone": _("Time zone"),
+            "position": _("Position"),
+            "exceptions": _("Exceptions"),
+            "reason": _("Reason"),
+        }
+        colon = _(": ")
         return [
             *self.errors,
-            *self.field_errors.values(),
+            *(f"{words[name]}{colon}{self.field_errors[name]}" for name in words if name in self.field_errors),
             *(text for place, layer in enumerate(self.layers, 1) for text in layer.said(place)),
         ]
 
