@@ -67,6 +67,17 @@ def processes() -> list[Heard]:
     return sorted(found, key=lambda one: (one.report.role, one.report.host, one.report.pid))
 
 
+def store() -> tuple[str, str]:
+    """The name and the version of the store of short-lived things; no version while it does not answer."""
+    try:
+        found = _client().info("server")
+    except (redis.RedisError, OSError):
+        return "Redis", ""
+    if version := found.get("valkey_version"):
+        return "Valkey", str(version)
+    return "Redis", str(found.get("redis_version", ""))
+
+
 @once
 def _client() -> redis.Redis:
     return redis.Redis.from_url(settings.REDIS_URL, socket_timeout=5, socket_connect_timeout=2)

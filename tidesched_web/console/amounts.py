@@ -98,3 +98,10 @@ def work(card_seconds: float) -> str:
         return ngettext("%(n)s card-hour", "%(n)s card-hours", 1 if hours == "1" else 2) % {"n": hours}
     minutes = number(card_seconds / MINUTE)
     return ngettext("%(n)s card-minute", "%(n)s card-minutes", 1 if minutes == "1" else 2) % {"n": minutes}
+
+
+def tide_amount(amount: Mapping[str, int]) -> str:
+    """What a layer of a tide plan does to a figure: = 6, +4, −4."""
+    ((act, figure),) = amount.items()
+    text = number(abs(figure))
+    return f"=\u00a0{text}" if act == "set" else f"{'−' if figure < 0 else '+'}{text}"

@@ -17,6 +17,8 @@ from tidesched_web.changes.tree_document import KINDS, kind_of, parts_of
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.models import ServiceType
 from tidesched_web.console import amounts, bars
+from tidesched_web.quota.tide import NO_DAY, WEEKDAYS
+from tidesched_web.quota.tide_rules import WEEKDAY_NAMES
 
 KIND_NAMES = {
     "rules": gettext_lazy("rules"),
@@ -55,12 +57,15 @@ _FIELDS = {
     "resource": gettext_lazy("Kubernetes resource"),
     "global_default": gettext_lazy("global default"),
     "preemption_policy": gettext_lazy("preemption policy"),
+    "exceptions": gettext_lazy("exceptions"),
+    "position": gettext_lazy("position"),
     # Of a change itself.
     "reason": gettext_lazy("reason"),
     "apply_at": gettext_lazy("to be applied at"),
 }
 # Who demands an approval.
 WHOSE = {"cluster": gettext_lazy("the cluster"), "tenant": gettext_lazy("tenant")}
+_DAYS = {**dict(zip(WEEKDAYS, WEEKDAY_NAMES, strict=True)), NO_DAY: gettext_lazy("no layer begins")}
 _MINUTE = "%Y-%m-%d %H:%M"
 # Lines around a difference that are shown with it.
 CONTEXT = 3
@@ -140,6 +145,19 @@ def field_name(pointer: str) -> str:
     return before + " › ".join([str(_FIELDS.get(steps[0], steps[0])), *steps[1:]])
 
 
+def layer_words(layer: Mapping[str, Any], number: int) -> str:
+    """ "night, every day, 22:00–07:00 (chat H200 −4)": a layer of a tide plan in a line."""
+    days = layer["days"]
+    named = _("every day") if len(days) == len(WEEKDAYS) else " ".join(str(_DAYS[day]) for day in days)
+    acts = [
+        f"{queue} {card_label(card)} {amounts.tide_amount(amount)}"
+        for queue, cards in layer["quota"].items()
+        for card, amount in cards.items()
+    ]
+    words = [layer["name"] or _("layer %(n)s") % {"n": number}, named, f"{layer['start']}–{layer['end']}"]
+    return f"{_(', ').join(words)} ({_(', ').join(acts)})"
+
+
 def figure(pointer: str, value: Any, *, unset: str = "") -> str:
     """A figure as a person writes it."""
     if value is None:
@@ -157,6 +175,12 @@ def figure(pointer: str, value: Any, *, unset: str = "") -> str:
         return timezone.localtime(dt.datetime.fromisoformat(value)).strftime(_MINUTE) if last == "apply_at" else value
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return _(", ").join(value) or "–"
+    if not value:
+        return "–"
+    if last == "layers":
+        return _("; ").join(layer_words(layer, number) for number, layer in enumerate(value, start=1))
+    if last == "exceptions":
+        return _(", ").join(_("%(day)s: %(counts)s") % {"day": day, "counts": _DAYS[to]} for day, to in value.items())
     return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 
+from django.conf import settings
+from django.db import connection
 from django.http import HttpResponse
 from django.utils.translation import gettext as _
 from redis import RedisError
@@ -30,11 +32,22 @@ def status(this: Page) -> HttpResponse:
             "processes": [_process(one) for one in heard],
             "silent": silent,
             "away": away,
+            "parts": _parts(),
             "replaced": replaced_processes(this.access),
             "line": _("A process that does not move on for %(n)s seconds is replaced.")
             % {"n": amounts.number(HANG_SECONDS)},
         },
     )
+
+
+def _parts() -> list[tuple[str, str]]:
+    """The installation's parts and their versions; nothing for one that does not answer."""
+    database = divmod(getattr(connection, "pg_version", 0), 10_000)
+    return [
+        ("TideSched", settings.VERSION),
+        ("PostgreSQL", "{}.{}".format(*database)),
+        alive.store(),
+    ]
 
 
 def _process(one: alive.Heard) -> dict[str, object]:

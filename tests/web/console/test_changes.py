@@ -23,6 +23,7 @@ from tidesched_web.changes.models import ChangeState, QuotaChange
 from tidesched_web.console import change_words, impact_view
 from tidesched_web.jobs.models import Job
 from tidesched_web.quota.models import CardQuota
+from tidesched_web.quota.tide import WEEKDAYS
 
 pytestmark = pytest.mark.django_db
 BASE = "/clusters/demo/"
@@ -283,6 +284,21 @@ def test_the_list_is_filtered_and_exported(world) -> None:
     csv = client.get(f"{BASE}changes/?open=yes&format=csv").content.decode("utf-8-sig").splitlines()
     assert [line.partition(",")[0] for line in csv] == ["change", str(kept.pk)]
     assert "No change matches" in client.get(f"{BASE}changes/?q=nobody").content.decode()
+
+
+def test_the_layers_of_a_tide_plan_are_said_in_words() -> None:
+    layer = {"name": "night", "days": ["mon", "sat"], "start": "22:00", "end": "07:00"}
+    layers = [
+        {**layer, "quota": {"chat": {"NVIDIA-H200": {"add": -4}}, "lab": {"NVIDIA-H200": {"set": 8}}}},
+        {**layer, "name": "", "days": list(WEEKDAYS), "quota": {"lab": {"NVIDIA-A100": {"add": 2}}}},
+    ]
+    assert change_words.figure("/layers", layers) == (
+        "night, Monday Saturday, 22:00–07:00 (chat H200 −4, lab H200 =\u00a08); "
+        "layer 2, every day, 22:00–07:00 (lab A100 +2)"
+    )
+    assert change_words.figure("/layers", []) == change_words.figure("/exceptions", {}) == "–"
+    said = change_words.figure("/exceptions", {"2027-01-01": "sun", "2027-01-02": "none"})
+    assert said == "2027-01-01: Sunday, 2027-01-02: no layer begins"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 
 import pytest
+from django.conf import settings
 from django.core.cache import cache
+from django.db import connection
 from redis import ConnectionError as RedisAway
 
 from tests.web.console import world as story
@@ -52,6 +54,18 @@ def test_who_sees_everything_sees_processes_and_replacements(world: story.World,
     for text in ("machine-7", "4712", "250 MiB", "sessions of cluster 1: deciding", "41 s", "supervisor"):
         assert text in page, text
     assert "moves on now" not in page
+
+
+def test_versions_of_the_parts_are_shown(world: story.World, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = client_of(world.auditor).get("/status/").content.decode()
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW server_version")
+        (database,) = cursor.fetchone()
+    name, store = alive.store()
+    for text in ("<dt>TideSched</dt>", settings.VERSION, database.split()[0], name, store):
+        assert text in page, text
+    monkeypatch.setattr(alive, "store", lambda: ("Valkey", ""))
+    assert "does not answer" in client_of(world.auditor).get("/status/").content.decode()
 
 
 def test_what_a_process_hung_at_is_said_in_the_readers_language(world: story.World) -> None:

@@ -219,12 +219,7 @@ def plain(value: float) -> str:
     return f"{value:g}"
 
 
-@register.filter
-def tide_amount(amount: Mapping[str, int]) -> str:
-    """What a layer does to a figure: = 6, +4, −4."""
-    ((act, figure),) = amount.items()
-    text = amounts.number(abs(figure))
-    return f"=\u00a0{text}" if act == "set" else f"{'−' if figure < 0 else '+'}{text}"
+register.filter("tide_amount", amounts.tide_amount)
 
 
 @register.filter
