@@ -13,7 +13,16 @@ from django.db.models import Q, QuerySet
 from tidesched_web.accounts.models import BusinessLine, Project, Tenant
 from tidesched_web.changes.documents import RULES
 from tidesched_web.changes.models import ChangeObject, ChangeRevision, ChangeState, QuotaChange
-from tidesched_web.changes.tree_document import Difference, Document, Documents, key_of, kind_of, parts_of, touches
+from tidesched_web.changes.tree_document import (
+    Difference,
+    Document,
+    Documents,
+    key_of,
+    kind_of,
+    parts_of,
+    touches,
+    written_value,
+)
 from tidesched_web.clusters.models import CardType, Cluster
 from tidesched_web.clusters.selectors import aliases_of, visible_clusters
 from tidesched_web.common.models import ServiceType
@@ -412,23 +421,25 @@ def row_versions(cluster: Cluster, keys: Iterable[str]) -> dict[str, int]:
 def writers_of(
     change: QuotaChange, moved: Iterable[Mapping[str, Any]], access: Access
 ) -> dict[tuple[str, str], QuotaChange]:
-    """The change that wrote each moved figure last since ``change`` was made, by object and field.
+    """The change that wrote each moved figure last, by object and field; it wrote what is there now.
 
-    Only changes that the caller sees. One query; none where nothing moved.
+    It may be older than ``change``: a draft of the grid knows what its author saw when the grid was opened. Only
+    changes that the caller sees. One query; none where nothing moved.
     """
     places = [Difference(entry["object"], entry["field"], entry["before"], entry["after"]) for entry in moved]
     if not places:
         return {}
     written = visible_changes(access).filter(
         cluster=change.cluster_id,
-        tree_version__gt=change.base_version,
+        tree_version__isnull=False,
         edits__has_any_keys=sorted({place.object for place in places}),
     )
     newest = list(written.defer("base", "plan").order_by("-tree_version")[:50])
     found: dict[tuple[str, str], QuotaChange] = {}
     for place in places:
         writer = next((one for one in newest if touches(one.edits, place)), None)
-        if writer is not None:
+        late = writer is not None and (writer.tree_version or 0) > change.base_version
+        if writer is not None and (late or written_value(writer.edits, place) == place.after):
             found[place.object, place.field] = writer
     return found
 

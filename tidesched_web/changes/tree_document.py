@@ -211,6 +211,14 @@ def touches(edits: Mapping[str, Any], found: Difference) -> bool:
     return True
 
 
+def written_value(edits: Mapping[str, Any], found: Difference) -> Any:
+    """What edits set the figure of a difference to; None where they unset it or do not name it."""
+    value: Any = edits.get(found.object)
+    for step in found.field.split("/")[1:]:
+        value = value.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(value, Mapping) else None
+    return value
+
+
 def inverse(before: Mapping[str, Document], after: Mapping[str, Document], keys: Iterable[str]) -> Edits:
     """The edits that lead from ``after`` back to ``before``, for ``keys`` alone."""
     chosen = list(keys)

@@ -91,14 +91,16 @@ def ends_by_itself(alert: Alert) -> bool:
     return alert.code in _BY_ITSELF
 
 
-def place_of(alert: Alert) -> tuple[str, Promise] | None:
-    """Where to look, as an address and the words of its link."""
+def place_of(alert: Alert, *, everything: bool) -> tuple[str, Promise] | None:
+    """Where to look, as an address and the words of its link; one queue is named to those alone who see everything."""
     if alert.code == "audit_broken":
         return reverse("console:audit_integrity"), _("Open the verification")
     if alert.cluster is None:
         return None
     if alert.code.startswith("cluster_"):
         return reverse("console:clusters"), _("Open the clusters")
+    if everything and alert.code == "promise_unused" and (queue := alert.numbers.get("queue")):
+        return reverse("console:queue", args=[alert.cluster.slug, queue]), _("Open the queue")
     name, words = _PLACES.get(alert.code, ("", ""))
     return (reverse(f"console:{name}", args=[alert.cluster.slug]), words) if name else None  # type: ignore[return-value]
 

@@ -43,7 +43,12 @@ def _shown(this: Page, rows: Any, *, everywhere: bool) -> HttpResponse:
         "alerts/alerts.html",
         {
             "opened": [
-                {"alert": alert, "place": place_of(alert), "by_itself": ends_by_itself(alert)} for alert in opened
+                {
+                    "alert": alert,
+                    "place": place_of(alert, everything=this.access.everything),
+                    "by_itself": ends_by_itself(alert),
+                }
+                for alert in opened
             ],
             "page": history,
             "line": _line(opened),

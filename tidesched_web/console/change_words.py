@@ -198,7 +198,9 @@ def fields_of_plan(
         act = "new" if document is None else "gone" if (edits or {}).get(key, {}) is None else "changed"
         edit = (edits or {}).get(key) or {}
         service = str(edit.get("service_type") or (document or {}).get("service_type") or "")
-        lines = [_field(entry, document or {}, service) for entry in differences]
+        said = [_field(entry, document or {}, service) for entry in differences]
+        # An empty map that comes or goes says nothing beside the figures that do.
+        lines = [line for line in said if line.before != line.after or line.by] or said
         title = str(edit.get("name") or (document or {}).get("name") or "")
         result.append(ObjectFields(key, kind, name, act, lines, title if title != name else ""))
     return result

@@ -239,7 +239,8 @@ def _error(error: dict[str, Any]) -> dict[str, Any]:
         "name": name,
         "field": change_words.field_name(error.get("field", "")),
         "detail": error["detail"],
-        "sibling": error.get("sibling"),
+        # Of cards the sentence says it itself, with what is in use.
+        "sibling": None if "card_quota" in error.get("field", "") else error.get("sibling"),
     }
 
 

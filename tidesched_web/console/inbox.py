@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpResponse
+from django.utils.translation import gettext as _
 
 from tidesched_web.changes.inbox_selectors import tenants_of, waiting_to_be_read
 from tidesched_web.changes.models import QuotaChange
@@ -29,6 +30,7 @@ def inbox(this: Page) -> HttpResponse:
         {
             "change": change,
             "objects": told_objects(change),
+            "deletes": _("; ").join(" ".join(change_words.object_name(key)) for key in deleted_objects(change)),
             "figures": headline(change),
             "asked": change_words.asked_words(change.plan or {}, known),
             "tenants": [tenants[pk] for pk in change.tenant_ids if pk in tenants],
@@ -42,5 +44,12 @@ def headline(change: QuotaChange) -> list[dict[str, Any]]:
     """The first figures that a change moves, as its plan says; what is asked for stands apart."""
     plan = change.plan or {}
     apart = {(found["object"], found["field"]) for found in plan.get("asked", ())}
+    # What goes is named by its own line: that its name is no more, is no figure.
+    apart |= {(key, "/name") for key in deleted_objects(change)}
     fields = [found for found in plan.get("fields", ()) if (found["object"], found["field"]) not in apart]
     return [change_words.figure_words(found) for found in fields[:_HEADLINE]]
+
+
+def deleted_objects(change: QuotaChange) -> list[str]:
+    """The keys of the objects that are no more once the change is applied."""
+    return sorted(key for key, patch in change.edits.items() if patch is None)

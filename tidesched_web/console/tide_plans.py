@@ -452,7 +452,8 @@ def _is_on(this: Page, name: str) -> bool:
 def _after(this: Page, change: QuotaChange, back: str, name: str, *, deleted: bool = False) -> HttpResponse:
     """Say what became of the change, and lead on."""
     if change.state == "waiting":
-        messages.info(this.request, _("Change %(n)s waits for approval by a second person.") % {"n": change.pk})
+        text = _("Change %(number)s waits for the approval of a second person; nothing is changed until then.")
+        messages.warning(this.request, text % {"number": change.pk})
         return redirect("console:tide_plans", this.cluster.slug)
     if change.pk is None:
         messages.info(this.request, _("Nothing was changed: it says so already."))

@@ -513,3 +513,45 @@ def test_a_mark_that_is_none_or_another_drafts_is_passed_over(world) -> None:
     assert drafted(client, LOWER, mark="first", change=str(second.pk)) == second
     second.refresh_from_db()
     assert second.mark == "second"
+
+
+def test_who_moved_a_figure_is_said_of_what_was_written_while_the_grid_was_open(world) -> None:
+    client = client_of(world.admin)
+    first = drafted(client, LOWER)
+    act(client, first, "apply", reason="First.", when="now")
+    seen = json.dumps({"queue/search-training": {"card_quota": {H200: 24}}})
+    second = drafted(client, {"queue/search-training": {"card_quota": {H200: 20}}}, known=seen)
+    page = client.get(f"{BASE}changes/{second.pk}/").content.decode()
+    by_whom = rf'data-label="Changed by"><span>admin,\s+<a class="num"\s+href="{BASE}changes/{first.pk}/">'
+    assert re.search(by_whom, page), "written before the draft was made, after its author looked"
+
+
+def test_an_empty_map_that_comes_or_goes_is_no_line_beside_the_figures(world) -> None:
+    client = client_of(world.admin)
+    plan = {"time_zone": "UTC", "enabled": False, "position": 0, "layers": [], "exceptions": {}}
+    page = client.get(f"{BASE}changes/{drafted(client, {'tide-plan/quiet': plan}).pk}/").content.decode()
+    fields = re.findall(r'data-label="Field">([^<]+)</td>', page)
+    assert "time zone" in fields
+    assert "exceptions" not in fields, "– before, – after"
+
+
+def test_who_could_give_way_is_said_once(world) -> None:
+    client = client_of(world.admin)
+    queue = {
+        "service_type": "inference", "tenant": "search", "project": "search-rank-inference", "weight": 1,
+        "priority": 80000, "reclaimable": False, "state": "Open", "card_quota": {H200: 4},
+    }  # fmt: skip
+    change = drafted(client, {"queue/rank-new": queue})
+    page = client.get(f"{BASE}changes/{change.pk}/").content.decode()
+    assert page.count("could give way") == 1
+
+
+def test_a_time_that_is_over_or_half_is_refused_with_the_time_of_now(world) -> None:
+    client = client_of(world.admin)
+    change = drafted(client, LOWER)
+    where = f"{BASE}changes/{change.pk}/apply/"
+    over = client.post(where, {**NOW, "when": "at", "at_0": "2020-01-01", "at_1": "10:00"}).content.decode()
+    assert re.search(r"lies ahead: it is \d{4}-\d\d-\d\d \d\d:\d\d now", over)
+    half = client.post(where, {**NOW, "when": "at", "at_0": "", "at_1": "22:00"}).content.decode()
+    assert "Choose a date and a time, such as 22:00." in half
+    assert act(client, change, "apply", reason="x", when="now", at_1="22:00").state == ChangeState.APPLYING

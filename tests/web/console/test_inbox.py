@@ -16,6 +16,7 @@ from tests.web.console.test_pages import client_of
 from tidesched_web.accounts import services as accounts
 from tidesched_web.accounts.models import PlatformRole, Tenant, User
 from tidesched_web.changes.models import QuotaChange
+from tidesched_web.quota.services.tide_plans import write_tide_plan
 
 pytestmark = pytest.mark.django_db
 
@@ -146,3 +147,14 @@ def test_who_made_the_author_is_told_why_their_approval_does_not_count_and_whom_
     assert act(lead, change, "approve").state == "waiting"
     for name in ("zhou-second", world.admin.username):
         assert counts(client_of(User.objects.get(username=name))) == ["1", "1"]
+
+
+def test_what_a_change_deletes_and_its_hour_are_said_before_it_is_approved(world) -> None:
+    second, author = account("second", platform=PlatformRole.ADMIN), client_of(world.admin)
+    write_tide_plan(cluster=world.cluster, name="nights", document={"enabled": False, "layers": []}, actor="tests")
+    change = drafted(author, {**LOWER, "tide-plan/nights": None})
+    act(author, change, "apply", reason="Not used.", when="at", at_0="2999-11-29", at_1="02:00")
+    page = second.get("/waiting/").content.decode()
+    assert re.search(r"<strong>\s*Deletes tide plan nights\s*</strong>", page)
+    page = " ".join(second.get(f"/clusters/demo/changes/{change.pk}/").content.decode().split())
+    assert re.search(r"asks you for approval\. It is applied at 2999-11-29 02:00", page)

@@ -193,3 +193,13 @@ def test_one_gang_waits_and_two_wait(world) -> None:
 
 def _access(world: story.World):
     return access_of(world.admin)
+
+
+def test_an_alert_of_one_queue_leads_to_that_queue(world) -> None:
+    Alert.objects.create(
+        cluster=world.cluster, key="promise", code="promise_unused", severity=AlertSeverity.WARNING,
+        numbers={"promised": 64, "card": "NVIDIA-H200", "queue": "search-training", "waiting": 1},
+        raised_at=timezone.now(),
+    )  # fmt: skip
+    assert 'href="/clusters/demo/queues/search-training/"' in page(world.admin, "/clusters/demo/alerts/")
+    assert "search-training" not in page(world.member, "/clusters/demo/alerts/"), "it may be another tenant's"

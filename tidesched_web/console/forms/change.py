@@ -36,6 +36,10 @@ class ApplyForm(forms.Form):
         required=False,
         input_date_formats=["%Y-%m-%d"],
         input_time_formats=["%H:%M"],
+        error_messages={
+            "invalid_date": _("Choose a date and a time, such as 22:00."),
+            "invalid_time": _("Choose a date and a time, such as 22:00."),
+        },
         # A browser shows its own fields for times by its language, some with am and pm: the time is plain text.
         widget=forms.SplitDateTimeWidget(
             date_format="%Y-%m-%d",
@@ -62,6 +66,8 @@ class ApplyForm(forms.Form):
             if moment is None or moment <= timezone.now():
                 now = timezone.localtime().strftime("%Y-%m-%d %H:%M")
                 self.add_error("at", gettext("Choose a time that lies ahead: it is %(now)s now.") % {"now": now})
+        elif cleaned.get("when") == "now":
+            self.errors.pop("at", None)  # half of a time, left where no time is asked for
         return cleaned
 
 
