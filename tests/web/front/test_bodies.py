@@ -53,6 +53,7 @@ def test_a_page_answers_with_a_page():
     assert "300 bytes" in page
     assert "css/console" in page  # the product's look, and a way on
     assert 'href="/"' in page
+    assert "Request · 请求编号" in page
 
 
 def test_a_limit_is_said_as_people_write_it(settings):
