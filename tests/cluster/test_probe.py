@@ -2,7 +2,9 @@
 
 import base64
 import datetime as dt
+import http.server
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -161,10 +163,35 @@ def test_addresses_that_lead_nowhere(url, code, monkeypatch):
     assert code in probe(Connection(url, token="x"))
 
 
-def test_a_port_without_tls(tmp_path):
-    import http.server
-    import threading
+class Plain(http.server.BaseHTTPRequestHandler):
+    """Says its version and nothing else, without TLS."""
 
+    def do_GET(self):
+        body = json.dumps({"gitVersion": "v1.34.0"} if self.path == "/version" else {}).encode()
+        self.send_response(200 if self.path == "/version" else 404)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_POST = do_GET  # noqa: N815
+
+    def log_message(self, *_args):
+        pass
+
+
+def test_no_certificate_is_praised_where_there_is_none(server):
+    assert {"reached"} == probe(server.connection()).keys() & {"reached", "reached_plainly"}
+    plain = http.server.HTTPServer(("127.0.0.1", 0), Plain)
+    threading.Thread(target=plain.serve_forever, args=(0.05,), daemon=True).start()
+    try:
+        found = probe(Connection(f"http://127.0.0.1:{plain.server_address[1]}", token="x"))
+        assert {"reached_plainly"} == found.keys() & {"reached", "reached_plainly"}
+    finally:
+        plain.shutdown()
+        plain.server_close()
+
+
+def test_a_port_without_tls(tmp_path):
     plain = http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
     threading.Thread(target=plain.serve_forever, args=(0.05,), daemon=True).start()
     try:

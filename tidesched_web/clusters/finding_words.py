@@ -114,6 +114,7 @@ WORDS: Mapping[str, tuple[str | Promise, str | Promise]] = {
         _("Check address, port and path."),
     ),
     "reached": (_("%(url)s answered in %(ms)s ms, and its certificate is right."), ""),
+    "reached_plainly": (_("%(url)s answered in %(ms)s ms, without TLS: there is no certificate to check."), ""),
     "known_as": (_("The cluster knows TideSched as %(user)s."), ""),
     "version": (_("Kubernetes %(version)s."), ""),
     "version_unknown": (_("The cluster does not state its version."), ""),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from tidesched_web.audit.models import AuditEntry
+
 OBJECTS: dict[str, Promise] = {
     "alert": _("Alert"),
     "audit": _("Audit log"),
@@ -99,6 +101,13 @@ EVICTIONS: dict[str, Promise] = {
 def object_word(object_type: str) -> str:
     """The kind of an object; an unknown one shows itself."""
     return str(OBJECTS.get(object_type, object_type))
+
+
+def object_label(entry: AuditEntry) -> str:
+    """An object as its entry names it; a change, which has a number alone, in the reader's language."""
+    if entry.object_type == "quota_change":
+        return str(_("Change %(n)s")) % {"n": entry.object_id}
+    return entry.object_label or entry.object_id
 
 
 def act_words(action: str) -> str:

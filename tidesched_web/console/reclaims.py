@@ -215,6 +215,8 @@ def balance(reclaim: Reclaim) -> list[Balance]:
     needed, freed = cards_of(reclaim.needed), cards_of(reclaim.freed)
     names = sorted({*needed, *freed})
     largest = max([*needed.values(), *freed.values()], default=0)
+    # A text within an f-string is not extracted.
+    needed_word, freed_word = _("needed"), _("freed")
     return [
         Balance(
             name,
@@ -224,13 +226,13 @@ def balance(reclaim: Reclaim) -> list[Balance]:
                 "inference",
                 needed.get(name, 0),
                 largest,
-                f"{_('needed')}{_(': ')}{amounts.number(needed.get(name, 0))} × {card_label(name)}",
+                f"{needed_word}{_(': ')}{amounts.number(needed.get(name, 0))} × {card_label(name)}",
             ),
             bars.amount_bar(
                 "reclaimed",
                 freed.get(name, 0),
                 largest,
-                f"{_('freed')}{_(': ')}{amounts.number(freed.get(name, 0))} × {card_label(name)}",
+                f"{freed_word}{_(': ')}{amounts.number(freed.get(name, 0))} × {card_label(name)}",
             ),
         )
         for name in names

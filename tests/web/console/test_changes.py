@@ -165,6 +165,8 @@ def test_errors_stop_a_change_at_its_review(world) -> None:
     page = client.get(f"{BASE}changes/{change.pk}/").content.decode()
     assert "What does not fit" in page
     assert "Mend what does not fit first." in page
+    assert "What would be written is known once no limit is exceeded." in page
+    assert "No object of the cluster differs" not in page, "two queues would be written"
     refused = client.post(f"{BASE}changes/{change.pk}/apply/", NOW, follow=True)
     assert re.search(r'class="banner tone-failed"\s+role="alert"', refused.content.decode())
     assert quota("search-rank-inference") == 16

@@ -31,6 +31,7 @@ def test_hours_without_sessions_are_a_gap_and_not_a_flat_line() -> None:
     assert {trace.stackgroup for trace in drawn.data if trace.stackgroup} == {"cards0", "cards1"}
     last = drawn.data[0].x[-1]
     assert last <= "2026-03-02 13:00:00.000", "no area reaches into the gap"
+    assert all(".2~f}" in trace.hovertemplate for trace in drawn.data), "349.14 cards, not 349.143"
 
 
 def test_what_no_session_has_seen_since_is_not_drawn_as_measured() -> None:

@@ -19,8 +19,9 @@ from scheduler_core.model.reason import ReasonCode, ReasonNumbers
 from scheduler_core.model.rules import Rule
 from scheduler_core.serde.kubernetes import annotations as keys
 from scheduler_core.serde.kubernetes.podgroup import read_notes
+from tidesched_web.audit.models import AuditEntry
 from tidesched_web.common.card_names import card_label
-from tidesched_web.console import amounts, assets, bars, catalogue, rule_words, wording
+from tidesched_web.console import amounts, assets, audit_words, bars, catalogue, change_words, rule_words, wording
 from tidesched_web.console.alert_words import alert_sentence
 from tidesched_web.console.extraction import extract_django
 from tidesched_web.console.figures import palette
@@ -56,7 +57,7 @@ def test_the_chinese_console_speaks_chinese() -> None:
     with translation.override("zh-hans"):
         assert amounts.duration(3 * 3600 + 12 * 60) == "3 小时 12 分"
         text = wording.reason_sentence("WaitingForCards", {"resource": "NVIDIA-H200", "requested": 8, "free": 5})
-        assert text == "需要 8 × H200，但集群中仅有 5 空闲。"
+        assert text == "需要 8 × H200，但集群中空闲的仅有 5。"
 
 
 def test_each_reason_code_has_a_name_and_a_sentence() -> None:
@@ -261,10 +262,22 @@ def test_no_plugin_has_a_rule_of_its_own_words() -> None:
     assert found == []
 
 
+def test_names_of_figures_and_objects_are_in_the_readers_language() -> None:
+    entry = AuditEntry(object_type="quota_change", object_id="7", object_label="Change 7")
+    queue = AuditEntry(object_type="queue", object_id="3", object_label="chat")
+    assert change_words.field_name("/quota/inference/card_quota/NVIDIA-H200") == "Inference: H200"
+    assert audit_words.object_label(entry) == "Change 7"
+    with translation.override("zh-hans"):
+        assert change_words.field_name("/quota/inference/card_quota/NVIDIA-H200") == "推理：H200"
+        assert change_words.field_name("/quota/inference") == "推理"
+        assert audit_words.object_label(entry) == "变更 7"
+        assert audit_words.object_label(queue) == "chat"
+
+
 def test_rules_with_what_they_speak_of() -> None:
     with translation.override("zh-hans"):
         assert rule_words.rule_text("same queue") == "同一队列"
-        assert rule_words.rule_text("inference is never taken back") == "推理绝不被收回"
+        assert rule_words.rule_text("inference is never taken back") == "推理绝不被回收"
         assert rule_words.rule_text("a rule of a plugin of one's own") == "a rule of a plugin of one's own"
         assert rule_words.refusal_text("cpu in use") == "CPU 核数余量不足"
         nested = Rule.SENT_AWAY.text(plugin="pdb", why=Rule.NO_BUDGET.text())

@@ -145,7 +145,7 @@ class Probe:
                 self._say("not_let_in", FAILED, url=url)
             elif error.code == 403:
                 self._said = {}
-                self._say("reached", GOOD, url=url, ms=round(1000 * (time.monotonic() - started)))
+                self._say_reached(url, started)
                 return
             else:
                 self._say("not_kubernetes", FAILED, url=url, status=error.code)
@@ -153,7 +153,11 @@ class Probe:
         if "gitVersion" not in self._said:
             self._say("not_kubernetes", FAILED, url=url, status=200)
             raise _Stop
-        self._say("reached", GOOD, url=url, ms=round(1000 * (time.monotonic() - started)))
+        self._say_reached(url, started)
+
+    def _say_reached(self, url: str, started: float) -> None:
+        code = "reached" if url.startswith("https:") else "reached_plainly"
+        self._say(code, GOOD, url=url, ms=round(1000 * (time.monotonic() - started)))
 
     def _identity(self) -> None:
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}

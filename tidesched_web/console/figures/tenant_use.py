@@ -60,7 +60,7 @@ def _stretch(run: list[TenantUse], number: int, colours: Palette) -> list[go.Sca
             stackgroup=f"use{number}",
             line={"width": 0.5, "color": colour, "shape": "hv"},
             fillcolor=colour,
-            hovertemplate="%{y:,~r}",
+            hovertemplate="%{y:,.2~f}",
         )
         for word, heights, colour in areas
     ]
@@ -70,6 +70,6 @@ def _stretch(run: list[TenantUse], number: int, colours: Palette) -> list[go.Sca
         name=_("Quota"),
         mode="lines",
         line={"width": 2, "color": colours.tick, "shape": "hv", "dash": "dash"},
-        hovertemplate="%{y:,~r}",
+        hovertemplate="%{y:,.2~f}",
     )
     return [*traces, quota]

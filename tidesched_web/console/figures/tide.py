@@ -89,7 +89,7 @@ def _stretch(run: list[TideRow], number: int, colours: Palette, *, quota: bool) 
             line={"width": 0.5, "color": colour, "shape": "hv"},
             fillcolor=colour,
             fillpattern=pattern,
-            hovertemplate="%{customdata:,~r}",
+            hovertemplate="%{customdata:,.2~f}",
         )
         for word, heights, said, colour, pattern in areas
     ]
@@ -104,4 +104,4 @@ def _stretch(run: list[TideRow], number: int, colours: Palette, *, quota: bool) 
 
 def _line(x: list[str], y: Sequence[float | None], word: str, line: dict[str, Any]) -> go.Scatter:
     style = {"width": 2, "shape": "hv"} | line
-    return go.Scatter(x=x, y=list(y), name=word, mode="lines", line=style, hovertemplate="%{y:,~r}")
+    return go.Scatter(x=x, y=list(y), name=word, mode="lines", line=style, hovertemplate="%{y:,.2~f}")

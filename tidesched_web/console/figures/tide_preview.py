@@ -60,7 +60,7 @@ def figure(rows: Sequence[Hour], service_type: str, theme: str) -> go.Figure:
 
     def line(name: str, values: list[float | None], **style: object) -> go.Scatter:
         return go.Scatter(
-            x=x, y=values, name=name, mode="lines", line={"shape": "hv", **style}, hovertemplate="%{y:,~r}"
+            x=x, y=values, name=name, mode="lines", line={"shape": "hv", **style}, hovertemplate="%{y:,.2~f}"
         )
 
     used = line(_("In use, half of the time at most"), [row.p50 for row in rows], width=0, color=colour)

@@ -40,7 +40,7 @@ def figure(series: Sequence[UsageRow], service_type: str, theme: str) -> go.Figu
             mode="lines",
             fill="tozeroy",
             line={"width": 2, "color": colour, "shape": "hv"},
-            hovertemplate="%{y:,~r}",
+            hovertemplate="%{y:,.2~f}",
         ),
         go.Scatter(
             x=x,
@@ -49,7 +49,7 @@ def figure(series: Sequence[UsageRow], service_type: str, theme: str) -> go.Figu
             name=_("Promised"),
             mode="lines",
             line={"width": 1.5, "color": colours.waiting, "shape": "hv", "dash": "dot"},
-            hovertemplate="%{customdata:,~r}",
+            hovertemplate="%{customdata:,.2~f}",
         ),
         go.Scatter(
             x=x,
@@ -57,7 +57,7 @@ def figure(series: Sequence[UsageRow], service_type: str, theme: str) -> go.Figu
             name=_("Quota"),
             mode="lines",
             line={"width": 2, "color": colours.tick, "shape": "hv", "dash": "dash"},
-            hovertemplate="%{y:,~r}",
+            hovertemplate="%{y:,.2~f}",
         ),
     ]
     labels = [

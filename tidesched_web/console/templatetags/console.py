@@ -24,7 +24,7 @@ from tidesched_web.common.failures import in_words
 from tidesched_web.common.permissions import Access
 from tidesched_web.console import amounts
 from tidesched_web.console.alert_words import alert_sentence
-from tidesched_web.console.audit_words import act_words, object_word
+from tidesched_web.console.audit_words import act_words, object_label, object_word
 from tidesched_web.console.by_language import by_language
 from tidesched_web.console.cluster_zone import zone_of_page
 from tidesched_web.console.gang_why import why_sentence
@@ -63,6 +63,7 @@ register.filter("rule_text", rule_text)
 register.filter("process_words", process_words)
 register.filter("act_words", act_words)
 register.filter("resource_amount", resource_amount)
+register.filter("object_label", object_label)
 register.filter("object_word", object_word)
 
 
