@@ -8,7 +8,9 @@ from django.templatetags.static import static
 from django.views.decorators.http import require_safe
 
 from tidesched_web.console import wording
+from tidesched_web.console.navigation import GROUPS
 from tidesched_web.console.page import Page, page
+from tidesched_web.console.page_help import ABOUT
 from tidesched_web.console.reason_help import EXPLAINED
 from tidesched_web.console.states import LOOKS
 
@@ -21,11 +23,18 @@ def favicon(_request: HttpRequest) -> HttpResponse:
 
 @page(section="help")
 def help_page(this: Page) -> HttpResponse:
-    """Words, states, reasons and keys."""
+    """Words, pages, states, reasons and keys."""
+    everything = this.access.everything
     return this.render(
         "help/help.html",
         {
             "reasons": [(code, title, EXPLAINED[code]) for code, title in wording.TITLES.items()],
             "gang_states": list(LOOKS["gang"]),
+            "pages": [
+                (entry.section, entry.word, ABOUT[entry.section])
+                for group in GROUPS
+                for entry in group.entries
+                if entry.section != "help" and not (entry.of_tenants if everything else entry.whole_sight)
+            ],
         },
     )

@@ -6,6 +6,7 @@ from django.test import Client
 
 from tidesched_web.accounts.services import create_user
 from tidesched_web.console.navigation import COOKIE, GROUPS, groups
+from tidesched_web.console.page_help import ABOUT
 
 
 def shown(**more: object) -> list[dict[str, object]]:
@@ -57,3 +58,13 @@ def test_the_seldom_used_stands_below_settings_and_begins_closed(db) -> None:
     page = client.get("/profile/").content.decode()
     assert 'data-nav-group="settings" open>' in page, "what a reader opened stays open"
     assert 'data-nav-group="owners">' in page
+
+
+def test_each_page_leads_to_what_it_is_for(db: None) -> None:
+    sections = {entry.section for group in GROUPS for entry in group.entries} - {"help"}
+    assert set(ABOUT) == sections
+    client = Client()
+    client.force_login(create_user(username="ann", password=None, platform_role="admin", actor="root"))
+    assert 'href="/help/#about-tenants"' in client.get("/tenants/").content.decode()
+    page = client.get("/help/").content.decode()
+    assert {name for name in sections if f'<dt id="about-{name}">' in page} == sections - {"home"}

@@ -29,6 +29,7 @@ from tidesched_web.console.by_language import by_language
 from tidesched_web.console.cluster_zone import zone_of_page
 from tidesched_web.console.gang_why import why_sentence
 from tidesched_web.console.navigation import COOKIE, FOLDED_COOKIE, SETTINGS, groups
+from tidesched_web.console.page_help import ABOUT
 from tidesched_web.console.process_words import said as process_words
 from tidesched_web.console.reach_words import ReachWords, reach_words
 from tidesched_web.console.rule_words import rule_text
@@ -221,6 +222,12 @@ def plain(value: float) -> str:
 
 
 register.filter("tide_amount", amounts.tide_amount)
+
+
+@register.filter
+def has_help(section: str) -> bool:
+    """Whether the page of words and help says what a page of this section is for."""
+    return section in ABOUT
 
 
 @register.filter
