@@ -24,7 +24,8 @@ APART = re.compile(r"\{% blocktranslate.*?endblocktranslate %\}", re.DOTALL)
 PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|%%|\{\w*\}|`[^`]*`")
 # English term → the one Chinese word for it, and words that other texts once had for it.
 GLOSSARY = {
-    r"\bgangs?\b": ("作业组", ("任务组", "gang")),
+    # 任务 alone is no gang, and no pod: it is the word of background jobs.
+    r"\bgangs?\b": ("作业组", ("(?<!后台)任务", "gang")),
     r"\bqueues?\b": ("队列", ("排队组",)),
     r"\btenants?\b": ("租户", ("承租方",)),
     r"\breclaims?\b": ("回收", ("索回",)),
