@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from django.utils import timezone
@@ -50,7 +50,7 @@ def shown(
         Figure(
             _("Cards in use"),
             f"{amounts.number(round(found.now.utilisation))} %",
-            _trend(found.now.utilisation, earlier.utilisation if earlier else None, _("points")),
+            _trend(found.now.utilisation, earlier.utilisation if earlier else None, _points),
             _("%(used)s of %(total)s physical cards")
             % {"used": amounts.number(round(found.now.used)), "total": amounts.number(round(found.now.total))},
             "nodes",
@@ -68,7 +68,7 @@ def shown(
         Figure(
             _("Gangs that wait") if whole else _("Your gangs that wait"),
             amounts.number(gangs),
-            _trend(found.now.waiting, earlier.waiting if earlier else None, _("cards")) if whole else "",
+            _trend(found.now.waiting, earlier.waiting if earlier else None, _cards) if whole else "",
             _("for %(cards)s physical cards") % {"cards": waiting}
             if whole
             else _("the gangs of all tenants wait for %(cards)s physical cards") % {"cards": waiting},
@@ -143,12 +143,21 @@ def peak_line(found: Figures) -> str:
     }
 
 
-def _trend(now: float, earlier: float | None, unit: str = "") -> str:
+def _points(n: int) -> str:
+    return ngettext("point", "points", n)
+
+
+def _cards(n: int) -> str:
+    return ngettext("card", "cards", n)
+
+
+def _trend(now: float, earlier: float | None, unit: Callable[[int], str] | None = None) -> str:
     """The difference to the same hour yesterday; empty where that is not known."""
     if earlier is None:
         return ""
     difference = round(now) - round(earlier)
     if not difference:
         return _("as yesterday")
-    signed = f"{'+' if difference > 0 else '−'}{amounts.number(abs(difference))}{f' {unit}' if unit else ''}"
+    named = f" {unit(abs(difference))}" if unit else ""
+    signed = f"{'+' if difference > 0 else '−'}{amounts.number(abs(difference))}{named}"
     return _("%(difference)s since yesterday") % {"difference": signed}

@@ -189,3 +189,6 @@ def test_a_difference_of_percentages_is_in_points(world) -> None:
     then, there = (Moment(total=100, used=used, idle_wanted=0, waiting=0, lent=0) for used in (60, 72))
     shown = console_figures.shown(Figures(there, then, [], []), gangs=0, reclaims=[], now=now)
     assert (shown[0].value, shown[0].trend) == ("72 %", "+12 points since yesterday")
+    then, there = (Moment(total=100, used=used, idle_wanted=0, waiting=used, lent=0) for used in (72, 71))
+    shown = console_figures.shown(Figures(there, then, [], []), gangs=0, reclaims=[], now=now, whole=True)
+    assert [figure.trend for figure in (shown[0], shown[2])] == ["−1 point since yesterday", "−1 card since yesterday"]
