@@ -56,7 +56,19 @@ def test_no_door_takes_a_name_with_a_sign_that_is_not_seen(world, place, sign):
 
 
 @pytest.mark.parametrize(
-    "name", ["Rival", "RIVAL ", "ｒｉｖａｌ", "r\u0456val", "rlval", "r\u0131val", "Rivals  Own", "rivals own"]
+    "name",
+    [
+        "Rival",
+        "RIVAL ",
+        "ｒｉｖａｌ",
+        "r\u0456val",
+        "rlval",
+        "r\u0131val",
+        "\u0280iv\u1d00l",
+        "\ua4e3\ua4f2\ua4e6al",
+        "Rivals  Own",
+        "rivals own",
+    ],
 )
 def test_no_tenant_is_called_like_another_one(world, place, name):
     Tenant.objects.filter(slug="rival").update(name="Rivals Own")

@@ -22,6 +22,8 @@ MISLEADING = [
     "sch\u0435duler",
     "\u03bfperator",
     "\uff53ystem",
+    "\ua731ystem",
+    "s\u028fst\u1d07m",
 ]
 
 

@@ -22,10 +22,14 @@ _BLANK: Final = frozenset(
 # What chooses between shapes of the sign before it, and is drawn as nothing behind any that has one shape.
 _SELECTORS: Final = frozenset(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
 # Letters of Cyrillic, Greek and Armenian that look like a Latin one, and those of Latin that look like each other: a
-# capital i is drawn as a small l.
+# capital i is drawn as a small l. Then small capitals, and letters of Lisu, Cherokee and Coptic.
 _LATIN: Final = str.maketrans(
-    "авеікмнорстухѕјԁѡԛһґаɑοαβεικνρτυχϲϳѵӏօոսհցյıi",
-    "abelkmhopctyxsjdwqhraaoabelknptuxcjvlonuhgjll",
+    "авеікмнорстухѕјԁѡԛһґаɑοαβεικνρτυχϲϳѵӏօոսհցյıi"
+    "ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢꓐꓑꓓꓔꓖꓗꓙꓚꓜꓝꓟꓠꓡꓢꓣꓦꓧꓪꓫꓬꓮꓰꓲꓳꓴᎪ"
+    "ᏴᏟᎠᎬᏀᎻᎫᏦᏞᎷᏢᏚᎢᏔᏃᏙᏒᎥɡ℮ⲟⲣⲥ",
+    "abelkmhopctyxsjdwqhraaoabelknptuxcjvlonuhgjll"
+    "abcdefghljklmnoprstuvwyzbpdtgkjczfmnlsrvhwxyaeloua"
+    "bcdeghjklmpstwzvrlgeopc",
 )
 
 
