@@ -8,9 +8,16 @@ from http import HTTPStatus
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import (
+    BadRequest,
+    PermissionDenied,
+    RequestDataTooBig,
+    TooManyFieldsSent,
+    TooManyFilesSent,
+)
 from django.db import DatabaseError, InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http.multipartparser import MultiPartParserError
 from django.views.decorators.csrf import csrf_exempt
 from psycopg_pool import PoolTimeout
 from redis import RedisError
@@ -139,6 +146,15 @@ def as_domain_error(exception: Exception) -> DomainError | None:
             return DomainError(code, text)
     if isinstance(exception, DatabaseError) and "canceling statement due to" in str(exception):
         return DomainError("unavailable", "The database was too busy to answer; try again.")
+    return unreadable_form(exception)
+
+
+def unreadable_form(exception: Exception) -> DomainError | None:
+    """What Django says of a form's body that it cannot read; it looks into one for the token of a session."""
+    if isinstance(exception, RequestDataTooBig | TooManyFieldsSent | TooManyFilesSent):
+        return DomainError("body_too_large", str(exception))
+    if isinstance(exception, MultiPartParserError | BadRequest):
+        return DomainError("malformed_body", f"The body is no form that can be read: {exception}")
     return None
 
 

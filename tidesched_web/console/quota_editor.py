@@ -143,6 +143,13 @@ def _edits(text: str | bytes) -> dict[str, Any]:
     return edits
 
 
+def _body(this: Page) -> bytes:
+    """The body of a request of the page's script, which is JSON."""
+    if this.request.content_type != "application/json":
+        raise DomainError("invalid", _("Edits are sent as %(kind)s.") % {"kind": "application/json"})
+    return this.request.body
+
+
 def _known(text: str) -> dict[str, Any]:
     """What stood in the edited cells on the page; without it the page is believed to have seen what is there."""
     return _edits(text) if text else {}
@@ -159,7 +166,7 @@ def check(this: Page) -> HttpResponse:
     """What the rules say to the edits so far; nothing is kept."""
     _writer(this)
     try:
-        plan = services.check(cluster=this.cluster, edits=_edits(this.request.body), access=this.access)
+        plan = services.check(cluster=this.cluster, edits=_edits(_body(this)), access=this.access)
     except DomainError as error:
         errors = error.extra.get("errors") or [{"object": "", "field": "", "code": error.code, "detail": error.message}]
         return JsonResponse({"errors": errors, "more_errors": error.extra.get("more_errors", 0), "warnings": []})

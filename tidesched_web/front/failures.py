@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
+from http import HTTPStatus
 from typing import Any
 
-from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent, TooManyFilesSent
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
-from django.views import csrf, defaults
+from django.views import csrf
 from psycopg_pool import PoolTimeout
 from redis import RedisError
 
@@ -35,10 +35,8 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """A request that Django itself refuses."""
-    if isinstance(exception, RequestDataTooBig | TooManyFieldsSent | TooManyFilesSent):
-        error = DomainError("body_too_large", str(exception))
-    else:
-        error = DomainError("invalid", "This is no request that can be understood.")
+    not_understood = DomainError("invalid", "This is no request that can be understood.")
+    error = problem_json.unreadable_form(exception) or not_understood
     if _for_api(request):
         return problem_json.answer(error, request)
     return render(request, "400.html", {"error": error, "request_id": _id()}, status=int(error.status))
@@ -49,14 +47,19 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
     if _for_api(request):
         text = str(exception) or "You may not do this."
         return problem_json.answer(DomainError("permission_denied", text), request)
-    return defaults.permission_denied(request, exception)
+    return _page(request, "403.html", HTTPStatus.FORBIDDEN)
 
 
-def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001  # Django gives it
     """Nothing there, or out of sight."""
     if _for_api(request):
         return problem_json.unknown_address(request)
-    return defaults.page_not_found(request, exception)
+    return _page(request, "404.html", HTTPStatus.NOT_FOUND)
+
+
+def _page(request: HttpRequest, template: str, status: HTTPStatus) -> HttpResponse:
+    """A page without the form's token: Django's own pages look for it in the body, which need not be readable."""
+    return render(request, template, status=int(status))
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

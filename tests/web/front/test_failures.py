@@ -79,3 +79,35 @@ def test_hsts_makes_no_promise_for_the_whole_domain(db, settings):
     settings.SECURE_HSTS_SECONDS = 60
     answer = Client().get("/sign-in/", secure=True)
     assert answer["Strict-Transport-Security"] == "max-age=60"
+
+
+UNREADABLE = {
+    "no boundary": ("multipart/form-data", b"abc"),
+    "another coding": ("application/x-www-form-urlencoded; charset=zip", b"a=1"),
+    "many fields": ("application/x-www-form-urlencoded", b"&".join(b"f%d=1" % number for number in range(5000))),
+}
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+@pytest.mark.parametrize(
+    "path", ["/api/v1/tenants/", "/no/such/page/", "/clusters/demo/quota/edit/check/", "/profile/"]
+)
+def test_a_form_that_cannot_be_read_is_refused(client, path, kind):
+    """The token of a session is looked for in the form."""
+    token = client.get("/profile/").context["csrf_token"]
+    content_type, body = UNREADABLE[kind]
+    answer = client.generic("POST", path, body, content_type, headers={"X-CSRFToken": str(token)})
+    expected = 404 if path.startswith("/no/") else 413 if kind == "many fields" else 400
+    assert answer.status_code == expected
+    if path.startswith("/api/"):
+        assert answer.json()["code"] == {400: "malformed_body", 413: "body_too_large"}[expected]
+
+
+def test_edits_that_come_as_a_form_are_refused():
+    client = client_of(story.full().admin)
+    client.raise_request_exception, client.handler.enforce_csrf_checks = False, True
+    token = str(client.get("/profile/").context["csrf_token"])
+    body, kind = b'--x\r\nContent-Disposition: form-data; name="a"\r\n\r\nq\r\n--x--', "multipart/form-data; boundary=x"
+    headers = {"X-CSRFToken": token}
+    answer = client.generic("POST", "/clusters/demo/quota/edit/check/", body, kind, headers=headers)
+    assert (answer.status_code, answer.json()["errors"][0]["detail"]) == (200, "Edits are sent as application/json.")
