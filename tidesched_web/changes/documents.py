@@ -21,6 +21,8 @@ from tidesched_web.common.hints import MOST_UNKNOWN, Hints, Shown, cut
 from tidesched_web.quota import tide_document
 
 MIB: Final = 2**20
+# Card types of one quota. Each figure is planned, kept and shown, so one body could hold a worker for minutes.
+MOST_CARD_TYPES: Final = 1_000
 DEFAULT_PRIORITY: Final = {"inference": 80000, "training": 20000}
 SERVICE_TYPES: Final = ("inference", "training")
 OPEN, CLOSED = "Open", "Closed"
@@ -149,10 +151,12 @@ def _memory(value: Any) -> int:
     return int(_whole(0)(value)) // MIB * MIB
 
 
-def _map_of(check: Check) -> Check:
+def _map_of(check: Check, most: int) -> Check:
     def checked(value: Any) -> dict[str, Any]:
         if not isinstance(value, Mapping):
             raise _Refused(_("This has to be a map."))
+        if len(value) > most:
+            raise _Refused(_("At most %(most)d entries; here are %(count)d.") % {"most": most, "count": len(value)})
         found = {}
         for name in sorted(value):
             try:
@@ -184,7 +188,7 @@ def _names(value: Any) -> list[str]:
 
 
 _PERCENT = _whole(1, 10_000)
-_CARDS = _map_of(_whole(0, 10_000_000))
+_CARDS = _map_of(_whole(0, 10_000_000), MOST_CARD_TYPES)
 
 
 def _quota(value: Any) -> dict[str, Any]:
@@ -265,8 +269,8 @@ _FIELDS: Final[Mapping[str, Mapping[str, _Field]]] = {
         "cpu_milli": _Field(_whole(0)),
         "memory_bytes": _Field(_memory),
         "parent": _Field(_text(63)),
-        "deserved": _Field(_map_of(_quantity)),
-        "guarantee": _Field(_map_of(_quantity)),
+        "deserved": _Field(_map_of(_quantity, MOST_CARD_TYPES)),
+        "guarantee": _Field(_map_of(_quantity, MOST_CARD_TYPES)),
         "state": _Field(_one_of(OPEN, CLOSED), OPEN),
         "card_quota": _Field(_CARDS, {}),
     },

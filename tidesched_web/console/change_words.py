@@ -7,7 +7,7 @@ import difflib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -20,6 +20,9 @@ from tidesched_web.console import amounts, bars
 from tidesched_web.quota.tide import NO_DAY, WEEKDAYS
 from tidesched_web.quota.tide_rules import WEEKDAY_NAMES
 
+# So much of a plan is on its page, a bit more than a millisecond each; all of it is in the REST API.
+MOST_SHOWN: Final = 1_000
+MOST_OBJECTS_SHOWN: Final = 200
 KIND_NAMES = {
     "rules": gettext_lazy("rules"),
     "card-type": gettext_lazy("card type"),
@@ -187,9 +190,9 @@ def figure(pointer: str, value: Any, *, unset: str = "") -> str:
 def fields_of_plan(
     plan: Mapping[str, Any], *, base: Mapping[str, Any] | None = None, edits: Mapping[str, Any] | None = None
 ) -> list[ObjectFields]:
-    """The differences of a plan by object, in the plan's order. ``base`` and ``edits`` are the change's own."""
+    """The first `MOST_SHOWN` differences of a plan by object, in its order. ``base`` and ``edits`` are the change's."""
     found: dict[str, list[Mapping[str, Any]]] = {}
-    for difference in plan.get("fields", ()):
+    for difference in plan.get("fields", ())[:MOST_SHOWN]:
         found.setdefault(difference["object"], []).append(difference)
     result = []
     for key, differences in found.items():
@@ -272,9 +275,9 @@ def _service_of(pointer: str) -> str:
 
 
 def objects_of_plan(plan: Mapping[str, Any]) -> list[ObjectDiff]:
-    """The Kubernetes objects of a plan as two texts side by side."""
+    """The first `MOST_OBJECTS_SHOWN` Kubernetes objects of a plan as two texts side by side."""
     found = []
-    for entry in plan.get("objects", ()):
+    for entry in plan.get("objects", ())[:MOST_OBJECTS_SHOWN]:
         before, after = entry.get("before"), entry.get("after")
         act = (
             "new" if before is None else "gone" if after is None else "replaced" if entry.get("replaced") else "changed"

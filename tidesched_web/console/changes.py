@@ -145,6 +145,8 @@ def _page(
             "plan": plan,
             "fields": change_words.fields_of_plan(plan, base=found.base, edits=found.edits),
             "objects": change_words.objects_of_plan(plan),
+            "more_fields": max(len(plan.get("fields", ())) - change_words.MOST_SHOWN, 0),
+            "more_objects": max(len(plan.get("objects", ())) - change_words.MOST_OBJECTS_SHOWN, 0),
             "errors": errors,
             "blocks": (
                 bool(plan.get("more_errors")) or any(error["code"] not in sendable for error in plan.get("errors", ()))

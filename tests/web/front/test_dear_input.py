@@ -13,11 +13,13 @@ from tests.web.console.cast import H200
 from tests.web.console.test_pages import client_of
 from tidesched_web.api.parsers import _each_once
 from tidesched_web.changes import tree_file
+from tidesched_web.changes.documents import MOST_CARD_TYPES
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.tree_document import LONGEST_KEY, _short
 from tidesched_web.common.errors import MOST_ERRORS, DomainError
 from tidesched_web.common.hints import MOST_HINTS, MOST_UNKNOWN
 from tidesched_web.common.plain_json import LONGEST_PATH, check_plain
+from tidesched_web.console.change_words import MOST_SHOWN
 
 TREE = "/clusters/demo/tree/"
 EDITOR = "/clusters/demo/quota/edit/"
@@ -175,10 +177,31 @@ def test_of_unknown_fields_the_first_are_named(world, compared, key):
 
 
 def test_unknown_cards_are_compared_for_the_first_of_them(world, compared):
-    edits = {QUEUE: {"card_quota": {f"NVIDA-H{number}": 1 for number in range(MANY)}}}
+    edits = {QUEUE: {"card_quota": {f"NVIDA-H{number}": 1 for number in range(900)}}}
     answer = post(client_of(world.admin), edits, f"{EDITOR}check/").json()
-    assert (len(answer["errors"]), answer["more_errors"]) == (MOST_ERRORS, MANY - MOST_ERRORS)
+    assert (len(answer["errors"]), answer["more_errors"]) == (MOST_ERRORS, 900 - MOST_ERRORS)
     assert len(compared) <= MOST_HINTS
+
+
+@pytest.mark.parametrize("key", [QUEUE, "tenant/search"])
+def test_a_quota_of_more_cards_than_any_cluster_has_is_refused_and_not_kept(world, key):
+    """Of 80,000 cards of one queue a draft was made; its page took minutes of whoever opened it."""
+    cards = {"card_quota": {f"card-{number}": 1 for number in range(MOST_CARD_TYPES + 1)}}
+    edits = {key: cards if key == QUEUE else {"quota": {"training": cards}}}
+    answer = post(client_of(world.admin), edits_of(**edits))
+    assert (answer.status_code, QuotaChange.objects.count()) == (400, 0)
+    assert f"At most {MOST_CARD_TYPES} entries" in answer.json()["detail"]
+
+
+def test_the_page_of_a_change_shows_the_first_figures_and_counts_the_others(world):
+    queues = ("search-rank-inference", "search-training")
+    cards = {"card_quota": {f"card-{number}": 1 for number in range(MOST_SHOWN - 100)}}
+    client = client_of(world.admin)
+    made = post(client, edits_of(**{f"queue/{name}": cards for name in queues})).json()
+    page = client.get(f"/clusters/demo/changes/{made['id']}/").content.decode()
+    assert page.count('data-label="Field"') == MOST_SHOWN
+    assert f"and {MOST_SHOWN - 200} more" in page
+    assert f"/api/v1/quota-changes/{made['id']}/plan/" in page
 
 
 def test_a_tree_file_with_thousands_of_faults(world, compared):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from tidesched_web.changes import tree_file
-from tidesched_web.changes.documents import MOST_ALIASES
+from tidesched_web.changes.documents import MOST_ALIASES, MOST_CARD_TYPES
 from tidesched_web.changes.services.planning import MOST_EDITS
 from tidesched_web.quota import tide_document
 from tidesched_web.quota.tide import NO_DAY, WEEKDAYS
@@ -63,6 +63,7 @@ CARD_COUNTS = {
     "description": "Card name → count; null takes a card away.",
     **STORABLE_NAMES,
     "additionalProperties": whole(0, MOST_CARDS, null=True),
+    "maxProperties": MOST_CARD_TYPES,
 }
 QUANTITIES = {
     "type": ["object", "null"],
