@@ -110,6 +110,13 @@ def test_a_breach_is_422_with_its_figures(world):
     assert (error["code"], error["requested"], error["limit"], error["in_use"]) == ("exceeds_tenant", 9, 8, 1.5)
 
 
+def test_what_the_cluster_has_left_is_a_sentence_of_its_own(world):
+    body = {"cluster": "east", "edits": {"queue/acme-online": {"card_quota": {H200: 9000}}}, "reason": "x"}
+    answer = world.client("admin").send("quota-changes/?dry_run=true", body)
+    said = [error["detail"] for error in answer.json()["plan"]["errors"]]
+    assert any("too many. The cluster has " in one for one in said), said
+
+
 @pytest.mark.parametrize(
     ("edits", "pointer"),
     [

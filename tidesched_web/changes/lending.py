@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from tidesched_web.changes.documents import RULES
@@ -132,6 +133,7 @@ def above_text(spare: Spare, own: Holder, breach: Breach) -> tuple[str, tuple[st
         figures = {"requested": plain(breach.requested), "left": plain(left)}
         return said % {"holder": own.title, "whose": whose, **figures}, names
     giver = spare.most_unused(kind, card, below=key, without=lambda queue: spare.is_below(queue.key, own.key))
+    whose = above.title if above else capfirst(whose)
     if giver is None:
         return _("%(whose)s has %(left)s left.") % {"whose": whose, "left": plain(left or 0)}, names
     said = _("%(whose)s has %(left)s left; %(queue)s leaves most unused there (%(used)s of %(quota)s are in use).")
