@@ -161,7 +161,7 @@ def queue(this: Page, name: str) -> HttpResponse:
             "row": row,
             "queue": found,
             "waiting": [gang for gang in gangs if gang.needs or held_back(gang, stop)],
-            "running": [gang for gang in gangs if not gang.needs and not held_back(gang, stop)],
+            "running": [gang for gang in gangs if gang.bound or not (gang.needs or held_back(gang, stop))],
             "unused": [
                 (promise, next((use for use in row.uses if use.card == promise.card), None))
                 for promise in unused_promises(this.cluster.pk, found.pk)

@@ -96,6 +96,15 @@ def test_a_gang_that_runs_is_told_of_its_further_pods(world) -> None:
     assert said in listed(world)
 
 
+def test_a_gang_that_runs_and_waits_for_a_further_pod_is_among_those_that_hold_cards(world) -> None:
+    gang = world.gangs["search/rank-lap2-013"]
+    Gang.objects.filter(pk=gang.pk).update(state=GangState.RUNNING, replicas=14, bound=13)
+    page = client_of(world.admin).get(f"/clusters/demo/queues/{gang.queue_name}/").content.decode()
+    waits, _who, holds = page.partition("Who holds cards")
+    assert all(gang.key in part for part in (waits, holds))
+    assert "13 of 14 pods have their cards" in holds
+
+
 def test_why_no_end_of_another_gang_helps_is_said(world) -> None:
     gang = world.gangs["vision/segment-lap2-017"]
     GangRemedy.objects.filter(gang=gang).update(goes_first="research/llm-pretrain-lap2-004", held_by_services=28)
