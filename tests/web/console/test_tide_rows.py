@@ -7,7 +7,7 @@ import datetime as dt
 import pytest
 
 from tidesched_web.common.physical import share_of_board
-from tidesched_web.console.figures import tide
+from tidesched_web.console.figures import base, tide
 from tidesched_web.console.figures.tide_rows import rows, runs
 from tidesched_web.scheduling.selectors import TidePointRow
 
@@ -80,3 +80,8 @@ def test_a_quota_that_was_not_recorded_is_no_zero() -> None:
     found = rows([point(0), point(0, card=HALF, quota=None)], NOON, NOON + HOUR / 12, now=NOON, steps=1)
     assert found[-1] is not None
     assert found[-1].quota is None
+
+
+def test_labels_of_lines_that_end_together_at_the_top_stay_on_the_axis() -> None:
+    labels = base.spread([{"y": 56.0}, {"y": 56.0}, {"y": 57.0}, {"y": 5.0}], 60.0, room=0.1)
+    assert [round(label["y"]) for label in labels] == [48, 54, 60, 5], "apart, in their order, none above 60"

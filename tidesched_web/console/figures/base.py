@@ -88,10 +88,17 @@ def label(y: float, text: str, colour: str) -> dict[str, Any]:
 
 
 def spread(labels: list[dict[str, Any]], top: float, *, room: float = 0.075) -> list[dict[str, Any]]:
-    """Push labels apart that would overlap; `room` is the height of one as a share of the axis."""
-    step, previous = top * room, None
-    for entry in sorted(labels, key=lambda item: item["y"]):
+    """Push labels apart that would overlap; `room` is the height of one as a share of the axis.
+
+    None is pushed above ``top``: what is beyond the axis is not drawn.
+    """
+    step, previous, ceiling = top * room, None, top
+    in_order = sorted(labels, key=lambda item: item["y"])
+    for entry in in_order:
         if previous is not None and entry["y"] < previous + step:
             entry["y"] = previous + step
         previous = entry["y"]
+    for entry in reversed(in_order):
+        entry["y"] = min(entry["y"], ceiling)
+        ceiling = entry["y"] - step
     return labels
