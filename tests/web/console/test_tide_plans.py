@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.web.console import world as story
 from tests.web.console.cast import L40S, RTX
+from tests.web.console.test_changes import act, drafted
 from tests.web.console.test_pages import client_of
 from tidesched_web.accounts.models import User
 from tidesched_web.audit.models import AuditEntry
@@ -476,3 +477,10 @@ def test_the_pages_cost_few_queries(world, who):
             assert client.get(path).status_code == 200
         # Where inference keeps more than an open plan leaves it, the whole tree is read for what others then wait for.
         assert len(queries) <= (21 if path == LIST else 9), [query["sql"][:120] for query in queries]
+
+
+def test_a_plan_that_waits_for_approval_is_said_as_every_change_that_waits(world):
+    client = client_of(world.admin)
+    act(client, drafted(client, {"rules/cluster": {"approval_required": True}}), "apply", reason="x", when="now")
+    page = client.post("/clusters/demo/new/tide-plan/", sent(), follow=True).content.decode()
+    assert "waits for the approval of a second person; nothing is changed until then." in page
