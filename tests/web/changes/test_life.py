@@ -46,12 +46,13 @@ def test_a_tree_is_read_in_eleven_queries_whatever_its_size(ground, django_asser
 
 def test_the_queues_of_a_cluster_are_read_without_its_row(ground, django_assert_num_queries):
     for name, seen in (("root", {"acme", "rival"}), ("owner", {"acme"})):
+        access = ground.access(name)
         with django_assert_num_queries(1) as asked:
-            found = list(visible_queues_of(ground.cluster, ground.access(name)))
+            found = list(visible_queues_of(ground.cluster, access))
             assert {queue.tenant and queue.tenant.slug for queue in found} == seen
             assert {id(queue.cluster) for queue in found} == {id(ground.cluster)}
         assert "clusters_cluster" not in asked.captured_queries[0]["sql"]
-        assert found == list(visible_queues(ground.access(name)).filter(cluster=ground.cluster))
+        assert set(found) == set(visible_queues(access).filter(cluster=ground.cluster))
 
 
 def test_owners_of_queues_are_those_of_the_tree(ground):
