@@ -123,7 +123,7 @@ def test_the_edits_from_one_tree_to_another_lead_there(before, after):
         ("format: 1\nqueues: {a: {service_type: training, wieght: 2}}\n", "mean 'weight'?", "/queues/a/wieght"),
         ("format: 1\nqueues:\n  a: {service_type: train}\n", "none of inference", "/queues/a/service_type"),
         ("format: 2\n", "format 2", "/format"),
-        ("queues: {}\n", "format None", "/format"),
+        ("queues: {}\n", "names no format", "/format"),
         ("- a\n", "has to be a map", ""),
         ("format: 1\nqueues:\n  a: {}\n  a: {}\n", "Line 4: 'a' is there twice", ""),
         ('format: 1\nqueues:\n  1: {}\n  "1": {}\n', "Line 4: '1' is there twice", ""),

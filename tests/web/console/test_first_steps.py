@@ -238,6 +238,6 @@ def test_the_alert_that_there_is_no_policy_leads_to_the_policy(world, cluster) -
         cluster=cluster, key="session_failed", code="no_policy", severity="critical", message="No session.",
         raised_at=timezone.now(),
     )  # fmt: skip
-    found = place_of(alert)
+    found = place_of(alert, everything=True)
     assert found is not None
     assert found[0] == "/clusters/hall-3/policy/"

@@ -123,7 +123,7 @@ def test_evictions_by_others_stand_beside_the_own_decision(world) -> None:
     assert "would have let it wait: Waits for cards. Needs 8 × H200, but only 5 are free" in " ".join(page.split())
     User.objects.filter(pk=world.admin.pk).update(language="zh-hans")
     page = shown(world.admin, f"/clusters/demo/reclaims/{named.pk}/")
-    assert "需要 8 × H200，但集群中仅有 5 空闲。" in page
+    assert "需要 8 × H200，但集群中空闲的仅有 5。" in page
     assert "are asked for" not in page
     User.objects.filter(pk=world.admin.pk).update(language="")
     page = shown(world.admin, f"/clusters/demo/reclaims/{unknown.pk}/")
