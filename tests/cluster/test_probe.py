@@ -173,7 +173,7 @@ class Plain(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    do_POST = do_GET  # noqa: N815
+    do_POST = do_GET  # noqa: N815  # the name that http.server calls
 
     def log_message(self, *_args):
         pass

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.accounts.selectors import access_of
 from tidesched_web.changes.models import ChangeState, QuotaChange
-from tidesched_web.changes.tree_document import Difference, Document, differences, kind_of, restricted
+from tidesched_web.changes.tree_document import Difference, Document, differences, kind_of, restricted, unescaped
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access
 
@@ -34,7 +34,7 @@ def asked_for(before: Mapping[str, Document], after: Mapping[str, Document], key
 
 def _is_raised(tenant: Document, found: Difference) -> bool:
     """Whether a limit that there is becomes a higher one. Where there is none, any figure is less."""
-    match [step.replace("~1", "/").replace("~0", "~") for step in found.field.split("/")[1:]]:
+    match [unescaped(step) for step in found.field.split("/")[1:]]:
         case ["quota", service_type, "card_quota", card]:
             cards = tenant.get("quota", {}).get(service_type, {}).get("card_quota")
             held = None if cards is None else cards.get(card, 0)

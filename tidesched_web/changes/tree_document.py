@@ -74,6 +74,11 @@ def in_order(keys: Iterable[str]) -> list[str]:
     return sorted(keys, key=lambda key: (KINDS.index(kind_of(key)), key))
 
 
+def unescaped(step: str) -> str:
+    """One step of a JSON pointer as the name that it means."""
+    return step.replace("~1", "/").replace("~0", "~")
+
+
 def pointer(*steps: str) -> str:
     """A JSON pointer (RFC 6901)."""
     # What a client sent may be long: only what can be a name is remembered.
@@ -204,7 +209,7 @@ def touches(edits: Mapping[str, Any], found: Difference) -> bool:
     for step in found.field.split("/")[1:]:
         if not isinstance(patch, Mapping):
             return True
-        name = step.replace("~1", "/").replace("~0", "~")
+        name = unescaped(step)
         if name not in patch:
             return False
         patch = patch[name]
@@ -215,7 +220,7 @@ def written_value(edits: Mapping[str, Any], found: Difference) -> Any:
     """What edits set the figure of a difference to; None where they unset it or do not name it."""
     value: Any = edits.get(found.object)
     for step in found.field.split("/")[1:]:
-        value = value.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(value, Mapping) else None
+        value = value.get(unescaped(step)) if isinstance(value, Mapping) else None
     return value
 
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from tidesched_web.changes.tree_document import KINDS, kind_of, parts_of
+from tidesched_web.changes.tree_document import KINDS, kind_of, parts_of, unescaped
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.models import ServiceType
 from tidesched_web.console import amounts, bars
@@ -134,7 +134,7 @@ def object_name(key: str) -> tuple[str, str]:
 
 def field_name(pointer: str) -> str:
     """ "H200", "inference: H200", "CPU cores": a JSON pointer into a document, in words."""
-    steps = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
+    steps = [unescaped(step) for step in pointer.split("/")[1:]]
     if not steps:
         return ""
     before = ""

@@ -185,7 +185,7 @@ def test_unknown_cards_are_compared_for_the_first_of_them(world, compared):
 
 @pytest.mark.parametrize("key", [QUEUE, "tenant/search"])
 def test_a_quota_of_more_cards_than_any_cluster_has_is_refused_and_not_kept(world, key):
-    """Of 80,000 cards of one queue a draft was made; its page took minutes of whoever opened it."""
+    """A draft with 80,000 cards of one queue was accepted; its page then held a web process for minutes."""
     cards = {"card_quota": {f"card-{number}": 1 for number in range(MOST_CARD_TYPES + 1)}}
     edits = {key: cards if key == QUEUE else {"quota": {"training": cards}}}
     answer = post(client_of(world.admin), edits_of(**edits))

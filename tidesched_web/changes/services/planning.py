@@ -38,6 +38,7 @@ from tidesched_web.changes.tree_document import (
     pointer,
     restricted,
     touches,
+    unescaped,
 )
 from tidesched_web.changes.tree_names import misleading_names
 from tidesched_web.changes.tree_references import drained, references
@@ -179,7 +180,7 @@ def _no_room(fault: Fault) -> str:
 
 def _card_of(field_pointer: str) -> str | None:
     before, found, card = field_pointer.rpartition("/card_quota/")
-    return card.replace("~1", "/").replace("~0", "~") if found and "/card_quota/" not in before else None
+    return unescaped(card) if found and "/card_quota/" not in before else None
 
 
 def checked_edits(edits: Any) -> Edits:

@@ -224,10 +224,8 @@ def plain(value: float) -> str:
 register.filter("tide_amount", amounts.tide_amount)
 
 
-@register.filter
-def has_help(section: str) -> bool:
-    """Whether the page of words and help says what a page of this section is for."""
-    return section in ABOUT
+# Whether the page of words and help says what a page of this section is for.
+register.filter("has_help", lambda section: section in ABOUT)
 
 
 @register.filter
