@@ -12,11 +12,13 @@ from tests.web.changes.ground import H200
 from tidesched_web.accounts import services as accounts
 from tidesched_web.accounts.models import Tenant
 from tidesched_web.audit.models import AuditEntry
+from tidesched_web.changes import impact
 from tidesched_web.changes import services as changes
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.services import writing
 from tidesched_web.clusters.models import CardType
 from tidesched_web.common.errors import DomainError
+from tidesched_web.jobs.models import Job
 from tidesched_web.quota import services as quota
 from tidesched_web.quota.models import QuotaTree
 
@@ -134,3 +136,12 @@ def test_of_two_admins_who_decide_about_a_request_at_once_one_does(verbs):
     assert answers[by].status_code in (200, 202)
     (other,) = (answer for who, answer in answers.items() if who != by)
     assert other.status_code in (409, 412) or other.json()["approved_by"] == by
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_question_is_put_where_redis_goes_away_in_the_middle_of_it(settings):
+    """What is noted there after the commit is a help, and no part of the write."""
+    ground = ground_module.build()
+    settings.CACHES = {"default": {**settings.CACHES["default"], "LOCATION": "unix:///nowhere/redis.sock"}}
+    job = impact.ask(ground.cluster, [], access=ground.access("root"), subject="change:1")
+    assert Job.objects.filter(pk=job.pk).exists()

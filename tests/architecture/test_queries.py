@@ -55,3 +55,16 @@ def test_only_selectors_and_services_query() -> None:
 )
 def test_what_counts_as_a_query(line: str, asks: bool) -> None:
     assert bool(queries(ast.parse(line))) is asks
+
+
+def test_what_runs_after_a_commit_has_a_name_and_fails_no_answer() -> None:
+    """Django writes the name of what failed there to the log; where there is none, the answer to the request is a 500."""
+    wrong = [
+        sources.place(path, node)
+        for path in sources.python("tidesched_web")
+        for node in ast.walk(sources.tree(path))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "on_commit"
+        if isinstance(node.func.value, ast.Name) and node.func.value.id == "transaction"
+        if not (isinstance(node.args[0], ast.Name | ast.Lambda) and "robust" in {word.arg for word in node.keywords})
+    ]
+    assert wrong == []

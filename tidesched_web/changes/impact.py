@@ -87,7 +87,7 @@ def _ask(cluster: Cluster, params: dict[str, Any], *, access: Access, subject: s
         if subject:
             jobs.cancel_earlier(job)
     # The Redis of a slow day must not hold the locks of the transaction that the question may be put in.
-    transaction.on_commit(partial(pictures.note_interest, cluster.pk), robust=True)
+    transaction.on_commit(lambda: pictures.note_interest(cluster.pk), robust=True)
     return job
 
 

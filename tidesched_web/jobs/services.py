@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Mapping
-from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -46,7 +45,7 @@ def enqueue(
     job = Job.objects.create(
         kind=kind, owner=owner, actor=actor, params=dict(params), cluster=cluster, worker=worker, subject=subject
     )
-    transaction.on_commit(partial(wake, job.pk, worker), robust=True)
+    transaction.on_commit(lambda: wake(job.pk, worker), robust=True)
     return job
 
 
