@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from django.contrib.postgres.expressions import ArraySubquery
+from django.db import connection
 from django.db.models import (
     BigIntegerField,
     Case,
@@ -240,15 +241,35 @@ class TidePointRow(NamedTuple):
     quota: int | None
 
 
+# The card types of a cluster's tide, one step in the index for each: `DISTINCT` reads every point of months.
+CARDS_OF_TIDE = """cards AS (
+         (SELECT card FROM scheduling_tidepoint WHERE cluster_id = %(cluster)s ORDER BY card LIMIT 1)
+         UNION ALL
+         SELECT following.card FROM cards CROSS JOIN LATERAL (
+             SELECT card FROM scheduling_tidepoint WHERE cluster_id = %(cluster)s AND card > cards.card
+             ORDER BY card LIMIT 1) AS following)"""
+_LAST_BEFORE = f"""
+WITH RECURSIVE {CARDS_OF_TIDE}
+SELECT point.* FROM cards CROSS JOIN LATERAL (
+    SELECT {", ".join(f'"{name}"' for name in TidePointRow._fields)} FROM scheduling_tidepoint
+    WHERE cluster_id = %(cluster)s AND card = cards.card AND at < %(start)s
+    ORDER BY at DESC, id DESC LIMIT 1) AS point
+"""  # noqa: S608 - names of columns
+
+
 def tide_points(cluster: Cluster, start: dt.datetime, card: str = "") -> list[TidePointRow]:
     """The step functions of the tide from ``start`` on, with the last point before it for each card. Two queries."""
+    fields = TidePointRow._fields
     points = TidePoint.objects.filter(cluster=cluster)
     if card:
         points = points.filter(card=card)
-    before = points.filter(at__lt=start).order_by("card", "-at", "-id").distinct("card")
-    since = points.filter(at__gte=start).order_by("at", "id")
-    fields = TidePointRow._fields
-    return [TidePointRow(*row) for rows in (before, since) for row in rows.values_list(*fields)]
+        before = list(points.filter(at__lt=start).order_by("-at", "-id").values_list(*fields)[:1])
+    else:
+        with connection.cursor() as cursor:
+            cursor.execute(_LAST_BEFORE, {"cluster": cluster.pk, "start": start})
+            before = cursor.fetchall()
+    since = points.filter(at__gte=start).order_by("at", "id").values_list(*fields)
+    return [TidePointRow(*row) for rows in (before, since) for row in rows]
 
 
 class TideMoment(NamedTuple):

@@ -15,6 +15,7 @@ from django.db import connection
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.physical import share_of_board
 from tidesched_web.scheduling.models import TidePoint
+from tidesched_web.scheduling.selectors import CARDS_OF_TIDE
 
 DAY = dt.timedelta(days=1)
 STEP = dt.timedelta(minutes=30)
@@ -28,13 +29,18 @@ _MILLI = ("total", "inference", "training", "borrowed", "foreign", "idle", "wait
 _COLUMNS = ("id", "card", "at", "wall_at", *_MILLI, "quota")
 _SELECTED = ", ".join(f'"{name}"' for name in _COLUMNS)
 _QUERY = f"""
-WITH points AS (SELECT * FROM scheduling_tidepoint WHERE cluster_id = %(cluster)s),
-     newest AS (SELECT DISTINCT ON (card) * FROM points ORDER BY card, at DESC, id DESC),
-     earlier AS (SELECT DISTINCT ON (card) * FROM points
-                 WHERE at <= %(now)s - make_interval(secs => %(day)s) ORDER BY card, at DESC, id DESC),
+WITH RECURSIVE {CARDS_OF_TIDE},
+     newest AS (SELECT point.* FROM cards CROSS JOIN LATERAL (
+                    SELECT * FROM scheduling_tidepoint WHERE cluster_id = %(cluster)s AND card = cards.card
+                    ORDER BY at DESC, id DESC LIMIT 1) AS point),
+     earlier AS (SELECT point.* FROM cards CROSS JOIN LATERAL (
+                    SELECT * FROM scheduling_tidepoint WHERE cluster_id = %(cluster)s AND card = cards.card
+                                                         AND at <= %(now)s - make_interval(secs => %(day)s)
+                    ORDER BY at DESC, id DESC LIMIT 1) AS point),
      steps AS (SELECT date_bin(make_interval(secs => %(step)s), at, %(now)s) AS step, card,
-                      avg(inference)::float8 AS mean FROM points
-               WHERE at > %(now)s - make_interval(secs => %(day)s) AND at <= %(now)s GROUP BY 1, 2)
+                      avg(inference)::float8 AS mean FROM scheduling_tidepoint
+               WHERE cluster_id = %(cluster)s AND at > %(now)s - make_interval(secs => %(day)s) AND at <= %(now)s
+               GROUP BY 1, 2)
 SELECT 'now', 0::float8, {_SELECTED} FROM newest
 UNION ALL
 SELECT 'earlier', 0, {_SELECTED} FROM earlier

@@ -17,6 +17,7 @@ from tests.web.console.test_pages import client_of
 from tidesched_web.console import tide_figures as console_figures
 from tidesched_web.quota.services.tide_plans import write_tide_plan
 from tidesched_web.scheduling.models import TidePoint
+from tidesched_web.scheduling.selectors import tide_points
 from tidesched_web.scheduling.tide_figures_selectors import Figures, Moment, tide_figures
 
 pytestmark = pytest.mark.django_db
@@ -76,6 +77,31 @@ def test_the_figures_are_those_of_the_points_in_one_query(world) -> None:
     there = yesterday[when - dt.timedelta(days=1)]
     around = [value for at, value in found.inference if abs(at + dt.timedelta(days=1) - when) <= dt.timedelta(hours=1)]
     assert there == (max if flood else min)(around)
+
+
+def points_read(plan: dict) -> float:
+    """How many rows of the tide the steps of a plan read."""
+    own = (plan["Actual Rows"] + plan.get("Rows Removed by Filter", 0)) * plan["Actual Loops"]
+    below = sum(points_read(part) for part in plan.get("Plans", ()))
+    return below + (own if plan.get("Relation Name") == TidePoint._meta.db_table else 0)
+
+
+@pytest.mark.parametrize("asked", [tide_figures, lambda cluster: tide_points(cluster, cluster.clock())])
+def test_months_of_points_are_not_read_for_the_newest_of_each_card(world, asked) -> None:
+    now = world.cluster.clock()
+    old = {name: 0 for name in ("total", "inference", "training", "borrowed", "foreign", "idle", "waiting")}
+    TidePoint.objects.bulk_create(
+        TidePoint(cluster=world.cluster, card=f"card-{card}", at=at, wall_at=at, **old)
+        for card in range(20)
+        for at in (now - dt.timedelta(days=2, hours=hour) for hour in range(1000))
+    )
+    with CaptureQueriesContext(connection) as queries:
+        asked(world.cluster)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE scheduling_tidepoint")
+        for query in queries:
+            cursor.execute("EXPLAIN (ANALYZE, FORMAT JSON) " + query["sql"])
+            assert points_read(cursor.fetchone()[0][0]["Plan"]) < 1000
 
 
 def day_of(*values: float) -> Figures:
