@@ -58,7 +58,7 @@ def test_what_counts_as_a_query(line: str, asks: bool) -> None:
 
 
 def test_what_runs_after_a_commit_has_a_name_and_fails_no_answer() -> None:
-    """Django writes the name of what failed there to the log; where there is none, the answer to the request is a 500."""
+    """Django writes the name of what failed there to the log; where there is none, the answer to the request is 500."""
     wrong = [
         sources.place(path, node)
         for path in sources.python("tidesched_web")

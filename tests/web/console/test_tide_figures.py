@@ -89,7 +89,7 @@ def points_read(plan: dict) -> float:
 @pytest.mark.parametrize("asked", [tide_figures, lambda cluster: tide_points(cluster, cluster.clock())])
 def test_months_of_points_are_not_read_for_the_newest_of_each_card(world, asked) -> None:
     now = world.cluster.clock()
-    old = {name: 0 for name in ("total", "inference", "training", "borrowed", "foreign", "idle", "waiting")}
+    old = dict.fromkeys(("total", "inference", "training", "borrowed", "foreign", "idle", "waiting"), 0)
     TidePoint.objects.bulk_create(
         TidePoint(cluster=world.cluster, card=f"card-{card}", at=at, wall_at=at, **old)
         for card in range(20)
