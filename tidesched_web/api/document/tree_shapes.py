@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from tidesched_web.changes import tree_file
+from tidesched_web.changes.change_size import MOST_FIGURES, MOST_UNKNOWN
 from tidesched_web.changes.documents import MOST_ALIASES, MOST_CARD_TYPES
 from tidesched_web.changes.services.planning import MOST_EDITS
 from tidesched_web.quota import tide_document
@@ -280,7 +281,8 @@ def members_of(kind: str) -> dict[str, Any]:
 
 EDITS = {
     "type": "object",
-    "description": "Object → merge patch (RFC 7386) of its document; null deletes it, a new key makes it.",
+    "description": "Object → merge patch (RFC 7386) of its document; null deletes it, a new key makes it. At most "
+    f"{MOST_FIGURES} figures together, {MOST_UNKNOWN} of them of card types that the cluster does not have.",
     "maxProperties": MOST_EDITS,
     "patternProperties": {pattern: _ref(name) for pattern, name, _shape in _KINDS.values()},
     "additionalProperties": False,

@@ -57,7 +57,14 @@ def draft(
         if mark and (sent := sent_under(access, mark)) is not None:
             return sent
         require_room_for_open(access)
-        plan = work_out(cluster, edits, access=access, version=version, asking=not access.administers)
+        plan = work_out(
+            cluster,
+            edits,
+            access=access,
+            version=version,
+            asking=not access.administers,
+            typed=rolls_back is None,  # what one change did another one can undo
+        )
         if well_formed:
             require_form(plan, access=access)
         if once and (same := open_draft(access, cluster, plan.edits, rolls_back=rolls_back)) is not None:
@@ -159,7 +166,15 @@ def edit_draft(
             chosen = change.edits if edits is None else edits
             base = None if rebase else change.base
             asking = not access.administers
-            plan = work_out(change.cluster, chosen, access=access, base=base, version=tree, asking=asking)
+            plan = work_out(
+                change.cluster,
+                chosen,
+                access=access,
+                base=base,
+                version=tree,
+                asking=asking,
+                typed=edits is not None and change.rolls_back_id is None,
+            )
             if well_formed:
                 require_form(plan, access=access)
             old = {} if rebase else change.base

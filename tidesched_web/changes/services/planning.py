@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from tidesched_web.changes.authority import beyond_tenants, require_authority, touched_tenants
 from tidesched_web.changes.card_aliases import canonical_cards
 from tidesched_web.changes.ceiling_requests import NO_ROOM, asked_for
+from tidesched_web.changes.change_size import require_known_cards, require_size
 from tidesched_web.changes.documents import REPLACE, RULES, Fault, Faults, canonical
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.object_differences import ObjectDifference, object_differences
@@ -215,20 +216,28 @@ def work_out(
     version: int | None = None,
     asking: bool = False,
     reader: Access | None = None,
+    typed: bool = False,
 ) -> Plan:
     """Plan ``edits``. ``base`` holds the documents that a draft was made on; what moved since becomes ``stale``.
 
     Others' figures of the same objects are no conflict: the edits are laid over the tree of now, figure by figure.
     ``asking``: more quota for a tenant itself is what the author asks for; approval is due for it then. ``reader``:
-    who reads the plan, where it is not ``access``, whose right to make the edits is asked.
+    who reads the plan, where it is not ``access``, whose right to make the edits is asked. ``typed``: the edits come
+    from their author just now, so how many figures they may have is asked; not of a command on the machine.
 
     Raises:
-        DomainError: the edits are malformed, or the caller may not make them.
+        DomainError: the edits are malformed, too many, or the caller may not make them.
     """
+    edits = checked_edits(edits)
+    bounded = typed and access is not None and access.user_id is not None
+    if bounded:
+        require_size(edits)
     # The version first: what is read afterwards is at least as new.
     version = tree_version(cluster) if version is None else version
     reading = reading or reading_of(cluster)
-    edits = completed(reading.documents, canonical_cards(checked_edits(edits), reading.card_aliases))
+    if bounded:
+        require_known_cards(edits, {*reading.card_names, *reading.card_aliases})
+    edits = completed(reading.documents, canonical_cards(edits, reading.card_aliases))
     faults, hints = Faults(), Hints()
     after = _after(reading.documents, edits, faults, hints)
     if access is not None:
@@ -434,7 +443,7 @@ def require_fresh(plan: Plan) -> None:
 
 def check(*, cluster: Cluster, edits: Mapping[str, Any], access: Access, well_formed: bool = False) -> dict[str, Any]:
     """What edits would do, for typing and for dry runs; nothing is stored. ``well_formed``: see `require_form`."""
-    plan = work_out(cluster, edits, access=access, asking=not access.administers)
+    plan = work_out(cluster, edits, access=access, asking=not access.administers, typed=True)
     if well_formed:
         require_form(plan, access=access)
     return plan.document(base_version=plan.tree_version, access=access)
