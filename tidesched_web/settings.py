@@ -166,6 +166,8 @@ CACHES = {
 # Requests that run at the same time: as many threads, and never more database connections of pages than these.
 WEB_REQUESTS_AT_ONCE = env.number("WEB_REQUESTS_AT_ONCE", 4)
 WEB_REQUESTS_OF_ONE = env.number("WEB_REQUESTS_OF_ONE", max(1, WEB_REQUESTS_AT_ONCE // 2))
+WEB_DEAR_BODY_BYTES = env.number("WEB_DEAR_BODY_BYTES", 32_768)
+WEB_DEAR_REQUESTS = env.number("WEB_DEAR_REQUESTS", max(1, WEB_REQUESTS_AT_ONCE // 4))
 WEB_WAITING = env.number("WEB_WAITING", 1000)
 WEB_WAITING_OF_ONE = env.number("WEB_WAITING_OF_ONE", 100)
 WEB_WAITING_SECONDS = env.number("WEB_WAITING_SECONDS", 20)

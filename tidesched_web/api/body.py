@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from heapq import nsmallest
 from itertools import islice
 from typing import Any
 
@@ -11,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.serializers import Serializer
 
 from tidesched_web.common.errors import MOST_ERRORS, DomainError
-from tidesched_web.common.hints import cut
+from tidesched_web.common.hints import MOST_UNKNOWN, cut
 from tidesched_web.common.plain_json import check_plain
 
 # Entries of a list that sets no bound of its own.
@@ -25,8 +26,11 @@ def _of_wrong_type(field: Field[Any, Any, Any, Any], value: Any, pointer: str) -
     if isinstance(field, Serializer):
         if not isinstance(value, dict):
             return
-        for name in sorted(value.keys() - field.fields.keys()):
+        unknown = value.keys() - field.fields.keys()
+        for name in nsmallest(MOST_UNKNOWN, unknown):
             yield {"pointer": f"{pointer}/{cut(name)}", "code": "invalid", "detail": f"Unknown member {cut(name)!r}."}
+        if (more := len(unknown) - MOST_UNKNOWN) > 0:
+            yield {"pointer": pointer, "code": "invalid", "detail": f"{more} more members are not known."}
         for name, member in field.fields.items():
             if name in value:
                 yield from _of_wrong_type(member, value[name], f"{pointer}/{name}")
@@ -63,11 +67,12 @@ def checked_body(serializer: type[Serializer[Any]], request: Request) -> dict[st
     if not isinstance(request.data, dict):
         raise DomainError("malformed_body", "The body has to be a JSON object.")
     form = serializer(data=request.data)
-    unknown = sorted(set(request.data).difference(form.fields))
+    unknown = request.data.keys() - form.fields.keys()
     if unknown:
         known = ", ".join(form.fields)
-        name = cut(unknown[0])
-        raise DomainError.for_field(f"/{name}", f"Unknown member {name!r}. Known: {known}.")
+        name = cut(min(unknown))
+        more = f" {len(unknown) - 1} more are not known." if len(unknown) > 1 else ""
+        raise DomainError.for_field(f"/{name}", f"Unknown member {name!r}. Known: {known}.{more}")
     if wrong := list(islice(_of_wrong_type(form, request.data, ""), MOST_ERRORS)):
         raise DomainError("invalid", f"{wrong[0]['pointer']}: {wrong[0]['detail']}", {"errors": wrong})
     form.is_valid(raise_exception=True)

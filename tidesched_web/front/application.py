@@ -66,7 +66,8 @@ class Front:
         with self._bodies.of(person) as held:
             try:
                 body = await bodies.read(scope, receive, held)
-                while wait := await self._run(scope, bodies.replayed(body, receive), send, person, desk):
+                dear = len(body) > settings.WEB_DEAR_BODY_BYTES
+                while wait := await self._run(scope, bodies.replayed(body, receive), send, person, desk, dear=dear):
                     desk.answers[wait.key] = await self._waits.answer(wait, person.name)
             except _REFUSALS as reason:
                 await _refuse(send, scope, reason)
@@ -74,11 +75,11 @@ class Front:
                 return
 
     async def _run(
-        self, scope: Scope, receive: Receive, send: Send, person: Person, desk: off_turn.Desk
+        self, scope: Scope, receive: Receive, send: Send, person: Person, desk: off_turn.Desk, *, dear: bool
     ) -> off_turn.Wait | None:
         """Run the request in a turn; what it has to wait for before it can be answered, if anything."""
         _need_database(scope)
-        turn = await self._all_turns().take(person)
+        turn = await self._all_turns().take(person, dear=dear)
         try:
             with off_turn.at(desk):
                 await self._answer(scope, receive, send, turn)
@@ -108,6 +109,7 @@ class Front:
             self._turns = Turns(
                 at_once=settings.WEB_REQUESTS_AT_ONCE,
                 by_person=settings.WEB_REQUESTS_OF_ONE,
+                dear=settings.WEB_DEAR_REQUESTS,
                 waiting_by_person=settings.WEB_WAITING_OF_ONE,
                 waiting=settings.WEB_WAITING,
                 patience=settings.WEB_WAITING_SECONDS,

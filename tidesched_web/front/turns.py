@@ -3,6 +3,10 @@
 Strangers, whose account is not known yet, get all turns but one and half of the places to wait: however many come, the
 people who are signed in go on.
 
+A request with a large body is dear: to read a tree of thousands of queues takes the interpreter for seconds, and all
+threads share it. Few of them run at a time (one, with the defaults), the others wait in a line of their own, while what
+costs little passes them by.
+
 A turn is one thread. It ends when the thread is free again, also where the client went away before; so the threads,
 and with them the database connections of pages, are bounded whatever is asked of the process.
 """
@@ -52,7 +56,12 @@ class Turn:
 
     person: Person
     executor: ThreadPoolExecutor
+    dear: bool = field(default=False)
     over: bool = field(default=False)
+
+
+# One person's requests that wait, the dear ones apart.
+_Line = tuple[Person, bool]
 
 
 class Turns:
@@ -61,18 +70,22 @@ class Turns:
     All methods run on one event loop; ``finish`` leaves it only to wait for the thread.
     """
 
-    def __init__(self, *, at_once: int, by_person: int, waiting_by_person: int, waiting: int, patience: float) -> None:
+    def __init__(
+        self, *, at_once: int, by_person: int, dear: int, waiting_by_person: int, waiting: int, patience: float
+    ) -> None:
         self._free = [ThreadPoolExecutor(1, thread_name_prefix=f"turn-{number}") for number in range(at_once)]
         self._by_person, self._waiting_by_person = by_person, waiting_by_person
         self._most_waiting, self._patience = waiting, patience
         self._of_strangers, self._waiting_of_strangers = max(1, at_once - 1), waiting // 2
         self._running: Counter[str] = Counter()
         self._strangers = 0
-        self._queues: OrderedDict[Person, deque[asyncio.Future[Turn]]] = OrderedDict()
+        self._most_dear, self._most_dear_of_one = max(1, dear), max(1, dear // 2)
+        self._dear: Counter[str] = Counter()
+        self._queues: OrderedDict[_Line, deque[asyncio.Future[Turn]]] = OrderedDict()
         self.waiting = 0
 
-    async def take(self, person: Person) -> Turn:
-        """A turn for this person, at once or when it is due.
+    async def take(self, person: Person, *, dear: bool = False) -> Turn:
+        """A turn for this person, at once or when it is due; ``dear``: for a request that takes long to read.
 
         Raises
         ------
@@ -81,17 +94,16 @@ class Turns:
         Full
             when too many wait in all, or no turn came in time.
         """
-        if self._free and self._may_start(person) and person not in self._queues:
-            return self._start(person)
-        queue = self._queues.get(person)
-        if queue is not None and len(queue) >= self._waiting_by_person:
+        line = (person, dear)
+        if self._free and self._may_start(line) and line not in self._queues:
+            return self._start(line)
+        if sum(len(self._queues.get((person, kind), ())) for kind in (False, True)) >= self._waiting_by_person:
             raise TooManyOfOne(self._waiting_by_person)
         if self.waiting >= self._most_waiting:
             raise Full(self._most_waiting)
         if person.stranger and self._strangers_wait():
             raise Full(self._waiting_of_strangers)
-        if queue is None:
-            queue = self._queues[person] = deque()
+        queue = self._queues.setdefault(line, deque())
         due: asyncio.Future[Turn] = asyncio.get_running_loop().create_future()
         queue.append(due)
         self.waiting += 1
@@ -99,18 +111,21 @@ class Turns:
             async with asyncio.timeout(self._patience):
                 return await asyncio.shield(due)
         except (TimeoutError, asyncio.CancelledError) as error:
-            self._leave(person, due)
+            self._leave(line, due)
             if isinstance(error, TimeoutError):
                 raise Full(self._patience, waited=True) from None
             raise
 
-    def _may_start(self, person: Person) -> bool:
+    def _may_start(self, line: _Line) -> bool:
+        person, dear = line
+        if dear and (self._dear.total() >= self._most_dear or self._dear[person.name] >= self._most_dear_of_one):
+            return False
         mine = self._running[person.name] < self._by_person
         return mine and not (person.stranger and self._strangers >= self._of_strangers)
 
     def _strangers_wait(self) -> bool:
         """Whether as many strangers wait as may."""
-        waiting = sum(len(queue) for person, queue in self._queues.items() if person.stranger)
+        waiting = sum(len(queue) for (person, _dear), queue in self._queues.items() if person.stranger)
         return waiting >= self._waiting_of_strangers
 
     def finish(self, turn: Turn, last: Callable[[], object]) -> None:
@@ -129,22 +144,25 @@ class Turns:
 
         turn.executor.submit(end)
 
-    def _start(self, person: Person) -> Turn:
+    def _start(self, line: _Line) -> Turn:
+        person, dear = line
         self._running[person.name] += 1
         self._strangers += person.stranger
-        return Turn(person, self._free.pop())
+        if dear:
+            self._dear[person.name] += 1
+        return Turn(person, self._free.pop(), dear)
 
-    def _leave(self, person: Person, due: asyncio.Future[Turn]) -> None:
+    def _leave(self, line: _Line, due: asyncio.Future[Turn]) -> None:
         if due.done() and not due.cancelled():  # it came in the same moment
             self._ended(due.result())
             return
         due.cancel()
-        queue = self._queues.get(person)
+        queue = self._queues.get(line)
         if queue is not None and due in queue:
             queue.remove(due)
             self.waiting -= 1
             if not queue:
-                del self._queues[person]
+                del self._queues[line]
 
     def _ended(self, turn: Turn) -> None:
         person = turn.person
@@ -153,19 +171,23 @@ class Turns:
         self._running[person.name] -= 1
         if not self._running[person.name]:
             del self._running[person.name]
+        if turn.dear:
+            self._dear[person.name] -= 1
+            if not self._dear[person.name]:
+                del self._dear[person.name]
         while self._free and self._next():
             pass
 
     def _next(self) -> bool:
-        for person, queue in self._queues.items():
-            if self._may_start(person):
+        for line, queue in self._queues.items():
+            if self._may_start(line):
                 due = queue.popleft()
                 self.waiting -= 1
                 if queue:
-                    self._queues.move_to_end(person)
+                    self._queues.move_to_end(line)
                 else:
-                    del self._queues[person]
-                due.set_result(self._start(person))
+                    del self._queues[line]
+                due.set_result(self._start(line))
                 return True
         return False
 

@@ -104,3 +104,33 @@ def test_a_body_without_room_is_refused_and_what_follows_it_is_taken(settings):
     assert (refused.status, refused.json()["code"], taken.status) == (503, "unavailable", 200)
     assert (refused.json()["limit"], "200 bytes" in refused.json()["detail"]) == (200, True)
     assert refused.headers["retry-after"]
+
+
+def test_a_large_body_waits_for_others_alike_and_holds_up_nothing_else(settings):
+    """Sixteen trees of 20,000 queues at a time held all threads, and the interpreter, of a web process."""
+    settings.WEB_BODIES_BYTES, settings.WEB_DEAR_BODY_BYTES, settings.WEB_REQUESTS_AT_ONCE = 10_000, 50, 4
+    settings.WEB_REQUESTS_OF_ONE, settings.WEB_DEAR_REQUESTS = 4, 1
+
+    async def story() -> None:
+        go_on = asyncio.Event()
+        running: list[int] = []
+
+        async def slow(scope, receive, send) -> None:
+            message = await receive()
+            running.append(len(message["body"]))
+            if len(message["body"]) > settings.WEB_DEAR_BODY_BYTES:
+                await go_on.wait()
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": b""})
+
+        client = Client(Front(slow))
+        dear = [asyncio.create_task(client.ask("POST", "/api/v1/queues/", body=b"x" * 51)) for _ in range(16)]
+        await asyncio.sleep(0.01)
+        small = [await client.ask("POST", "/api/v1/queues/", body=b"x" * 50) for _ in range(3)]
+        assert running == [51, 50, 50, 50]
+        assert {one.status for one in small} == {200}
+        go_on.set()
+        assert {(await one).status for one in dear} == {200}
+        assert running.count(51) == 16
+
+    async_to_sync(story)()

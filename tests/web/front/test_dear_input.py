@@ -6,11 +6,13 @@ import difflib
 import json
 
 import pytest
+from rest_framework import serializers
 from rest_framework.exceptions import ParseError
 
 from tests.web.console import world as story
 from tests.web.console.cast import H200
 from tests.web.console.test_pages import client_of
+from tidesched_web.api.body import _of_wrong_type
 from tidesched_web.api.parsers import _each_once
 from tidesched_web.changes import change_size, tree_file
 from tidesched_web.changes.change_size import MOST_FIGURES, MOST_UNKNOWN as MOST_UNKNOWN_CARDS
@@ -137,6 +139,24 @@ def test_a_key_longer_than_any_name_is_refused_and_not_remembered(world):
 def test_a_list_longer_than_its_bound_is_not_gone_through(world):
     answer = post(client_of(world.admin), {"scopes": ["x"] * 100_000}, "/api/v1/tokens/")
     assert [error["detail"] for error in answer.json()["errors"]] == ["At most 20 entries; here are 100000."]
+
+
+def test_of_unknown_members_of_a_body_the_first_are_named(world):
+    members = {f"member-{number}": 1 for number in range(80_000)}
+    refused = post(client_of(world.admin), members, "/api/v1/tokens/")
+    assert (refused.status_code, len(refused.json()["errors"])) == (400, 1)
+    assert "'member-0'" in refused.json()["detail"]
+    assert "79999 more are not known" in refused.json()["detail"]
+
+    class Inner(serializers.Serializer):
+        known = serializers.IntegerField()
+
+    class Outer(serializers.Serializer):
+        inner = Inner()
+
+    said = list(_of_wrong_type(Outer(), {"inner": {"known": 1} | members}, ""))
+    assert len(said) == MOST_UNKNOWN + 1
+    assert said[-1]["detail"] == f"{80_000 - MOST_UNKNOWN} more members are not known."
 
 
 def test_hints_are_given_for_the_first_faults_of_a_change_alone(world, compared):

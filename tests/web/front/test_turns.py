@@ -20,7 +20,7 @@ PATIENCE = 5.0
 
 
 def turns(**limits: float) -> Turns:
-    numbers = {"at_once": 4, "by_person": 2, "waiting_by_person": 3, "waiting": 6, "patience": PATIENCE} | limits
+    numbers = {"at_once": 4, "by_person": 2, "dear": 1, "waiting_by_person": 3, "waiting": 6, "patience": PATIENCE} | limits
     return Turns(**numbers)  # type: ignore[arg-type]
 
 
@@ -151,6 +151,50 @@ def test_strangers_leave_a_turn_and_half_of_the_places_to_those_who_are_signed_i
         assert [one.done() for one in waiting] == [True, False, False]
         for one in waiting:
             one.cancel()
+
+    run(story)
+
+
+def test_dear_requests_run_one_at_a_time_and_others_pass_them_by():
+    async def story():
+        some = turns()
+        first = await some.take(known("ann"), dear=True)
+        waiting = [asyncio.ensure_future(some.take(known(name), dear=True)) for name in ("ann", "bob")]
+        await asyncio.sleep(0)
+        light = [await some.take(known(name)) for name in ("ann", "bob", "cai")]  # at once
+        assert not any(one.done() for one in waiting)
+        await ended(some, light[0])
+        assert not any(one.done() for one in waiting)  # a thread is free, and not for them
+        await ended(some, first)
+        assert [one.done() for one in waiting] == [True, False]
+        await ended(some, waiting[0].result())
+        await ended(some, await waiting[1])
+        assert (some.waiting, some._dear.total()) == (0, 0)
+
+    run(story)
+
+
+def test_dear_requests_of_persons_take_turns_and_count_among_those_that_wait():
+    async def story():
+        some = turns(dear=2, waiting_by_person=3)
+        first = await some.take(known("ann"), dear=True)
+        order: list[str] = []
+
+        async def wait(person: str) -> None:
+            mine = await some.take(known(person), dear=True)
+            order.append(person)
+            await ended(some, mine)
+
+        waiting = [asyncio.ensure_future(wait("ann")) for _ in range(3)]
+        await asyncio.sleep(0)
+        with pytest.raises(TooManyOfOne):
+            await some.take(known("ann"), dear=True)
+        await wait("bob")  # one person has half of them
+        assert order == ["bob"]
+        waiting.append(asyncio.ensure_future(wait("bob")))
+        await ended(some, first)
+        await asyncio.gather(*waiting)
+        assert (order.count("ann"), order.count("bob"), some.waiting) == (3, 2, 0)
 
     run(story)
 
