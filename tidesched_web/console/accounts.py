@@ -17,13 +17,13 @@ from django.utils import translation
 from django.utils.cache import patch_cache_control
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST
 
 from tidesched_web.accounts import services
 from tidesched_web.accounts.services import sign_ins
 from tidesched_web.accounts.sign_in_limits import counted_change, seconds_to_wait
 from tidesched_web.common.errors import DomainError
 from tidesched_web.console.forms.account import PasswordForm, ProfileForm, SignInForm
+from tidesched_web.console.methods import acts_by_post
 from tidesched_web.console.page import Page, page
 
 YEAR = 365 * 24 * 3600
@@ -57,7 +57,8 @@ class SignIn(LoginView):
 class SignOut(LogoutView):
     """POST only."""
 
-    http_method_names = ["post", "options"]
+    http_method_names = ["post"]
+    methods = ("POST",)
 
     def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         """End the session; allauth's adapter records it."""
@@ -128,7 +129,7 @@ def profile(this: Page) -> HttpResponse:
     return this.render("accounts/profile.html", {"form": form}, status=400 if form.errors else 200)
 
 
-@require_POST
+@acts_by_post
 @page(section="account")
 def density(this: Page) -> HttpResponse:
     """Keep how dense lists are, and go back to the list."""

@@ -10,10 +10,10 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_POST
 
 from tidesched_web.console import amounts
 from tidesched_web.console.alert_words import ends_by_itself, place_of
+from tidesched_web.console.methods import acts_by_post
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.scheduling import services as scheduling
@@ -94,7 +94,7 @@ def _back(this: Page, alert: Alert) -> HttpResponse:
     return redirect("console:all_alerts") if everywhere else redirect("console:alerts", this.cluster.slug)
 
 
-@require_POST
+@acts_by_post
 @page(section="alerts")
 def acknowledge(this: Page, pk: int) -> HttpResponse:
     """Say that a person looks after it; it ends when its condition does."""
@@ -107,7 +107,7 @@ def acknowledge(this: Page, pk: int) -> HttpResponse:
     return _back(this, alert)
 
 
-@require_POST
+@acts_by_post
 @page(section="alerts")
 def resolve(this: Page, pk: int) -> HttpResponse:
     """Mark an alert as dealt with: a stopped session may go on then."""

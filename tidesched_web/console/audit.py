@@ -16,7 +16,6 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_POST
 
 from tidesched_web.accounts.selectors import visible_tenants
 from tidesched_web.audit import check_services, rights, segment_services, selectors
@@ -26,6 +25,7 @@ from tidesched_web.audit.sight import clusters_named, content_hidden, hide
 from tidesched_web.common.errors import DomainError
 from tidesched_web.console import amounts, differences
 from tidesched_web.console.forms.audit import AuditFilter, DropForm, SealForm
+from tidesched_web.console.methods import acts_by_post
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.receipt_view import ReceiptView, receipt_view
@@ -224,7 +224,7 @@ def _integrity_line(chains: list[dict[str, Any]]) -> str:
     ) % {"n": amounts.number(total)}
 
 
-@require_POST
+@acts_by_post
 @page(section="audit")
 def verify(this: Page) -> HttpResponse:
     """Walk the chains: short ones now, long ones in a worker."""
@@ -240,7 +240,7 @@ def verify(this: Page) -> HttpResponse:
     return redirect("console:audit_integrity")
 
 
-@require_POST
+@acts_by_post
 @page(section="audit")
 def seal(this: Page) -> HttpResponse:
     """Close a segment in each chain."""

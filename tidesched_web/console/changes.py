@@ -14,7 +14,6 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_POST
 
 from tidesched_web.accounts.selectors import visible_tenants
 from tidesched_web.changes import services
@@ -32,6 +31,7 @@ from tidesched_web.common.permissions import Access
 from tidesched_web.console import amounts, change_words, forecast_view, impact_view
 from tidesched_web.console.export import csv_list, csv_response
 from tidesched_web.console.forms.change import ApplyForm, ApproveForm, ChangeFilter, RejectForm
+from tidesched_web.console.methods import acts_by_post
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.quota_editor import may_edit
@@ -266,7 +266,7 @@ def _difference(entry: dict[str, Any]) -> dict[str, str]:
 # --- what people do with it -------------------------------------------------------------------------------------------
 
 
-@require_POST
+@acts_by_post
 @page(section="changes")
 def change_act(this: Page, pk: int, verb: str) -> HttpResponse:
     """Apply, approve, reject, cancel, retry, accept what moved, or roll back."""

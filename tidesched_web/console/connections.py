@@ -13,7 +13,6 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_POST, require_safe
 
 from tidesched_web.changes.removal_services import hanging_on, remove_cluster
 from tidesched_web.clusters import connection_services, finding_words, services
@@ -34,6 +33,7 @@ from tidesched_web.console.forms.connection import (
     TakeForm,
 )
 from tidesched_web.console.forms.edit import ReasonForm
+from tidesched_web.console.methods import acts_by_post, only_reads
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.rights import need_administrator, need_whole_sight
 from tidesched_web.scheduling.connection_test_jobs import start_test
@@ -116,7 +116,7 @@ def cluster_new(this: Page) -> HttpResponse:
     return _given(this, _("Connect a cluster"), trail, None, mode=ClusterMode.OBSERVE)
 
 
-@require_safe
+@only_reads
 @page(section="clusters")
 def cluster_rights(this: Page, mode: str) -> HttpResponse:
     """The account with the rights of one mode, for `kubectl apply`."""
@@ -307,7 +307,7 @@ def connection_tested(this: Page, pk: int) -> HttpResponse:
     return this.render("clusters/tested.html", {"trail": _trail(this), **shown(test)})
 
 
-@require_POST
+@acts_by_post
 @page(section="connection")
 def connection_test(this: Page) -> HttpResponse:
     """Test the connection that the cluster has."""

@@ -10,7 +10,6 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_POST
 
 from tidesched_web.changes import drift as adopting
 from tidesched_web.changes.models import ChangeState
@@ -20,6 +19,7 @@ from tidesched_web.console import amounts
 from tidesched_web.console.drift_words import field_words
 from tidesched_web.console.export import csv_response
 from tidesched_web.console.forms.filters import DriftFilter
+from tidesched_web.console.methods import acts_by_post
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.quota.drift_selectors import drift_counts, drift_look, open_drift, visible_drift
@@ -90,7 +90,7 @@ def line_of(counts: dict[str, int], look: Any, *, everything: bool) -> str:
     ) % {"n": amounts.number(waits)}
 
 
-@require_POST
+@acts_by_post
 @page(section="drift")
 def decide(this: Page) -> HttpResponse:
     """Push again, adopt or ignore what was chosen, with one reason."""

@@ -15,7 +15,6 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST
 
 from tidesched_web.changes import services as changes
 from tidesched_web.changes.models import QuotaChange
@@ -39,6 +38,7 @@ from tidesched_web.console.gang_why import (
     why_sentence,
     why_title,
 )
+from tidesched_web.console.methods import acts_by_post
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.pod_group import pod_group_yaml
@@ -252,7 +252,7 @@ def _plain_step(this: Page, row: dict[str, Any]) -> dict[str, Any]:
     return row | {"detail": detail | {"numbers": wording.own_numbers(this.access, detail["numbers"])}}
 
 
-@require_POST
+@acts_by_post
 @page(section="gangs")
 def try_remedy(this: Page, pk: int) -> HttpResponse:
     """Open the quota editor with what would help as a draft; nothing else is written."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.templatetags.static import static
-from django.views.decorators.http import require_safe
 
 from tidesched_web.console import wording
+from tidesched_web.console.methods import only_reads
 from tidesched_web.console.navigation import GROUPS
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.page_help import ABOUT
@@ -15,7 +15,7 @@ from tidesched_web.console.reason_help import EXPLAINED
 from tidesched_web.console.states import LOOKS
 
 
-@require_safe
+@only_reads
 def favicon(_request: HttpRequest) -> HttpResponse:
     """Where browsers look for the mark without having read a page, at a download for example."""
     return redirect(static("img/mark.svg"))

@@ -8,11 +8,11 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_POST
 
 from tidesched_web.changes.impact_sight import result_within_sight
 from tidesched_web.common.errors import DomainError
 from tidesched_web.console import amounts, impact_view
+from tidesched_web.console.methods import acts_by_post
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.jobs import services
@@ -56,7 +56,7 @@ def job(this: Page, pk: int) -> HttpResponse:
     )
 
 
-@require_POST
+@acts_by_post
 @page(section="jobs")
 def cancel(this: Page, pk: int) -> HttpResponse:
     """Stop a job."""

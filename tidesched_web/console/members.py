@@ -8,7 +8,6 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST
 
 from tidesched_web.accounts import services
 from tidesched_web.accounts.models import AccessLink, Membership, Tenant, User
@@ -17,6 +16,7 @@ from tidesched_web.common.errors import DomainError
 from tidesched_web.console.edit_pages import delete_page, edit_page
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.forms.people import InviteMemberForm, MemberFilter, MemberForm, RoleForm
+from tidesched_web.console.methods import acts_by_post
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.rights import manages, need_admin_of
@@ -71,7 +71,7 @@ def member_invite(this: Page, tenant: str) -> HttpResponse:
     return edit_page(this, "members/invite.html", form, title=title, submit=_("Invite"), trail=_trail(found))
 
 
-@require_POST
+@acts_by_post
 @page(section="tenants")
 def member_link(this: Page, tenant: str, pk: int) -> HttpResponse:
     """Another invitation for a person who has not used the first one."""
@@ -123,7 +123,7 @@ def _member(this: Page, tenant: str, pk: int) -> Membership:
     return found
 
 
-@require_POST
+@acts_by_post
 @page(section="tenants")
 def member_role(this: Page, tenant: str, pk: int) -> HttpResponse:
     """Give another role."""

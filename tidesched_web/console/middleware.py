@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils import timezone, translation
 
 from tidesched_web.common.live_memory import AFTER_WRITE_SECONDS, read_anew
+from tidesched_web.console import methods
 
 # Set by an answer to a write, so that the reader's next page, which another process may make, shows it.
 WROTE = "wrote"
@@ -31,6 +32,8 @@ class ReaderMiddleware:
             return self.get_response(request)
         if "\0" in request.path:
             raise Http404("A zero byte is in no name that there is.")
+        if (refused := methods.refusal(request)) is not None:
+            return refused
         user = request.user
         language = getattr(user, "language", "") or request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")
         if language not in _LANGUAGES:

@@ -9,7 +9,6 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST
 
 from tidesched_web.changes import impact
 from tidesched_web.clusters import services
@@ -18,6 +17,7 @@ from tidesched_web.clusters.selectors import visible_policies
 from tidesched_web.console.edit_pages import edit_page
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.forms.policy import APPLY, PolicyForm
+from tidesched_web.console.methods import acts_by_post
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.rights import need_administrator
@@ -172,7 +172,7 @@ def policy_roll_back(this: Page, number: int) -> HttpResponse:
     )
 
 
-@require_POST
+@acts_by_post
 @page(section="policy")
 def policy_release(this: Page, number: int) -> HttpResponse:
     """Let sessions send what they decide under a revision, after a person has seen what they would do."""

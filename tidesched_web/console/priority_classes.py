@@ -6,7 +6,6 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST
 
 from tidesched_web.console.edit_pages import delete_page, edit_page
 from tidesched_web.console.forms.catalogue import (
@@ -17,6 +16,7 @@ from tidesched_web.console.forms.catalogue import (
 )
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.intent import carried
+from tidesched_web.console.methods import acts_by_post
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.rights import need_administrator
@@ -52,7 +52,7 @@ def _class(this: Page, name: str) -> PriorityClass:
     return found
 
 
-@require_POST
+@acts_by_post
 @page(section="priority_classes")
 def priority_class_defaults(this: Page) -> HttpResponse:
     """Make those of the four default levels that are missing."""

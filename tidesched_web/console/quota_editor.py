@@ -11,7 +11,6 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST
 
 from tidesched_web.changes import services
 from tidesched_web.changes.acts import Act, refusal
@@ -30,6 +29,7 @@ from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access
 from tidesched_web.common.plain_json import check_plain
 from tidesched_web.console import quota_grid
+from tidesched_web.console.methods import acts_by_post
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.quota_editor_words import words
 from tidesched_web.quota.selectors import turned_by_plans, visible_queues_of
@@ -160,7 +160,7 @@ def _mark(text: str) -> str:
     return text if len(text) <= LONGEST_MARK and text.isascii() and text.isprintable() else ""
 
 
-@require_POST
+@acts_by_post
 @page()
 def check(this: Page) -> HttpResponse:
     """What the rules say to the edits so far; nothing is kept."""
@@ -174,7 +174,7 @@ def check(this: Page) -> HttpResponse:
     return JsonResponse(said | {"version": plan["tree_version"]}, json_dumps_params={"default": str})
 
 
-@require_POST
+@acts_by_post
 @page(section="quota")
 def review(this: Page) -> HttpResponse:
     """Keep the edits as a draft and go to its review."""

@@ -14,7 +14,6 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_POST
 
 from tidesched_web.changes import services as changes
 from tidesched_web.changes.models import QuotaChange
@@ -26,6 +25,7 @@ from tidesched_web.common.time_zones import time_zones
 from tidesched_web.console import amounts, chart
 from tidesched_web.console.figures import tide_preview
 from tidesched_web.console.forms.tide_plan import PlanForm, local_days
+from tidesched_web.console.methods import acts_by_post
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.tide_week import Week, week_of
 from tidesched_web.engine.policy_check import cooldown_seconds
@@ -345,7 +345,7 @@ def _week_of_form(this: Page, form: PlanForm, queues: list[Queue]) -> dict[str, 
     return {"week": _week(this, name, document, queues), "overlaps": _overlaps(this, name, document)}
 
 
-@require_POST
+@acts_by_post
 @page(section="tide_plans")
 def week_of_draft(this: Page) -> HttpResponse:
     """The week and what is wrong, as one types."""

@@ -7,13 +7,13 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST
 
 from tidesched_web.accounts import services
 from tidesched_web.accounts.models import ApiToken
 from tidesched_web.accounts.selectors import own_tokens, visible_tenants, visible_tokens
 from tidesched_web.common.errors import DomainError
 from tidesched_web.console.forms.tokens import TokenFilter, TokenForm
+from tidesched_web.console.methods import acts_by_post
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.rights import need_administrator
@@ -55,7 +55,7 @@ def all_tokens(this: Page) -> HttpResponse:
     return this.render("users/tokens.html", context)
 
 
-@require_POST
+@acts_by_post
 @page(section="account")
 def token_revoke(this: Page, pk: int) -> HttpResponse:
     """End a token now: one's own, or as a platform admin any."""

@@ -1,0 +1,42 @@
+"""Methods: every address of the console has GET, HEAD and POST or fewer, and says so to any other one."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.test import Client
+
+from tests.matrix.stage import Route, routes
+from tests.web.console import world as story
+from tests.web.console.test_pages import client_of
+
+pytestmark = pytest.mark.django_db
+OTHERS = ("PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW")
+PAGES = [route for route in routes() if not route.pattern.startswith("api/")]
+_VALUES = {"int": "1", "slug": "demo", "str": "name", "path": "a/b", "uuid": "0" * 32}
+
+
+def address(route: Route) -> str:
+    return "/" + re.sub(r"<(\w+):\w+>", lambda found: _VALUES[found[1]], route.pattern)
+
+
+@pytest.mark.parametrize("route", PAGES, ids=lambda route: route.name)
+def test_a_method_that_no_page_has_is_refused_with_those_that_it_has(route: Route) -> None:
+    client, path = Client(enforce_csrf_checks=True), address(route)
+    found = {method: client.generic(method, path) for method in OTHERS}
+    assert {method: answer.status_code for method, answer in found.items()} == dict.fromkeys(OTHERS, 405)
+    (allowed,) = {answer.headers["Allow"] for answer in found.values()}
+    assert set(allowed.split(", ")) <= {"GET", "HEAD", "POST"}
+    assert (client.get(path).status_code == 405) == ("GET" not in allowed)
+    assert allowed in found["BREW"].content.decode()
+
+
+def test_a_reader_who_is_signed_in_gets_no_page_by_such_a_method() -> None:
+    """All of them answered 200, with the page, to a session with its form's token."""
+    client = client_of(story.full().admin)
+    for path in ("/clusters/demo/", "/clusters/demo/queues/", "/profile/", "/clusters/demo/quota/"):
+        found = {method: client.generic(method, path).status_code for method in OTHERS}
+        assert found == dict.fromkeys(OTHERS, 405), path
+        assert client.get(path).status_code == 200
+    assert client.generic("PUT", "/no-such-page/").status_code == 404

@@ -1,0 +1,57 @@
+"""Which methods the console's addresses have: GET, HEAD and POST, or fewer where a view says so.
+
+A method that an address does not have is refused before anything else is asked: sign-in, the form's token, the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeVar
+
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.template.loader import render_to_string
+from django.urls import Resolver404, resolve
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from tidesched_web.common import request_context
+from tidesched_web.common.hints import cut
+
+_View = TypeVar("_View", bound=Callable[..., Any])
+OF_PAGES: Final = ("GET", "HEAD", "POST")
+# The longest name of a method that an answer repeats.
+_LONGEST = 20
+
+
+def _only(view: _View, methods: Iterable[str]) -> _View:
+    guarded: Any = require_http_methods(list(methods))(view)
+    guarded.methods = tuple(methods)
+    found: _View = guarded
+    return found
+
+
+def acts_by_post(view: _View) -> _View:
+    """A view that does something and shows nothing."""
+    return _only(view, ("POST",))
+
+
+def only_reads(view: _View) -> _View:
+    """A view that takes no form."""
+    return _only(view, ("GET", "HEAD"))
+
+
+def refusal(request: HttpRequest) -> HttpResponse | None:
+    """The answer to a method that no page has (405, with those that this one has); None for one that pages have."""
+    if request.method in OF_PAGES:
+        return None
+    try:
+        view: Any = resolve(request.path_info).func
+    except Resolver404:
+        return None  # what is not there has no methods
+    methods = getattr(getattr(view, "view_class", view), "methods", OF_PAGES)
+    said = _("This address answers %(methods)s; %(method)s is none of them.")
+    detail = said % {"methods": _(", ").join(methods), "method": cut(request.method or "", _LONGEST)}
+    page = render_to_string(
+        "refused.html", {"status": 405, "detail": detail, "request_id": request_context.current().request_id}
+    )
+    return HttpResponseNotAllowed(methods, page)
