@@ -12,7 +12,7 @@ from scheduler_core import Workspace, run_session
 from scheduler_core.serde.kubernetes import SnapshotBuilder
 from scheduler_core.serde.policy import parse_policy
 from scheduler_core.serde.result import dump, result_to_json
-from tidesched_web.engine.extender_client import HttpExtenderClient
+from tidesched_web.engine.extender_client import HttpExtenderClient, wrong_addresses
 from tidesched_web.engine.model import BadInput, Memory, Policy, Result, Snapshot
 
 # Sessions of one cluster differ by what they see, never by chance; a replay uses the same seed.
@@ -44,10 +44,10 @@ def read_policy(text: str) -> Policy:
 def policy_problem(text: str) -> dict[str, Any] | None:
     """The error document of a policy that cannot be used, or None."""
     try:
-        parse_policy(text)
+        wrong = next(wrong_addresses(parse_policy(text)), None)
     except BadInput as error:
-        return dict(error.to_json()["error"])
-    return None
+        wrong = error
+    return dict(wrong.to_json()["error"]) if wrong is not None else None
 
 
 def decide(

@@ -11,9 +11,11 @@ import ipaddress
 import socket
 import ssl
 import time
-from urllib.parse import urlsplit
+from collections.abc import Iterator
+from urllib.parse import SplitResult, urlsplit
 
 from scheduler_core.framework.extender_client import ExtenderError
+from tidesched_web.engine.model import BadInput, Policy
 
 MOST_BYTES = 8 * 1024 * 1024
 _METADATA = ("metadata", "metadata.google.internal")
@@ -46,6 +48,63 @@ def refused(address: ipaddress.IPv4Address | ipaddress.IPv6Address, *, loopback:
     return named or address.is_link_local or address.is_unspecified or address.is_multicast or address.is_reserved
 
 
+def _parts(url: str) -> tuple[SplitResult, str, int]:
+    """What an address says, with its host and port."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError as error:
+        raise ExtenderError(f"{url[:200]!r} is not an address: {error}") from None
+    if parts.scheme not in ("http", "https") or not host or parts.username or parts.password or parts.fragment:
+        raise ExtenderError(f"{url[:200]!r} is not an address such as https://extender.example/verb")
+    return parts, host, port
+
+
+def _not_there(host: str) -> ExtenderError:
+    return ExtenderError(f"{host} is not an address where an extender may be")
+
+
+def check_written(url: str) -> None:
+    """Refuse an address at which no extender may be as it is written; names are looked up when one is asked.
+
+    Raises:
+        ExtenderError: names it.
+    """
+    _split, host, _port = _parts(url)
+    name = host.lower().rstrip(".")
+    if name in _METADATA or name == "localhost" or name.endswith(".localhost"):
+        raise _not_there(host)
+    try:
+        address: ipaddress.IPv4Address | ipaddress.IPv6Address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        try:
+            address = ipaddress.IPv4Address(socket.inet_aton(name))  # 2130706433 and 0x7f.1 are addresses too
+        except (OSError, ValueError):
+            return
+    if refused(address):
+        raise _not_there(host)
+
+
+def wrong_addresses(policy: Policy) -> Iterator[BadInput]:
+    """The extenders of a policy that could never be asked, each with its place."""
+    named = (("tiers", policy.tiers), *((f"profiles[{p}].tiers", one.tiers) for p, one in enumerate(policy.profiles)))
+    for at, tiers in named:
+        for t, tier in enumerate(tiers):
+            for number, option in enumerate(tier):
+                url = option.arguments.get("extender.urlPrefix") if option.name == "extender" else None
+                try:
+                    if url:
+                        check_written(str(url))
+                except ExtenderError as error:
+                    yield BadInput(
+                        "bad_extender_address",
+                        f"extender.urlPrefix: {error}",
+                        path=f"{at}[{t}].plugins[{number}].arguments.extender.urlPrefix",
+                        value=str(url)[:200],
+                        hint="the address of another machine, such as https://extender.example:8443/volcano",
+                    )
+
+
 class HttpExtenderClient:
     """Posts JSON.
 
@@ -59,13 +118,7 @@ class HttpExtenderClient:
     def post(self, url: str, body: bytes, timeout: float) -> bytes:
         """Send and return the answer; see :class:`scheduler_core.framework.extender_client.ExtenderClient`."""
         deadline = time.monotonic() + timeout
-        try:
-            parts = urlsplit(url)
-            host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
-        except ValueError as error:
-            raise ExtenderError(f"{url[:200]!r} is not an address: {error}") from None
-        if parts.scheme not in ("http", "https") or not host or parts.username or parts.password or parts.fragment:
-            raise ExtenderError(f"{url[:200]!r} is not an address such as https://extender.example/verb")
+        parts, host, port = _parts(url)
         address = self._address(host, port)
         try:
             return self._exchange(parts.scheme, host, address, port, _target(parts.path, parts.query), body, deadline)
@@ -75,7 +128,7 @@ class HttpExtenderClient:
     def _address(self, host: str, port: int) -> str:
         """The first of the host's addresses, all of which must be acceptable."""
         if host.lower().rstrip(".") in _METADATA:
-            raise ExtenderError(f"{host} is not an address where an extender may be")
+            raise _not_there(host)
         try:
             found = [str(entry[4][0]) for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
         except (OSError, UnicodeError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
@@ -9,6 +10,7 @@ from scheduler_core.actions.reclaim import Reclaim
 from scheduler_core.serde.lint import lint_policy
 from scheduler_core.serde.policy import parse_policy
 from scheduler_core.serde.policy.tree import MOST_LINES
+from tidesched_web.engine.extender_client import wrong_addresses
 from tidesched_web.engine.model import BadInput
 
 __all__ = ["MOST_LINES", "cooldown_seconds", "policy_findings"]
@@ -19,20 +21,23 @@ def policy_findings(text: str) -> list[dict[str, Any]]:
     try:
         findings = lint_policy(text)
     except BadInput as error:
-        told = error.to_json()["error"]
-        return [
-            {
-                "severity": "error",
-                "code": error.code,
-                "object": "policy",
-                "path": error.path or "",
-                "line": error.line,
-                "message": told["message"],
-                "fix": error.hint or "",
-            }
-        ]
+        return [_finding(error)]
     found = [{**finding.to_json(), "line": None} for finding in findings]
+    with suppress(BadInput):  # said above
+        found += [_finding(error) for error in wrong_addresses(parse_policy(text))]
     return sorted(found, key=lambda finding: finding["severity"] != "error")
+
+
+def _finding(error: BadInput) -> dict[str, Any]:
+    return {
+        "severity": "error",
+        "code": error.code,
+        "object": "policy",
+        "path": error.path or "",
+        "line": error.line,
+        "message": error.message,
+        "fix": error.hint or "",
+    }
 
 
 @lru_cache(maxsize=64)
