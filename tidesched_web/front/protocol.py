@@ -1,5 +1,8 @@
 """HTTP/1.1 as uvicorn reads it, with bounds before there is a request: bytes and seconds of its head, connections.
 
+Connections are bounded in all and by the address of the peer, so that one host cannot take those of all others. A
+trusted proxy is the peer of all its clients, and bounds them itself.
+
 A client that opens a connection and sends nothing, or a head without an end, holds a descriptor and nothing else; after
 so many seconds the connection is closed. What rests between two requests is uvicorn's matter (`timeout_keep_alive`), as
 long as nothing comes: uvicorn waits without end once a byte has come that begins no request.
@@ -11,9 +14,13 @@ the connection ends: in the middle of an answer, behind its end, and where the c
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from typing import ClassVar
 
 from django.conf import settings
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from tidesched_web.common.client_address import counted_as, from_proxy
 
 # So much has to be read within `WEB_SLOW_READER_SECONDS`; less is no progress.
 LEAST_READ_BYTES = 32 * 1024
@@ -22,6 +29,10 @@ LEAST_READ_BYTES = 32 * 1024
 class BoundedProtocol(HttpToolsProtocol):
     """One connection."""
 
+    # Open connections of this process by the address that they count for.
+    by_address: ClassVar[Counter[str]] = Counter()
+
+    _address = ""
     _in_head = True
     _head_bytes = 0
     _head_due: asyncio.TimerHandle | None = None
@@ -31,13 +42,25 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if len(self.connections) > settings.WEB_CONNECTIONS:
+        if len(self.connections) > settings.WEB_CONNECTIONS or not self._is_one_of_few():
             transport.close()
         else:
             self._expect_head()
 
+    def _is_one_of_few(self) -> bool:
+        """Count the connection; False where its address has as many as one may have."""
+        if self.client is None or from_proxy(self.client[0]):
+            return True
+        self._address = counted_as(self.client[0])
+        self.by_address[self._address] += 1
+        return self.by_address[self._address] <= settings.WEB_CONNECTIONS_OF_ONE
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost = True
+        if self._address:
+            self.by_address[self._address] -= 1
+            if not self.by_address[self._address]:
+                del self.by_address[self._address]
         self._head_is_there()
         self._reader_goes_on()
         super().connection_lost(exc)

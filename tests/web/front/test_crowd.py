@@ -76,7 +76,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
             "WEB_WAITING_OF_ONE": str(WAITING_OF_ONE),
             "WEB_WAITING_SECONDS": "120",  # on a busy machine too, what is counted are answers
             "WEB_HEAD_SECONDS": "8",
+            "WEB_BODY_SECONDS": "8",
             "WEB_CONNECTIONS": str(CONNECTIONS),
+            "WEB_CONNECTIONS_OF_ONE": str(CONNECTIONS),
             "SIGN_IN_LIMIT_FAILURES": "10/h/ip,100/d/ip,5/5m/key",  # thirty tries may take longer than a minute
         }
         with servers.web(environment, folder, story="crowd") as address:
@@ -283,6 +285,9 @@ def test_made_up_sessions_of_one_address_keep_nobody_from_working(site: Site) ->
     async_to_sync(story)()
 
 
+_CHUNKS = b"Transfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n"
+
+
 async def said(site: Site, text: bytes) -> bytes:
     """All that comes back to these bytes until the connection is closed."""
     reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
@@ -308,6 +313,22 @@ def test_a_head_that_does_not_end_or_is_too_large_is_refused(site: Site) -> None
             assert (json.loads(body)["code"], json.loads(body)["limit"]) == ("head_too_large", limit)
         quoted = b'Cookie: sessionid="' + b'\\"' * 4_000 + b'"; theme=dark\r\n\r\n'
         assert (await said(site, asked + quoted)).startswith(b"HTTP/1.1 401 ")
+
+    async_to_sync(story)()
+
+
+def test_half_a_request_keeps_no_connection(site: Site) -> None:
+    """Without a byte, in its head, in its body: each kind has an end, and who waits for the body is told so."""
+    head = b"POST /api/v1/queues/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    halves = {"nothing": b"", "head": head, "body": head + b"Content-Length: 90\r\n\r\n{", "chunks": head + _CHUNKS}
+
+    async def story() -> None:
+        kinds = [kind for kind in halves for _ in range(100)]
+        answers = await asyncio.gather(*(said(site, halves[kind]) for kind in kinds))
+        ends = Counter((kind, text[:12].decode()) for kind, text in zip(kinds, answers, strict=True))
+        told = "HTTP/1.1 408"
+        assert ends == {("nothing", ""): 100, ("head", ""): 100, ("body", told): 100, ("chunks", told): 100}
+        assert (await get(site, "/healthz"))[0] == 200
 
     async_to_sync(story)()
 

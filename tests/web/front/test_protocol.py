@@ -10,6 +10,7 @@ import pytest
 import uvicorn
 
 from tidesched_web.embedded.web import SERVER
+from tidesched_web.front.protocol import BoundedProtocol
 
 LARGE = 4 * 2**20
 GET = b"GET /%s HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -125,3 +126,48 @@ def test_who_reads_slowly_gets_the_whole_answer(path: bytes, loop: str) -> None:
         return size
 
     assert told(story, loop)[0] > LARGE
+
+
+def of_one() -> dict[str, bool]:
+    """Which connections are answered where an address may have three; the first one stays open."""
+    found: dict[str, bool] = {}
+
+    async def answered(port: int, address: str) -> tuple[bool, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0))
+        writer.write(GET % b"")
+        try:
+            async with asyncio.timeout(5):
+                return bool(await reader.read(100)), writer
+        except ConnectionError:
+            return False, writer
+
+    async def story(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        port = writer.get_extra_info("peername")[1]
+        kept = []
+        for name in ("second", "third", "fourth", "other"):
+            found[name], one = await answered(port, "127.0.0.2" if name == "other" else "127.0.0.1")
+            kept.append(one)
+        for one in kept[:2]:
+            one.close()
+            await one.wait_closed()
+        await asyncio.sleep(0.05)
+        found["again"], last = await answered(port, "127.0.0.1")
+        for one in (*kept, last):
+            one.close()
+
+    told(story, "asyncio")
+    return found
+
+
+def test_an_address_has_so_many_connections_and_another_one_has_its_own(settings: Any) -> None:
+    settings.WEB_CONNECTIONS_OF_ONE, settings.WEB_HEAD_SECONDS = 3, 5
+    closed = {"second": True, "third": True, "fourth": False, "other": True, "again": True}
+    assert of_one() == closed
+    assert not BoundedProtocol.by_address, "what was counted in is counted out"
+
+
+def test_a_trusted_proxy_is_the_address_of_many(settings: Any) -> None:
+    settings.WEB_CONNECTIONS_OF_ONE, settings.WEB_HEAD_SECONDS = 3, 5
+    settings.TRUSTED_PROXIES, settings.BEHIND_PROXY = ["127.0.0.0/8"], True
+    assert set(of_one().values()) == {True}
+    assert not BoundedProtocol.by_address
