@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from tidesched_web.accounts.models import Scope
 from tidesched_web.changes.ceiling_requests import asked_for
 from tidesched_web.changes.documents import DEFAULT_PRIORITY, Fault
+from tidesched_web.changes.namespaces import granted_elsewhere
 from tidesched_web.changes.selectors import TreeReading, tenant_of
 from tidesched_web.changes.tree_document import Document, differences, in_order, kind_of, parts_of, restricted
 from tidesched_web.common.errors import DomainError
@@ -63,6 +64,7 @@ def require_authority(
         *_beyond(reading.documents, after, edits, asked),
         *_too_many(reading.documents, after, edits),
         *_closing_grants(reading.documents, after),
+        *_of_others(reading.documents, after, edits),
     ]
     if faults:
         errors = [fault.as_json() for fault in faults]
@@ -108,6 +110,7 @@ def beyond_tenants(reading: TreeReading, after: Mapping[str, Document], edits: M
         _closing_grants(reading.documents, after),
         _too_many(reading.documents, after, edits),
         _beyond(reading.documents, after, edits, ()),
+        _of_others(reading.documents, after, edits),
     )
     return next(faults, None) is not None  # the first says it
 
@@ -176,6 +179,15 @@ def _closing_grants(before: Mapping[str, Document], after: Mapping[str, Document
         key = (had or has)[0]
         said = _("The first grant of a cluster closes its other queues, the last one opens them: ask a platform admin.")
         yield _denied(key, "", said)
+
+
+def _of_others(
+    before: Mapping[str, Document], after: Mapping[str, Document], edits: Mapping[str, Any]
+) -> Iterator[Fault]:
+    """A namespace of another tenant: its gangs that are sent to a wrong queue would be shown to this one's people."""
+    for key, _tenants in granted_elsewhere(before, after, edits):
+        said = _("Namespace %(namespace)s belongs to another tenant: ask a platform admin, who may share it.")
+        yield _denied(key, "", said % {"namespace": parts_of(key)[0]})
 
 
 def _denied(key: str, field: str, detail: str) -> Fault:

@@ -16,8 +16,9 @@ from tidesched_web.changes.tree_document import kind_of, parts_of, pointer
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.hints import cut
 
-# The whole tree of 500 queues with 20 card types, their tenants, projects and grants has some 20,000.
-MOST_FIGURES: Final = 100_000
+# The whole tree of 500 queues with 20 card types, their tenants, projects and grants has some 20,000, one of 10,000
+# queues with four card types some 130,000.
+MOST_FIGURES: Final = 200_000
 # Two quotas with as many card types as one may have: somebody's mistake is still planned, and shown where it is.
 MOST_UNKNOWN: Final = 2_000
 

@@ -389,6 +389,25 @@ def test_a_grant_is_a_tenants_act_once_the_cluster_has_one(ground):
     refused(lambda: ground.carry_out({"grant/root/rival-online": None}, who="rival"), "permission_denied")
 
 
+def test_a_namespace_of_another_tenant_is_shared_by_a_platform_admin_alone(ground):
+    """Its gangs that name a wrong queue would be shown to people of the tenant that took it."""
+    ground.carry_out({"grant/team/rival-online": {}, "grant/common/rival-train": {}, "grant/common/acme-train": {}})
+    theirs = {"grant/team/acme-online": {}}
+    for act in (ground.carry_out, ground.draft):
+        error = refused(lambda act=act: act(theirs, who="owner"), "permission_denied")
+        assert "Namespace team belongs to another tenant" in error.message
+        assert "rival" not in error.message
+    assert ground.carry_out({"grant/common/acme-online": {}}, who="owner").state == "applied"
+    plan = changes.check(cluster=ground.cluster, edits=theirs, access=ground.access("root"))
+    assert [(one["object"], one["code"]) for one in plan["warnings"] if one["code"] != "not_sent"] == [
+        ("grant/team/acme-online", "namespace_of_tenant")
+    ]
+    assert any("Namespace team belongs to tenant rival" in one["detail"] for one in plan["warnings"])
+    shared = ground.carry_out(theirs)
+    assert (shared.state, shared.platform_only) == ("applied", True)
+    assert "rival" not in str(changes.shown_plan(change=shared, access=ground.access("owner")))
+
+
 def test_who_sees_which_changes(ground):
     mine = ground.carry_out({"queue/acme-online": {"card_quota": {H200: 5}}}, who="owner")
     both = ground.carry_out({"queue/acme-online": {"weight": 2}, "queue/rival-online": {"weight": 2}})

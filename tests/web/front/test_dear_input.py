@@ -260,7 +260,7 @@ def test_the_figures_of_one_change_are_bounded_at_each_door(world, monkeypatch):
 
 
 def test_the_tree_of_a_large_cluster_is_one_change():
-    """500 queues with 20 card types, their tenants and projects: a quarter of the bound."""
+    """500 queues with 20 card types, their tenants and projects: a tenth of the bound."""
     cards = {f"card-{number}": 8 for number in range(20)}
     queue = dict.fromkeys(("service_type", "tenant", "business_line", "priority", "reclaimable", "cpu_milli"), 1)
     quota = {kind: {"card_quota": cards, "cpu_milli": 1, "memory_bytes": 1} for kind in ("inference", "training")}
@@ -270,7 +270,7 @@ def test_the_tree_of_a_large_cluster_is_one_change():
     tree |= {f"grant/n{number}/q{number}": {} for number in range(500)}
     change_size.require_size(tree)
     change_size.require_known_cards(tree, cards)
-    assert change_size._figures(tree) < MOST_FIGURES // 4
+    assert change_size._figures(tree) < MOST_FIGURES // 8
 
 
 def test_the_page_of_a_change_shows_the_first_figures_and_counts_the_others(world):

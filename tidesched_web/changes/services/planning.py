@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ from tidesched_web.changes.ceiling_requests import NO_ROOM, asked_for
 from tidesched_web.changes.change_size import require_known_cards, require_size
 from tidesched_web.changes.documents import REPLACE, RULES, Fault, Faults, canonical
 from tidesched_web.changes.models import QuotaChange
+from tidesched_web.changes.namespaces import granted_elsewhere
 from tidesched_web.changes.object_differences import ObjectDifference, object_differences
 from tidesched_web.changes.selectors import (
     Surroundings,
@@ -76,6 +77,8 @@ class Plan:
     stale: list[Difference] = field(default_factory=list)
     merged: list[Difference] = field(default_factory=list)
     warnings: list[dict[str, Any]] = field(default_factory=list)
+    # Those that name objects of several tenants: for who sees everything.
+    warnings_of_all: list[dict[str, Any]] = field(default_factory=list)
     # Quota above a tenant's own that is asked for, not made.
     asked: list[Difference] = field(default_factory=list)
 
@@ -103,7 +106,7 @@ class Plan:
             "objects": [found.as_json() for found in self.objects],
             "errors": self.errors(access),
             "more_errors": self.more_faults,
-            "warnings": self.warnings,
+            "warnings": [*self.warnings, *(self.warnings_of_all if access is None or access.everything else ())],
             "stale": [found.as_json() for found in self.stale],
             "merged": [found.as_json() for found in self.merged],
             "asked": [found.as_json() for found in self.asked],
@@ -293,6 +296,7 @@ def work_out(
         asked=asked,
     )
     plan.warnings.extend(_warnings(cluster, plan))
+    plan.warnings_of_all.extend(_shared_namespaces(plan))
     return plan
 
 
@@ -365,6 +369,14 @@ def _warnings(cluster: Cluster, plan: Plan) -> list[dict[str, Any]]:
         detail = _("The cluster is in mode observe: the intent changes here, nothing is sent to the cluster.")
         found.append({"object": "", "field": "", "code": "not_sent", "detail": detail})
     return found
+
+
+def _shared_namespaces(plan: Plan) -> Iterator[dict[str, Any]]:
+    """New grants of namespaces that belong to other tenants already; only platform admins make them."""
+    for key, tenants in granted_elsewhere(plan.before, plan.after, plan.edits):
+        said = _("Namespace %(namespace)s belongs to tenant %(tenants)s: with this, its pods may use this queue too.")
+        detail = said % {"namespace": parts_of(key)[0], "tenants": _(", ").join(sorted(tenants))}
+        yield {"object": key, "field": "", "code": "namespace_of_tenant", "detail": detail}
 
 
 def _overlapping(cluster: Cluster, plan: Plan) -> list[dict[str, Any]]:
