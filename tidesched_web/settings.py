@@ -341,6 +341,7 @@ RETENTION_TIDE_POINTS = env.number("RETENTION_TIDE_POINTS", 40_000)
 RETENTION_TIDE_STEPS = env.number("RETENTION_TIDE_STEPS", 20_000)
 RETENTION_ROLLUPS = env.number("RETENTION_ROLLUPS", 50_000)
 RETENTION_CHANGES = env.number("RETENTION_CHANGES", 5_000)
+RETENTION_CHANGE_BYTES = env.number("RETENTION_CHANGE_BYTES", 1024 * 1024 * 1024)
 RETENTION_ALERTS = env.number("RETENTION_ALERTS", 1_000)
 RETENTION_JOBS = env.number("RETENTION_JOBS", 500)
 RETENTION_REPLACED_PROCESSES = env.number("RETENTION_REPLACED_PROCESSES", 500)
@@ -358,9 +359,13 @@ KEPT_SESSIONS = max(1, env.number("KEPT_SESSIONS", 200))
 # Invitations that wait for their person, and links that are made in a day.
 KEPT_INVITATIONS = env.number("KEPT_INVITATIONS", 200)
 KEPT_LINKS_A_DAY = env.number("KEPT_LINKS_A_DAY", 500)
-# Changes of quota that are not written yet, and earlier revisions of one.
+# Changes of quota that are not written yet, and earlier revisions of one; each with its bytes as the database holds them.
 KEPT_OPEN_CHANGES = env.number("KEPT_OPEN_CHANGES", 500)
+KEPT_OPEN_CHANGE_BYTES = env.number("KEPT_OPEN_CHANGE_BYTES", 256 * 1024 * 1024)
 KEPT_REVISIONS = env.number("KEPT_REVISIONS", 100)
+KEPT_REVISION_BYTES = env.number("KEPT_REVISION_BYTES", 16 * 1024 * 1024)
+# Jobs that wait for their turn.
+KEPT_WAITING_JOBS = max(1, env.number("KEPT_WAITING_JOBS", 100))
 # Answers to requests with an Idempotency-Key, and their bytes.
 KEPT_ANSWERS = env.number("KEPT_ANSWERS", 20_000)
 KEPT_ANSWER_BYTES = env.number("KEPT_ANSWER_BYTES", 256 * 1024 * 1024)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from django.db.models import TextField
+from django.db.models.functions import Cast, Length
 
 from tests.api.cast import H200, ApiClient
 from tests.api.test_quota_changes import EDITS, act, drafted
 from tidesched_web.api.models import StoredAnswer
-from tidesched_web.changes.models import ChangeRevision
+from tidesched_web.changes.models import ChangeRevision, QuotaChange
+from tidesched_web.changes.services import prune
 from tidesched_web.clusters.models import Cluster
+from tidesched_web.jobs import services as jobs
+from tidesched_web.jobs.models import Job
 from tidesched_web.quota.models import Queue
 
 TOKEN = {"scopes": ["quota:read"]}
@@ -53,6 +58,50 @@ def test_open_changes_of_one_account(world, settings):
     assert owner.change("PATCH", f"queues/{queue.pk}/", weight, If_Match="*").json()["state"] == "waiting"
     assert said(owner.send("quota-changes/", body)) == (409, "too_many_kept", 2)
     assert drafted(world.client("admin"))["state"] == "draft"
+
+
+def test_bytes_of_open_changes_of_one_account(world, settings):
+    """500 changes of the largest size, each with its plan, would have been gigabytes of one account."""
+    settings.KEPT_OPEN_CHANGE_BYTES = 20_000
+    owner = world.client("owner")
+    first = drafted(owner, {"queue/acme-online": {"card_quota": {f"made-up-{n}-{n * n}": n for n in range(900)}}})
+    body = {"cluster": "east", "edits": EDITS, "reason": "x"}
+    assert said(owner.send("quota-changes/", body)) == (409, "too_many_kept", 20_000)
+    assert drafted(world.client("admin"))["state"] == "draft"
+    assert act(owner, first, "cancel").status_code == 202
+    assert owner.send("quota-changes/", body).status_code == 201
+
+
+def test_bytes_of_earlier_revisions_and_of_changes_that_are_over(world, settings):
+    owner, change = world.client("owner"), drafted(world.client("owner"))
+    for cards in range(1, 6):
+        edits = {"queue/acme-online": {"card_quota": {H200: cards}}}
+        owner.change("PATCH", f"quota-changes/{change['id']}/", {"edits": edits}, If_Match="*")
+    size = ChangeRevision.objects.values_list(Length(Cast("edits", TextField())), flat=True).first()
+    settings.KEPT_REVISION_BYTES = size  # less than one of them with its base
+    prune()
+    assert list(ChangeRevision.objects.values_list("number", flat=True)) == [5]
+    over = [drafted(owner) for _ in range(3)]
+    for one in over:
+        act(owner, one, "cancel")
+    settings.RETENTION_CHANGE_BYTES = 1
+    assert prune() == 2
+    assert set(QuotaChange.objects.values_list("pk", flat=True)) == {change["id"], over[2]["id"]}
+
+
+def test_jobs_of_one_account_that_wait(world, settings):
+    """Each draft asks what it would do: of 500 questions at a time the oldest are of no use to anybody."""
+    settings.KEPT_WAITING_JOBS = 3
+    owner, admin = world.users["owner"], world.users["admin"]
+    made = [jobs.enqueue(kind="impact", owner=owner, actor="owner", params={}) for _ in range(5)]
+    others = [jobs.enqueue(kind="impact", owner=admin, actor="admin", params={}) for _ in range(2)]
+    jobs.sweep()
+    ended = Job.objects.filter(state="cancelled").order_by("pk")
+    assert [job.pk for job in ended] == [job.pk for job in made[:2]]
+    assert "3 newer jobs of the same person wait" in ended[0].error
+    assert Job.objects.filter(state="queued").count() == 3 + len(others)
+    told = world.client("owner").read(f"jobs/{made[0].pk}/")
+    assert (told["state"], "Given up" in told["error"]) == ("cancelled", True)
 
 
 def test_earlier_revisions_of_one_change(world, settings):

@@ -149,8 +149,31 @@ def cancel_earlier(job: Job) -> int:
     return gone + same.filter(state=JobState.RUNNING).update(cancel_asked_at=now)
 
 
+_TOO_MANY_WAIT = """
+SELECT id FROM (
+    SELECT id, row_number() OVER (PARTITION BY owner_id ORDER BY id DESC) AS place
+    FROM jobs_job WHERE state = 'queued' AND owner_id IS NOT NULL
+) AS ranked WHERE place > %s
+"""
+
+
+def give_up_oldest() -> int:
+    """End the oldest waiting jobs of who has more of them than one may have; returns how many.
+
+    Nothing is refused: most jobs are questions that a page asks by itself, and the newest are those that are looked at.
+    """
+    most = settings.KEPT_WAITING_JOBS
+    with connection.cursor() as cursor:
+        cursor.execute(_TOO_MANY_WAIT, [most])
+        pks = [row[0] for row in cursor.fetchall()]
+    error = f"Given up: {most} newer jobs of the same person wait, the most that may."
+    waiting_jobs = Job.objects.filter(pk__in=pks)
+    return sum(_end(job, JobState.CANCELLED, error=error, waiting_only=True) for job in waiting_jobs)
+
+
 def sweep() -> int:
     """Wake workers for what waits although it has been written down a while ago, and for what was left."""
+    give_up_oldest()
     now = timezone.now()
     waits = Q(state=JobState.QUEUED, created_at__lt=now - dt.timedelta(seconds=3))
     left = Q(state=JobState.RUNNING, heard_at__lt=now - dt.timedelta(seconds=LOST_SECONDS))

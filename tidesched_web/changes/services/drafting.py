@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import BigIntegerField, Func, Value
+from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
 
 from tidesched_web.changes.acts import Act, require_act
@@ -19,13 +22,16 @@ from tidesched_web.changes.services.recording import NOT_APPROVED, announce, loc
 from tidesched_web.changes.services.reviewed import Reviewed, require_reviewed
 from tidesched_web.changes.tree_document import as_known, base_of
 from tidesched_web.clusters.models import Cluster
-from tidesched_web.common.bounds import require_room
+from tidesched_web.common.bounds import too_many
 from tidesched_web.common.errors import stored_reason
 from tidesched_web.common.locking import lock_tree
 from tidesched_web.common.permissions import Access
 
 SOURCES = ("console", "api", "import", "rollback", "adopt")
 KEEP: Any = object()
+# What the figures of a change take in the database, compressed as they are.
+_stored = partial(Func, function="pg_column_size", output_field=BigIntegerField())
+_STORED_BYTES = _stored("edits") + _stored("base") + Coalesce(_stored("plan"), Value(0), output_field=BigIntegerField())
 # So many marks of a change's earlier edits are kept.
 MARKS = 20
 
@@ -95,7 +101,13 @@ def require_room_for_open(access: Access, *, beside: int | None = None) -> None:
     states = (*QuotaChange.OPEN, ChangeState.FAILED)
     rows = QuotaChange.objects.filter(author_id=access.user_id, state__in=states, committed_at=None)
     text = _("%(limit)d changes of yours are open, the most that one person may have: apply or cancel some of them.")
-    require_room(rows.exclude(pk=beside or 0), settings.KEPT_OPEN_CHANGES, text)
+    sizes = rows.exclude(pk=beside or 0).order_by().values_list(_STORED_BYTES, flat=True)[: settings.KEPT_OPEN_CHANGES]
+    found = list(sizes)
+    if len(found) >= settings.KEPT_OPEN_CHANGES:
+        raise too_many(settings.KEPT_OPEN_CHANGES, text)
+    if sum(found) >= settings.KEPT_OPEN_CHANGE_BYTES:
+        text = _("Your open changes hold %(limit)d bytes together, the most that may: apply or cancel some of them.")
+        raise too_many(settings.KEPT_OPEN_CHANGE_BYTES, text)
 
 
 def new_change(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from django.conf import settings
+from django.db import connection
 from django.utils import timezone
 
 from tidesched_web.changes.models import ChangeState, QuotaChange
@@ -20,11 +21,37 @@ _OVER = (ChangeState.APPLIED, ChangeState.REJECTED, ChangeState.CANCELLED, Chang
 _PRUNED_AT_ONCE = 200
 
 
+# Counted and weighed from the newest one on, each without itself: the newest one stays, however large it is.
+_BEYOND = """
+SELECT id FROM (
+    SELECT id, row_number() OVER newest AS place, sum(bytes) OVER newest - bytes AS newer FROM (
+        SELECT id, pg_column_size(edits) + pg_column_size(base) + coalesce(pg_column_size(plan), 0) AS bytes
+        FROM changes_quotachange WHERE state = ANY(%s)
+    ) AS weighed WINDOW newest AS (ORDER BY id DESC)
+) AS ranked WHERE place > %s OR newer >= %s ORDER BY id DESC LIMIT %s
+"""
+_REVISIONS_BEYOND = """
+DELETE FROM changes_changerevision WHERE id IN (
+    SELECT id FROM (
+        SELECT id, sum(bytes) OVER (PARTITION BY change_id ORDER BY number DESC) - bytes AS newer FROM (
+            SELECT id, change_id, number, pg_column_size(edits) + pg_column_size(base) AS bytes
+            FROM changes_changerevision
+        ) AS weighed
+    ) AS ranked WHERE newer >= %s
+)
+"""
+
+
 def prune() -> int:
-    """Delete the oldest changes beyond what the settings keep, a few at a time; returns how many."""
-    over = QuotaChange.objects.filter(state__in=_OVER).order_by("-pk")
-    kept = settings.RETENTION_CHANGES
-    pks = list(over.values_list("pk", flat=True)[kept : kept + _PRUNED_AT_ONCE])
+    """Delete the oldest changes beyond what the settings keep, a few at a time; returns how many.
+
+    Of each change the oldest earlier revisions go that are beyond their bytes.
+    """
+    limits = [settings.RETENTION_CHANGES, settings.RETENTION_CHANGE_BYTES, _PRUNED_AT_ONCE]
+    with connection.cursor() as cursor:
+        cursor.execute(_BEYOND, [[str(state) for state in _OVER], *limits])
+        pks = [row[0] for row in cursor.fetchall()]
+        cursor.execute(_REVISIONS_BEYOND, [settings.KEPT_REVISION_BYTES])
     QuotaChange.objects.filter(pk__in=pks).delete()
     return len(pks)
 
