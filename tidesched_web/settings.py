@@ -359,7 +359,7 @@ KEPT_SESSIONS = max(1, env.number("KEPT_SESSIONS", 200))
 # Invitations that wait for their person, and links that are made in a day.
 KEPT_INVITATIONS = env.number("KEPT_INVITATIONS", 200)
 KEPT_LINKS_A_DAY = env.number("KEPT_LINKS_A_DAY", 500)
-# Changes of quota that are not written yet, and earlier revisions of one; each with its bytes as the database holds them.
+# Changes of quota that are not written yet, and earlier revisions of one, with what they take in the database.
 KEPT_OPEN_CHANGES = env.number("KEPT_OPEN_CHANGES", 500)
 KEPT_OPEN_CHANGE_BYTES = env.number("KEPT_OPEN_CHANGE_BYTES", 256 * 1024 * 1024)
 KEPT_REVISIONS = env.number("KEPT_REVISIONS", 100)

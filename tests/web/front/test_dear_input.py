@@ -15,7 +15,8 @@ from tests.web.console.test_pages import client_of
 from tidesched_web.api.body import _of_wrong_type
 from tidesched_web.api.parsers import _each_once
 from tidesched_web.changes import change_size, tree_file
-from tidesched_web.changes.change_size import MOST_FIGURES, MOST_UNKNOWN as MOST_UNKNOWN_CARDS
+from tidesched_web.changes.change_size import MOST_FIGURES
+from tidesched_web.changes.change_size import MOST_UNKNOWN as MOST_UNKNOWN_CARDS
 from tidesched_web.changes.documents import MOST_CARD_TYPES
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.tree_document import LONGEST_KEY, _short

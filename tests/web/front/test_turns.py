@@ -20,7 +20,14 @@ PATIENCE = 5.0
 
 
 def turns(**limits: float) -> Turns:
-    numbers = {"at_once": 4, "by_person": 2, "dear": 1, "waiting_by_person": 3, "waiting": 6, "patience": PATIENCE} | limits
+    numbers = {
+        "at_once": 4,
+        "by_person": 2,
+        "dear": 1,
+        "waiting_by_person": 3,
+        "waiting": 6,
+        "patience": PATIENCE,
+    } | limits
     return Turns(**numbers)  # type: ignore[arg-type]
 
 
