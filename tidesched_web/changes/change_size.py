@@ -1,6 +1,6 @@
 """How much one change may say. Pure functions.
 
-Each figure of a change is planned, kept, answered and shown, each time that somebody looks at it. So their number is
+Each figure of a change is planned, kept, answered and shown, each time that a reader looks at it. So their number is
 bounded for one change, as the card types are for one quota (`documents.MOST_CARD_TYPES`), and that of figures that can
 mean nothing, because the cluster has no such card type, far below it.
 """
@@ -19,7 +19,7 @@ from tidesched_web.common.hints import cut
 # The whole tree of 500 queues with 20 card types, their tenants, projects and grants has some 20,000, one of 10,000
 # queues with four card types some 130,000.
 MOST_FIGURES: Final = 200_000
-# Two quotas with as many card types as one may have: somebody's mistake is still planned, and shown where it is.
+# Two quotas with as many card types as one may have: a mistake is still planned, and shown where it is.
 MOST_UNKNOWN: Final = 2_000
 
 

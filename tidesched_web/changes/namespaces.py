@@ -11,7 +11,7 @@ from tidesched_web.changes.tree_document import Document, kind_of, parts_of
 
 
 def tenants_of_namespaces(documents: Mapping[str, Document]) -> Mapping[str, set[str]]:
-    """The tenants of each namespace; queues of the platform are everybody's, and make it nobody's."""
+    """The tenants of each namespace; queues of the platform belong to none of them."""
     found: dict[str, set[str]] = defaultdict(set)
     for key in documents:
         if kind_of(key) == "grant" and (tenant := tenant_of(key, documents)) is not None:
