@@ -14,6 +14,7 @@ KEYWORDS = DEFAULT_KEYWORDS | {
     "gettext_lazy": None,
     "gettext_noop": None,
     "ngettext_lazy": (1, 2),
+    "ngettext_noop": (1, 2),
     "pgettext_lazy": ((1, "c"), 2),
 }
 LANGUAGES = ("zh_Hans",)

@@ -6,7 +6,7 @@ Where a number is missing the sentence falls back to one without it: a wrong fig
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -18,6 +18,23 @@ from tidesched_web.console import amounts
 from tidesched_web.console.problem_words import problem_in_words
 
 Numbers = Mapping[str, Any]
+
+
+class OneOrMany(NamedTuple):
+    """A sentence for one and for several; ``by``: the figure that chooses."""
+
+    one: str
+    many: str
+    by: str
+
+
+def ngettext_noop(one: str, many: str, by: str) -> OneOrMany:
+    """Marks a sentence of both numbers for the catalogue; it is looked up with its figures (`_said`)."""
+    return OneOrMany(one, many, by)
+
+
+# With the figures that it needs.
+Sentences = tuple[tuple[tuple[str, ...], Promise | OneOrMany], ...]
 
 TITLES: dict[str, Promise] = {
     "Suspended": gettext_lazy("Suspended"),
@@ -119,13 +136,25 @@ def resource_amount(resource: str | None, value: float | None) -> str:
     return amounts.number(value)
 
 
+def how_many(resource: str | None, value: float) -> int:
+    """What singular and plural of an amount are chosen by: one, or several. A share of a card is no card yet."""
+    shown = value / 1000 if resource == "cpu" else value / 1024**3 if resource and in_bytes(resource) else value
+    return 1 if shown == 1 else 2
+
+
 def reason_sentence(code: str, numbers: Numbers) -> str:
     """The sentence for one code with its numbers."""
     figures = _figures(numbers)
     for needed, template in _SENTENCES.get(code, ()):
         if all(name in figures for name in needed):
-            return str(template) % figures
+            return _said(template, figures)
     return str(reason_title(code))
+
+
+def _said(template: Promise | OneOrMany, figures: Mapping[str, Any]) -> str:
+    if isinstance(template, OneOrMany):
+        return ngettext(template.one, template.many, figures[f"{template.by}_n"]) % figures
+    return str(template) % figures
 
 
 def reason_detail(code: str, message: str) -> str:
@@ -141,10 +170,10 @@ def own_numbers(access: Access, numbers: Numbers | None) -> Numbers:
     return numbers if access.everything else {name: value for name, value in numbers.items() if name != "holders"}
 
 
-def _figures(numbers: Numbers) -> dict[str, str]:
-    """The numbers that are there, written for a person."""
+def _figures(numbers: Numbers) -> dict[str, Any]:
+    """The numbers that are there, written for a person; ``…_n`` are what singular and plural are chosen by."""
     resource = numbers.get("resource")
-    figures = {"card": resource_label(resource)} if resource else {}
+    figures: dict[str, Any] = {"card": resource_label(resource)} if resource else {}
     if field := numbers.get("field"):
         figures["field"] = str(field)
         if field == GATES:
@@ -152,6 +181,7 @@ def _figures(numbers: Numbers) -> dict[str, str]:
     for name in ("requested", "limit", "allocated", "inqueue", "free", "short"):
         if numbers.get(name) is not None:
             figures[name] = resource_amount(resource, numbers[name])
+            figures[f"{name}_n"] = how_many(resource, numbers[name])
     if resource and "requested" in figures:
         sign = " " if resource in ("cpu", "pods") or in_bytes(resource) else " × "
         figures["what"] = f"{figures['requested']}{sign}{figures['card']}"
@@ -165,8 +195,91 @@ def _figures(numbers: Numbers) -> dict[str, str]:
     return figures
 
 
+# What a gang lacks where it waits for a reason: quota of its queue, cards of the cluster, or what the cluster promises.
+_MISSING_OF = {
+    "WaitingForQuota": "quota",
+    "ExceedsMaxQuota": "quota",
+    "WaitingForCards": "cards",
+    "ReclaimForbidden": "cards",
+    "BehindHigherPriority": "cards",
+    "Fragmented": "together",
+    "NoNodeMatches": "nodes",
+    "WaitingForResources": "nodes",
+    "OverCommitted": "promises",
+}
+_LACKING: dict[str, Sentences] = {
+    "quota": (
+        (
+            ("queue", "what", "limit", "allocated", "inqueue"),
+            ngettext_noop(
+                "%(more)s is missing in the quota of queue %(queue)s. It needs %(what)s; the quota is %(limit)s, in "
+                "use: %(allocated)s, promised: %(inqueue)s. More quota alone was tried and is not enough.",
+                "%(more)s are missing in the quota of queue %(queue)s. It needs %(what)s; the quota is %(limit)s, in "
+                "use: %(allocated)s, promised: %(inqueue)s. More quota alone was tried and is not enough.",
+                "short",
+            ),
+        ),
+        (
+            ("queue", "what", "limit"),
+            ngettext_noop(
+                "%(more)s is missing in the quota of queue %(queue)s. It needs %(what)s; the quota is %(limit)s in "
+                "all. More quota alone was tried and is not enough.",
+                "%(more)s are missing in the quota of queue %(queue)s. It needs %(what)s; the quota is %(limit)s in "
+                "all. More quota alone was tried and is not enough.",
+                "short",
+            ),
+        ),
+    ),
+    "cards": (
+        (
+            ("what", "free"),
+            ngettext_noop(
+                "%(more)s is missing among the free cards of the cluster. It needs %(what)s; free for it: %(free)s. "
+                "The quota of its queue is no obstacle.",
+                "%(more)s are missing among the free cards of the cluster. It needs %(what)s; free for it: %(free)s. "
+                "The quota of its queue is no obstacle.",
+                "short",
+            ),
+        ),
+    ),
+    "together": (
+        (
+            ("what", "free"),
+            ngettext_noop(
+                "%(more)s is missing on nodes that hold its pods. It needs %(what)s there; free in all: %(free)s, but "
+                "not together.",
+                "%(more)s are missing on nodes that hold its pods. It needs %(what)s there; free in all: %(free)s, but "
+                "not together.",
+                "short",
+            ),
+        ),
+    ),
+    "nodes": (
+        (
+            ("what",),
+            ngettext_noop(
+                "%(more)s is missing on the nodes where its pods may run. It needs %(what)s there.",
+                "%(more)s are missing on the nodes where its pods may run. It needs %(what)s there.",
+                "short",
+            ),
+        ),
+    ),
+    "promises": (
+        (
+            ("what", "limit"),
+            ngettext_noop(
+                "%(more)s is missing in what the cluster may promise. It needs %(what)s; the cluster may promise "
+                "%(limit)s in all, and the rest is promised to others.",
+                "%(more)s are missing in what the cluster may promise. It needs %(what)s; the cluster may promise "
+                "%(limit)s in all, and the rest is promised to others.",
+                "short",
+            ),
+        ),
+    ),
+}
+
 # For each code the sentences from the most telling to the plainest, with the figures that each one needs.
-_SENTENCES: dict[str, tuple[tuple[tuple[str, ...], Promise], ...]] = {
+_SENTENCES: dict[str, Sentences] = {
     "Suspended": (((), gettext_lazy("A person has suspended it.")),),
     "Misconfigured": (
         (
@@ -197,10 +310,21 @@ _SENTENCES: dict[str, tuple[tuple[tuple[str, ...], Promise], ...]] = {
         ((), gettext_lazy("Needs more than the quota of its queue: it can never fit.")),
     ),
     "GangIncomplete": (
-        (("free", "requested"), gettext_lazy("%(free)s of %(requested)s pods are there; the gang starts as a whole.")),
+        (
+            ("free", "requested"),
+            ngettext_noop(
+                "%(free)s of %(requested)s pods is there; the gang starts as a whole.",
+                "%(free)s of %(requested)s pods are there; the gang starts as a whole.",
+                "free",
+            ),
+        ),
         (
             ("allocated", "requested"),
-            gettext_lazy("%(allocated)s of %(requested)s pods are there; the gang starts as a whole."),
+            ngettext_noop(
+                "%(allocated)s of %(requested)s pods is there; the gang starts as a whole.",
+                "%(allocated)s of %(requested)s pods are there; the gang starts as a whole.",
+                "allocated",
+            ),
         ),
         ((), gettext_lazy("Fewer pods exist than the gang needs to start.")),
     ),
@@ -212,30 +336,54 @@ _SENTENCES: dict[str, tuple[tuple[tuple[str, ...], Promise], ...]] = {
     "WaitingForQuota": (
         (
             ("what", "limit", "allocated", "inqueue"),
-            gettext_lazy(
-                "Needs %(what)s; of the quota of %(limit)s, %(allocated)s are in use and %(inqueue)s promised."
+            ngettext_noop(
+                "Needs %(what)s; of the quota of %(limit)s, %(allocated)s is in use and %(inqueue)s promised.",
+                "Needs %(what)s; of the quota of %(limit)s, %(allocated)s are in use and %(inqueue)s promised.",
+                "allocated",
             ),
         ),
         (
             ("what", "limit", "allocated"),
-            gettext_lazy("Needs %(what)s; of the quota of %(limit)s, %(allocated)s are in use."),
+            ngettext_noop(
+                "Needs %(what)s; of the quota of %(limit)s, %(allocated)s is in use.",
+                "Needs %(what)s; of the quota of %(limit)s, %(allocated)s are in use.",
+                "allocated",
+            ),
         ),
-        (("what", "free"), gettext_lazy("Needs %(what)s; %(free)s are free within the quota.")),
+        (
+            ("what", "free"),
+            ngettext_noop(
+                "Needs %(what)s; %(free)s is free within the quota.",
+                "Needs %(what)s; %(free)s are free within the quota.",
+                "free",
+            ),
+        ),
         ((), gettext_lazy("The quota of its queue is in use.")),
     ),
     "OverCommitted": (
         (
             ("what", "limit"),
-            gettext_lazy("Needs %(what)s, but all %(limit)s that the cluster may promise are promised."),
+            gettext_lazy("Needs %(what)s, but the cluster has promised all that it may promise: %(limit)s."),
         ),
         ((), gettext_lazy("The cluster has promised all that it may promise.")),
     ),
     "WaitingForCards": (
         (
             ("what", "free", "holder", "held"),
-            gettext_lazy("Needs %(what)s, %(free)s are free; the most, %(held)s, are held by %(holder)s."),
+            ngettext_noop(
+                "Needs %(what)s, %(free)s is free; %(holder)s holds the most, %(held)s.",
+                "Needs %(what)s, %(free)s are free; %(holder)s holds the most, %(held)s.",
+                "free",
+            ),
         ),
-        (("what", "free"), gettext_lazy("Needs %(what)s, but only %(free)s are free in the cluster.")),
+        (
+            ("what", "free"),
+            ngettext_noop(
+                "Needs %(what)s, but only %(free)s is free in the cluster.",
+                "Needs %(what)s, but only %(free)s are free in the cluster.",
+                "free",
+            ),
+        ),
         ((), gettext_lazy("Too few cards are free in the cluster.")),
     ),
     "NoNodeMatches": (
@@ -245,15 +393,21 @@ _SENTENCES: dict[str, tuple[tuple[tuple[str, ...], Promise], ...]] = {
     "WaitingForResources": (
         (
             ("what", "free", "short"),
-            gettext_lazy("Needs %(what)s; %(free)s are free where its pods may run: %(short)s short."),
+            ngettext_noop(
+                "Needs %(what)s; %(free)s is free where its pods may run: %(short)s short.",
+                "Needs %(what)s; %(free)s are free where its pods may run: %(short)s short.",
+                "free",
+            ),
         ),
         ((), gettext_lazy("Where its pods may run, too little CPU, memory or another resource is free.")),
     ),
     "Fragmented": (
         (
             ("requested", "card", "free"),
-            gettext_lazy(
-                "%(free)s × %(card)s are free, but scattered: no set of nodes holds the %(requested)s it needs."
+            ngettext_noop(
+                "%(free)s × %(card)s is free, but not where it fits: no set of nodes holds the %(requested)s it needs.",
+                "%(free)s × %(card)s are free, but scattered: no set of nodes holds the %(requested)s it needs.",
+                "free",
             ),
         ),
         ((), gettext_lazy("Enough cards are free, but scattered over nodes where its pods do not fit.")),
@@ -265,8 +419,10 @@ _SENTENCES: dict[str, tuple[tuple[tuple[str, ...], Promise], ...]] = {
     "ReclaimForbidden": (
         (
             ("what", "free"),
-            gettext_lazy(
-                "Needs %(what)s, %(free)s are free, and the rules let it take nothing from those who hold the rest."
+            ngettext_noop(
+                "Needs %(what)s, %(free)s is free, and the rules let it take nothing from those who hold the rest.",
+                "Needs %(what)s, %(free)s are free, and the rules let it take nothing from those who hold the rest.",
+                "free",
             ),
         ),
         ((), gettext_lazy("The rules let it take no cards from those who hold them.")),
@@ -327,16 +483,30 @@ _OF_THE_GANG = frozenset(
 _ON_ITS_WAY = frozenset({"WaitingForReclaim", "BackingOff", "PendingEvaluation"})
 
 
-def no_remedy_sentence(code: str, numbers: Numbers) -> str:
-    """What is said where none of the changes that were tried helps; empty where the reason itself says what to do."""
+def no_remedy_sentence(code: str, numbers: Numbers, queue: str = "") -> str:
+    """What is said where none of the changes that were tried helps; empty where the reason itself says what to do.
+
+    ``queue``: the gang's own, whose quota it may lack.
+    """
     if code in _OF_THE_GANG or code in _ON_ITS_WAY:
         return ""
-    short = numbers.get("short")
-    if short:
-        return _("No single change that was tried helps: it lacks %(what)s.") % {
-            "what": counted(numbers.get("resource"), short)
-        }
-    return _("No single change that was tried helps.")
+    lacks = lacking(code, numbers, queue)
+    if not lacks:
+        return _("No single change that was tried helps.")
+    return _("No single change that was tried helps: %(lacks)s") % {"lacks": lacks}
+
+
+def lacking(code: str, numbers: Numbers, queue: str) -> str:
+    """Of what how much is missing, and where; a sentence that goes on behind a colon. Empty where no figure says it."""
+    figures = _figures(numbers)
+    short, resource = numbers.get("short"), numbers.get("resource")
+    if not short:
+        return ""
+    figures |= {"queue": queue, "more": counted(resource, short)}
+    for needed, template in _LACKING.get(_MISSING_OF.get(code, ""), ()):
+        if all(figures.get(name) for name in needed):
+            return _said(template, figures)
+    return ngettext("%(more)s is missing.", "%(more)s are missing.", figures["short_n"]) % figures
 
 
 def in_the_way(numbers: Numbers, *, services: float, first: str, waits_first: bool) -> list[str]:

@@ -72,7 +72,7 @@ def test_each_reason_code_has_a_name_and_a_sentence() -> None:
         (
             "WaitingForCards",
             {"resource": "NVIDIA-H200", "requested": 16, "free": 10, "holders": [{"gang": "a/b", "amount": 6}]},
-            "Needs 16 × H200, 10 are free; the most, 6, are held by a/b.",
+            "Needs 16 × H200, 10 are free; a/b holds the most, 6.",
         ),
         (
             "WaitingForCards",
@@ -89,6 +89,53 @@ def test_each_reason_code_has_a_name_and_a_sentence() -> None:
 )
 def test_sentences_carry_their_numbers(code: str, numbers: dict[str, object], text: str) -> None:
     assert wording.reason_sentence(code, numbers) == text
+
+
+@pytest.mark.parametrize("amount", [0, 0.5, 1, 2])
+@pytest.mark.parametrize("resource", ["NVIDIA-H200", "cpu", "memory", "pods"])
+def test_one_of_a_thing_is_and_several_are(resource: str, amount: float) -> None:
+    unit = {"cpu": 1000, "memory": 2**30}.get(resource, 1)
+    numbers = {
+        "resource": resource, "requested": 8 * unit, "limit": 40 * unit, "position": 3, "nodes": {"too small": 1},
+        **dict.fromkeys(("allocated", "inqueue", "free", "short"), amount * unit),
+    }  # fmt: skip
+    leads = re.compile(r"([\d.]+)(?: GiB)?(?: (?:×|of) \S+)?(?: (?:CPU cores|memory|pods))? (is|are)\b")
+    spoken = 0
+    for code in {*ReasonCode} - (set() if resource == "pods" else {ReasonCode.GANG_INCOMPLETE}):
+        for held in (None, [{"gang": "a/b", "amount": amount * unit}]):
+            said = wording.reason_sentence(code, numbers | ({"holders": held} if held else {}))
+            said += " " + wording.no_remedy_sentence(code, numbers, "train")
+            for number, verb in leads.findall(said):
+                assert verb == ("is" if number == "1" else "are"), said
+                spoken += 1
+    assert spoken >= 8
+
+
+@pytest.mark.parametrize(
+    ("code", "more", "text"),
+    [
+        (
+            "WaitingForQuota",
+            {"limit": 40, "allocated": 30, "inqueue": 8},
+            (
+                "22 × H200 are missing in the quota of queue train. It needs 24 × H200; the quota is 40, in use: 30, "
+                "promised: 8. More quota alone was tried and is not enough."
+            ),
+        ),
+        (
+            "WaitingForCards",
+            {"free": 2},
+            (
+                "22 × H200 are missing among the free cards of the cluster. It needs 24 × H200; free for it: 2. "
+                "The quota of its queue is no obstacle."
+            ),
+        ),
+        ("SomethingNew", {}, "22 × H200 are missing."),
+    ],
+)
+def test_what_is_missing_is_said_with_where_it_is_missing(code: str, more: dict[str, float], text: str) -> None:
+    numbers = {"resource": "NVIDIA-H200", "requested": 24, "short": 22} | more
+    assert wording.no_remedy_sentence(code, numbers, "train") == f"No single change that was tried helps: {text}"
 
 
 @pytest.mark.parametrize(
