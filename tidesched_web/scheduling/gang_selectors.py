@@ -116,14 +116,18 @@ def unused_promises(cluster_id: int, queue_id: int | None = None) -> list[Unused
     return list(found.values())
 
 
-def kept_from(cluster_id: int, promises: Iterable[UnusedPromise]) -> dict[tuple[int, str], int]:
-    """How many gangs of the same queue wait for quota of the same card, by queue and card. One query."""
+def kept_from(cluster_id: int, promises: Iterable[UnusedPromise], *, since: dt.datetime) -> dict[tuple[int, str], int]:
+    """How many gangs of the same queue have waited for quota of the same card at least ``since``, by queue and card.
+
+    One query.
+    """
     queues = {promise.queue_id for promise in promises}
     if not queues:
         return {}
     waiting = Gang.objects.filter(
-        cluster_id=cluster_id, queue_id__in=queues, needs=True, gone_at__isnull=True, reason_code="WaitingForQuota"
-    )
+        cluster_id=cluster_id, queue_id__in=queues, needs=True, gone_at__isnull=True, reason_code="WaitingForQuota",
+        reason_since__lte=since,
+    )  # fmt: skip
     found: dict[tuple[int, str], int] = {}
     for queue, resource in waiting.values_list("queue_id", "reason_numbers__resource"):
         for card in (resource or "").split("|"):

@@ -370,6 +370,8 @@ class Alert(models.Model):
     message = models.TextField()
     session_id = models.BigIntegerField(null=True)
     raised_at = models.DateTimeField()
+    # Since when its cause is not seen, where an alert outlasts it for a while (`alerts.keep_open`).
+    lapsed_at = models.DateTimeField(null=True)
     acknowledged_at = models.DateTimeField(null=True)
     acknowledged_by = models.CharField(max_length=200, blank=True)
     note = models.TextField(blank=True)

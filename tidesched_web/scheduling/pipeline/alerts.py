@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 
@@ -66,11 +67,29 @@ def _announce(cluster_id: int | None, key: str, what: str) -> None:
     transaction.on_commit(lambda: live.publish("alerts", key, cluster_id=cluster_id, about=about), robust=True)
 
 
-def keep_open(*, cluster_id: int | None, prefix: str, wanted: Mapping[str, dict[str, Any]]) -> None:
-    """Make the open alerts whose key starts with ``prefix`` exactly ``wanted`` (key -> fields of ``raise_alert``)."""
-    there = set(_of(cluster_id).filter(resolved_at__isnull=True, key__startswith=prefix).values_list("key", flat=True))
-    for key in there - wanted.keys():
-        resolve(cluster_id=cluster_id, key=key)
+def keep_open(
+    *,
+    cluster_id: int | None,
+    prefix: str,
+    wanted: Mapping[str, dict[str, Any]],
+    outlasts: dt.timedelta = dt.timedelta(),
+) -> None:
+    """Make the open alerts whose key starts with ``prefix`` exactly ``wanted`` (key -> fields of ``raise_alert``).
+
+    ``outlasts``: an alert ends only once its cause has not been seen for so long, by the wall's clock.
+    """
+    now = timezone.now()
+    rows = _of(cluster_id).filter(resolved_at__isnull=True, key__startswith=prefix)
+    there = dict(rows.values_list("key", "lapsed_at"))
+    for key in there.keys() - wanted.keys():
+        since = there[key] or now
+        if now - since >= outlasts:
+            resolve(cluster_id=cluster_id, key=key)
+    first = [key for key, since in there.items() if since is None and key not in wanted]
+    if outlasts and first:
+        rows.filter(key__in=first).update(lapsed_at=now)
+    if back := [key for key, since in there.items() if since is not None and key in wanted]:
+        rows.filter(key__in=back).update(lapsed_at=None)
     for key, fields in wanted.items():
         raise_alert(cluster_id=cluster_id, key=key, **fields)
 
