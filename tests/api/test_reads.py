@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from tests.api.cast import A100, H200, NOON
 from tidesched_web.scheduling.models import Session
-from tidesched_web.workloads.models import GangRemedy
+from tidesched_web.workloads.models import GangRemedy, ReasonFigures
 from tidesched_web.workloads.remedies import basis
 
 READERS = {
@@ -355,12 +355,40 @@ def test_a_new_change_is_called_by_its_text(world):
 def test_what_was_worked_out_says_of_no_gang_that_it_starts_without_a_remedy(world, remedy, starts):
     gang, now = world.gangs["web"], timezone.now()
     GangRemedy.objects.create(
-        gang=gang, basis=basis(gang.reason_code, gang.reason_numbers, remedy), remedy=remedy, session_id=1, number=1,
+        gang=gang, basis=basis(gang.reason_code, gang.reason_numbers), remedy=remedy, session_id=1, number=1,
         at=now, worked_out_at=now,
     )  # fmt: skip
     (row,) = world.client("admin").read("gangs/", name="web")["results"]
     assert row["reason"]["remedy_worked_out"]["starts"] is starts
     assert (row["reason"]["remedy"] is None) is (remedy is None)
+    assert moment(row["reason"]["remedy_worked_out"]["session_at"]) == now
+
+
+def moment(text: str) -> dt.datetime:
+    return dt.datetime.fromisoformat(text)
+
+
+def test_figures_of_a_reason_say_of_which_session_they_are(world):
+    (row,) = world.client("owner").read("gangs/", name="web")["results"]
+    assert row["reason"]["figures_of"] is None, "no session has said so"
+    gang = world.gangs["web"]
+    ReasonFigures.objects.create(cluster=gang.cluster, number=7, at=NOON)
+    for path in ("gangs/", f"gangs/{gang.pk}/"):
+        found = world.client("owner").read(path, **({"name": "web"} if path == "gangs/" else {}))
+        reason = (found["results"][0] if path == "gangs/" else found)["reason"]
+        assert (reason["figures_of"]["session"], moment(reason["figures_of"]["at"])) == (7, NOON)
+
+
+def test_until_when_an_evicted_gang_is_spared_is_told_where_tidesched_evicts(world):
+    gang = world.gangs["web"]
+    path = f"gangs/{gang.pk}/"
+    assert world.client("owner").read(path)["spared_until"] is None
+    type(gang).objects.filter(pk=gang.pk).update(spared_until=NOON)
+    for mode, said in (("schedule", True), ("observe", False)):
+        type(gang.cluster).objects.filter(pk=gang.cluster_id).update(mode=mode)
+        found = world.client("owner").read(path)["spared_until"]
+        assert (found is not None and moment(found) == NOON) is said
+    assert world.client("rival").get(f"/api/v1/{path}").status_code == 404
 
 
 @pytest.mark.parametrize("path", ["audit/", "audit/heads/"])

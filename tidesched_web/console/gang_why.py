@@ -6,7 +6,7 @@ import datetime as dt
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -39,11 +39,12 @@ class HolderRow:
 class RemedyView:
     """What would help, in words. ``tryable``: its edit can be opened as a draft; ``gang``: the one that would end.
 
+    ``session``, ``at``: over which session it was worked out, by number, and its time by the cluster's clock.
     ``pending``: it is being worked out. ``notes``: why nothing helps.
     """
 
     sentence: str
-    worked_out_at: dt.datetime | None = None
+    at: dt.datetime | None = None
     session: int | None = None
     until: dt.datetime | None = None
     until_why: str = ""
@@ -104,15 +105,24 @@ def why_sentence(access: Access, gang: Gang, stop: SendingStop | None) -> str:
     return wording.reason_detail(gang.reason_code, message) or wording.reason_sentence(gang.reason_code, numbers)
 
 
-def remedy_line(gang: Gang, seen: set[tuple[int, str]] | None) -> str:
+class RemedyLine(NamedTuple):
+    """What would help, for the row of a list, and the session (by number) over which that was worked out."""
+
+    sentence: str
+    session: int
+    at: dt.datetime
+
+
+def remedy_line(gang: Gang, seen: set[tuple[int, str]] | None) -> RemedyLine | None:
     """What would help, for the row of a list; ``seen``: the gangs that remedies name and the reader may see."""
     found = remedy_of(gang, timezone.now()) if getattr(gang, "own_queue", True) else None
     if found is None or not found.remedy:
-        return ""
+        return None
     remedy = found.remedy
     if seen is not None and remedy.get("gang") and (gang.cluster_id, remedy["gang"]) not in seen:
         remedy = {**remedy, "gang": None}
-    return wording.remedy_sentence(remedy, admitted=not found.starts, more=_more_pods(gang))
+    sentence = wording.remedy_sentence(remedy, admitted=not found.starts, more=_more_pods(gang))
+    return RemedyLine(sentence, found.number, found.at)
 
 
 def gangs_in_remedies(access: Access, cluster_id: int, gangs: list[Gang]) -> set[tuple[int, str]] | None:
@@ -227,7 +237,7 @@ def _holder(
 ) -> HolderRow:
     amount = wording.resource_amount(resource, held.get("amount"))
     promised = held.get("promised_since")
-    since = dt.datetime.fromtimestamp(promised, dt.UTC) if promised is not None else None
+    since = dt.datetime.fromisoformat(promised) if promised is not None else None
     if seen is None or (cluster_id, held["gang"]) in seen:
         return HolderRow(held["gang"], held.get("queue", ""), amount, since)
     return HolderRow("", "", amount, since)
@@ -264,11 +274,15 @@ def _too_large(row: Mapping[str, Any]) -> str:
 
 def _remedy(access: Access, gang: Gang, found: Any, seen: set[tuple[int, str]] | None) -> RemedyView | None:
     if found is None:
-        waits = wording.no_remedy_sentence(gang.reason_code, {}) != ""
-        return RemedyView(_("What would help is being worked out."), pending=True) if waits else None
-    facts = {"worked_out_at": found.worked_out_at, "session": found.number}
+        if not wording.no_remedy_sentence(gang.reason_code, {}):
+            return None
+        if getattr(gang, "worked_out", None) is None:
+            return RemedyView(_("What would help is being worked out."), pending=True)
+        said = _("What would help is being worked out again: the last answer was to other figures, or is too old.")
+        return RemedyView(said, pending=True)
+    facts = {"at": found.at, "session": found.number}
     if not found.remedy:
-        sentence = wording.no_remedy_sentence(gang.reason_code, gang.reason_numbers or {})
+        sentence = wording.no_remedy_sentence(gang.reason_code, gang.reason_numbers or {}, gang.queue_name)
         if not sentence and found.until is None:
             return None
         named = seen is None or (gang.cluster_id, found.goes_first) in seen

@@ -28,6 +28,7 @@ from tidesched_web.console.export import csv_list, plain_cards
 from tidesched_web.console.forms.filters import GangFilter
 from tidesched_web.console.gang_timeline import timeline
 from tidesched_web.console.gang_why import (
+    RemedyLine,
     Why,
     gangs_in_remedies,
     held_back,
@@ -50,11 +51,13 @@ from tidesched_web.scheduling.holds import sending_stop
 from tidesched_web.scheduling.remedy_asking import ask
 from tidesched_web.scheduling.selectors import reclaims_of_gang
 from tidesched_web.workloads.models import Gang
+from tidesched_web.workloads.reason_figures import AsOf, as_of, newer_than_others, of_all, with_figures
 from tidesched_web.workloads.remedies import remedy_of
 from tidesched_web.workloads.selectors import (
     BY_NEED,
     by_need,
     newest_gang_id,
+    spared_now,
     that_wait,
     visible_gangs,
     with_granted,
@@ -68,7 +71,7 @@ MIB = 2**20
 
 def _rows(this: Page, gangs: QuerySet[Gang]) -> QuerySet[Gang]:
     """Rows of the list with what their cells say, in one query."""
-    rows = with_own_queue(gangs, this.access).select_related("worked_out").defer("manifest")
+    rows = with_figures(with_own_queue(gangs, this.access)).select_related("worked_out").defer("manifest")
     return with_evictions(rows, this.access, this.cluster.clock())
 
 
@@ -95,7 +98,8 @@ def gangs(this: Page) -> HttpResponse:
     for row in found.rows:
         if held_back(row, stop) or (row.needs and row.reason_code):
             row.title, row.why = why_title(row, stop), why_sentence(this.access, row, stop)
-            row.helps = "" if held_back(row, stop) else remedy_line(row, seen)
+            row.helps = None if held_back(row, stop) else remedy_line(row, seen)
+            row.newer = newer_than_others(row)
         row.marks = marks_of(row)
     counts = found.rows[0].reason_counts if found.rows else []
     total = sum(entry["n"] for entry in counts)
@@ -106,6 +110,7 @@ def gangs(this: Page) -> HttpResponse:
             "page": found,
             "form": form,
             "counts": counts,
+            "figures_of": of_all(found.rows[0]) if counts else None,
             "line": wording.waiting_line(total, code, most) if found.rows else "",
         },
     )
@@ -117,9 +122,9 @@ def _export(this: Page, rows: Any) -> HttpResponse:
     def sentence(row: Gang) -> str:
         return why_sentence(this.access, row, stop) if row.needs or held_back(row, stop) else ""
 
-    def would_help(row: Gang) -> str:
+    def would_help(row: Gang) -> RemedyLine | None:
         # Names of gangs of other tenants are for who sees everything.
-        return remedy_line(row, None if this.access.everything else set()) if row.needs else ""
+        return remedy_line(row, None if this.access.everything else set()) if row.needs else None
 
     return csv_list(
         f"gangs-{this.cluster.slug}",
@@ -137,16 +142,22 @@ def _export(this: Page, rows: Any) -> HttpResponse:
             "waiting_since": lambda row: row.waiting_since.isoformat() if row.waiting_since else "",
             "reason": lambda row: row.reason_code if row.needs else "",
             "message": sentence,
-            "would_help": would_help,
+            "figures_of_session": lambda row: _session_of(as_of(row)) if row.needs else "",
+            "would_help": lambda row: found.sentence if (found := would_help(row)) else "",
+            "would_help_of_session": lambda row: _session_of(would_help(row)),
         },
         rows.iterator(chunk_size=1000),
     )
 
 
+def _session_of(said: AsOf | RemedyLine | None) -> int | str:
+    return said.session if said else ""
+
+
 def _gang(this: Page, pk: int) -> Gang:
     """The gang with all that its page shows beside reclaims and names of holders, in one query."""
     access = this.access
-    rows = with_own_queue(visible_gangs(access).filter(cluster=this.cluster, pk=pk), access)
+    rows = with_figures(with_own_queue(visible_gangs(access).filter(cluster=this.cluster, pk=pk), access))
     rows = with_evictions(with_granted(with_steps(rows), access), access, this.cluster.clock())
     found = with_pods(with_promises(rows)).select_related("worked_out", "queue").first()
     if found is None:
@@ -180,25 +191,21 @@ def gang(this: Page, pk: int) -> HttpResponse:
             "cpu_milli": found.cpu_milli or least.get("cpu_milli", 0),
             "memory_mib": found.memory_mib or least.get("memory_mib", 0),
             "why": shown,
+            "figures_of": as_of(found) if found.reason_code else None,
             "together": together(found, pods) if own_queue else "",
             "stop": stop_words(this.cluster, this.access),
             "pods": pods,
             "steps": timeline(this.access, found.step_rows, own_queue=own_queue),  # type: ignore[attr-defined]
             "reclaims": reclaims_of_gang(this.access, this.cluster, found.key, limit=6),
             "marks": marks_of(found),
-            "spared": _spared_until(this, found),
+            "spared_until": found.spared_until if this.cluster.evicts else None,
+            "spared": spared_now(found, this.cluster),
             "waits_since_submitted": _at_once(found),
             "manages": own_queue and found.queue is not None and manages(this.access, found.queue.tenant_id),
             "kubectl": f"kubectl -n {found.namespace} describe podgroups.scheduling.volcano.sh {found.name}",
             "manifest": pod_group_yaml(found.manifest, phase=found.phase),
         },
     )
-
-
-def _spared_until(this: Page, gang: Gang) -> dt.datetime | None:
-    """When its cool-down ends, while it runs and TideSched is the one that evicts."""
-    until = gang.spared_until
-    return until if until and this.cluster.evicts and until > this.cluster.clock() else None
 
 
 def _why(this: Page, gang: Gang) -> Why | None:
@@ -218,6 +225,7 @@ def _export_one(this: Page, gang: Gang, pods: list[dict[str, Any]]) -> HttpRespo
     numbers, message = shown_numbers(this.access, gang)
     own_queue = gang.own_queue  # type: ignore[attr-defined]
     shown = _why(this, gang)
+    of, helps = as_of(gang), shown.remedy if shown else None
     document = {
         "cluster": this.cluster.slug,
         "gang": gang.key,
@@ -230,10 +238,18 @@ def _export_one(this: Page, gang: Gang, pods: list[dict[str, Any]]) -> HttpRespo
         "cards": gang.cards,
         "submitted_at": gang.submitted_at,
         "waiting_since": gang.waiting_since,
-        "reason": {"code": gang.reason_code, "numbers": numbers, "message": message, "sentence": shown.sentence}
+        "reason": {
+            "code": gang.reason_code,
+            "numbers": numbers,
+            "message": message,
+            "sentence": shown.sentence,
+            "session": of.session if of else None,
+            "at": of.at if of else None,
+        }
         if shown
         else None,
-        "would_help": shown.remedy.sentence if shown and shown.remedy else None,
+        "would_help": helps.sentence if helps else None,
+        "would_help_of_session": helps.session if helps else None,
         "pods": pods,
         "timeline": [_plain_step(this, row) for row in gang.step_rows] if own_queue else [],  # type: ignore[attr-defined]
     }

@@ -23,12 +23,6 @@ def reasons_of(picture: Picture) -> dict[str, Reason]:
     return {reason.podgroup: reason for reason in picture.before.reasons}
 
 
-def numbers_of(reason: Reason) -> dict[str, Any]:
-    """The figures of a reason as a gang's row keeps them."""
-    numbers: dict[str, Any] = msgspec.to_builtins(reason.numbers)
-    return numbers
-
-
 class Answer(msgspec.Struct, frozen=True):
     """The remedy as in the contracts, None where none of the changes that are tried helps.
 

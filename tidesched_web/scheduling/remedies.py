@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from tidesched_web.common import live
 from tidesched_web.engine import remedies as engine
+from tidesched_web.engine.figures import numbers_of
 from tidesched_web.engine.model import BadInput, BrokenInvariant, Reason
 from tidesched_web.engine.what_if import Picture
 from tidesched_web.jobs.selectors import is_asked
@@ -107,7 +108,7 @@ def _answer(stored: StoredInput, picture: Picture, gang_id: int, reason: Reason)
     until = None if remedy else engine.expected_at(picture, reason)
     return keep_remedy(
         gang_id=gang_id,
-        basis=basis(str(reason.code), engine.numbers_of(reason), remedy),
+        basis=basis(str(reason.code), numbers_of(reason)),
         remedy=remedy,
         starts=answer.starts,
         until=(dt.datetime.fromtimestamp(until[0], dt.UTC), until[1]) if until else None,

@@ -6,7 +6,7 @@ All cards are physical ones: a slice counts as the part of a board that it is. O
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,15 +37,19 @@ WITH RECURSIVE {CARDS_OF_TIDE},
                     SELECT * FROM scheduling_tidepoint WHERE cluster_id = %(cluster)s AND card = cards.card
                                                          AND at <= %(now)s - make_interval(secs => %(day)s)
                     ORDER BY at DESC, id DESC LIMIT 1) AS point),
+     day AS (SELECT card, at, inference, total - idle AS used FROM scheduling_tidepoint
+             WHERE cluster_id = %(cluster)s AND at > %(now)s - make_interval(secs => %(day)s) AND at <= %(now)s),
      steps AS (SELECT date_bin(make_interval(secs => %(step)s), at, %(now)s) AS step, card,
-                      avg(inference)::float8 AS mean FROM scheduling_tidepoint
-               WHERE cluster_id = %(cluster)s AND at > %(now)s - make_interval(secs => %(day)s) AND at <= %(now)s
-               GROUP BY 1, 2)
+                      avg(inference)::float8 AS mean FROM day GROUP BY 1, 2),
+     halves AS (SELECT date_bin(make_interval(secs => %(step)s), at, 'epoch'::timestamptz) AS half, card,
+                       max(used) AS high, min(used) AS low FROM day GROUP BY 1, 2)
 SELECT 'now', 0::float8, {_SELECTED} FROM newest
 UNION ALL
 SELECT 'earlier', 0, {_SELECTED} FROM earlier
 UNION ALL
 SELECT 'step', mean, 0, card, step, step, {", ".join("0" for _ in _MILLI)}, NULL FROM steps
+UNION ALL
+SELECT 'half', 0, 0, card, half, half, high, low, {", ".join("0" for _ in _MILLI[2:])}, NULL FROM halves
 """  # noqa: S608 - names of columns
 
 
@@ -66,16 +70,30 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
+class DayRange:
+    """The highest and the lowest use of a card type in the last day, in milli-cards, and the half hours they were in.
+
+    Half hours are those of the clock: what is said is the same as long as nothing new is measured.
+    """
+
+    high: int
+    high_at: dt.datetime
+    low: int
+    low_at: dt.datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Figures:
     """The figures now and a day ago, and what inference used in each half hour of the last day.
 
-    ``points``: where the cards of each type are now, the largest type first.
+    ``points``: where the cards of each type are now, the largest type first. ``day``: the last day by card type.
     """
 
     now: Moment | None
     earlier: Moment | None
     inference: Sequence[tuple[dt.datetime, float]] = field(default_factory=list)
     points: Sequence[TidePoint] = ()
+    day: Mapping[str, DayRange] = field(default_factory=dict)
 
     def turn(self) -> tuple[bool, dt.datetime] | None:
         """Whether the next turn of the tide is a peak (flood) or a low (ebb), and when, as yesterday's was.
@@ -144,14 +162,26 @@ def tide_figures(cluster: Cluster) -> Figures:
         rows = cursor.fetchall()
     points: dict[str, list[TidePoint]] = {"now": [], "earlier": []}
     steps: dict[dt.datetime, dict[str, float]] = {}
+    uses: dict[str, list[tuple[dt.datetime, int, int]]] = {}
     for kind, mean, *columns in rows:
         if kind in points:
             points[kind].append(TidePoint(cluster=cluster, **dict(zip(_COLUMNS, columns, strict=True))))
         else:
-            _id, card, at, *_rest = columns
-            steps.setdefault(at, {})[card] = mean * _share(card)
+            _id, card, at, _wall_at, high, low, *_rest = columns
+            if kind == "step":
+                steps.setdefault(at, {})[card] = mean * _share(card)
+            else:
+                uses.setdefault(card, []).append((at, high, low))
     newest = sorted(points["now"], key=lambda point: (-point.total, point.card))
-    return Figures(_moment(newest), _moment(points["earlier"]), _summed(steps), newest)
+    day = {card: _range(found) for card, found in uses.items()}
+    return Figures(_moment(newest), _moment(points["earlier"]), _summed(steps), newest, day)
+
+
+def _range(steps: Sequence[tuple[dt.datetime, int, int]]) -> DayRange:
+    """Of half hours (beginning, highest, lowest use); of equal ones the newest counts."""
+    high_at, high, _low = max(steps, key=lambda step: (step[1], step[0]))
+    low_at, _high, low = min(steps, key=lambda step: (step[2], -step[0].timestamp()))
+    return DayRange(high, high_at, low, low_at)
 
 
 def _share(card: str) -> float:

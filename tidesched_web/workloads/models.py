@@ -75,11 +75,14 @@ class Gang(models.Model):
     reason_numbers = models.JSONField(default=dict)
     reason_message = models.TextField(blank=True)
     reason_since = models.DateTimeField(null=True)
+    # The session that the reason's figures in this row are of, by number, and its time; see `reason_figures.as_of`.
+    figures_number = models.PositiveBigIntegerField(null=True)
+    figures_at = models.DateTimeField(null=True)
     submitted_at = models.DateTimeField()
     waiting_since = models.DateTimeField(null=True)
     # Since when it holds a promise (phase Inqueue) without running; null for all others.
     admitted_at = models.DateTimeField(null=True)
-    # Evicted a short time ago, it is no victim again until then (the cool-down of the scheduler).
+    # Until when it is no victim, or was none: evicted before, it has the cool-down of the scheduler.
     spared_until = models.DateTimeField(null=True)
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
@@ -117,10 +120,21 @@ class Gang(models.Model):
         return f"{self.namespace}/{self.name}"
 
 
+class ReasonFigures(models.Model):
+    """The session that the figures of all waiting gangs of a cluster are of; a row that says a newer one is newer."""
+
+    cluster = models.OneToOneField(Cluster, on_delete=models.CASCADE, primary_key=True, related_name="reason_figures")
+    number = models.PositiveBigIntegerField()
+    at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.cluster_id}: session {self.number}"
+
+
 class GangRemedy(models.Model):
     """What would help a waiting gang, worked out outside of the sessions over the input of one of them.
 
-    It holds for ``basis``, the figures of the reason that it was worked out for: once they are others it is stale.
+    It holds for ``basis``, the figures of the reason that it was worked out for (`remedies.holds`).
     ``remedy`` None = no single change that was tried helps; ``starts`` = with it the gang starts, else it is admitted.
     ``until`` (cluster's clock): when it is expected to go on by itself, with the cause in ``until_why``.
     ``session_id`` and ``number`` name the session, ``at`` is its time on the cluster's clock, ``worked_out_at`` wall.

@@ -1,4 +1,4 @@
-"""When what was worked out for a waiting gang still holds: while the figures that it rests on are the same.
+"""When what was worked out for a waiting gang still holds: while the figures that it rests on say so.
 
 A remedy is worked out outside of the sessions (`scheduling.remedies`): the gang may meanwhile wait for another reason.
 """
@@ -12,23 +12,30 @@ from typing import Any
 from tidesched_web.workloads.models import Gang, GangRemedy
 
 # Older than this it is not shown, whatever its figures: the gangs that it names may have changed.
-KEPT = dt.timedelta(minutes=15)
+KEPT = dt.timedelta(minutes=5)
+_FIGURES = ("resource", "requested", "field", "limit", "short")
 
 
-def basis(code: str, numbers: Mapping[str, Any], remedy: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The figures that an answer rests on.
-
-    More quota is counted from the quota and from what it lacks; for all other answers it is what the gang asks for.
-    """
-    names: tuple[str, ...] = ("resource", "requested", "field")
-    if remedy is not None and remedy.get("change") == "quota":
-        names += ("limit", "short")
-    return {"code": code} | {name: numbers[name] for name in names if numbers.get(name) is not None}
+def basis(code: str, numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures that an answer rests on: what the gang asks for, of how much, and how much of it is missing."""
+    return {"code": code} | {name: numbers[name] for name in _FIGURES if numbers.get(name) is not None}
 
 
 def holds(found: GangRemedy, code: str, numbers: Mapping[str, Any], now: dt.datetime) -> bool:
-    """Whether an answer is still one to this reason."""
-    return now - found.worked_out_at <= KEPT and found.basis == basis(code, numbers, found.remedy)
+    """Whether an answer is still one to this reason.
+
+    More quota is counted from what was missing. What else helped still does where less is missing now, and where
+    nothing helped nothing does where more is missing; the other way round it has to be worked out again.
+    """
+    then, today = dict(found.basis), basis(code, numbers)
+    was, now_missing = then.pop("short", None), today.pop("short", None)
+    if now - found.worked_out_at > KEPT or then != today or (was is None) != (now_missing is None):
+        return False
+    if was is None or was == now_missing:
+        return True
+    if found.remedy is None:
+        return bool(now_missing > was)
+    return found.remedy.get("change") != "quota" and bool(now_missing < was)
 
 
 def remedy_of(gang: Gang, now: dt.datetime) -> GangRemedy | None:

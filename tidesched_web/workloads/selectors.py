@@ -128,6 +128,11 @@ def spared_gangs(access: Access, cluster: Cluster) -> QuerySet[Gang]:
     return gangs.order_by("spared_until", "id")
 
 
+def spared_now(gang: Gang, cluster: Cluster) -> bool:
+    """The same of one gang; only where TideSched is the one that evicts."""
+    return cluster.evicts and gang.spared_until is not None and gang.spared_until > cluster.clock()
+
+
 # The keys of `by_need`, from the first to the last.
 BY_NEED = ("rank", "waits_from", "-submitted_at", "-id")
 

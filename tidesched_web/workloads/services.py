@@ -11,20 +11,18 @@ from django.utils import timezone
 
 from tidesched_web.common.hints import cut
 from tidesched_web.common.locking import require_transaction
-from tidesched_web.engine.model import Node, Pod, Result, Snapshot
+from tidesched_web.engine.model import Node, Pod, ReasonNumbers, Result, Snapshot
+from tidesched_web.workloads import reason_figures, reason_figures_services
 from tidesched_web.workloads.gang_rows import GangValues, PodValues, Seen, look, moment, pod_values
 from tidesched_web.workloads.left_gangs import LASTS, MOST, LeftGang, LeftGangs
 from tidesched_web.workloads.models import TERMINAL_GANG_STATES, Gang, GangEvent, GangEventKind, GangPod, GangState
 from tidesched_web.workloads.timeline import MOST_MESSAGE, TimelineEntry, came_back, entries
 
-# Figures that move in every session (free cards, allocated) are written this often; a new code at once.
-NUMBERS_EVERY = dt.timedelta(seconds=5)
-
 _KEY = ("cluster", "namespace", "name", "uid")
 _WRITTEN = (
     "queue", "queue_name", "service_type", "owner_kind", "owner_name", "priority", "priority_class", "min_member",
     "replicas", "ready", "bound", "phase", "state", "needs", "cards", "cpu_milli", "memory_mib", "position",
-    "reason_code", "reason_numbers", "reason_message", "reason_since", "submitted_at",
+    "reason_code", "reason_numbers", "reason_message", "reason_since", "figures_number", "figures_at", "submitted_at",
     "waiting_since", "admitted_at", "spared_until", "started_at", "ended_at", "seen_at", "gone_at", "session_id",
 )  # fmt: skip
 _POD_WRITTEN = (
@@ -44,9 +42,10 @@ class _Known(msgspec.Struct):
     reason_since: dt.datetime | None
     waiting_since: dt.datetime | None
     admitted_at: dt.datetime | None
-    numbers_at: dt.datetime | None
+    figures: tuple[ReasonNumbers, str] | None  # of its reason, with the sentence
     started_at: dt.datetime | None
     ended_at: dt.datetime | None
+    spared_until: dt.datetime | None
     promised: bool
     running: bool
     pods: dict[str, tuple[Pod | None, PodValues | None]]
@@ -69,10 +68,14 @@ class GangRecorder:
         self._known: dict[str, _Known] = {}  # by uid
         self._left = LeftGangs()
         self.written: list[Gang] = []  # by the last session
+        self._figures_at: dt.datetime | None = None  # (wall) when all figures that had moved were written
+        self._said_at: dt.datetime | None = None  # (wall) when the session that they are of was said
+        self._newer = True  # some rows have figures of a later session
 
     def load(self) -> None:
         """Read what the tables say; the first session then compares every gang with its row."""
         self._known, self._left = {}, LeftGangs()
+        self._figures_at, self._said_at, self._newer = None, None, True
         rows = Gang.objects.filter(cluster_id=self.cluster_id).defer("manifest", "reason_numbers", "reason_message")
         here = rows.filter(gone_at__isnull=True)
         owners = dict(here.values_list("pk", "manifest__owner_uid"))
@@ -122,6 +125,7 @@ class GangRecorder:
         result: Result,
         sent: bool,
         session_id: int,
+        number: int,
         at: dt.datetime,
         wall_at: dt.datetime,
         queue_ids: dict[str, int],
@@ -130,6 +134,7 @@ class GangRecorder:
     ) -> int:
         """Write what changed; returns how many gangs did. In the caller's transaction.
 
+        Figures of reasons that moved alone are written as `reason_figures` says: those of all are of one session.
         ``reclaim_of``: the reclaim that felled a gang in this session, by the gang's key. ``spared``: see
         `gang_rows.look`.
         """
@@ -139,22 +144,70 @@ class GangRecorder:
         gone = [uid for uid in self._known if uid not in present]
         self._remember(gone, at=at, wall_at=wall_at)
         changed: list[tuple[Gang, Seen, list[TimelineEntry]]] = []
+        moved: list[Seen] = []
         for key, gang in seen.items():
-            row = self._changed_row(key, gang, at=at, wall_at=wall_at, session_id=session_id, queue_ids=queue_ids)
+            row = self._changed_row(
+                key, gang, at=at, wall_at=wall_at, session_id=session_id, number=number, queue_ids=queue_ids
+            )
+            if row is None and self._has_moved(gang):
+                moved.append(gang)
             if row is not None:
                 changed.append(row)
                 if gang.values.state == GangState.RECLAIMED:
                     known = self._known[gang.values.uid]
                     known.reclaim_id = reclaim_of.get(key, known.reclaim_id)
         self._write_gangs(changed, at=at, wall_at=wall_at, session_id=session_id, reclaim_of=reclaim_of)
+        told = any(gang.reason is not None for _row, gang, _entries in changed)
+        moved = self._write_figures(moved, told=told, number=number, at=at, wall_at=wall_at, session_id=session_id)
         self._write_pods(seen.values(), {node.name: node for node in snapshot.nodes})
         self._write_gone(gone, at=at, wall_at=wall_at, session_id=session_id)
         self.written = [row for row, _seen, _entries in changed]
-        return len(changed) + len(gone)
+        self.written += [self._named(gang) for gang in moved]
+        return len(self.written) + len(gone)
 
     def forget(self) -> None:
         """After a transaction that was rolled back: what is remembered is not in the tables."""
         self.load()
+
+    def _has_moved(self, gang: Seen) -> bool:
+        """Whether the figures of its reason are others than in its row."""
+        known = self._known[gang.values.uid]
+        return gang.reason is not None and known.figures != (gang.reason.numbers, gang.reason.message)
+
+    def _write_figures(
+        self, moved: list[Seen], *, told: bool, number: int, at: dt.datetime, wall_at: dt.datetime, session_id: int
+    ) -> list[Seen]:
+        """Write the figures that moved, of all or of none; returns those that were written.
+
+        ``told``: the session has written rows of waiting gangs, with its own figures.
+        """
+        due = self._figures_at is None or wall_at - self._figures_at >= reason_figures.EVERY
+        if moved and not due and not (told and len(moved) <= reason_figures.MOST_BETWEEN):
+            self._newer = self._newer or told
+            return []
+        figures = {}
+        for gang in moved:
+            known, reason = self._known[gang.values.uid], gang.reason
+            assert reason is not None
+            known.figures = (reason.numbers, reason.message)
+            figures[known.id] = (reason_figures.document_of(reason), cut(reason.message, MOST_MESSAGE))
+        reason_figures_services.write(figures, number=number, at=at, session_id=session_id, wall_at=wall_at)
+        if moved or told:
+            self._figures_at = wall_at
+        waits = any(known.reason_code for known in self._known.values())
+        quiet = self._said_at is not None and wall_at - self._said_at < reason_figures.SAID_EVERY
+        if moved or told or (waits and (self._newer or not quiet)):
+            reason_figures_services.say(cluster_id=self.cluster_id, number=number, at=at)
+            self._said_at, self._newer = wall_at, False
+        return moved
+
+    def _named(self, gang: Seen) -> Gang:
+        """As much of its row as an event says."""
+        values, group = gang.values, gang.group
+        return Gang(
+            pk=self._known[values.uid].id, cluster_id=self.cluster_id, namespace=group.namespace,
+            name=group.name[:253], state=values.state, queue_name=values.queue_name,
+        )  # fmt: skip
 
     def _remember(self, gone: list[str], *, at: dt.datetime, wall_at: dt.datetime) -> None:
         """Gangs that had cards and leave may come back under a new PodGroup; those that are over do not."""
@@ -166,7 +219,7 @@ class GangRecorder:
 
     def _new(self, key: str, gang: Seen) -> tuple[_Known, list[TimelineEntry]]:
         """A gang without a row: one that is new, or one that comes back under a new PodGroup with its story."""
-        known = _Known(0, key, None, "", "", "", None, None, None, None, None, None, False, False, {})
+        known = _Known(0, key, None, "", "", "", None, None, None, None, None, None, None, False, False, {})
         self._known[gang.values.uid] = known
         left = self._left.take(gang.group, running_at=gang.running_at)
         if left is None:
@@ -176,20 +229,16 @@ class GangRecorder:
         return known, came_back(ran_at=left.ran_at, lost_at=left.lost_at, reclaim_id=left.reclaim_id, made_at=made_at)
 
     def _changed_row(
-        self, key: str, gang: Seen, *, at: dt.datetime, wall_at: dt.datetime, session_id: int, queue_ids: dict[str, int]
-    ) -> tuple[Gang, Seen, list[TimelineEntry]] | None:
+        self, key: str, gang: Seen, *, at: dt.datetime, wall_at: dt.datetime, session_id: int, number: int,
+        queue_ids: dict[str, int],
+    ) -> tuple[Gang, Seen, list[TimelineEntry]] | None:  # fmt: skip
+        known = self._known.get(gang.values.uid)
+        if known is not None and gang.values.spared_until is None and known.spared_until is not None:
+            # Its page says since when it may be evicted again.
+            gang.values = msgspec.structs.replace(gang.values, spared_until=known.spared_until)
         values = gang.values
-        known = self._known.get(values.uid)
-        numbers_due = gang.reason is not None and (
-            known is None or known.numbers_at is None or wall_at - known.numbers_at >= NUMBERS_EVERY
-        )
         running = gang.running_at is not None
-        if (
-            known is not None
-            and known.values == values
-            and (known.promised, known.running) == (gang.promised, running)
-            and not numbers_due
-        ):
+        if known is not None and known.values == values and (known.promised, known.running) == (gang.promised, running):
             return None
         story: list[TimelineEntry] = []
         if known is None:
@@ -220,9 +269,10 @@ class GangRecorder:
         row = Gang(
             cluster_id=self.cluster_id, namespace=namespace, name=name[:253], queue_id=queue_ids.get(values.queue_name),
             **msgspec.structs.asdict(values),
-            reason_numbers=msgspec.to_builtins(gang.reason.numbers) if gang.reason else {},
+            reason_numbers=reason_figures.document_of(gang.reason),
             reason_message=cut(gang.reason.message, MOST_MESSAGE) if gang.reason else "",
             reason_since=known.reason_since,
+            figures_number=number if gang.reason else None, figures_at=at if gang.reason else None,
             waiting_since=known.waiting_since,
             admitted_at=known.admitted_at,
             started_at=known.started_at, ended_at=known.ended_at,
@@ -230,7 +280,8 @@ class GangRecorder:
             manifest=msgspec.to_builtins(gang.group),
         )  # fmt: skip
         known.values, known.state, known.phase = values, values.state, values.phase
-        known.reason_code, known.numbers_at = values.reason_code, wall_at
+        known.reason_code, known.spared_until = values.reason_code, values.spared_until
+        known.figures = (gang.reason.numbers, gang.reason.message) if gang.reason else None
         known.promised, known.running = gang.promised, running
         return row, gang, timeline
 
@@ -326,8 +377,8 @@ def _of_row(gang: Gang, owner_uid: str | None) -> _Known:
     return _Known(
         id=gang.pk, key=gang.key, values=None, state=gang.state, phase=gang.phase,
         reason_code=gang.reason_code, reason_since=gang.reason_since, waiting_since=gang.waiting_since,
-        admitted_at=gang.admitted_at, numbers_at=None,
-        started_at=gang.started_at, ended_at=gang.ended_at, promised=False,
+        admitted_at=gang.admitted_at, figures=None,
+        started_at=gang.started_at, ended_at=gang.ended_at, spared_until=gang.spared_until, promised=False,
         running=gang.state == GangState.RUNNING and gang.started_at is not None, pods={}, owner_uid=owner_uid or "",
     )  # fmt: skip
 

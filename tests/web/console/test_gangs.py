@@ -16,10 +16,11 @@ from tests.web.console.cast import A100, H200
 from tests.web.console.test_pages import MAX_QUERIES, client_of
 from tidesched_web.accounts.models import Membership
 from tidesched_web.quota.models import NamespaceGrant
-from tidesched_web.scheduling.models import Reclaim
+from tidesched_web.scheduling.models import Alert, Reclaim
+from tidesched_web.scheduling.promise_services import ENDS_AFTER, RISES_AFTER
 from tidesched_web.scheduling.tasks import retain
-from tidesched_web.workloads.models import Gang, GangEvent, GangPod, GangRemedy, GangState
-from tidesched_web.workloads.remedies import basis
+from tidesched_web.workloads.models import Gang, GangEvent, GangPod, GangRemedy, GangState, ReasonFigures
+from tidesched_web.workloads.remedies import basis, remedy_of
 
 pytestmark = pytest.mark.django_db
 
@@ -46,8 +47,11 @@ def test_what_would_help_stands_on_the_page_and_in_the_list(world) -> None:
     said = "It would start if the quota of queue search-training were 16 × A100-SXM4-80GB higher."
     page = page_of(world, "search/rank-lap2-013")
     assert said in page
-    assert f"worked out over session {world.sessions[-1].number}" in page.replace(",", "")
+    found = GangRemedy.objects.get(gang=world.gangs["search/rank-lap2-013"])
+    when = f"{found.at:%Y-%m-%d %H:%M:%S} UTC by the cluster&#x27;s clock"
+    assert f"worked out over session {world.sessions[-1].number}, {when}" in page
     assert said in listed(world)
+    assert f"worked out over session {world.sessions[-1].number}" in listed(world)
     assert "Try it in the editor" in page
 
 
@@ -62,11 +66,22 @@ def test_who_sees_no_other_tenant_learns_no_name_from_a_remedy(world) -> None:
     assert "llm-pretrain" not in client_of(world.member).get("/clusters/demo/gangs/?format=csv").content.decode()
 
 
+def lacks(gang: Gang, short: float, **more: object) -> None:
+    """So much is missing, in its row and when the answer was worked out."""
+    numbers = gang.reason_numbers | {"short": short} | more
+    Gang.objects.filter(pk=gang.pk).update(reason_numbers=numbers)
+    GangRemedy.objects.filter(gang=gang).update(basis=basis(gang.reason_code, numbers))
+
+
 def test_where_no_single_change_helps_the_page_says_what_is_missing(world) -> None:
     gang = world.gangs["vision/segment-lap2-017"]
     assert "No single change that was tried helps." in page_of(world, "vision/segment-lap2-017")
-    Gang.objects.filter(pk=gang.pk).update(reason_numbers=gang.reason_numbers | {"short": 3})
-    assert "No single change that was tried helps: it lacks 3 × L40S." in page_of(world, "vision/segment-lap2-017")
+    lacks(gang, 3)
+    said = (
+        "No single change that was tried helps: 3 × L40S are missing on nodes that hold its pods. It needs 12 × L40S "
+        "there; free in all: 14, but not together."
+    )
+    assert said in page_of(world, "vision/segment-lap2-017")
     GangRemedy.objects.filter(gang=gang).update(
         until=world.cluster.clock() + dt.timedelta(minutes=4), until_why="pods_leave"
     )
@@ -85,7 +100,43 @@ def test_an_answer_to_other_figures_is_not_shown(world, stale) -> None:
 def test_an_old_answer_is_not_shown(world) -> None:
     GangRemedy.objects.update(worked_out_at=timezone.now() - dt.timedelta(minutes=20))
     assert "higher." not in page_of(world, "search/rank-lap2-013")
+    assert "What would help is being worked out again" in page_of(world, "search/rank-lap2-013")
+    GangRemedy.objects.all().delete()
     assert "What would help is being worked out." in page_of(world, "search/rank-lap2-013")
+
+
+@pytest.mark.parametrize(
+    ("remedy", "holds"),
+    [
+        ({"change": "gang_ends", "gang": "research/llm-pretrain-lap2-004"}, {6: True, 5: True, 7: False}),
+        ({"change": "quota", "queue": "q", "card": H200, "by": 6}, {6: True, 5: False, 7: False}),
+        (None, {6: True, 5: False, 7: True}),
+    ],
+)
+def test_an_answer_holds_as_long_as_what_is_missing_does_not_speak_against_it(world, remedy, holds) -> None:
+    gang = world.gangs["search/embed-lap2-012"]
+    lacks(gang, 6)
+    GangRemedy.objects.filter(gang=gang).update(remedy=remedy)
+    for short, shown in holds.items():
+        Gang.objects.filter(pk=gang.pk).update(reason_numbers=gang.reason_numbers | {"short": short})
+        found = Gang.objects.select_related("worked_out").get(pk=gang.pk)
+        assert (remedy_of(found, timezone.now()) is not None) is shown, short
+
+
+def test_all_figures_of_a_list_are_of_a_session_that_is_named(world) -> None:
+    at = world.cluster.clock()
+    ReasonFigures.objects.create(cluster=world.cluster, number=4711, at=at)
+    gang = world.gangs["search/rank-lap2-013"]
+    when = f"{at:%Y-%m-%d %H:%M:%S} UTC by the cluster&#x27;s clock"
+    assert listed(world).count("figures of session") == 1
+    assert f"figures of session 4711, {when}" in listed(world)
+    assert f"figures of session 4711, {when}" in page_of(world, gang.key)
+    Gang.objects.filter(pk=gang.pk).update(figures_number=4713, figures_at=at)
+    assert listed(world).count("figures of session") == 2, "one row is newer and says so"
+    assert f"figures of session 4713, {when}" in page_of(world, gang.key)
+    rows = listed(world, query="?format=csv")
+    assert "4713" in rows
+    assert "4711" in rows
 
 
 def test_a_gang_that_runs_is_told_of_its_further_pods(world) -> None:
@@ -141,7 +192,7 @@ def test_a_tenant_admin_is_told_to_end_a_gang_of_their_own_only_where_that_helps
     numbers = gang.reason_numbers | {"holders": [{"gang": "search/rank-v7", "queue": "search-training", "amount": 6}]}
     Gang.objects.filter(pk=gang.pk).update(reason_numbers=numbers)
     for remedy, told in (({"change": "gang_ends", "gang": "search/rank-v7"}, True), (None, False)):
-        kept = basis(gang.reason_code, numbers, remedy)
+        kept = basis(gang.reason_code, numbers)
         GangRemedy.objects.filter(gang=gang).update(remedy=remedy, basis=kept)
         page = page_of(world, "search/rank-lap2-013", "member")
         assert ("A gang of yours holds what it waits for: search/rank-v7 (6" in page) is told
@@ -266,9 +317,12 @@ def test_a_gang_that_was_evicted_again_and_again_is_marked(world) -> None:
 def test_the_cool_down_of_an_evicted_gang_is_said(world) -> None:
     gang = world.gangs["research/llm-pretrain-lap2-004"]
     Gang.objects.filter(pk=gang.pk).update(spared_until=world.cluster.clock() + dt.timedelta(minutes=5))
-    assert "not evicted again until" in page_of(world, "research/llm-pretrain-lap2-004")
-    Gang.objects.filter(pk=gang.pk).update(spared_until=world.cluster.clock() - dt.timedelta(minutes=5))
-    assert "not evicted again until" not in page_of(world, "research/llm-pretrain-lap2-004")
+    assert "protected from eviction until" in page_of(world, "research/llm-pretrain-lap2-004")
+    over = world.cluster.clock() - dt.timedelta(minutes=5)
+    Gang.objects.filter(pk=gang.pk).update(spared_until=over)
+    page = page_of(world, "research/llm-pretrain-lap2-004")
+    assert "protected from eviction until" not in page
+    assert f"over since {over:%Y-%m-%d %H:%M:%S} UTC by the cluster&#x27;s clock: it may be evicted again" in page
 
 
 def test_a_promise_that_is_not_used_is_a_holder_with_its_age(world) -> None:
@@ -305,10 +359,37 @@ def test_a_promise_that_is_not_used_while_others_wait_is_an_alert_until_it_is(wo
     assert alerts_after(31) == [admitted.get().queue_name]
     page = " ".join(client.get("/clusters/demo/alerts/").content.decode().split())
     assert f"8 × A100-SXM4-80GB of queue {admitted.get().queue_name} are promised to gangs that do not run" in page
-    assert alerts_after(31, state=GangState.RUNNING, phase="Running") == []
     waits = Gang.objects.filter(queue=admitted.get().queue, reason_code="WaitingForQuota")
+    assert alerts_after(31, state=GangState.RUNNING, phase="Running") != [], "it may be so for a moment only"
+    Alert.objects.filter(code="promise_unused").update(lapsed_at=timezone.now() - ENDS_AFTER)
+    assert alerts_after(31, state=GangState.RUNNING, phase="Running") == []
+    lately = world.cluster.clock() - RISES_AFTER + dt.timedelta(seconds=30)
+    since = dict(waits.values_list("pk", "reason_since"))
+    waits.update(reason_since=lately)
+    assert alerts_after(31) == [], "no gang has waited for that quota for long"
+    for pk, moment in since.items():
+        Gang.objects.filter(pk=pk).update(reason_since=moment)
+    assert alerts_after(31) != []
     assert waits.update(reason_code="NoNodeMatches") > 0
+    assert alerts_after(31) != []
+    Alert.objects.filter(code="promise_unused").update(lapsed_at=timezone.now() - ENDS_AFTER)
     assert alerts_after(31) == [], "no gang waits for that quota"
+
+
+def test_an_alert_whose_cause_comes_and_goes_is_raised_once(world) -> None:
+    """Looked at once a minute: a gang that waits for the quota in every other minute only."""
+    since = world.cluster.clock() - dt.timedelta(minutes=31)
+    Gang.objects.filter(state=GangState.ADMITTED).exclude(name="distil-lap2-002").update(state=GangState.RUNNING)
+    Gang.objects.filter(name="distil-lap2-002").update(
+        state=GangState.ADMITTED, phase="Inqueue", cards={A100: 8}, admitted_at=since
+    )
+    waits = Gang.objects.filter(queue__gangs__name="distil-lap2-002", reason_code="WaitingForQuota")
+    ids = list(waits.values_list("pk", flat=True))
+    for code in ("WaitingForQuota", "WaitingForCards") * 4:
+        Gang.objects.filter(pk__in=ids).update(reason_code=code)
+        retain()
+    rows = Alert.objects.filter(code="promise_unused")
+    assert [alert.resolved_at for alert in rows] == [None]
 
 
 def test_flips_between_two_reasons_are_one_entry(world) -> None:

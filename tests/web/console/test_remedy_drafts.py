@@ -52,9 +52,7 @@ def test_the_draft_raises_what_stands_above_where_all_of_it_is_given_out(world) 
     gang, queue = world.gangs["search/rank-lap2-013"], world.queues["search-rank-inference"]
     remedy = {"change": "quota", "queue": queue.name, "card": H200, "by": 2.0, "verified": True}
     Gang.objects.filter(pk=gang.pk).update(queue=queue, queue_name=queue.name)
-    GangRemedy.objects.filter(gang=gang).update(
-        remedy=remedy, basis=basis(gang.reason_code, gang.reason_numbers, remedy)
-    )
+    GangRemedy.objects.filter(gang=gang).update(remedy=remedy, basis=basis(gang.reason_code, gang.reason_numbers))
     client = client_of(world.admin)
     answer = client.post(f"/clusters/demo/gangs/{gang.pk}/try/")
     draft = QuotaChange.objects.get()
@@ -74,9 +72,7 @@ def test_the_draft_takes_from_a_queue_that_does_not_use_it_where_the_hardware_is
     by = max(0, ceiling(tree, ROOT, "training", A100) - given) + 2
     remedy = {"change": "quota", "queue": name, "card": A100, "by": float(by), "verified": True}
     Gang.objects.filter(pk=gang.pk).update(queue=world.queues[name], queue_name=name)
-    GangRemedy.objects.filter(gang=gang).update(
-        remedy=remedy, basis=basis(gang.reason_code, gang.reason_numbers, remedy)
-    )
+    GangRemedy.objects.filter(gang=gang).update(remedy=remedy, basis=basis(gang.reason_code, gang.reason_numbers))
     client = client_of(world.admin)
     answer = client.post(f"/clusters/demo/gangs/{gang.pk}/try/")
     draft = QuotaChange.objects.get()
@@ -95,7 +91,7 @@ def _remedy_for(world, queue: str, by: float) -> str:
     Gang.objects.filter(pk=gang.pk).update(queue=world.queues[queue], queue_name=queue)
     GangRemedy.objects.filter(gang=gang).update(
         remedy=remedy | {"verified": True},
-        basis=basis(gang.reason_code, gang.reason_numbers, remedy | {"verified": True}),
+        basis=basis(gang.reason_code, gang.reason_numbers),
     )
     return f"/clusters/demo/gangs/{gang.pk}/try/"
 

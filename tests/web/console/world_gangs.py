@@ -247,7 +247,7 @@ def gangs(world: World, nodes: list[Node], draw: random.Random, now: dt.datetime
         )
         GangRemedy.objects.create(
             gang=row,
-            basis=basis(code, numbers, remedy),
+            basis=basis(code, numbers),
             remedy=remedy,
             session_id=world.sessions[-1].pk,
             number=world.sessions[-1].number,

@@ -74,7 +74,11 @@ _HOLDER = {
         "gang": _NAME,
         "queue": _NAME,
         "amount": _NUMBER,
-        "promised_since": {"type": ["string", "number", "null"], "description": "Since when it is only promised."},
+        "promised_since": {
+            "type": ["string", "null"],
+            "format": "date-time",
+            "description": "Since when it is only promised, by the cluster's clock.",
+        },
     },
     "additionalProperties": False,
 }

@@ -25,6 +25,7 @@ from tidesched_web.api.views import ReadView, Rows
 from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.quota.selectors import visible_queues
 from tidesched_web.workloads.models import Gang, GangState
+from tidesched_web.workloads.reason_figures import with_figures
 from tidesched_web.workloads.selectors import (
     pods_of,
     timeline_of,
@@ -52,7 +53,7 @@ class GangFilters(django_filters.FilterSet):
 _LIST_ONLY = (
     "cluster__name", "cluster__slug", "namespace", "name", "queue_id", "queue_name", "service_type", "priority",
     "min_member", "ready", "phase", "state", "cards", "waiting_since", "position", "reason_code", "reason_numbers",
-    "reason_message", "needs", "worked_out",
+    "reason_message", "figures_number", "figures_at", "needs", "worked_out",
 )  # fmt: skip
 
 
@@ -66,7 +67,8 @@ class Gangs(ReadView):
     newest_first = prepared = True
 
     def visible(self) -> QuerySet[Gang]:
-        gangs = with_own_queue(visible_gangs(self.access), self.access).select_related("cluster", "worked_out")
+        gangs = with_figures(with_own_queue(visible_gangs(self.access), self.access))
+        gangs = gangs.select_related("cluster", "worked_out")
         if self.action == "list":
             return gangs.only(*_LIST_ONLY)
         return gangs.defer("manifest", "cluster__credentials", "cluster__ca_certificate")

@@ -342,6 +342,12 @@ def exact_zone(moment: dt.datetime | None) -> str | SafeString:
     return count(None) if moment is None else f"{exact(moment)} {zone_name(moment)}"
 
 
+@register.filter
+def by_real_clock(moment: dt.datetime | None) -> str | SafeString:
+    """A moment of the wall's clock in the reader's zone, and which clock it is of."""
+    return count(None) if moment is None else _("%(time)s by the real clock") % {"time": exact_zone(moment)}
+
+
 @register.simple_tag
 def ago(moment: dt.datetime | None, now: dt.datetime | None = None) -> str | SafeString:
     """How long ago, the exact time on hover: by the cluster's clock, without `now` by the wall's.
@@ -365,9 +371,19 @@ def ago(moment: dt.datetime | None, now: dt.datetime | None = None) -> str | Saf
     )
 
 
+@register.simple_tag(takes_context=True)
+def ago_of_wall(context: dict[str, Any], moment: dt.datetime | None) -> str | SafeString:
+    """The same of a moment of the wall's clock, said by the cluster's: a row with both has one clock."""
+    there = None if moment is None else context["cluster"].clock(moment).replace(microsecond=0)
+    return ago(there, context["now"])
+
+
 def cluster_time_title(moment: dt.datetime) -> str:
     """A moment of the cluster's clock to the second, in the cluster's zone."""
     return _by_clock(moment, zone_of_page())
+
+
+register.filter("by_clock", cluster_time_title)
 
 
 @by_language

@@ -10,8 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
-import msgspec
-
+from tidesched_web.engine.figures import numbers_of
 from tidesched_web.engine.model import Reclaim, Result, Snapshot, cards_to_json
 
 # Sessions that are kept in mind: an eviction is seen within one or two of them.
@@ -71,7 +70,7 @@ def instead_of(decided: Decided | None, reclaimer: str) -> dict[str, Any] | None
         found["found"] = "waits"
         found["reason"] = {
             "code": str(reason.code),
-            "numbers": msgspec.to_builtins(reason.numbers, str_keys=True),
+            "numbers": numbers_of(reason),
             "message": reason.message,
         }
     else:

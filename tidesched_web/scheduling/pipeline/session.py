@@ -220,6 +220,7 @@ def _6_record_and_announce(work: Work) -> None:
                 result=result,
                 sent=work.sends,
                 session_id=session.pk,
+                number=session.number,
                 at=work.now,
                 wall_at=wall,
                 queue_ids=queue_ids,

@@ -18,11 +18,14 @@ class DriftFieldDocument(serializers.Serializer[Any]):
     pushed = serializers.CharField(allow_null=True)
     live = serializers.CharField(allow_null=True)
     changed_by = serializers.CharField()
-    changed_at = serializers.CharField()
+    changed_at = serializers.CharField(help_text="By the cluster's own clock, as the cluster notes it.")
 
 
 class DriftDocument(serializers.Serializer[Any]):
-    """An object that differs from what was written to the cluster: one row until that ends."""
+    """An object that differs from what was written to the cluster: one row until that ends.
+
+    Its times are wall time; `differences.changed_at` is by the cluster's clock.
+    """
 
     id = serializers.IntegerField()
     url = AddressField("drift")

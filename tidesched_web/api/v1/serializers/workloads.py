@@ -10,6 +10,7 @@ from rest_framework import serializers
 
 from tidesched_web.api.v1.serializers.briefs import AddressField, BriefCluster, CountsField, MemoryField
 from tidesched_web.workloads.models import Gang, GangEventKind, GangState
+from tidesched_web.workloads.reason_figures import as_of
 from tidesched_web.workloads.remedies import remedy_of
 from tidesched_web.workloads.sight import shown_reason, shown_remedy
 
@@ -58,8 +59,9 @@ class RemedyDocument(serializers.Serializer[Any]):
 class WorkedOutDocument(serializers.Serializer[Any]):
     """When ``remedy`` was worked out, over which session, and until when the gang is expected to wait."""
 
-    at = serializers.DateTimeField(source="worked_out_at", help_text="Wall time.")
+    at = serializers.DateTimeField(source="worked_out_at", help_text="When it was worked out; wall time.")
     session = serializers.IntegerField(source="number", help_text="The number of the session in the cluster.")
+    session_at = serializers.DateTimeField(source="at", help_text="When that session was, by the cluster's clock.")
     starts = serializers.BooleanField(
         allow_null=True,
         help_text="With the remedy the gang starts (or is promised cards); false: only its admission was shown; null "
@@ -71,16 +73,27 @@ class WorkedOutDocument(serializers.Serializer[Any]):
     until_why = serializers.CharField(help_text="pods_leave, back_off, or empty.")
 
 
+class FiguresOfDocument(serializers.Serializer[Any]):
+    """The session that figures are of."""
+
+    session = serializers.IntegerField(help_text="The number of the session in the cluster.")
+    at = serializers.DateTimeField(help_text="When that session was, by the cluster's clock.")
+
+
 class ReasonDocument(serializers.Serializer[Any]):
     """Why a gang waits. ``code`` and ``numbers`` are the contract, ``message`` is the sentence.
 
-    ``remedy`` is worked out outside of the sessions: while ``remedy_worked_out`` is null nothing is known yet; with it
-    a remedy of null says that none of the changes that were tried helps, and ``numbers.short`` what is missing.
+    ``figures_of`` is the session of which ``numbers`` and ``message`` are: the same one for all waiting gangs of a
+    cluster, or a later one where the gang itself has changed since.
+    ``remedy`` is worked out outside of the sessions: while ``remedy_worked_out`` is null nothing is known, or what was
+    known was the answer to other figures and is worked out again; with it a remedy of null says that none of the
+    changes that were tried helps, and ``numbers.short`` what is missing.
     """
 
     code = serializers.CharField()
     numbers = NumbersField()
     message = serializers.CharField()
+    figures_of = FiguresOfDocument(allow_null=True)
     remedy = RemedyDocument(allow_null=True)
     remedy_worked_out = WorkedOutDocument(allow_null=True)
 
@@ -128,6 +141,7 @@ class GangDocument(serializers.Serializer[Any]):
             "code": gang.reason_code,
             "numbers": numbers,
             "message": message,
+            "figures_of": FiguresOfDocument(of).data if (of := as_of(gang)) else None,
             "remedy": remedy,
             "remedy_worked_out": _worked_out(found) if found else None,
         }
@@ -154,9 +168,18 @@ class GangDetailDocument(GangDocument):
     submitted_at = serializers.DateTimeField()
     started_at = serializers.DateTimeField(allow_null=True)
     ended_at = serializers.DateTimeField(allow_null=True)
+    spared_until = serializers.SerializerMethodField(
+        help_text="Evicted before, it is no victim of another eviction until then (a time that is over: it was none), "
+        "by the cluster's clock. Null where no eviction is known, or another scheduler evicts."
+    )
     seen_at = serializers.DateTimeField(help_text="Wall time.")
     gone_at = serializers.DateTimeField(allow_null=True, help_text="Wall time when it left the cluster.")
     session = serializers.IntegerField(source="session_id", allow_null=True)
+
+    @extend_schema_field(serializers.DateTimeField(allow_null=True))
+    def get_spared_until(self, gang: Gang) -> Any:
+        until = gang.spared_until if gang.cluster.evicts else None
+        return serializers.DateTimeField().to_representation(until) if until else None
 
 
 class PodDocument(serializers.Serializer[Any]):

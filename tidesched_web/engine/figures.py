@@ -1,0 +1,14 @@
+"""The figures of a reason as the host keeps and shows them: as in the engine's own document, times in RFC 3339."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scheduler_core.serde.result import reason_to_json
+from tidesched_web.engine.model import Reason
+
+
+def numbers_of(reason: Reason) -> dict[str, Any]:
+    """The figures of a reason by name."""
+    numbers: dict[str, Any] = reason_to_json(reason)["numbers"]
+    return numbers
