@@ -39,14 +39,21 @@ def drift(this: Page) -> HttpResponse:
 
 
 def _export(this: Page) -> HttpResponse:
-    """A row for each field that differs."""
+    """A row for each field that differs; all times by the cluster's clock."""
     rows = DriftFilter(this.request.GET).apply(open_drift(this.access, this.cluster)).order_by("kind", "name")
-    fields = ("field", "intent", "pushed", "live", "changed_by", "changed_at")
+    fields, clock = ("field", "intent", "pushed", "live", "changed_by", "changed_at"), this.cluster.clock
     return csv_response(
         f"drift-{this.cluster.slug}",
         ["kind", "name", "state", "what", "found_at", *fields],
         (
-            [row.kind, row.name, row.state, row.what, row.found_at.isoformat(), *(one.get(name) for name in fields)]
+            [
+                row.kind,
+                row.name,
+                row.state,
+                row.what,
+                clock(row.found_at).isoformat(),
+                *(one.get(name) for name in fields),
+            ]
             for row in rows
             for one in row.fields
         ),

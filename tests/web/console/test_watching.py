@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
+import re
 
 import pytest
 from django.utils import timezone
@@ -12,6 +14,7 @@ from tests.web.console import world_drift
 from tests.web.console.test_pages import client_of
 from tidesched_web.accounts.models import User
 from tidesched_web.audit.models import AuditEntry
+from tidesched_web.clusters.models import Cluster
 from tidesched_web.quota.models import Drift
 from tidesched_web.scheduling.models import Alert, Reclaim
 
@@ -62,6 +65,25 @@ def test_drift_is_told_to_whose_it_is_and_decided_by_an_admin(world) -> None:
     assert AuditEntry.objects.get(action="drift.ignore").tenant_ids == [world.queues["search-training"].tenant_id]
     gone = Drift.objects.get(name="maps-route-inference")
     assert admin.post(decide, {"drift": gone.pk, "act": "adopt", "reason": "x"}).status_code == 409
+
+
+def test_the_times_of_a_drift_are_by_one_clock_which_is_named(world) -> None:
+    """The cluster notes who changed a field by its own clock, which a simulated cluster's is not the wall's."""
+    Cluster.objects.filter(pk=world.cluster.pk).update(clock_rate=60.0)
+    row = Drift.objects.get(name="search-training")
+    found = Cluster.objects.get(pk=world.cluster.pk).clock(row.found_at)
+    page = shown(world.admin, DRIFT)
+    part = " ".join(page.partition(f'id="drift-{row.pk}"')[2].partition("</section>")[0].split())
+    times = re.findall(r"<time [^>]*title=\"([^\"]+)\"", part)
+    assert times
+    assert all(title.endswith("by the cluster&#x27;s clock") for title in times)
+    assert any(title.startswith(f"{found:%Y-%m-%d %H:%M:%S}") for title in times)
+    assert "times by the cluster's clock" in page
+    (said,) = [
+        one for one in csv.DictReader(shown(world.admin, f"{DRIFT}?format=csv").lstrip("\ufeff").splitlines())
+        if one["field"] == "spec.weight"
+    ]  # fmt: skip
+    assert abs(dt.datetime.fromisoformat(said["found_at"]) - found) < dt.timedelta(seconds=1)
 
 
 def test_an_alert_is_looked_after_counted_and_linked(world) -> None:
