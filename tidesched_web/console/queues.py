@@ -23,7 +23,13 @@ from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import part_of
 from tidesched_web.console.queue_edit import acts_on
 from tidesched_web.quota.models import Queue
-from tidesched_web.quota.selectors import card_quota_of, effective_quota_of, queue_grants
+from tidesched_web.quota.selectors import (
+    card_quota_of,
+    effective_quota_of,
+    hardware_rows_of,
+    queue_grants,
+    with_hardware,
+)
 from tidesched_web.scheduling.gang_selectors import unused_promises
 from tidesched_web.scheduling.holds import sending_stop
 from tidesched_web.scheduling.selectors import queues_with_usage, usage_points, waiting_cards_of
@@ -44,6 +50,19 @@ class CardUse:
     bar: bars.UsageBar
     # The base, where tide plans make another quota of it.
     base: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaFigures:
+    """The figures of one card type that are called quota or cards somewhere, each by its name; counts of cards."""
+
+    card: str
+    base: int
+    in_force: float
+    allocated: float
+    inqueue: float
+    # What the nodes have for all queues; None: no node has shown the type yet.
+    hardware: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +129,18 @@ def queue_row(queue: Queue) -> QueueRow:
     return QueueRow(queue, uses, queue.waiting_gangs, queue.running_gangs, starved, turned)  # type: ignore[attr-defined]
 
 
+def quota_figures(row: QueueRow) -> list[QuotaFigures]:
+    """For each card type of a queue that came through `with_hardware`."""
+    base, hardware = card_quota_of(row.queue), hardware_rows_of(row.queue)
+    return [
+        QuotaFigures(
+            use.card, base.get(use.card, 0), use.quota / 1000, use.allocated / 1000, use.inqueue / 1000,
+            hardware.get(use.card),
+        )
+        for use in row.uses
+    ]  # fmt: skip
+
+
 @page(section="queues", topics="sessions queues usage")
 def queues(this: Page) -> HttpResponse:
     """All queues of the cluster that the reader sees."""
@@ -160,6 +191,7 @@ def queue(this: Page, name: str) -> HttpResponse:
         {
             "row": row,
             "queue": found,
+            "quota_figures": quota_figures(row),
             "waiting": [gang for gang in gangs if gang.needs or held_back(gang, stop)],
             "running": [gang for gang in gangs if gang.bound or not (gang.needs or held_back(gang, stop))],
             "unused": [
@@ -175,7 +207,7 @@ def queue(this: Page, name: str) -> HttpResponse:
 
 
 def _queue(this: Page, name: str) -> Queue:
-    queues = queues_with_usage(this.access, this.cluster).annotate(namespaces=queue_grants())
+    queues = with_hardware(queues_with_usage(this.access, this.cluster)).annotate(namespaces=queue_grants())
     found = queues.filter(name=name).first()
     if found is None:
         raise Http404

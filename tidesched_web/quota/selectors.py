@@ -70,6 +70,18 @@ def effective_quota_of(queue: Queue) -> dict[str, int]:
     return card_quota_of(queue) | turned
 
 
+def with_hardware(queues: QuerySet[Queue]) -> QuerySet[Queue]:
+    """Queues with what the nodes of their cluster have (`hardware_rows_of`), read in the same query."""
+    seen = CardType.objects.filter(cluster=OuterRef("cluster"), last_seen_at__isnull=False).order_by("name")
+    row = JSONObject(card="name", cards="hardware")
+    return queues.annotate(hardware_rows=ArraySubquery(seen.values(row=row)))
+
+
+def hardware_rows_of(queue: Queue) -> dict[str, int]:
+    """Card name → count of what nodes have; a type that no node has shown yet is absent."""
+    return {row["card"]: row["cards"] for row in queue.hardware_rows}  # type: ignore[attr-defined]
+
+
 def turned_by_plans(cluster: Cluster) -> dict[str, dict[str, int]]:
     """Queue → card → count of the queues whose quota tide plans turn now."""
     return dict(Queue.objects.filter(cluster=cluster).exclude(tide={}).values_list("name", "tide"))

@@ -13,16 +13,18 @@ from django.test import Client
 from django.utils import timezone
 
 from tests.web.console import world as story
+from tests.web.console.cast import H200
 from tests.web.console.test_pages import LISTS, client_of
-from tidesched_web.clusters.models import Node
+from tidesched_web.clusters.models import CardType, Node
 from tidesched_web.console import nodes
 from tidesched_web.console.figures import palette, quota_map
 from tidesched_web.console.queues import QueueRow
-from tidesched_web.quota.models import Queue
+from tidesched_web.quota.models import CardQuota, Queue
 from tidesched_web.scheduling.models import QueueUsage, UsageRollup
 
 pytestmark = pytest.mark.django_db
 BASE = "/clusters/demo/"
+QUOTA_FIGURES = ("Base quota", "Quota in force", "In use", "Promised", "Cards of the cluster")
 
 
 @pytest.fixture
@@ -457,6 +459,29 @@ def test_a_queue_says_whether_its_quota_was_right(world) -> None:
     assert "More than half unused" in part
     other = client_of(world.admin).get(f"{BASE}queues/shop-ads-inference/").content.decode()
     assert "Not known yet" in other.partition('id="fit-title"')[2]
+
+
+def test_each_figure_that_is_called_quota_has_a_name_of_its_own(world) -> None:
+    """With a tide plan the figure that is edited, the one that holds and the cards that there are are three."""
+    queue = world.queues["search-training"]
+    base = CardQuota.objects.get(queue=queue, card_type__name=H200).cards
+    hardware = CardType.objects.get(cluster=world.cluster, name=H200).hardware
+    Queue.objects.filter(pk=queue.pk).update(tide={H200: base + 20})
+    page = " ".join(client_of(world.member).get(f"{BASE}queues/search-training/").content.decode().split())
+    table = page.partition('id="quota-figures"')[2].partition("</table>")[0]
+    row = next(one for one in table.split("<tr>") if "H200</span>" in one)
+    said = {label: re.search(rf'data-label="{label}">(?:<strong>)?([^<]+)', row)[1] for label in QUOTA_FIGURES}
+    assert said["Base quota"] == str(base)
+    assert said["Quota in force"] == str(base + 20)
+    assert said["Cards of the cluster"] == str(hardware)
+    assert f"of {base + 20}" in page, "the bar counts against the quota in force"
+
+
+def test_the_head_of_a_column_sorts_queues_by_the_part_of_their_quota_that_is_in_use(world) -> None:
+    client = client_of(world.admin)
+    for query, link in (("", "order=used"), ("?order=used", "order=unused"), ("?order=unused", "order=used")):
+        head = client.get(f"{BASE}queues/{query}").content.decode().partition("<thead>")[2].partition("</thead>")[0]
+        assert f'href="?{link}"' in head
 
 
 def test_an_area_of_the_map_is_as_strong_as_its_quota_is_used() -> None:
