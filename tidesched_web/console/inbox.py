@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.http import HttpResponse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from tidesched_web.changes.inbox_selectors import tenants_of, waiting_to_be_read
@@ -26,6 +27,7 @@ def inbox(this: Page) -> HttpResponse:
     waiting = waiting_to_be_read(this.access)
     tenants = tenants_of(waiting, this.access)
     known = {key_of("tenant", tenant.slug): {"name": tenant.name} for tenant in tenants.values()}
+    now = timezone.now()
     rows = [
         {
             "change": change,
@@ -33,6 +35,8 @@ def inbox(this: Page) -> HttpResponse:
             "deletes": _("; ").join(" ".join(change_words.object_name(key)) for key in deleted_objects(change)),
             "figures": headline(change),
             "asked": change_words.asked_words(change.plan or {}, known),
+            "later": change.apply_at if change.apply_at and change.apply_at > now else None,
+            "later_there": change.cluster.clock(change.apply_at) if change.apply_at else None,
             "tenants": [tenants[pk] for pk in change.tenant_ids if pk in tenants],
         }
         for change in waiting

@@ -25,7 +25,7 @@ from tidesched_web.console.tide_figures import peak_line, sentence, shown
 from tidesched_web.scheduling.holds import sending_stop
 from tidesched_web.scheduling.models import TidePoint
 from tidesched_web.scheduling.selectors import newest_reclaims, tide_points
-from tidesched_web.scheduling.tide_figures_selectors import tide_figures
+from tidesched_web.scheduling.tide_figures_selectors import DayRange, tide_figures
 from tidesched_web.workloads.selectors import longest_waiting
 
 LAPS = dt.timedelta(hours=48)
@@ -38,6 +38,7 @@ class CardRow:
 
     point: TidePoint
     bar: bars.UsageBar
+    day: DayRange | None = None
 
     @property
     def own_training(self) -> int:
@@ -62,6 +63,7 @@ def overview(this: Page) -> HttpResponse:
                 idle=point.idle,
                 waiting=point.waiting,
             ),
+            found.day.get(point.card),
         )
         for point in found.points
     ]

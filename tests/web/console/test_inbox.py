@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from tests.web.console import world as story
 from tests.web.console.cast import H200
@@ -16,6 +18,7 @@ from tests.web.console.test_pages import client_of
 from tidesched_web.accounts import services as accounts
 from tidesched_web.accounts.models import PlatformRole, Tenant, User
 from tidesched_web.changes.models import QuotaChange
+from tidesched_web.clusters.models import Cluster
 from tidesched_web.quota.services.tide_plans import write_tide_plan
 
 pytestmark = pytest.mark.django_db
@@ -42,6 +45,20 @@ def counts(client: Client) -> list[str]:
     page = client.get("/clusters/demo/queues/").content.decode()
     found = [re.search(rf'id="inbox-{place}"[^>]*>(.*?)</span>\s*</?', page, re.DOTALL) for place in ("bell", "nav")]
     return [re.sub(r"<[^>]+>|\s", "", one[1]) if one else "" for one in found]
+
+
+def test_the_hour_of_a_change_says_of_which_clock_it_is(world) -> None:
+    second = account("second", platform=PlatformRole.ADMIN)
+    author = client_of(world.admin)
+    change = act(author, drafted(author, LOWER), "apply", reason="Less is used.", when="now")
+    assert "as soon as it is approved" in second.get("/waiting/").content.decode()
+    hour = (timezone.now() + dt.timedelta(hours=5)).replace(microsecond=0)
+    QuotaChange.objects.filter(pk=change.pk).update(apply_at=hour)
+    Cluster.objects.filter(pk=world.cluster.pk).update(simulated=True, clock_rate=60.0)
+    there = Cluster.objects.get(pk=world.cluster.pk).clock(hour)
+    page = " ".join(second.get("/waiting/").content.decode().split())
+    assert f"{hour:%Y-%m-%d %H:%M:%S} UTC by the real clock" in page
+    assert f"{there:%Y-%m-%d %H:%M:%S} UTC by the cluster&#x27;s clock" in page
 
 
 def test_a_change_waits_in_the_inbox_of_those_who_may_approve_it_and_of_no_other(world) -> None:
@@ -127,7 +144,7 @@ def test_in_chinese_a_row_says_when_it_was_submitted_and_whose_it_is_by_name(wor
     change = act(author, draft, "apply", reason="Less.", when="now")
     page = second.get("/waiting/").content.decode()
     heads = [text.strip() for text in re.findall(r'<th scope="col"[^>]*>([^<]+)</th>', page)]
-    assert heads == ["变更", "作用", "租户", "操作人", "原因", "提交"]
+    assert heads == ["变更", "作用", "租户", "操作人", "原因", "计划应用时间", "提交"]
     assert re.search(r'<td data-label="租户">\s*Search and Answers <span class="key">search</span>\s*</td>', page)
     assert re.search(r'data-label="提交">\s*<time [^>]*>[^<]*(?:前|刚刚)</time>', page), "a moment, not a duration"
     for path in (f"/clusters/demo/changes/{change.pk}/", "/clusters/demo/changes/"):

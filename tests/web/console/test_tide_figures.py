@@ -104,6 +104,25 @@ def test_months_of_points_are_not_read_for_the_newest_of_each_card(world, asked)
             assert points_read(cursor.fetchone()[0][0]["Plan"]) < 1000
 
 
+def test_the_highest_and_the_lowest_use_of_a_card_type_in_a_day(world) -> None:
+    now = world.cluster.clock()
+    day = tide_figures(world.cluster).day
+    points = TidePoint.objects.filter(cluster=world.cluster, at__gt=now - dt.timedelta(days=1), at__lte=now)
+    cards = set(points.values_list("card", flat=True))
+    assert set(day) == cards
+    for card in cards:
+        used = {point.at: point.total - point.idle for point in points.filter(card=card)}
+        found = day[card]
+        assert (found.high, found.low) == (max(used.values()), min(used.values()))
+        for at, amount in ((found.high_at, found.high), (found.low_at, found.low)):
+            assert amount in [used[one] for one in used if at <= one < at + dt.timedelta(minutes=30)]
+    card = min(cards)
+    page = " ".join(client_of(world.member).get("/clusters/demo/").content.decode().split())
+    assert page.count("In use in the last 24 h: at most") == len(cards)
+    said = rf"at most <strong class=\"num\">{day[card].high / 1000:g}</strong>"
+    assert re.search(said, page)
+
+
 def day_of(*values: float) -> Figures:
     """Half hours of a day that ended at noon, on a hundred cards."""
     noon = dt.datetime(2026, 3, 4, 12, tzinfo=dt.UTC)
