@@ -14,7 +14,7 @@ from tidesched_web.engine.demo import QUEUES as DEMO_QUEUES
 from tidesched_web.simcluster.clock import VirtualClock
 from tidesched_web.simcluster.database import open_database
 from tidesched_web.simcluster.machine import WORLD_KINDS, Machine
-from tidesched_web.simcluster.resources import PODS, PRIORITY_CLASSES, QUEUES
+from tidesched_web.simcluster.resources import NODES, PODS, PRIORITY_CLASSES, QUEUES
 from tidesched_web.simcluster.stages import Stage, demo_stage
 from tidesched_web.simcluster.steps import Bind, DeleteWorkload, Evict, Scale, SetGroupStatus, Step
 from tidesched_web.simcluster.store import Store
@@ -143,3 +143,28 @@ def test_time_that_was_not_stored_is_not_shown() -> None:
     assert clock.now() == 1005.0
     hand.at = 60.0
     assert clock.now() == 1010.0
+
+
+def test_a_data_file_of_version_1_goes_on_without_large_values_among_its_keys(tmp_path: Path) -> None:
+    """There each commit read the whole dump of the world to find the row of the version."""
+    hand, path = HandClock(), tmp_path / "cluster.db"
+    machine = start(path, demo_stage(0), hand)
+    push(machine)
+    world, nodes = machine.world.dump(), machine.store.bodies(NODES)
+    machine.close()
+    raw = machine.store.connection
+    for table in ("state", "objects"):
+        (sql,) = raw.execute("SELECT sql FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+        raw.execute(f"ALTER TABLE {table} RENAME TO newer")
+        raw.execute(f"{sql} WITHOUT ROWID")
+        raw.execute(f"INSERT INTO {table} SELECT * FROM newer")
+        raw.execute("DROP TABLE newer")
+    raw.execute("PRAGMA user_version=1")
+    raw.close()
+    again = start(path, demo_stage(0), hand)
+    assert nodes
+    assert again.store.bodies(NODES) == nodes
+    assert again.world.dump() == world
+    tables = again.store.connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
+    assert [name for name, sql in tables if "WITHOUT ROWID" in sql] == []
+    assert not {"state_1", "objects_1", "newer"} & {name for name, _sql in tables}

@@ -5,16 +5,20 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
-_SCHEMA = """
-CREATE TABLE state (key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
+# The large values are not in the tree of the keys: SQLite reads all of a row that it compares there, and each commit
+# would read the whole dump of the world to find the row of the version.
+_OBJECTS = """
+CREATE TABLE state (key TEXT PRIMARY KEY, value NOT NULL);
 CREATE TABLE objects (
     resource TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
     version INTEGER NOT NULL, body BLOB NOT NULL,
     simulated INTEGER NOT NULL, -- 1: the world's, 0: made by a client
     PRIMARY KEY (resource, namespace, name)
-) WITHOUT ROWID;
+);
+"""
+_SCHEMA = f"""{_OBJECTS}
 -- The latest changes, for watchers (version = resourceVersion).
 CREATE TABLE changes (
     version INTEGER PRIMARY KEY, resource TEXT NOT NULL, namespace TEXT NOT NULL,
@@ -30,6 +34,18 @@ CREATE TABLE writes (
 );
 -- What was done to the world since its last dump.
 CREATE TABLE redo (seq INTEGER PRIMARY KEY AUTOINCREMENT, at REAL NOT NULL, step TEXT NOT NULL);
+"""
+
+
+# From data version 1, whose tables had their large values among the keys.
+_FROM_1 = f"""
+ALTER TABLE state RENAME TO state_1;
+ALTER TABLE objects RENAME TO objects_1;
+{_OBJECTS}
+INSERT INTO state SELECT * FROM state_1;
+INSERT INTO objects SELECT * FROM objects_1;
+DROP TABLE state_1;
+DROP TABLE objects_1;
 """
 
 
@@ -54,9 +70,9 @@ def open_database(path: Path) -> sqlite3.Connection:
     found = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if found > SCHEMA_VERSION:
         raise NewerData(f"{path} has data version {found}; this program reads up to {SCHEMA_VERSION}")
-    if found == 0:
+    if found < SCHEMA_VERSION:
         connection.execute("BEGIN IMMEDIATE")
-        for statement in _SCHEMA.split(";"):
+        for statement in (_FROM_1 if found else _SCHEMA).split(";"):
             if statement.strip():
                 connection.execute(statement)
         connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
