@@ -46,7 +46,7 @@ INSERT INTO state SELECT * FROM state_1;
 INSERT INTO objects SELECT * FROM objects_1;
 DROP TABLE state_1;
 DROP TABLE objects_1;
-"""
+"""  # noqa: S608 - the text above
 
 
 class NewerData(Exception):
