@@ -72,6 +72,8 @@ def address(world, name):
         return f"/api/v1/clusters/{east.pk}/connection/{name.rpartition('-')[2]}/"
     if name == "usage":
         return f"/api/v1/usage/?queue={world.queues['acme-online'].pk}"
+    if name == "tenants-card-hours":
+        return f"/api/v1/tenants/{acme.pk}/card-hours/"
     if name.startswith("schema"):
         return "/api/v1/schema/" + ("docs/" if name == "schema-docs" else "")
     resource, _, act = name.rpartition("-")

@@ -40,8 +40,8 @@ CONSOLE_GET = {
     ),
     "sees the tenant": (
         "in 404 200 200 404 404 200 200",
-        """queue queue_usage tenant_use gang audit_entry tide_plan tide_plan_preview tenant members project quota_branch
-        change change_impact change_server change_day""",
+        """queue queue_usage tenant_use tenant_hours gang audit_entry tide_plan tide_plan_preview tenant members project
+        quota_branch change change_impact change_server change_day""",
     ),
     "leads on where the tenant is seen": ("in 404 302 302 404 404 302 302", "gang_by_name"),
     "writes quota of the cluster": ("in 404 403 200 200 404 403 200", "quota_editor quota_editor_data"),
@@ -59,7 +59,7 @@ CONSOLE_GET = {
     "sees all of the cluster": ("in 404 403 403 403 404 200 200", "adoption"),
     "platform admin, where the tenant is seen": (
         "in 404 403 403 404 404 403 200",
-        "tide_plan_edit tide_plan_switch tide_plan_delete tenant_delete tenant_approval",
+        "tide_plan_edit tide_plan_switch tide_plan_take_back tide_plan_delete tenant_delete tenant_approval",
     ),
     "one's own": ("in 404 404 200 404 404 404 200", "job"),
     "sees everything, else not there": (
@@ -89,8 +89,8 @@ CONSOLE_POST = {
     ),
     "shown, sees the tenant": (
         "in 404 200 200 404 404 200 200",
-        """queue queue_usage tenant_use gang audit_entry tide_plan tide_plan_preview tenant project quota_branch change
-        change_server""",
+        """queue queue_usage tenant_use tenant_hours gang audit_entry tide_plan tide_plan_preview tenant project
+        quota_branch change change_server""",
     ),
     "leads on where the tenant is seen": ("in 404 302 302 404 404 302 302", "gang_by_name"),
     "shown, writes quota of the cluster": ("in 404 403 200 200 404 403 200", "quota_editor quota_editor_data"),
@@ -139,7 +139,8 @@ CONSOLE_POST = {
         "in 404 403 403 403 404 403 400", "cluster_remove adoption drift_decide",
     ),
     "platform admin, where the tenant is seen": (
-        "in 404 403 403 404 404 403 302", "tide_plan_edit tide_plan_switch tide_plan_delete tenant_approval",
+        "in 404 403 403 404 404 403 302",
+        "tide_plan_edit tide_plan_switch tide_plan_take_back tide_plan_delete tenant_approval",
     ),
     "platform admin, where the tenant is seen, and it is in use": (
         "in 404 403 403 404 404 403 400", "tenant_delete",
@@ -173,10 +174,10 @@ API = {
     ),
     "sees the tenant": (
         "401 404 200 200 404 404 200 200",
-        """GET usage GET tenants-detail GET projects-detail GET business-lines-detail GET queues-detail
-        GET tide-plans-detail GET tide-plans-steps GET grants-detail GET gangs-detail GET gangs-pods GET gangs-timeline
-        GET quota-changes-detail GET quota-changes-forecast GET quota-changes-plan GET drift-detail GET audit-detail
-        GET members-detail""",
+        """GET usage GET tenants-detail GET tenants-card-hours GET projects-detail GET business-lines-detail
+        GET queues-detail GET tide-plans-detail GET tide-plans-steps GET grants-detail GET gangs-detail GET gangs-pods
+        GET gangs-timeline GET quota-changes-detail GET quota-changes-forecast GET quota-changes-plan GET drift-detail
+        GET audit-detail GET members-detail""",
     ),
     "sees all of the cluster": (
         "401 404 403 403 403 404 200 200", "GET clusters-connection GET clusters-connection-tests",
