@@ -265,6 +265,29 @@ BARS = """
 """
 
 
+HEAD = """() => {
+  const field = document.querySelector("#search"), key = field.parentElement.querySelector("kbd");
+  const ends = field.getBoundingClientRect().right - parseFloat(getComputedStyle(field).paddingRight);
+  return key.offsetParent === null || ends <= key.getBoundingClientRect().left;
+}"""
+
+
+def test_the_words_of_the_search_field_end_before_its_key(site: str, open_browser: Opener) -> None:
+    for width in (1440, 1300, 1024):
+        watched = open_browser(site, width=width)
+        watched.page.goto(f"{site}/clusters/demo/queues/")
+        assert watched.page.evaluate(HEAD), width
+
+
+def test_the_help_marks_the_entry_of_the_page_that_one_came_from(site: str, open_browser: Opener) -> None:
+    watched = open_browser(site)
+    watched.page.goto(f"{site}/clusters/demo/tide-plans/")
+    watched.page.get_by_role("link", name="What this page is for, and its words").click()
+    watched.page.wait_for_url("**/help/#about-tide_plans")
+    ground = "name => getComputedStyle(document.getElementById(`about-${name}`)).backgroundColor"
+    assert watched.page.evaluate(ground, "tide_plans") != watched.page.evaluate(ground, "queues")
+
+
 @pytest.mark.parametrize("width", [720, 990])
 def test_bars_of_use_keep_a_length_that_can_be_read(site: str, open_browser: Opener, width: int) -> None:
     """At 990 px, and at 720 px: what a window of 1440 px has at 200 %."""

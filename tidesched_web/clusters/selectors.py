@@ -41,6 +41,11 @@ def card_names(cluster: Cluster) -> list[str]:
     return list(CardType.objects.filter(cluster=cluster).order_by("name").values_list("name", flat=True))
 
 
+def cards_as_found(cluster: Cluster) -> list[str]:
+    """The card types of a cluster in the order in which they came: the place of one never changes. One query."""
+    return list(CardType.objects.filter(cluster=cluster).order_by("pk").values_list("name", flat=True))
+
+
 def card_aliases(cluster: Cluster) -> dict[str, str]:
     """Other names of its card types → the canonical ones. One query."""
     rows = CardType.objects.filter(cluster=cluster).values_list("name", "aliases")

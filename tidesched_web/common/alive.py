@@ -16,6 +16,9 @@ from redis import RedisError
 
 from tidesched_web.common.progress import Report
 
+STARTED = time.monotonic()
+# A role that was never heard of so short a time after the start of the site is starting.
+STARTING_SECONDS = 30
 ROLES = ("sessions", "push", "work", "what-if", "beat")
 LIFETIME_SECONDS = 15
 _PROCESSES = "tidesched:processes"
@@ -39,6 +42,14 @@ def silent_roles() -> list[str]:
     """Return the roles that no process has spoken for of late."""
     heard = cache.get_many([_key(role) for role in ROLES])
     return [role for role in ROLES if _key(role) not in heard]
+
+
+def starting_roles(silent: list[str], heard: list[Heard]) -> list[str]:
+    """Those of the silent roles that have not spoken yet, while this site has just started."""
+    if time.monotonic() - STARTED > STARTING_SECONDS:
+        return []
+    spoken = {one.report.role for one in heard}
+    return [role for role in silent if role not in spoken]
 
 
 def tell(report: Report) -> None:

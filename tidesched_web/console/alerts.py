@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.contrib import messages
@@ -12,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from tidesched_web.console import amounts
-from tidesched_web.console.alert_words import ends_by_itself, place_of
+from tidesched_web.console.alert_words import alert_sentence, ends_by_itself, place_of
 from tidesched_web.console.methods import acts_by_post
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
@@ -44,17 +45,37 @@ def _shown(this: Page, rows: Any, *, everywhere: bool) -> HttpResponse:
         {
             "opened": [
                 {
-                    "alert": alert,
-                    "place": place_of(alert, everything=this.access.everything),
-                    "by_itself": ends_by_itself(alert),
+                    "alert": alike[0],
+                    "place": place_of(alike[0], everything=this.access.everything),
+                    "by_itself": ends_by_itself(alike[0]),
+                    "n": len(alike),
+                    "since": min(alert.raised_at for alert in alike),
                 }
-                for alert in opened
+                for alike in _alike(this, opened, lambda alert: alert.acknowledged_by)
             ],
             "page": history,
+            "past": [
+                {"alert": alike[0], "n": len(alike)}
+                for alike in _alike(this, history.rows, lambda alert: alert.resolved_by)
+            ],
             "line": _line(opened),
             "everywhere": everywhere,
         },
     )
+
+
+def _alike(this: Page, alerts: Sequence[Alert], who: Callable[[Alert], object]) -> list[list[Alert]]:
+    """Alerts that read alike and that the same person deals with, together, in the order of the first of each.
+
+    Names of other tenants' queues and objects are left out of them, so many of them may say one thing. Who acts on
+    alerts has each one by itself.
+    """
+    found: dict[object, list[Alert]] = {}
+    for alert in alerts:
+        text = alert_sentence(alert.code, alert.numbers or {}, alert.message, everything=this.access.everything)
+        alike = alert.pk if this.access.administers else (alert.cluster_id, alert.severity, text, who(alert))
+        found.setdefault(alike, []).append(alert)
+    return list(found.values())
 
 
 def _figure(value: Any) -> str:

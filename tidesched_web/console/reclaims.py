@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import plotly.graph_objects as go
 from django.http import Http404, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
@@ -15,6 +16,7 @@ from django.utils.translation import ngettext
 
 from tidesched_web.audit.selectors import has_entry
 from tidesched_web.clusters.models import Cluster
+from tidesched_web.clusters.selectors import cards_as_found
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.live_memory import memory
 from tidesched_web.console import amounts, bars
@@ -106,7 +108,11 @@ def taken(this: Page) -> HttpResponse:
 
     whose = "all" if this.access.everything else ",".join(map(str, sorted(this.access.tenant_ids)))
     key = f"reclaimed:{cluster.pk}:{cluster.session_id}:{whose}"  # type: ignore[attr-defined]
-    return answer(this.request, key=key, figure=lambda theme: reclaims_figure.figure(hours, rows, theme), twin=twin)
+
+    def drawn(theme: str) -> go.Figure:
+        return reclaims_figure.figure(hours, rows, theme, cards_as_found(cluster))
+
+    return answer(this.request, key=key, figure=drawn, twin=twin)
 
 
 @page()

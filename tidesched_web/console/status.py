@@ -30,7 +30,8 @@ def status(this: Page) -> HttpResponse:
         "status/status.html",
         {
             "processes": [_process(one) for one in heard],
-            "silent": silent,
+            "starting": (starting := alive.starting_roles(silent, heard)),
+            "silent": [role for role in silent if role not in starting],
             "away": away,
             "parts": _parts(),
             "replaced": replaced_processes(this.access),

@@ -17,7 +17,7 @@ from tests.web.console.cast import H200
 from tests.web.console.test_pages import LISTS, client_of
 from tidesched_web.clusters.models import CardType, Node
 from tidesched_web.console import nodes
-from tidesched_web.console.figures import palette, quota_map
+from tidesched_web.console.figures import palette, quota_map, reclaims
 from tidesched_web.console.queues import QueueRow
 from tidesched_web.quota.models import CardQuota, Queue
 from tidesched_web.scheduling.models import QueueUsage, UsageRollup
@@ -297,6 +297,25 @@ def test_usage_and_timings_are_drawn(world) -> None:
     colours = {trace["marker"]["color"] for trace in steps["data"]}
     greys = {colour for colour in colours if len({colour[1:3], colour[3:5], colour[5:7]}) == 1}
     assert (len(colours), greys) == (6, set())
+
+
+def test_a_card_type_has_one_colour_whatever_else_was_taken_back() -> None:
+    noon = dt.datetime(2026, 3, 4, 12, tzinfo=dt.UTC)
+    known = [f"card-{number}" for number in range(9)]
+
+    def looks(*taken: tuple[str, float]) -> dict[str, tuple[str, str]]:
+        drawn = reclaims.figure([noon], [(noon, card, cards) for card, cards in taken], "light", known)
+        return {bar.name: (bar.marker.color, bar.marker.pattern.shape) for bar in drawn.data}
+
+    few = looks(("card-3", 9), ("card-1", 2))
+    more = looks(("card-1", 90), ("card-5", 50), ("card-3", 4), ("gone", 1))
+    assert few["card-1"] == more["card-1"]
+    assert few["card-3"] == more["card-3"], "it is not the largest any more"
+    assert looks(("gone", 5))["gone"] == more["gone"], "one that no cluster has any more keeps its look too"
+    each = [looks((card, 1))[card] for card in known]
+    assert len(set(each)) == len(known), "no two look alike"
+    rest = looks(*((card, 9 - place) for place, card in enumerate(known)))["other cards"]
+    assert rest[0] not in {colour for colour, _shape in each}
 
 
 def test_a_fragment_is_only_the_changing_part(world) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 
 import pytest
@@ -56,6 +57,25 @@ def test_those_who_see_everything_see_and_count_it_and_others_do_not(world) -> N
         assert bell(user) == counted.get(user, counted[world.member])
         assert not any(SAID in text for text in listed(user))
     assert not any(SAID in text for text in listed(world.admin, "/clusters/demo/alerts/")), "it is of no cluster"
+
+
+def test_alerts_that_read_alike_are_one_line_for_who_cannot_act_on_them(world) -> None:
+    for number in range(3):
+        Alert.objects.create(
+            cluster=world.cluster, key=f"promise:{number}", code="promise_unused", severity="warning",
+            numbers={"queue": f"search-{number}", "promised": 4, "card": "NVIDIA-H200", "waiting": 2}, message="",
+            raised_at=timezone.now() - dt.timedelta(hours=number),
+        )  # fmt: skip
+    said = "Quota is promised to gangs that do not run, while others wait for it."
+    for address in ("/alerts/", "/clusters/demo/alerts/"):
+        (row,) = [text for text in listed(world.member, address) if said in text]
+        assert "3 alike" in row
+        assert "the oldest 2 h ago" in row
+    assert len([text for text in listed(world.auditor) if "are promised to gangs" in text]) == 3, "each names its queue"
+    Alert.objects.filter(code="promise_unused").update(resolved_at=timezone.now(), resolved_by="")
+    past = client_of(world.member).get("/alerts/").content.decode().partition('id="past-title"')[2]
+    assert past.count(said) == 1
+    assert "3 alike" in past
 
 
 def test_the_bell_counts_it_where_there_is_no_cluster_yet(db) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import types
 
 import pytest
 from django.conf import settings
@@ -82,13 +83,36 @@ def test_to_others_the_page_is_not_there(world: story.World, who: str) -> None:
     assert "/status/" not in client.get("/help/").content.decode()
 
 
-def test_a_role_that_does_not_move_is_named(world: story.World) -> None:
+def test_a_role_that_does_not_move_is_named(world: story.World, monkeypatch: pytest.MonkeyPatch) -> None:
     cache.clear()  # other tests may have spoken for it
+    monkeypatch.setattr(alive, "STARTED", time.monotonic() - 3600)
     for role in alive.ROLES:
         if role != "work":
             alive.mark(role)
     page = client_of(world.admin).get("/status/").content.decode()
     assert "No process of the role work moves on now." in page
+
+
+def test_a_role_that_has_not_spoken_just_after_a_start_is_starting(
+    world: story.World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache.clear()
+    monkeypatch.setattr(alive, "processes", list)  # nobody has spoken yet
+    monkeypatch.setattr(alive, "STARTED", time.monotonic())
+    page = client_of(world.admin).get("/status/").content.decode()
+    assert "The role push is starting: it has not spoken yet." in page
+    assert "moves on now" not in page
+    monkeypatch.setattr(alive, "STARTED", time.monotonic() - alive.STARTING_SECONDS - 1)
+    page = client_of(world.admin).get("/status/").content.decode()
+    assert "No process of the role push moves on now." in page
+    assert "is starting" not in page
+
+
+def test_a_role_that_has_spoken_once_is_not_starting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alive, "STARTED", time.monotonic())
+    report = types.SimpleNamespace(role="push")
+    heard = [types.SimpleNamespace(report=report)]
+    assert alive.starting_roles(["push", "work"], heard) == ["work"]
 
 
 def test_the_page_stands_while_redis_is_away(world: story.World, monkeypatch: pytest.MonkeyPatch) -> None:

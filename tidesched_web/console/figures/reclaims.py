@@ -6,6 +6,7 @@ Cards of several types are added up, so all are physical ones: a slice or share 
 from __future__ import annotations
 
 import datetime as dt
+import zlib
 from collections.abc import Mapping, Sequence
 from urllib.parse import urlencode
 
@@ -21,7 +22,7 @@ from tidesched_web.console.figures.palette import palette
 
 MAX_CARDS = 6
 HOUR = dt.timedelta(hours=1)
-_SHAPES = ("", "/", "x", "\\", ".", "-")
+_SHAPES = ("", "/", "x", "\\", ".", "-", "|", "+")
 
 Taken = Sequence[tuple[dt.datetime, str, float]]
 
@@ -54,12 +55,28 @@ def filter_of(hour: dt.datetime, card: str) -> str:
     return "?" + urlencode(bounds | ({"card": card} if card else {}))
 
 
-def figure(hours: Sequence[dt.datetime], taken: Taken, theme: str) -> go.Figure:
-    """Draw it; a bar knows the filter of its hour and card."""
+def look_of(card: str, known: Sequence[str], steps: Sequence[str]) -> tuple[str, str]:
+    """Colour and pattern of a card type: always the same ones, whatever else is in the picture.
+
+    By its place among the ``known`` card types of the cluster, which stays; one that left has a place by its name. The
+    last step is for all others together.
+    """
+    if not card:
+        return steps[-1], _SHAPES[-1]
+    place = known.index(card) if card in known else len(known) + zlib.crc32(card.encode()) % 7
+    turn, hue = divmod(place, len(steps) - 1)
+    return steps[hue], _SHAPES[(hue + turn) % (len(_SHAPES) - 1)]
+
+
+def figure(hours: Sequence[dt.datetime], taken: Taken, theme: str, known: Sequence[str]) -> go.Figure:
+    """Draw it; a bar knows the filter of its hour and card. ``known``: the card types of the cluster as they came."""
     if not taken:
         return go.Figure()
     colours = palette(theme)
-    traces = [_bars(hours, number, card, cards, theme) for number, (card, cards) in enumerate(by_card(taken).items())]
+    traces = [
+        _bars(hours, card, cards, look_of(card, known, colours.steps), colours.surface)
+        for card, cards in by_card(taken).items()
+    ]
     layout = base.layout(
         colours,
         unit=_("physical cards"),
@@ -80,9 +97,8 @@ def figure(hours: Sequence[dt.datetime], taken: Taken, theme: str) -> go.Figure:
 
 
 def _bars(
-    hours: Sequence[dt.datetime], number: int, card: str, cards: Mapping[dt.datetime, float], theme: str
+    hours: Sequence[dt.datetime], card: str, cards: Mapping[dt.datetime, float], look: tuple[str, str], surface: str
 ) -> go.Bar:
-    colours = palette(theme)
     name = card_label(card) if card else _("other cards")
     there = [hour for hour in hours if cards.get(hour)]
     texts = [amounts.number(cards[hour]) for hour in there]
@@ -97,11 +113,11 @@ def _bars(
         hovertemplate="%{x|%m-%d %H:%M}<br>%{text} × " + name + "<extra></extra>",
         width=HOUR.total_seconds() * 800,
         marker={
-            "color": colours.steps[number],
+            "color": look[0],
             "pattern": {
-                "shape": _SHAPES[number],
+                "shape": look[1],
                 "fillmode": "overlay",
-                "fgcolor": colours.surface,
+                "fgcolor": surface,
                 "size": 6,
                 "solidity": 0.2,
             },
