@@ -137,7 +137,7 @@
     const old = layer.dataset.layer;
     const number = String(next++);
     for (const extra of [...layer.querySelectorAll("[data-line]")].slice(1)) extra.remove();
-    for (const banner of layer.querySelectorAll(".banner, .text-danger")) banner.remove();
+    for (const extra of layer.querySelectorAll(".banner, .text-danger, [data-ended]")) extra.remove();
     for (const field of layer.querySelectorAll(".is-invalid")) field.classList.remove("is-invalid");
     layer.querySelector("input[type=hidden][name=layer]").value = number;
     layer.dataset.layer = number;

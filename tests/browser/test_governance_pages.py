@@ -17,6 +17,7 @@ PAGES = {
     "tide-plan-edit": "/clusters/demo/tide-plans/nights/edit/",
     "tide-plan-new": "/clusters/demo/new/tide-plan/",
     "tide-plan-switch": "/clusters/demo/tide-plans/nights/switch/",
+    "tide-plan-take-back": "/clusters/demo/tide-plans/nights/take-back/",
     "tree-file": "/clusters/demo/tree/",
     "drift": "/clusters/demo/drift/",
     "all-alerts": "/alerts/",

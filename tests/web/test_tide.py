@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tidesched_web.quota import tide, tide_document, tide_rules
+from tidesched_web.quota import tide, tide_document, tide_rules, tide_turns
 from tidesched_web.quota.tide_overlaps import overlaps
 from tidesched_web.quota.tree_rules import ROOT, Holder, Tree, breaches
 
@@ -71,6 +71,53 @@ def test_an_exception_makes_a_date_count_as_another_day_or_as_none():
     assert train_at(at("2026-10-01T12:00:00"), weekend) == 12, "a holiday on a Thursday"
     assert train_at(at("2026-10-03T12:00:00"), weekend) == 8, "a Saturday that does not count"
     assert train_at(at("2026-10-04T12:00:00"), weekend) == 12
+
+
+def test_a_layer_that_a_person_has_ended_is_closed_until_its_next_start():
+    ended = plan(layer() | {"ended_at": "2026-03-05T03:00:00+01:00"})
+    for moment, cards in (("05T01:59:59", 12), ("05T02:00:00", 8), ("05T06:59:59", 8), ("05T22:00:00", 12)):
+        assert train_at(at(f"2026-03-{moment}"), ended) == cards, moment
+    assert train_at(at("2026-03-04T23:00:00"), ended) == 12, "before that it was open"
+    assert tide.next_change([ended], at("2026-03-05T02:30:00")) == at("2026-03-05T22:00:00")
+    assert tide.last_change([ended], at("2026-03-05T02:30:00")) == at("2026-03-05T02:00:00")
+    (one,) = tide.ended_layers(ended, at("2026-03-05T03:00:00"))
+    assert (one.at, one.would_close, one.opens_next) == tuple(
+        at(f"2026-03-{moment}:00:00") for moment in ("05T02", "05T07", "05T22")
+    )
+    for moment in ("2026-03-05T01:00:00", "2026-03-05T07:00:00", "2026-03-05T23:00:00"):
+        assert tide.ended_layers(ended, at(moment)) == []
+    ahead = tide.moments([ended], at("2026-03-05T03:00:00"), days=2)
+    assert set(ahead) == {(), ((0, 0),)}
+
+
+def test_when_a_layer_was_ended_is_kept_to_the_second_and_with_its_zone():
+    written = document(layer() | {"ended_at": "2026-03-05T10:00:00.25+08:00"})
+    assert written["layers"][0]["ended_at"] == "2026-03-05T02:00:00+00:00"
+    assert "ended_at" not in document(layer() | {"ended_at": None})["layers"][0]
+    for wrong, code in (
+        ("2026-03-05T02:00:00", "invalid"), ("tonight", "invalid"), (2, "invalid"),
+        ("0001-01-01T00:00:00+10:00", "out_of_years"),
+    ):  # fmt: skip
+        _found, faults = tide_document.canonical({"layers": [layer() | {"ended_at": wrong}]})
+        assert [(fault.field, fault.code) for fault in faults] == [("/layers/0/ended_at", code)], wrong
+
+
+def test_what_plans_make_of_a_figure_now_or_next_is_one_stretch():
+    nights, more = plan(layer(), name="nights"), plan(layer("23:00", "24:00"), name="more")
+    evening, noon = at("2026-03-04T22:30:00"), at("2026-03-04T12:00:00")
+    (now,) = tide_turns.turns(BASE, [nights], evening)
+    assert (now.queue, now.card, now.base, now.cards, now.plans, now.is_open) == ("train", H, 8, 12, ("nights",), True)
+    assert (now.start, now.end) == (at("2026-03-04T22:00:00"), at("2026-03-05T07:00:00"))
+    (then,) = tide_turns.turns(BASE, [nights], noon)
+    assert (then.start, then.end, then.is_open, then.lends, then.by) == (now.start, now.end, False, False, 4)
+    (first,) = tide_turns.turns(BASE, [more, nights], evening)
+    assert (first.cards, first.end) == (12, at("2026-03-04T23:00:00")), "until another figure holds"
+    always = plan(layer("00:00", "24:00", quota={"chat": {H: {"add": -3}}}), name="always")
+    (lent,) = tide_turns.turns(BASE, [always], noon)
+    assert (lent.start, lent.end, lent.lends, lent.by) == (None, None, True, 3)
+    rare = plan(layer(days=["mon"]), exceptions={"2026-03-09": "none"})
+    assert tide_turns.turns(BASE, [rare], noon) == [], "not in the next eight days"
+    assert tide_turns.turns({"chat": {H: 10}}, [nights], evening) == [], "no queue of theirs"
 
 
 def test_the_time_zone_of_the_plan_decides():

@@ -158,6 +158,9 @@ def layer_words(layer: Mapping[str, Any], number: int) -> str:
         for card, amount in cards.items()
     ]
     words = [layer["name"] or _("layer %(n)s") % {"n": number}, named, f"{layer['start']}–{layer['end']}"]
+    if layer.get("ended_at"):
+        moment = timezone.localtime(dt.datetime.fromisoformat(layer["ended_at"]))
+        words.append(_("ended by hand at %(time)s until its next start") % {"time": moment.strftime(_MINUTE)})
     return f"{_(', ').join(words)} ({_(', ').join(acts)})"
 
 

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from tidesched_web.console import adoption, audit, drift, tide_plans, tide_steps, tree_files
+from tidesched_web.console import adoption, audit, drift, tide_acts, tide_plans, tide_steps, tree_files
 
 _CLUSTER = "clusters/<slug:slug>/"
 
@@ -24,7 +24,8 @@ urlpatterns = [
     path(f"{_CLUSTER}new/tide-plan/week/", tide_plans.week_of_draft, name="tide_plan_week"),
     path(f"{_CLUSTER}tide-plans/<str:name>/", tide_plans.plan, name="tide_plan"),
     path(f"{_CLUSTER}tide-plans/<str:name>/edit/", tide_plans.edit, name="tide_plan_edit"),
-    path(f"{_CLUSTER}tide-plans/<str:name>/switch/", tide_plans.switch, name="tide_plan_switch"),
-    path(f"{_CLUSTER}tide-plans/<str:name>/delete/", tide_plans.delete, name="tide_plan_delete"),
+    path(f"{_CLUSTER}tide-plans/<str:name>/switch/", tide_acts.switch, name="tide_plan_switch"),
+    path(f"{_CLUSTER}tide-plans/<str:name>/take-back/", tide_acts.take_back, name="tide_plan_take_back"),
+    path(f"{_CLUSTER}tide-plans/<str:name>/delete/", tide_acts.delete, name="tide_plan_delete"),
     path(f"{_CLUSTER}tide-plans/<str:name>/preview/", tide_plans.preview, name="tide_plan_preview"),
 ]

@@ -16,15 +16,20 @@ from django.utils.translation import ngettext
 from tidesched_web.accounts.models import Tenant
 from tidesched_web.accounts.selectors import visible_tenants
 from tidesched_web.clusters.models import Cluster
+from tidesched_web.common.physical import share_of_board
 from tidesched_web.console import amounts, bars
 from tidesched_web.console.chart import Chart
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.tenant_use import use_chart
-from tidesched_web.scheduling.home_selectors import CardUse, TenantFigures, own_figures, own_waiting
+from tidesched_web.quota.selectors import visible_queues
+from tidesched_web.quota.tide_selectors import QueueTurn, turns_of
+from tidesched_web.scheduling.card_hours_selectors import CardHours, card_hours
+from tidesched_web.scheduling.home_selectors import HOURS, CardUse, TenantFigures, own_figures, own_waiting
 
 WAITING = 10
 TENANTS = 50
 DAY = dt.timedelta(hours=24)
+HOUR_SECONDS = 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +40,26 @@ class UseRow:
     card: str
     use: CardUse
     bar: bars.UsageBar
+    # Card-seconds of the last day and week; None where nothing was measured.
+    day: float | None = None
+    week: float | None = None
 
     @property
     def base(self) -> int | None:
         """The quota without tide plans in cards, where they make another of it now."""
         return max(0, self.use.quota - self.use.turned) // 1000 if self.use.turned else None
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What was used in one period: card-seconds of physical cards, and of how much of the time they are known."""
+
+    period: str
+    work: float
+    measured: str
+    length: str
+    is_whole: bool
+    is_known: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +70,23 @@ class Part:
     cluster: Cluster
     figures: TenantFigures
     rows: list[UseRow]
+    hours: dict[str, CardHours]
+    turns: list[QueueTurn]
+
+    @property
+    def spent(self) -> list[Spent]:
+        """The last day and week; a slice counts as the part of a card that it is."""
+        return [
+            Spent(
+                one.period,
+                sum(HOUR_SECONDS * spent * float(share_of_board(card)) for (_type, card), spent in one.cards.items()),
+                _span(one.measured),
+                _span(one.hours),
+                is_whole=one.measured == one.hours,
+                is_known=bool(one.measured),
+            )
+            for one in self.hours.values()
+        ]
 
     @property
     def chart(self) -> Chart | None:
@@ -83,27 +120,45 @@ class Part:
         return _("%(gangs)s for %(cards)s.") % {"gangs": gangs, "cards": cards} if cards else f"{gangs}{_('.')}"
 
 
-def _row(service: str, card: str, use: CardUse) -> UseRow:
-    bar = bars.queue_bar(service, use.quota, use.allocated, use.inqueue, waiting=use.waiting)
-    return UseRow(service, card, use, bar)
+def _row(key: tuple[str, str], use: CardUse, hours: dict[str, CardHours]) -> UseRow:
+    bar = bars.queue_bar(key[0], use.quota, use.allocated, use.inqueue, waiting=use.waiting)
+    day, week = (
+        HOUR_SECONDS * one.cards.get(key, 0.0) if one.measured else None for one in (hours["24h"], hours["7d"])
+    )
+    return UseRow(*key, use, bar, day, week)
 
 
 def _parts(
-    tenants: Iterable[Tenant], clusters: Iterable[Cluster], figures: dict[tuple[int, int], TenantFigures]
+    tenants: Iterable[Tenant],
+    clusters: Iterable[Cluster],
+    figures: dict[tuple[int, int], TenantFigures],
+    hours: dict[tuple[int, int], dict[str, CardHours]],
+    turns: Iterable[QueueTurn],
 ) -> list[Part]:
     parts = []
+    turned: dict[tuple[int | None, int], list[QueueTurn]] = {}
+    for turn in turns:
+        turned.setdefault((turn.queue.tenant_id, turn.queue.cluster_id), []).append(turn)
     for tenant in tenants:
         for cluster in clusters:
-            one = figures.get((tenant.pk, cluster.pk))
+            key = tenant.pk, cluster.pk
+            one = figures.get(key)
             if one is None:
                 continue
-            shown = [(key, use) for key, use in sorted(one.cards.items()) if any(_sizes(use))]
-            parts.append(Part(tenant, cluster, one, [_row(*key, use) for key, use in shown]))
+            used = {card: CardUse() for period in hours[key].values() for card, spent in period.cards.items() if spent}
+            cards = {**used, **{card: use for card, use in one.cards.items() if card in used or any(_sizes(use))}}
+            rows = [_row(card, use, hours[key]) for card, use in sorted(cards.items())]
+            parts.append(Part(tenant, cluster, one, rows, hours[key], turned.get(key, [])))
     return parts
 
 
+def _span(hours: int) -> str:
+    """ "20 h", "6 d 4 h": a day is said as its hours."""
+    return _("%(h)s h") % {"h": hours} if hours < 2 * HOURS else amounts.duration(HOUR_SECONDS * hours)
+
+
 def _sizes(use: CardUse) -> tuple[float, ...]:
-    return use.quota, use.turned, use.allocated, use.inqueue, use.waiting, use.card_seconds
+    return use.quota, use.turned, use.allocated, use.inqueue, use.waiting
 
 
 @page(section="home", topics="sessions reclaims")
@@ -115,7 +170,10 @@ def home(this: Page) -> HttpResponse:
         return this.render("overview/nothing.html", {"section": "overview", "topics": ""})
     clusters = {cluster.pk: cluster for cluster in this.clusters}
     tenants = list(visible_tenants(this.access).order_by("name", "pk")[:TENANTS])
-    parts = _parts(tenants, this.clusters, own_figures(this.access, this.clusters))
+    figures = own_figures(this.access, this.clusters)
+    hours = card_hours([tenant.pk for tenant in tenants], this.clusters)
+    own = visible_queues(this.access).filter(tenant__in=tenants)
+    parts = _parts(tenants, this.clusters, figures, hours, turns_of(own, this.clusters) if figures else ())
     waiting: list[dict[str, Any]] = []
     for gang in own_waiting(this.access, this.clusters, WAITING) if parts else []:
         where = clusters[gang.cluster_id]

@@ -1,7 +1,8 @@
 """What the views share: who may come in, which cluster a page is about, and how a page is rendered.
 
 A page costs at most six queries: the account with its memberships and the clusters (with their newest session and open
-alerts) are two of them, so a view has four of its own. Who may approve changes has one more: what waits for them.
+alerts) are two of them, so a view has four of its own. Who may approve changes has one more: what waits for them. What
+tide plans lend is one more on the page of a queue, and two on the home of a tenant's people, beside its card-hours.
 """
 
 from __future__ import annotations

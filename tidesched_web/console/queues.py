@@ -30,6 +30,7 @@ from tidesched_web.quota.selectors import (
     queue_grants,
     with_hardware,
 )
+from tidesched_web.quota.tide_selectors import turns_of_queue
 from tidesched_web.scheduling.gang_selectors import unused_promises
 from tidesched_web.scheduling.holds import sending_stop
 from tidesched_web.scheduling.selectors import queues_with_usage, usage_points, waiting_cards_of
@@ -200,6 +201,7 @@ def queue(this: Page, name: str) -> HttpResponse:
             ],
             "fits": quota_fit.answers(found, {use.card: use.quota for use in row.uses}, this.cluster.clock()),
             "chart": _usage_chart(this, found, cards) if cards else None,
+            "turns": turns_of_queue(found, this.cluster),
             "manifests": manifests.for_queue(found, cards, found.namespaces),  # type: ignore[attr-defined]  # annotated
             **acts_on(this, found),
         },

@@ -1,4 +1,4 @@
-"""A tenant's use over time in one cluster, as the chart of its home."""
+"""A tenant's use over time in one cluster, as the chart of its home and as card-hours in a file."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.physical import is_part
 from tidesched_web.console.chart import Chart, Twin, answer
+from tidesched_web.console.export import csv_response
 from tidesched_web.console.figures import base
 from tidesched_web.console.figures import tenant_use as figure
 from tidesched_web.console.page import Page, page
+from tidesched_web.scheduling.card_hours_selectors import card_hours
 from tidesched_web.scheduling.selectors import tide_moments
 from tidesched_web.scheduling.tenant_use_selectors import TenantUse, services_of, tenant_use
 
@@ -75,3 +77,27 @@ def tenant_use_data(this: Page, tenant: str) -> HttpResponse:
 
     key = f"tenant-use:{tenant}:{cluster.pk}:{cluster.session_id}:{card}"  # type: ignore[attr-defined]
     return answer(this.request, key=key, figure=drawn, twin=twin)
+
+
+@page()
+def tenant_hours(this: Page, tenant: str) -> HttpResponse:
+    """Card-hours of the last day and week as a CSV file, with how much of that time was measured."""
+    found = visible_tenants(this.access).filter(slug=tenant).first()
+    if found is None:
+        raise Http404
+    cluster = this.cluster
+    periods = card_hours([found.pk], [cluster])[found.pk, cluster.pk].values()
+    header = [
+        "tenant", "cluster", "period", "from", "to", "hours", "measured_hours", "service_type", "card", "card_hours",
+    ]  # fmt: skip
+    # A period in which nothing was measured has its row too, without a figure.
+    unknown: list[tuple[tuple[str, str], float | None]] = [(("", ""), None)]
+    rows = [
+        (
+            found.slug, cluster.slug, one.period, one.start.isoformat(), one.end.isoformat(), one.hours, one.measured,
+            service, card, None if spent is None else round(spent, 3),
+        )
+        for one in periods
+        for (service, card), spent in (sorted(one.cards.items()) or unknown)
+    ]  # fmt: skip
+    return csv_response(f"card-hours-{found.slug}-{cluster.slug}", header, rows)

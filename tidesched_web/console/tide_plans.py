@@ -6,10 +6,8 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 
-from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -27,22 +25,24 @@ from tidesched_web.console.figures import tide_preview
 from tidesched_web.console.forms.tide_plan import PlanForm, local_days
 from tidesched_web.console.methods import acts_by_post
 from tidesched_web.console.page import Page, page
+from tidesched_web.console.tide_acts import say_and_lead_on
+from tidesched_web.console.tide_now import queues_now
+from tidesched_web.console.tide_reading import (
+    changed_figures,
+    need_plan_writer,
+    others_on,
+    overlaps_in_sight,
+    plan_named,
+    plans_in_sight,
+    queues_in_sight,
+)
 from tidesched_web.console.tide_week import Week, week_of
 from tidesched_web.engine.policy_check import cooldown_seconds
 from tidesched_web.quota import tide, tide_document
 from tidesched_web.quota.models import Queue, TidePlan
-from tidesched_web.quota.selectors import card_quota_of, visible_queues_of, with_card_quota
-from tidesched_web.quota.tide_overlaps import Overlap, overlaps_of
+from tidesched_web.quota.selectors import card_quota_of
 from tidesched_web.quota.tide_rules import WEEKDAY_NAMES
-from tidesched_web.quota.tide_selectors import (
-    beyond_base,
-    document_of,
-    effective_by_name,
-    effective_of,
-    layers_in_sight,
-    visible_queue_names,
-    visible_tide_plans,
-)
+from tidesched_web.quota.tide_selectors import beyond_base, document_of, effective_of
 from tidesched_web.quota.tide_step_selectors import steps_of_plan
 from tidesched_web.scheduling.usage_selectors import demand_by_hour_of_week
 from tidesched_web.workloads.models import Gang
@@ -55,47 +55,10 @@ STEPS = 10
 DAYS = list(zip(tide.WEEKDAYS, WEEKDAY_NAMES, strict=True))
 
 
-def _plans(this: Page) -> list[TidePlan]:
-    """The plans that the reader sees, with the layers that they may see; read once for each request."""
-    read: list[TidePlan] | None = getattr(this, "tide_plans", None)
-    if read is not None:
-        return read
-    rows = list(visible_tide_plans(this.access).filter(cluster=this.cluster).order_by("position", "name"))
-    names = visible_queue_names(this.access, [this.cluster.pk]) if rows else set()
-    for row in rows:
-        row.layers, row.hidden = layers_in_sight(row, this.access, names)  # type: ignore[attr-defined]
-    this.tide_plans = rows  # type: ignore[attr-defined]  # a page is one request
-    return rows
-
-
-def _named(this: Page, name: str) -> TidePlan:
-    found = next((row for row in _plans(this) if row.name == name), None)
-    if found is None:
-        raise Http404
-    return found
-
-
-def _overlaps(this: Page, about: str | None = None, draft: Mapping[str, Any] | None = None) -> list[Overlap]:
-    """Figures in sight that two plans turn in the same hours; ``draft`` stands for the plan ``about``."""
-    documents = {row.name: document_of(row) for row in _plans(this)}
-    if about is not None and draft is not None:
-        documents[about] = dict(draft)
-    return overlaps_of(documents, this.cluster.clock(), about=about)
-
-
-def _queues(this: Page) -> list[Queue]:
-    return list(with_card_quota(visible_queues_of(this.cluster, this.access)).order_by("name"))
-
-
-def _writer(this: Page) -> None:
-    if not this.access.administers:
-        raise PermissionDenied
-
-
 @page(section="tide_plans", topics="queues changes reclaims")
 def plans(this: Page) -> HttpResponse:
     """Every plan with what it does now, and the queues that are turned at this moment."""
-    rows = _plans(this)
+    rows = plans_in_sight(this)
     now = this.cluster.clock()
     standing = tide.in_order(tide.plan_of(row.name, document_of(row)) for row in rows if row.enabled)
     open_now = tide.open_layers(standing, now)
@@ -107,13 +70,13 @@ def plans(this: Page) -> HttpResponse:
         ]
         row.next_change = tide.next_change([own], now)  # type: ignore[attr-defined]
         row.queues = sorted(tide.touched([own]))  # type: ignore[attr-defined]
-    turned = _turned(_queues(this)) if standing else []
+    turned = _turned(queues_in_sight(this)) if standing else []
     return this.render(
         "tide/plans.html",
         {
             "rows": rows,
             "turned": turned,
-            "overlaps": _overlaps(this),
+            "overlaps": overlaps_in_sight(this),
             "line": _line(rows, turned, open_now, everything=this.access.everything),
             **(_cool_down(this) if this.cluster.evicts else {}),
         },
@@ -169,20 +132,22 @@ def _line(rows: list[TidePlan], turned: list[dict[str, Any]], open_now: tide.Ope
 def _week(this: Page, name: str, document: Mapping[str, Any], queues: list[Queue], text: str = "") -> Week:
     """The week under the plan as if it were on, together with the others that are."""
     shown = tide.plan_of(name, document)
-    others = [tide.plan_of(row.name, document_of(row)) for row in _plans(this) if row.enabled and row.name != name]
     base = {queue.name: card_quota_of(queue) for queue in queues}
     kinds = {queue.name: queue.service_type for queue in queues}
-    return week_of(tide.in_order([*others, shown]), shown, base, kinds, text=text, now=this.cluster.clock())
+    return week_of(
+        tide.in_order([*others_on(this, name), shown]), shown, base, kinds, text=text, now=this.cluster.clock()
+    )
 
 
 @page(section="tide_plans", topics="queues changes")
 def plan(this: Page, name: str) -> HttpResponse:
     """One plan: its week, its layers, and what the past would have said to it."""
-    row = _named(this, name)
+    row = plan_named(this, name)
     document = document_of(row)
-    queues = _queues(this)
+    queues = queues_in_sight(this)
     week = _week(this, name, document, queues, this.request.GET.get("week", ""))
     own = tide.plan_of(name, document)
+    now = this.cluster.clock()
     choices = [(f"{each.queue}|{each.card}", f"{each.queue}, {card_label(each.card)}") for each in week.rows]
     drawn = None
     if choices:
@@ -202,15 +167,26 @@ def plan(this: Page, name: str) -> HttpResponse:
             "plan": row,
             "week": week,
             "chart": drawn,
-            "overlaps": _overlaps(this, name),
+            "overlaps": overlaps_in_sight(this, name),
             **_next_step(this, row, own, queues),
             "steps": list(steps_of_plan(this.access, this.cluster.pk, name)[:STEPS]),
             "days": DAYS,
             "exceptions": local_days(row.exceptions),
-            "line": _plan_line(own, row.enabled, this.cluster.clock()),
+            "line": _plan_line(own, row.enabled, now),
+            "figures": queues_now(this, row, own, queues),
+            "open_now": row.enabled and bool(tide.open_layers([own], now)),
+            "ended": _ended(own, now) if row.enabled else [],
             "refused": _switch_refused(this, row) if not row.enabled and this.access.administers else "",
         },
     )
+
+
+def _ended(own: tide.Plan, now: dt.datetime) -> list[dict[str, Any]]:
+    """The layers that a person has ended until their next start."""
+    return [
+        {"name": own.layers[one.layer].name or _("layer %(n)s") % {"n": one.layer + 1}, "ended": one}
+        for one in tide.ended_layers(own, now)
+    ]
 
 
 def _switch_refused(this: Page, row: TidePlan) -> str:
@@ -239,8 +215,8 @@ def _plan_line(own: tide.Plan, enabled: bool, now: Any) -> str:
 @page(section="tide_plans")
 def preview(this: Page, name: str) -> HttpResponse:
     """The plan's quota over a week against what was in use at each hour of the week in the past."""
-    row = _named(this, name)
-    queues = _queues(this)
+    row = plan_named(this, name)
+    queues = queues_in_sight(this)
     own = tide.plan_of(name, document_of(row))
     week = _week(this, name, document_of(row), queues)
     asked = this.request.GET.get("card", "")
@@ -262,15 +238,15 @@ def preview(this: Page, name: str) -> HttpResponse:
 @page(section="tide_plans")
 def new(this: Page) -> HttpResponse:
     """A plan that is not there yet."""
-    _writer(this)
+    need_plan_writer(this)
     return _editor(this, None)
 
 
 @page(section="tide_plans")
 def edit(this: Page, name: str) -> HttpResponse:
     """Edit a plan."""
-    row = _named(this, name)
-    _writer(this)
+    row = plan_named(this, name)
+    need_plan_writer(this)
     return _editor(this, row)
 
 
@@ -288,14 +264,14 @@ def _editor(this: Page, row: TidePlan | None) -> HttpResponse:
     change = _save(this, row, form)
     if change is None:
         return _show_editor(this, row, form, status=400)
-    return _after(this, change, "console:tide_plan", form.name)
+    return say_and_lead_on(this, change, "console:tide_plan", form.name)
 
 
 def _save(this: Page, row: TidePlan | None, form: PlanForm) -> QuotaChange | None:
     document = form.document()
     if not form.reason:
         form.field_errors["reason"] = _("Say why: the reason goes into the audit log.")
-    if row is None and any(each.name == form.name for each in _plans(this)):
+    if row is None and any(each.name == form.name for each in plans_in_sight(this)):
         form.field_errors["name"] = _("There is a plan of this name already.")
     if not form.name or "/" in form.name:
         form.field_errors["name"] = _("Give it a name without a slash.")
@@ -320,7 +296,7 @@ def _save(this: Page, row: TidePlan | None, form: PlanForm) -> QuotaChange | Non
 
 
 def _show_editor(this: Page, row: TidePlan | None, form: PlanForm, *, status: int = 200) -> HttpResponse:
-    queues = _queues(this)
+    queues = queues_in_sight(this)
     return this.render(
         "tide/edit.html",
         {
@@ -342,14 +318,14 @@ def _week_of_form(this: Page, form: PlanForm, queues: list[Queue]) -> dict[str, 
     if not document["layers"]:
         return {"week": None, "overlaps": []}
     name = form.name or _("this plan")
-    return {"week": _week(this, name, document, queues), "overlaps": _overlaps(this, name, document)}
+    return {"week": _week(this, name, document, queues), "overlaps": overlaps_in_sight(this, name, document)}
 
 
 @acts_by_post
 @page(section="tide_plans")
 def week_of_draft(this: Page) -> HttpResponse:
     """The week and what is wrong, as one types."""
-    _writer(this)
+    need_plan_writer(this)
     form = PlanForm.read(this.request.POST)
     document = form.document()
     name = form.name.replace("/", "") or _("this plan")
@@ -360,110 +336,19 @@ def week_of_draft(this: Page) -> HttpResponse:
         form.refuse(plan["errors"], "") if plan["errors"] else None
     except DomainError as error:
         form.refuse(error.extra.get("errors", ()), error.message)
-    shown = _week_of_form(this, PlanForm.read(this.request.POST), _queues(this))
+    shown = _week_of_form(this, PlanForm.read(this.request.POST), queues_in_sight(this))
     errors = list(dict.fromkeys(form.said))
     return render(this.request, "tide/draft_week.html", shown | {"errors": errors, "edits": True})
 
 
-@page(section="tide_plans")
-def switch(this: Page, name: str) -> HttpResponse:
-    """Switch a plan on or off, after saying what that does now."""
-    row = _named(this, name)
-    _writer(this)
-    key = key_of("tide-plan", name)
-    edits = {key: {"enabled": not row.enabled}}
-    return _confirm(this, row, edits, "tide/switch.html", {key: row.version})
-
-
-@page(section="tide_plans")
-def delete(this: Page, name: str) -> HttpResponse:
-    """Delete a plan."""
-    row = _named(this, name)
-    _writer(this)
-    key = key_of("tide-plan", name)
-    return _confirm(this, row, {key: None}, "tide/delete.html", {key: row.version}, back="console:tide_plans")
-
-
-def _confirm(
-    this: Page,
-    row: TidePlan,
-    edits: dict[str, Any],
-    template: str,
-    versions: dict[str, int],
-    *,
-    back: str = "console:tide_plan",
-) -> HttpResponse:
-    error, reason = "", this.request.POST.get("reason", "").strip()
-    if this.request.method == "POST":
-        if not reason:
-            error = _("Say why: the reason goes into the audit log.")
-        else:
-            try:
-                change = changes.carry_out(
-                    cluster=this.cluster, edits=edits, access=this.access, reason=reason, versions=versions
-                )
-                return _after(this, change, back, row.name, deleted=None in edits.values())
-            except DomainError as refused:
-                error = refused.message
-    context = {"plan": row, "error": error, "reason": reason, "turned": _would_turn(this, row)}
-    context["overlaps"] = [] if row.enabled else _overlaps(this, row.name)
-    return this.render(template, context, status=400 if error else 200)
-
-
-def _would_turn(this: Page, row: TidePlan) -> list[dict[str, Any]]:
-    """The figures that are others once the plan is switched: base, now and then, under the other plans that are on."""
-    own = tide.plan_of(row.name, document_of(row))
-    queues = [queue for queue in _queues(this) if queue.name in tide.touched([own])]
-    base = {queue.name: card_quota_of(queue) for queue in queues}
-    others = [tide.plan_of(each.name, document_of(each)) for each in _plans(this) if each.enabled and each.pk != row.pk]
-    with_it = effective_by_name(this.cluster, tide.in_order([*others, own]), base)
-    without = effective_by_name(this.cluster, tide.in_order(others), base)
-    return _changed(base, with_it, without) if row.enabled else _changed(base, without, with_it)
-
-
-def _changed(base: tide.Quota, now: tide.Quota, then: tide.Quota) -> list[dict[str, Any]]:
-    """The figures that are others then."""
-    return [
-        {"queue": queue, "card": card, "base": cards.get(card, 0), "now": before, "then": after}
-        for queue, cards in base.items()
-        for card in sorted({*now[queue], *then[queue]})
-        if (before := now[queue].get(card, 0)) != (after := then[queue].get(card, 0))
-    ]
-
-
 def _next_step(this: Page, row: TidePlan, own: tide.Plan, queues: list[Queue]) -> dict[str, Any]:
-    """When a layer of a plan that is on opens or closes next, and what it makes of each figure of the base."""
-    moment = tide.next_change([own], this.cluster.clock()) if row.enabled else None
+    """When a layer opens or closes next, and what it makes of each figure; of a plan that is off, as if it were on."""
+    moment = tide.next_change([own], this.cluster.clock())
     if moment is None:
         return {}
-    plans = tide.in_order([tide.plan_of(each.name, document_of(each)) for each in _plans(this) if each.enabled])
+    plans = tide.in_order([own, *others_on(this, row.name)])
     base = {queue.name: card_quota_of(queue) for queue in queues if queue.name in tide.touched([own])}
     before, after = (
         tide.with_layers(base, plans, tide.open_layers(plans, at)) for at in (moment - dt.timedelta(seconds=1), moment)
     )
-    return {"next_at": moment, "next_figures": _changed(base, before, after)}
-
-
-def _is_on(this: Page, name: str) -> bool:
-    """As it is now: the plans of the page were read before it was saved."""
-    return visible_tide_plans(this.access).filter(cluster=this.cluster, name=name, enabled=True).exists()
-
-
-def _after(this: Page, change: QuotaChange, back: str, name: str, *, deleted: bool = False) -> HttpResponse:
-    """Say what became of the change, and lead on."""
-    if change.state == "waiting":
-        text = _("Change %(number)s waits for the approval of a second person; nothing is changed until then.")
-        messages.warning(this.request, text % {"number": change.pk})
-        return redirect("console:tide_plans", this.cluster.slug)
-    if change.pk is None:
-        messages.info(this.request, _("Nothing was changed: it says so already."))
-    elif deleted:
-        messages.success(this.request, _("The plan %(name)s is deleted.") % {"name": name})
-    elif (change.plan or {}).get("objects"):
-        messages.success(this.request, _("Saved. The cluster has it within seconds."))
-    elif _is_on(this, name):
-        messages.success(this.request, _("Saved. No quota changes at this moment, so nothing is sent to the cluster."))
-    else:
-        messages.success(this.request, _("Saved. The plan is off: nothing is sent to the cluster."))
-    arguments = [this.cluster.slug] if back == "console:tide_plans" else [this.cluster.slug, name]
-    return redirect(back, *arguments)
+    return {"next_at": moment, "next_figures": changed_figures(base, before, after)}

@@ -39,6 +39,7 @@ urlpatterns = [
     path("clusters/<slug:slug>/", overview.overview, name="cluster_overview"),
     path("clusters/<slug:slug>/tide/", overview.tide, name="tide"),
     path("clusters/<slug:slug>/tenants/<slug:tenant>/use/", tenant_use.tenant_use_data, name="tenant_use"),
+    path("clusters/<slug:slug>/tenants/<slug:tenant>/card-hours/", tenant_use.tenant_hours, name="tenant_hours"),
     path("clusters/<slug:slug>/pause/", clusters.pause, name="pause"),
     path("clusters/<slug:slug>/search/", search.search, name="search"),
     path("clusters/<slug:slug>/queues/", queues.queues, name="queues"),

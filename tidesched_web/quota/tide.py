@@ -7,6 +7,9 @@ Clock changes, one rule: **a time that happens twice means its first occurrence,
 the moment at which the clock jumps.** So layers that follow each other neither overlap nor leave a gap, and a layer
 whose whole time is jumped over does not open.
 
+A layer that a person has ended (``ended_at``) is closed from then on until it would have closed; the next time it opens
+as ever.
+
 Plans apply in order of position and name, their layers in the order in which they stand: ``set`` makes a figure,
 ``add`` changes what is there. Nothing is remembered between two moments: what holds now follows from now alone.
 """
@@ -53,6 +56,7 @@ class Layer:
     start: int
     end: int
     quota: Mapping[str, Mapping[str, Amount]]
+    ended_at: dt.datetime | None = None
 
     @property
     def over_midnight(self) -> bool:
@@ -103,6 +107,14 @@ def instant(day: dt.date, minute: int, zone: ZoneInfo) -> dt.datetime:
 
 def window(plan: Plan, layer: Layer, day: dt.date) -> tuple[dt.datetime, dt.datetime] | None:
     """When the layer that begins on ``day`` opens and closes; None where it does not begin then."""
+    found = _written_window(plan, layer, day)
+    if found is None or layer.ended_at is None or not found[0] <= layer.ended_at < found[1]:
+        return found
+    return (found[0], layer.ended_at) if found[0] < layer.ended_at else None
+
+
+def _written_window(plan: Plan, layer: Layer, day: dt.date) -> tuple[dt.datetime, dt.datetime] | None:
+    """`window` as the layer says it, ended by hand or not."""
     if plan.weekday(day) not in layer.days:
         return None
     opens = instant(day, layer.start, plan.zone)
@@ -127,6 +139,31 @@ def open_layers(plans: Sequence[Plan], now: dt.datetime) -> Open:
             if any(opens <= now < closes for opens, closes in filter(None, windows)):
                 found.append((place, number))
     return tuple(found)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A layer that a person has ended: it would be open now. ``opens_next`` is None where it never opens again."""
+
+    layer: int
+    at: dt.datetime
+    would_close: dt.datetime
+    opens_next: dt.datetime | None
+
+
+def ended_layers(plan: Plan, now: dt.datetime) -> list[Ended]:
+    """The layers of a plan that would be open at ``now``, had they not been ended by hand."""
+    found = []
+    for number, layer in enumerate(plan.layers):
+        for day in _days_near(plan, now):
+            whole = _written_window(plan, layer, day)
+            if layer.ended_at is None or whole is None or not whole[0] <= layer.ended_at <= now < whole[1]:
+                continue
+            starts = [edge for edge, opens, _layer in _edges([replace(plan, layers=[layer])], now, 8) if opens]
+            found.append(
+                Ended(number, layer.ended_at, whole[1], min((edge for edge in starts if edge > now), default=None))
+            )
+    return found
 
 
 def next_change(plans: Sequence[Plan], now: dt.datetime, *, days: int = 8) -> dt.datetime | None:
@@ -282,6 +319,7 @@ def _layer_of(layer: Mapping[str, Any]) -> Layer:
             queue: {card: Amount(*next(iter(amount.items()))) for card, amount in cards.items()}
             for queue, cards in layer["quota"].items()
         },
+        ended_at=dt.datetime.fromisoformat(layer["ended_at"]) if layer.get("ended_at") else None,
     )
 
 

@@ -17,12 +17,14 @@ from tidesched_web.quota.tide import NO_DAY, WEEKDAYS, clock, minutes
 # A plan's name is a line of text: no control characters.
 PLAN_NAME: Final = r"[^/\x00-\x1f\x7f-\x9f]{1,120}"
 FIELDS: Final = ("enabled", "position", "time_zone", "exceptions", "layers")
-LAYER_FIELDS: Final = ("name", "days", "start", "end", "quota")
+LAYER_FIELDS: Final = ("name", "days", "start", "end", "quota", "ended_at")
 ACTS: Final = ("set", "add")
 MOST_LAYERS: Final = 50
 MOST_EXCEPTIONS: Final = 400
 MOST_CARDS: Final = 10_000_000
 LONGEST_ZONE: Final = 64
+# In which a layer may have been ended: every zone has a local time for them.
+FIRST_YEAR, LAST_YEAR = 2000, 2200
 
 
 @dataclass(frozen=True)
@@ -164,9 +166,29 @@ def _layer(value: Any, at: str, reading: _Reading) -> dict[str, Any] | None:
         reading.faults.append(PlanFault(f"{at}/end", "never_opens", said))
     days = reading.read(_days, value.get("days"), f"{at}/days")
     quota = reading.read(_quota, value.get("quota"), f"{at}/quota", reading)
+    ended = reading.read(_ended, value.get("ended_at"), f"{at}/ended_at")
     if len(reading.faults) > before:
         return None
-    return {"name": name.strip(), "days": days, "start": start, "end": end, "quota": quota}
+    found = {"name": name.strip(), "days": days, "start": start, "end": end, "quota": quota}
+    return found | ({"ended_at": ended} if ended else {})
+
+
+def _ended(value: Any, at: str) -> str | None:
+    """The moment at which a person has ended the layer, to the second; None where it was not ended."""
+    if value is None:
+        return None
+    try:
+        moment = value if isinstance(value, dt.datetime) else dt.datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        said = _("“%(value)s” is no moment with its time zone, such as 2026-11-20T22:00:00Z.")
+        raise _Refused(at, said % {"value": Shown(value)})
+    if not FIRST_YEAR <= moment.year < LAST_YEAR:
+        said = _("“%(value)s” lies in no year from %(first)d to %(last)d.")
+        figures = {"value": Shown(value), "first": FIRST_YEAR, "last": LAST_YEAR - 1}
+        raise _Refused(at, said % figures, "out_of_years")
+    return moment.astimezone(dt.UTC).replace(microsecond=0).isoformat()
 
 
 def _quota(value: Any, at: str, reading: _Reading) -> dict[str, Any]:

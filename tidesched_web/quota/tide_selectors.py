@@ -18,6 +18,7 @@ from tidesched_web.common.permissions import Access
 from tidesched_web.quota import tide, tide_rules
 from tidesched_web.quota.models import Queue, SyncState, TidePlan
 from tidesched_web.quota.selectors import card_quota_of, with_card_quota
+from tidesched_web.quota.tide_turns import Turn, turns
 from tidesched_web.quota.tree_selectors import quota_trees
 
 _NAMES_OWN_QUEUE = """
@@ -163,6 +164,52 @@ def effective_of(queues: Iterable[Queue]) -> dict[int, dict[str, int]]:
         asked.append(_Asked(cluster, tide.enabled_plans(plans.get(pk, {})), base, cluster.clock()))
     quota = _effective(asked)
     return {queue.pk: dict(quota[pk][queue.name]) for pk, rows in by_cluster.items() for queue in rows}
+
+
+@dataclass(frozen=True)
+class QueueTurn:
+    """What tide plans make of a figure of a queue, now or next; ``sent``: what the cluster was sent of it."""
+
+    queue: Queue
+    turn: Turn
+
+    @property
+    def sent(self) -> int:
+        return int(self.queue.tide.get(self.turn.card, self.turn.base))
+
+
+def turns_of(queues: QuerySet[Queue], clusters: Iterable[Cluster]) -> list[QueueTurn]:
+    """What tide plans lend from these queues (in sight) and give them in each cluster, now or next. Two queries.
+
+    Of a plan that is about other queues too only its name is in it.
+    """
+    by_cluster = {cluster.pk: cluster for cluster in clusters}
+    plans = _plans_on(by_cluster)
+    theirs = Q(pk__in=[])
+    for pk, standing in plans.items():
+        theirs |= Q(cluster=pk, name__in=tide.touched(standing))
+    rows: dict[int, list[Queue]] = {}
+    for row in with_card_quota(queues.filter(theirs)).order_by("name") if plans else ():
+        rows.setdefault(row.cluster_id, []).append(row)
+    return [one for pk, named in rows.items() for one in _turns(named, plans[pk], by_cluster[pk])]
+
+
+def turns_of_queue(queue: Queue, cluster: Cluster) -> list[QueueTurn]:
+    """`turns_of` one queue that came through `with_card_quota`. One query."""
+    return _turns([queue], _plans_on([cluster.pk]).get(cluster.pk, []), cluster)
+
+
+def _plans_on(cluster_ids: Iterable[int]) -> dict[int, list[tide.Plan]]:
+    documents: dict[int, dict[str, Mapping[str, Any]]] = {}
+    for plan in TidePlan.objects.filter(cluster_id__in=list(cluster_ids), enabled=True):
+        documents.setdefault(plan.cluster_id, {})[plan.name] = document_of(plan)
+    return {pk: tide.enabled_plans(named) for pk, named in documents.items()}
+
+
+def _turns(rows: Iterable[Queue], plans: list[tide.Plan], cluster: Cluster) -> list[QueueTurn]:
+    by_name = {row.name: row for row in rows}
+    base = {name: card_quota_of(row) for name, row in by_name.items()}
+    return [QueueTurn(by_name[turn.queue], turn) for turn in turns(base, plans, cluster.clock())] if plans else []
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the home of a tenant shows: quota, use, waiting, reclaims suffered and card-hours, by tenant and cluster.
+"""What the home of a tenant shows: quota, use, waiting and reclaims suffered, by tenant and cluster.
 
 Only tenants that the caller belongs to are counted, whatever else the caller may see.
 """
@@ -22,7 +22,7 @@ HOURS = 24
 
 @dataclass(slots=True)
 class CardUse:
-    """One service type × card of a tenant in a cluster. Milli-cards; ``card_seconds`` over the last `HOURS`.
+    """One service type × card of a tenant in a cluster, in milli-cards.
 
     ``quota`` is what holds now, of which tide plans ``turned`` so much (less than 0 where they take).
     """
@@ -32,12 +32,11 @@ class CardUse:
     allocated: int = 0
     inqueue: int = 0
     waiting: int = 0
-    card_seconds: float = 0.0
 
 
 @dataclass(slots=True)
 class TenantFigures:
-    """One tenant in one cluster. ``hours`` are the full hours that were measured; reclaims are those suffered."""
+    """One tenant in one cluster. Reclaims are those suffered in the last `HOURS`."""
 
     cards: dict[tuple[str, str], CardUse] = field(default_factory=dict)
     queues: int = 0
@@ -45,7 +44,6 @@ class TenantFigures:
     oldest_wait: dt.datetime | None = None
     reclaims: int = 0
     work_lost: float = 0.0
-    hours: int = 0
 
 
 # Each part: what, tenant, cluster, service type, card, three figures, a time.
@@ -76,11 +74,6 @@ SELECT 'waiting', waits.tenant_id, waits.cluster_id, waits.of_type, split_part(a
          WHEN waits.reason_numbers->>'resource' NOT IN ('cpu', 'memory') AND waits.reason_numbers->>'requested' <> ''
          THEN jsonb_build_object(waits.reason_numbers->>'resource', waits.reason_numbers->'requested')
          ELSE '{}'::jsonb END) AS asks GROUP BY 2, 3, 4, 5
-UNION ALL
-SELECT 'hours', own.tenant_id, own.cluster_id, own.service_type, r.card, sum(r.allocated_mean) * 3.6,
-       0, count(DISTINCT r.at), NULL
-  FROM scheduling_usagerollup r JOIN own ON own.id = r.queue_id JOIN clocks ON clocks.cluster_id = own.cluster_id
- WHERE r.step_seconds = 3600 AND r.at >= clocks.start GROUP BY 2, 3, 4, 5
 UNION ALL
 SELECT 'suffered', own.tenant_id, own.cluster_id, '', '', count(DISTINCT v.reclaim_id),
        sum(v.work_lost_card_seconds), 0, NULL
@@ -115,11 +108,8 @@ def own_figures(access: Access, clusters: Iterable[Cluster]) -> dict[tuple[int, 
                 use.quota, use.allocated, use.inqueue = int(first), int(second), int(third)
             elif what == "tide":
                 use.turned = int(first)
-            elif what == "waiting":
-                use.waiting = int(first)
             else:
-                use.card_seconds = float(first)
-                one.hours = max(one.hours, int(third))
+                use.waiting = int(first)
     return found
 
 

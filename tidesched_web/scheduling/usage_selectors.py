@@ -48,6 +48,15 @@ def usage_now(queues: Sequence[Queue]) -> dict[int, dict[str, dict[str, float]]]
     return found
 
 
+def allocated_of(queue_ids: Collection[int]) -> dict[int, dict[str, int]]:
+    """Queue id → card → milli-cards in use now; what is not in use is left out. One query."""
+    found: dict[int, dict[str, int]] = {}
+    rows = QueueUsage.objects.filter(queue_id__in=queue_ids).exclude(allocated=0)
+    for queue, card, milli in rows.values_list("queue_id", "card", "allocated"):
+        found.setdefault(queue, {})[card] = milli
+    return found
+
+
 def _card_totals(cluster_ids: Collection[int]) -> dict[tuple[int, str], CardTotals]:
     """Of the newest session, as the quota that it saw: a tide plan may make it another than the base."""
 

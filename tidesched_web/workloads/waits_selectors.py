@@ -1,10 +1,12 @@
-"""Who waited at a moment of the past, and why: read from the steps that sessions wrote down."""
+"""Who waits for a card type now, and who waited at a moment of the past, and why."""
 
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Collection
 from typing import Any
 
+from django.db import connection
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import JSONObject
 
@@ -33,6 +35,29 @@ def waited_then(
     gangs = visible_gangs(access).filter(there, cluster=cluster, submitted_at__lte=now).defer("manifest")
     newest = Subquery(steps.order_by("-id").values(row=step)[:1])
     return list(with_own_queue(_left_waiting(gangs.annotate(step=newest)), access)[:rows])
+
+
+_BY_CARD = """
+SELECT gang.queue_id, card.name, gang.reason_code, count(DISTINCT gang.id)
+FROM workloads_gang gang
+CROSS JOIN LATERAL jsonb_object_keys(gang.cards) AS asked(names)
+CROSS JOIN LATERAL regexp_split_to_table(asked.names, '[|]') AS card(name)
+WHERE gang.queue_id = ANY(%s) AND gang.needs AND gang.gone_at IS NULL
+GROUP BY 1, 2, 3 ORDER BY 1, 2, 4 DESC, 3
+"""
+
+
+def reasons_by_card(queue_ids: Collection[int]) -> dict[tuple[int, str], dict[str, int]]:
+    """(queue id, card) → reason → how many gangs of these queues (in sight) wait for it now. One query.
+
+    A gang that takes one of several card types is counted for each of them.
+    """
+    found: dict[tuple[int, str], dict[str, int]] = {}
+    with connection.cursor() as cursor:
+        cursor.execute(_BY_CARD, [sorted(queue_ids)])
+        for queue, card, reason, gangs in cursor.fetchall():
+            found.setdefault((queue, card), {})[reason] = gangs
+    return found
 
 
 def _left_waiting(gangs: QuerySet[Any]) -> QuerySet[Gang]:

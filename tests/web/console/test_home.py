@@ -12,10 +12,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from tests.web.console import world as story
-from tests.web.console.cast import H200, empty_cluster
+from tests.web.console.cast import H200, L40S, MPS, empty_cluster
 from tests.web.console.test_pages import MAX_QUERIES, client_of
 from tidesched_web.accounts.models import BusinessLine, Membership, Tenant, User
+from tidesched_web.quota import tide
 from tidesched_web.quota.models import Queue
+from tidesched_web.quota.services.tide_plans import write_tide_plan
 from tidesched_web.scheduling.models import QueueUsage, ReclaimVictim, TidePoint, UsageRollup
 from tidesched_web.workloads.models import Gang
 
@@ -72,10 +74,79 @@ def test_reclaims_suffered_and_card_hours_are_counted_by_the_clusters_clock(worl
     link = re.search(r'href="(/clusters/demo/reclaims/\?loser_tenant=search&(?:amp;)?from=[^"]+)"\s*>1 reclaim<', page)
     assert link
     assert "12 card-hours" in page
+    assert "111 card-hours" in page, "of the week, in which thirty hours ago counts too"
+    assert "measured 2 h of 24 h" in page
+    assert "measured 3 h of 7 d" in page
     listed = client_of(world.member).get(html.unescape(link[1])).content.decode()
     assert listed.count("/clusters/demo/reclaims/")
     assert "search/embed-lap2-001" in listed
     assert "research/llm-pretrain-lap2-003" not in listed
+
+
+def test_card_hours_come_as_a_file_with_what_was_measured(world) -> None:
+    queue, now = world.queues["search-training"], world.cluster.clock()
+    address = "/clusters/demo/tenants/search/card-hours/"
+    assert f'href="{address}"' in home(world.member)
+
+    def lines(user: User) -> list[str]:
+        answer = client_of(user).get(address)
+        assert answer["Content-Type"].startswith("text/csv")
+        return answer.content.decode("utf-8-sig").splitlines()
+
+    empty = lines(world.member)
+    assert [row.split(",")[5:] for row in empty[1:]] == [["24", "0", "", "", ""], ["168", "0", "", "", ""]]
+    at = (now - dt.timedelta(hours=2)).replace(minute=0, second=0, microsecond=0)
+    UsageRollup.objects.create(
+        queue=queue, card=H200, step_seconds=3600, at=at, quota=0, allocated_mean=2500, allocated_max=4000
+    )
+    header, day, week = lines(world.member)
+    assert header == "tenant,cluster,period,from,to,hours,measured_hours,service_type,card,card_hours"
+    whole = "2026-03-04T20:00:00+00:00"
+    assert day == f"search,demo,24h,2026-03-03T20:00:00+00:00,{whole},24,1,training,{H200},2.5"
+    assert week == f"search,demo,7d,2026-02-25T20:00:00+00:00,{whole},168,1,training,{H200},2.5"
+    for user in (world.auditor, world.admin):
+        assert lines(user) == [header, day, week]
+    for user in (world.stranger, world.newcomer):
+        assert client_of(user).get(address).status_code == 404
+
+
+def test_the_card_hours_of_slices_are_the_part_of_a_card_that_they_are(world) -> None:
+    at = (world.cluster.clock() - dt.timedelta(hours=3)).replace(minute=0, second=0, microsecond=0)
+    UsageRollup.objects.create(
+        queue=world.queues["search-suggest-inference"], card=MPS, step_seconds=3600, at=at, quota=0,
+        allocated_mean=4000, allocated_max=4000,
+    )  # fmt: skip
+    page = " ".join(home(world.member).split())
+    assert "<dt>Used, last 24 h</dt> <dd>2 card-hours" in page, "four halves"
+    assert "4 card-hours" in page, "in the table as they are counted"
+
+
+def lending(world, **more: object) -> None:
+    """From 18:00 to 06:00 a queue of Search gives up 4 of 10 cards."""
+    layer = {
+        "name": "night", "days": list(tide.WEEKDAYS), "start": "18:00", "end": "06:00",
+        "quota": {"search-suggest-inference": {L40S: {"add": -4}}, "maps-route-inference": {L40S: {"add": 4}}}, **more,
+    }  # fmt: skip
+    write_tide_plan(cluster=world.cluster, name="nights", document={"enabled": True, "layers": [layer]}, actor="tests")
+
+
+@pytest.mark.parametrize("path", ["/", "/clusters/demo/queues/search-suggest-inference/"])
+def test_what_is_lent_tonight_and_when_it_comes_back_is_said(world, path) -> None:
+    def shown() -> str:
+        return " ".join(unescape(re.sub(r"<[^>]+>", "", client_of(world.member).get(path).content.decode())).split())
+
+    assert "Nothing is lent now, and no tide plan turns a quota here in the next 8 days." in shown()
+    lending(world)
+    Queue.objects.filter(name="search-suggest-inference").update(tide={L40S: 6})
+    page = re.sub(r"\s+(?=[,.])", "", shown())
+    now = "gives up 4 of 10 × L40S, now, since 2026-03-04 18:00:00 UTC, back at 2026-03-05 06:00:00 UTC, by nights."
+    assert now in page
+    assert "maps-route-inference" not in page, "the other side is not theirs"
+    Queue.objects.filter(name="search-suggest-inference").update(tide={L40S: 8})
+    assert "The cluster was sent 8: what inference uses is never taken from it." in shown()
+    lending(world, start="23:00")
+    page = re.sub(r"\s+(?=[,.])", "", shown())
+    assert "gives up 4 of 10 × L40S, from 2026-03-04 23:00:00 UTC, back at 2026-03-05 06:00:00 UTC, by nights." in page
 
 
 def test_the_quota_of_a_tenant_is_what_holds_now_with_its_base(world) -> None:
@@ -118,7 +189,8 @@ def test_home_costs_few_queries_however_many_tenants_and_clusters(world) -> None
         )
     with CaptureQueriesContext(connection) as queries:
         page = client.get("/").content.decode()
-    assert len(queries) <= MAX_QUERIES
+    # Beside the six of each page: card-hours, and the plans and queues of what is lent.
+    assert len(queries) <= MAX_QUERIES + 3
     assert "No session has run yet" in page
     assert "T2" in page
 
@@ -146,4 +218,4 @@ def test_home_speaks_chinese(world) -> None:
     page = home(world.member)
     assert "我的租户" in page
     assert "过去 24 小时被回收" in page
-    assert "card-hours" not in page
+    assert "card-hours" not in re.sub(r'href="[^"]*"', "", page)

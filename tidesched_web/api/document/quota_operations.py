@@ -23,6 +23,12 @@ _OWNERS = {
     "tenants_retrieve": Operation(
         "Show a tenant", "With its projects, business lines and quota in each cluster. The ETag is its `version`."
     ),
+    "tenants_card_hours_list": Operation(
+        "Read a tenant's card-hours",
+        "Of the last 24 hours and 7 days of each cluster's clock, by service type and card type: cards in use × hours. "
+        "`measured_hours` says of how many of the `hours`: what was in use while no session ran is not known, and not "
+        "counted. Full hours alone are counted, so the newest one may be missing.",
+    ),
     "tenants_partial_update": Operation(
         "Change a tenant",
         "Members that are left out stay. With `quota` it is a quota change: `If-Match` and `reason` are needed then. "

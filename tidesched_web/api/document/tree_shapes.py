@@ -144,6 +144,13 @@ LAYER = {
                 "additionalProperties": _ref("TideStep"),
             },
         },
+        "ended_at": {
+            "type": ["string", "null"],
+            "format": "date-time",
+            "example": "2026-11-20T02:00:00+00:00",
+            "description": "A person has ended the layer at this moment of the cluster's clock: it is closed until it "
+            "opens the next time. Left out or null: it was not ended.",
+        },
     },
     "additionalProperties": False,
 }

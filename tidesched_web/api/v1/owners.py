@@ -9,6 +9,7 @@ import django_filters
 from django.db.models import Prefetch, QuerySet
 from drf_spectacular.utils import extend_schema
 from rest_framework import status
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -19,6 +20,7 @@ from tidesched_web.api.filters import ReferenceFilter, TextFilter
 from tidesched_web.api.v1.change_answers import accepted, preview, quota_patch
 from tidesched_web.api.v1.references import referred
 from tidesched_web.api.v1.serializers.accounts import ProjectDocument, TenantDocument
+from tidesched_web.api.v1.serializers.card_hours import CardHoursDocument
 from tidesched_web.api.v1.serializers.changes import ChangeDocument
 from tidesched_web.api.v1.serializers.owners import (
     BusinessLineDocument,
@@ -43,10 +45,12 @@ from tidesched_web.api.writes import (
 )
 from tidesched_web.changes import services as changes
 from tidesched_web.changes.tree_document import key_of
+from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.common.permissions import require_admin_of, require_administrator
 from tidesched_web.quota import services
 from tidesched_web.quota.dependent_selectors import clusters_with_quota_of, dependents_of
-from tidesched_web.quota.selectors import with_limits
+from tidesched_web.quota.selectors import visible_queues, with_limits
+from tidesched_web.scheduling.card_hours_selectors import card_hours
 
 MAKES = [IDEMPOTENCY, DRY_RUN_PARAMETER]
 CHANGES = [IF_MATCH, DRY_RUN_PARAMETER]
@@ -120,12 +124,40 @@ class Tenants(Owners):
     filterset_class = TenantFilters
 
     def visible(self) -> QuerySet[Tenant]:
+        if self.action == "card_hours":
+            return visible_tenants(self.access)
         return with_limits(visible_tenants(self.access), "tenant").prefetch_related(
             Prefetch("projects", queryset=visible_projects(self.access).select_related(None).order_by("slug")),
             Prefetch(
                 "business_lines", queryset=visible_business_lines(self.access).select_related(None).order_by("slug")
             ),
         )
+
+    @extend_schema(responses=CardHoursDocument(many=True))
+    @action(detail=True, methods=["get"], url_path="card-hours", filter_backends=[], pagination_class=None)
+    def card_hours(self, request: Request, pk: int) -> Response:
+        """Card-hours of the last day and week in each cluster, and how much of that time was measured."""
+        tenant = self.get_object()
+        own = visible_queues(self.access).filter(tenant=tenant).order_by()
+        clusters = list(visible_clusters(self.access).filter(pk__in=own.values("cluster")).order_by("pk"))
+        found = card_hours([tenant.pk], clusters)
+        rows = [
+            {
+                "cluster": cluster,
+                "period": one.period,
+                "start": one.start,
+                "end": one.end,
+                "hours": one.hours,
+                "measured_hours": one.measured,
+                "cards": [
+                    {"service_type": service, "card": card, "card_hours": round(spent, 3)}
+                    for (service, card), spent in sorted(one.cards.items())
+                ],
+            }
+            for cluster in clusters
+            for one in found[tenant.pk, cluster.pk].values()
+        ]
+        return Response(CardHoursDocument(rows, many=True, context=self.get_serializer_context()).data)
 
     @extend_schema(request=TenantInput, responses={201: TenantDocument}, parameters=MAKES)
     @write

@@ -37,9 +37,20 @@ class Layer:
     days: list[str] = field(default_factory=lambda: list(WEEKDAYS))
     start: str = "22:00"
     end: str = "07:00"
+    # The moment at which a person has ended it, until its next start.
+    ended: str = ""
     lines: list[Line] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     field_errors: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def ended_moment(self) -> dt.datetime | None:
+        """`ended` as a moment; None where a browser has sent what is none."""
+        try:
+            found = dt.datetime.fromisoformat(self.ended)
+        except ValueError:
+            return None
+        return found if found.tzinfo else None
 
     def said(self, place: int) -> list[str]:
         """All that is wrong with it, each with the layer (the ``place``-th where it has no name) and the field."""
@@ -150,7 +161,8 @@ class PlanForm:
             quota.setdefault(line.queue, {})[line.card] = {SET if line.act == SET else ADD: figure}
         # A field for times knows no 24:00; a layer that ends at midnight ends with its day.
         end = "24:00" if layer.end in (MIDNIGHT, "0:00") else layer.end
-        return {"name": layer.name, "days": layer.days, "start": layer.start, "end": end, "quota": quota}
+        ended = {"ended_at": layer.ended} if layer.ended else {}
+        return {"name": layer.name, "days": layer.days, "start": layer.start, "end": end, "quota": quota, **ended}
 
     @property
     def sound(self) -> bool:
@@ -228,6 +240,7 @@ def _layer_read(data: QueryDict, number: str) -> Layer:
         days=[day for day in WEEKDAYS if day in data.getlist(f"{at}-days")],
         start=data.get(f"{at}-start", "")[:5],
         end=data.get(f"{at}-end", "")[:5],
+        ended=data.get(f"{at}-ended", "")[:40],
         lines=[
             Line(
                 line,
@@ -253,6 +266,7 @@ def _layer_of(number: str, layer: Mapping[str, Any]) -> Layer:
         days=list(layer["days"]),
         start=layer["start"],
         end=MIDNIGHT if layer["end"] == "24:00" else layer["end"],
+        ended=layer.get("ended_at", ""),
         lines=[
             Line(str(place), queue, card, TAKE if act == ADD and cards < 0 else act, str(abs(cards)))
             for place, (queue, card, act, cards) in enumerate(lines)

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from tidesched_web.accounts.models import ApiToken, PlatformRole, TenantRole, TokenState
+from tidesched_web.accounts.models import ApiToken, PlatformRole, Tenant, TenantRole, TokenState
+from tidesched_web.changes.models import QuotaChange
 from tidesched_web.console import amounts
+from tidesched_web.console.rights import limit_of, limit_of_change
 from tidesched_web.console.templatetags.console import gib, icon
 from tidesched_web.quota.dependent_selectors import Dependents
 
 register = template.Library()
+
+
+@register.inclusion_tag("components/who_may.html", takes_context=True)
+def who_may(context: Mapping[str, Any], what: str, of: Tenant | QuotaChange | None = None) -> dict[str, Any]:
+    """Who may do what this page has no button for; nothing where the reader may."""
+    access = context["access"]
+    return {"limit": limit_of_change(access, of) if isinstance(of, QuotaChange) else limit_of(access, what, of)}
 
 
 @register.simple_tag

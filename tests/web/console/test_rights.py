@@ -1,0 +1,101 @@
+"""Where a reader has no button the page says who has it, by the rule that refuses the act."""
+
+from __future__ import annotations
+
+import html
+
+import pytest
+
+from tests.web.console import world as story
+from tests.web.console.cast import H200
+from tests.web.console.test_changes import drafted
+from tests.web.console.test_pages import client_of
+from tests.web.console.test_tide_plans import LIST, NIGHT
+from tidesched_web.accounts.models import Membership, Tenant, TenantRole, User
+from tidesched_web.accounts.selectors import access_of
+from tidesched_web.console import rights
+from tidesched_web.quota.services.tide_plans import write_tide_plan
+
+pytestmark = pytest.mark.django_db
+QUOTA = "Only a platform admin, or an admin of the tenant that a quota belongs to, can edit quotas."
+OF_SEARCH = "Only a platform admin or an admin of tenant Search can "
+PLAN = "Only a platform admin can edit this plan, switch it on or off, or take back what it lends."
+# page → what a member reads there, and whether a tenant's admin reads it too
+SAID = {
+    "/": (f"{OF_SEARCH}edit its quotas or ask for more.", False),
+    "/clusters/demo/quota/": (QUOTA, False),
+    "/clusters/demo/changes/": (QUOTA, False),
+    "/clusters/demo/queues/": ("Only a platform admin or an admin of a tenant can make queues.", False),
+    "/clusters/demo/queues/search-training/": (f"{OF_SEARCH}edit, close or delete this queue.", False),
+    "/tenants/search/": (f"{OF_SEARCH}edit the tenant, its projects, members and quota.", False),
+    "/tenants/search/members/": (f"{OF_SEARCH}take in members and change their roles.", False),
+    "/tenants/search/projects/search-rank-inference/": (f"{OF_SEARCH}edit this project and its queues.", False),
+    LIST: ("Only a platform admin can make tide plans and edit them.", True),
+    f"{LIST}nights/": (PLAN, True),
+    "/clusters/demo/drift/": (
+        "Only a platform admin can push an object again, adopt what is live, or ignore it.",
+        True,
+    ),
+    "/clusters/demo/alerts/": ("Only a platform admin can acknowledge an alert or mark it as dealt with.", True),
+}
+
+
+@pytest.fixture
+def world() -> story.World:
+    made = story.full()
+    document = {"enabled": True, "layers": [NIGHT]}
+    write_tide_plan(cluster=made.cluster, name="nights", document=document, actor="tests")
+    return made
+
+
+@pytest.fixture
+def lead(world) -> User:
+    """The tenant admin of Search."""
+    user = User.objects.create(username="lead", password="!")
+    Membership.objects.create(user=user, tenant=Tenant.objects.get(slug="search"), role=TenantRole.ADMIN)
+    return user
+
+
+def page(user: User, address: str) -> str:
+    answer = client_of(user).get(address)
+    assert answer.status_code == 200, address
+    return " ".join(html.unescape(answer.content.decode()).split())
+
+
+@pytest.mark.parametrize("address", SAID)
+def test_who_may_is_said_where_the_button_is_missing(world, lead, address) -> None:
+    said, to_tenant_admins = SAID[address]
+    assert said in page(world.member, address)
+    assert (said in page(lead, address)) == to_tenant_admins
+    if address != "/":
+        assert said in page(world.auditor, address)
+        assert "Only a platform admin" not in page(world.admin, address)
+
+
+def test_it_leads_to_those_who_may_be_asked(world) -> None:
+    for address in ("/", "/clusters/demo/queues/search-training/", "/tenants/search/"):
+        assert 'href="/tenants/search/members/?role=admin"' in page(world.member, address), address
+
+
+def test_an_admin_of_the_tenant_is_told_what_is_for_the_platform_alone(world, lead) -> None:
+    text = page(lead, "/tenants/search/")
+    assert "Only a platform admin can delete the tenant, or ask for approval of its changes." in text
+    assert "Edit or ask for quota" in text
+
+
+def test_on_a_change_it_is_the_rule_that_refuses_in_its_words(world, lead) -> None:
+    change = drafted(client_of(lead), {"queue/search-training": {"card_quota": {H200: 16}}})
+    address = f"/clusters/demo/changes/{change.pk}/"
+    said = "Only platform admins and tenant admins may change quota."
+    for user in (world.member, world.auditor):
+        assert said in page(user, address)
+    for user in (lead, world.admin):
+        assert "may change quota" not in page(user, address)
+
+
+def test_what_belongs_to_no_tenant_is_for_platform_admins(world) -> None:
+    limit = rights.limit_of(access_of(world.auditor), "queue")
+    assert limit is not None
+    assert limit.text == "Only a platform admin can edit, close or delete this queue: it belongs to no tenant."
+    assert limit.tenant is None
+    assert rights.limit_of(access_of(world.admin), "queue") is None

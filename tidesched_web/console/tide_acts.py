@@ -1,0 +1,145 @@
+"""What people do to a tide plan beside editing it: switch it on or off, take its cards back now, delete it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
+
+from tidesched_web.changes import services as changes
+from tidesched_web.changes.models import QuotaChange
+from tidesched_web.changes.tree_document import key_of
+from tidesched_web.common.errors import DomainError
+from tidesched_web.console.page import Page, page
+from tidesched_web.console.tide_reading import (
+    changed_figures,
+    need_plan_writer,
+    others_on,
+    overlaps_in_sight,
+    plan_named,
+    queues_in_sight,
+)
+from tidesched_web.quota import tide
+from tidesched_web.quota.models import TidePlan
+from tidesched_web.quota.selectors import card_quota_of
+from tidesched_web.quota.tide_selectors import document_of, effective_by_name, visible_tide_plans
+
+
+@page(section="tide_plans")
+def switch(this: Page, name: str) -> HttpResponse:
+    """Switch a plan on or off, after saying what that does now."""
+    row = plan_named(this, name)
+    need_plan_writer(this)
+    key = key_of("tide-plan", name)
+    edits = {key: {"enabled": not row.enabled}}
+    return _confirm(this, row, edits, "tide/switch.html", {key: row.version})
+
+
+@page(section="tide_plans")
+def take_back(this: Page, name: str) -> HttpResponse:
+    """End the open layers of a plan until they open the next time: what they lend is the lender's again."""
+    row = plan_named(this, name)
+    need_plan_writer(this)
+    own, now = tide.plan_of(row.name, document_of(row)), this.cluster.clock()
+    numbers = {number for _place, number in tide.open_layers([own], now)} if row.enabled else set()
+    if this.request.method == "POST" and not numbers:
+        messages.info(this.request, _("Nothing was changed: no layer of the plan is open now."))
+        return redirect("console:tide_plan", this.cluster.slug, name)
+    ended = {"ended_at": now.astimezone(dt.UTC).replace(microsecond=0).isoformat()}
+    layers = [{**layer, **ended} if number in numbers else layer for number, layer in enumerate(row.layers)]
+    key = key_of("tide-plan", name)
+    open_now = [own.layers[number].name or _("layer %(n)s") % {"n": number + 1} for number in sorted(numbers)]
+    then = tide.ended_layers(tide.plan_of(name, {**document_of(row), "layers": layers}), now)
+    opens_next = min((one.opens_next for one in then if one.opens_next), default=None)
+    more = {"open_now": open_now, "opens_next": opens_next}
+    return _confirm(this, row, {key: {"layers": layers}}, "tide/take_back.html", {key: row.version}, more=more)
+
+
+@page(section="tide_plans")
+def delete(this: Page, name: str) -> HttpResponse:
+    """Delete a plan."""
+    row = plan_named(this, name)
+    need_plan_writer(this)
+    key = key_of("tide-plan", name)
+    return _confirm(this, row, {key: None}, "tide/delete.html", {key: row.version}, back="console:tide_plans")
+
+
+def _confirm(
+    this: Page,
+    row: TidePlan,
+    edits: dict[str, Any],
+    template: str,
+    versions: dict[str, int],
+    *,
+    back: str = "console:tide_plan",
+    more: dict[str, Any] | None = None,
+) -> HttpResponse:
+    error, reason = "", this.request.POST.get("reason", "").strip()
+    if this.request.method == "POST":
+        if this.request.POST.get("act") == "review":
+            try:
+                return _review(this, edits, reason)
+            except DomainError as refused:
+                error = refused.message
+        elif not reason:
+            error = _("Say why: the reason goes into the audit log.")
+        else:
+            try:
+                change = changes.carry_out(
+                    cluster=this.cluster, edits=edits, access=this.access, reason=reason, versions=versions
+                )
+                return say_and_lead_on(this, change, back, row.name, deleted=None in edits.values())
+            except DomainError as refused:
+                error = refused.message
+    context = {"plan": row, "error": error, "reason": reason, "turned": _would_turn(this, row)}
+    context["overlaps"] = [] if row.enabled else overlaps_in_sight(this, row.name)
+    return this.render(template, context | (more or {}), status=400 if error else 200)
+
+
+def _review(this: Page, edits: dict[str, Any], reason: str) -> HttpResponse:
+    """Make it a draft, whose page says what the next session would do, before anything is sent."""
+    change = changes.draft(cluster=this.cluster, edits=edits, access=this.access, reason=reason, once=True)
+    return redirect("console:change", this.cluster.slug, change.pk)
+
+
+def _would_turn(this: Page, row: TidePlan) -> list[dict[str, Any]]:
+    """The figures that are others once the plan is switched: base, now and then, under the other plans that are on.
+
+    They are the same ones when the layers that are open now are ended: others of the plan do not count at this moment.
+    """
+    own = tide.plan_of(row.name, document_of(row))
+    queues = [queue for queue in queues_in_sight(this) if queue.name in tide.touched([own])]
+    base = {queue.name: card_quota_of(queue) for queue in queues}
+    others = others_on(this, row.name)
+    with_it = effective_by_name(this.cluster, tide.in_order([*others, own]), base)
+    without = effective_by_name(this.cluster, tide.in_order(others), base)
+    return changed_figures(base, with_it, without) if row.enabled else changed_figures(base, without, with_it)
+
+
+def _is_on(this: Page, name: str) -> bool:
+    """As it is now: the plans of the page were read before it was saved."""
+    return visible_tide_plans(this.access).filter(cluster=this.cluster, name=name, enabled=True).exists()
+
+
+def say_and_lead_on(this: Page, change: QuotaChange, back: str, name: str, *, deleted: bool = False) -> HttpResponse:
+    """Say what became of the change, and lead on."""
+    if change.state == "waiting":
+        text = _("Change %(number)s waits for the approval of a second person; nothing is changed until then.")
+        messages.warning(this.request, text % {"number": change.pk})
+        return redirect("console:tide_plans", this.cluster.slug)
+    if change.pk is None:
+        messages.info(this.request, _("Nothing was changed: it says so already."))
+    elif deleted:
+        messages.success(this.request, _("The plan %(name)s is deleted.") % {"name": name})
+    elif (change.plan or {}).get("objects"):
+        messages.success(this.request, _("Saved. The cluster has it within seconds."))
+    elif _is_on(this, name):
+        messages.success(this.request, _("Saved. No quota changes at this moment, so nothing is sent to the cluster."))
+    else:
+        messages.success(this.request, _("Saved. The plan is off: nothing is sent to the cluster."))
+    arguments = [this.cluster.slug] if back == "console:tide_plans" else [this.cluster.slug, name]
+    return redirect(back, *arguments)
