@@ -86,7 +86,7 @@ class Front:
         except off_turn.Wait as wait:
             return wait.with_traceback(None)
         finally:
-            self._warmth.answered()
+            self._warmth.answered(busy=self._all_turns().busy)
             if ACCOUNT in scope:
                 self._persons.learn(person.digest, scope[ACCOUNT])
         return None

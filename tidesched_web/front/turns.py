@@ -84,6 +84,11 @@ class Turns:
         self._queues: OrderedDict[_Line, deque[asyncio.Future[Turn]]] = OrderedDict()
         self.waiting = 0
 
+    @property
+    def busy(self) -> bool:
+        """Whether a dear request runs."""
+        return bool(self._dear)
+
     async def take(self, person: Person, *, dear: bool = False) -> Turn:
         """A turn for this person, at once or when it is due; ``dear``: for a request that takes long to read.
 

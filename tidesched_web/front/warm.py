@@ -5,7 +5,8 @@ A look at everything stops the process while a probe waits: with all templates a
 there is kept for as long as the process lives: templates, statements, texts by language. It comes with the first ten
 thousand answers, most of it with the first hundred. So the collector looks after few answers, then each time after
 twice as many, and leaves out what it finds: each look goes through what has come since the last one alone. Garbage of
-requests is found as before.
+requests is found as before. While a large body is read, whose values are some hundred thousand objects for a moment, a
+look that is due waits: of 20,000 queues it was measured to take 0.4 s.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ class Warmth:
         self.answers = 0
         self._next = FIRST_LOOK
 
-    def answered(self) -> None:
-        """An answer was given."""
+    def answered(self, *, busy: bool = False) -> None:
+        """An answer was given; ``busy``: large bodies are being read."""
         self.answers += 1
-        if self.answers == self._next <= LAST_LOOK:
+        if not busy and self._next <= min(self.answers, LAST_LOOK):
             self._next *= 2
             gc.collect()
             gc.freeze()

@@ -31,3 +31,16 @@ def test_a_look_comes_before_the_answers_have_doubled(monkeypatch):
     assert looks[-1] > 20_000
     assert [after for before, after in pairwise(looks) if after > 2 * before] == []
     assert len(looks) < 15
+
+
+def test_a_look_waits_while_a_large_body_is_read(monkeypatch):
+    """With the values of 20,000 queues in memory, a look was measured to keep the loop of the probes for 0.4 s."""
+    warmth = warm.Warmth()
+    collector = Collector(warmth)
+    monkeypatch.setattr(warm, "gc", collector)
+    for _answer in range(warm.FIRST_LOOK + 5):
+        warmth.answered(busy=True)
+    assert collector.looks == []
+    warmth.answered()
+    warmth.answered()
+    assert collector.looks == [warm.FIRST_LOOK + 6]
