@@ -6,6 +6,11 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from tests.architecture import sources
+from tidesched_web.accounts.models import Scope
+from tidesched_web.accounts.scope_words import SCOPE_WORDS
+from tidesched_web.console.forms.tokens import TokenForm
+
 DOCUMENT = yaml.load((Path(__file__).parents[2] / "openapi.yaml").read_text(encoding="utf-8"), yaml.CSafeLoader)
 OPERATIONS = {
     operation["operationId"]: (path, method, operation)
@@ -97,6 +102,15 @@ def test_every_group_of_operations_is_described():
 )
 def test_the_introduction_teaches(word):
     assert word in DOCUMENT["info"]["description"]
+
+
+@pytest.mark.parametrize("scope", Scope)
+def test_a_scope_is_said_in_one_way_on_the_page_in_the_document_and_in_the_docs(scope):
+    line = f"| `{scope.value}` | {SCOPE_WORDS[scope]}"
+    assert line in DOCUMENT["info"]["description"]
+    assert line in (sources.ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    rows = {box.data["value"]: words for box, words in TokenForm(tenants=[]).scope_rows()}
+    assert rows[scope.value] == SCOPE_WORDS[scope]
 
 
 SAYS_WHAT = {"type", "$ref", "anyOf", "oneOf", "allOf", "enum", "const"}

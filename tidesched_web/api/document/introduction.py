@@ -1,5 +1,10 @@
 """The introduction of the OpenAPI document, and what each group of operations is about."""
 
+from tidesched_web.accounts.scope_words import SCOPE_WORDS
+
+SCOPES = "\n".join(
+    ["| scope | lets a token |", "|---|---|", *(f"| `{scope}` | {words} |" for scope, words in SCOPE_WORDS.items())]
+)
 INTRODUCTION = """\
 Quota, gangs and reclaims of GPU clusters. What the console shows of them and changes in them can be asked and done
 here too, with the whole quota tree of a cluster as one file (`/clusters/{id}/tree/`). Pages alone have the table of the
@@ -32,15 +37,7 @@ text of a token is shown once. The session of a signed-in browser works too; its
 
 A token never allows more than its user may. It allows less by **scope**, and by tenant where it is limited to one:
 
-| scope | allows |
-|---|---|
-| `cluster:read` | clusters and their policy, nodes, card types, gangs, sessions, alerts |
-| `quota:read` | owners (tenants, projects, business lines, members), everything of quota, gangs, usage |
-| `quota:write` | changes of quota and everything that is carried out as one |
-| `reclaim:read` | reclaims, sessions, alerts |
-| `audit:read` | the audit log, accounts |
-| `metrics:read` | usage |
-| `admin` | all of the above, tokens, members, accounts, and the acts of platform admins |
+@SCOPES@
 
 Each operation names its scopes; any one of them is enough. Where it names a role, the user of the token needs that role
 besides. What is out of a caller's sight is not there: a list leaves it out, its address is a 404.
@@ -94,7 +91,7 @@ An event never names what its reader could not ask for. Of an object out of sigh
 once, there is one event with the id `*` and without `kind`, `name` and `what`: fetch the list again.
 
 Reconnect with `Last-Event-ID`; a stream ends by itself after 15 minutes.
-"""
+""".replace("@SCOPES@", SCOPES)
 
 TAGS = {
     "index": "Where everything is.",

@@ -8,22 +8,15 @@ from typing import Any
 from django import forms
 from django.db.models import Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from tidesched_web.accounts.models import Scope, Tenant, TokenState
+from tidesched_web.accounts.scope_words import SCOPE_WORDS
 from tidesched_web.accounts.tokens import parse_lifetime
 from tidesched_web.console.forms.edit import EditForm
 from tidesched_web.console.forms.filters import FilterForm
 
-SCOPES = {
-    Scope.CLUSTER_READ: _("read clusters, nodes, gangs and sessions"),
-    Scope.QUOTA_READ: _("read quota, tenants, projects and changes"),
-    Scope.QUOTA_WRITE: _("change quota"),
-    Scope.RECLAIM_READ: _("read reclaims"),
-    Scope.AUDIT_READ: _("read the audit log and the accounts"),
-    Scope.METRICS_READ: _("read metrics"),
-    Scope.ADMIN: _("everything that you may do yourself"),
-}
 LIVES = [
     ("7d", _("7 days")),
     ("30d", _("30 days")),
@@ -64,7 +57,7 @@ class TokenForm(EditForm):
 
     def scope_rows(self) -> list[tuple[forms.BoundField, Any]]:
         """Each scope's box with what it means."""
-        return [(box, SCOPES[Scope(box.data["value"])]) for box in self["scopes"]]  # type: ignore[misc]
+        return [(box, gettext(SCOPE_WORDS[Scope(box.data["value"])])) for box in self["scopes"]]  # type: ignore[misc]
 
     def values(self) -> dict[str, Any]:
         """As the service takes them."""
