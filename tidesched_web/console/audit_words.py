@@ -14,6 +14,7 @@ OBJECTS: dict[str, Promise] = {
     "business_line": _("Business line"),
     "card_type": _("Card type"),
     "cluster": _("Cluster"),
+    "drift": _("Drift"),
     "grant": _("Namespace grant"),
     "guard": _("Guard"),
     "membership": _("Membership"),
@@ -25,6 +26,7 @@ OBJECTS: dict[str, Promise] = {
     "queue": _("Queue"),
     "quota_change": _("Change"),
     "reclaim": _("Reclaim"),
+    "rules": _("Rules of the tree"),
     "signing_key": _("Signing key"),
     "tenant": _("Tenant"),
     "tide_plan": _("Tide plan"),
@@ -32,6 +34,7 @@ OBJECTS: dict[str, Promise] = {
     "user": _("User"),
 }
 ACTS: dict[str, Promise] = {
+    "acknowledge": _("acknowledged"),
     "activate": _("activated"),
     "adopt": _("adopted"),
     "apply": _("applied"),
@@ -50,8 +53,12 @@ ACTS: dict[str, Promise] = {
     "drop": _("dropped"),
     "export": _("exported"),
     "fail": _("failed"),
+    "ignore": _("left as it is"),
     "invite_link": _("invitation made"),
+    "name": _("gainer named"),
     "new_key": _("new key"),
+    "observe": _("observed"),
+    "observe_more": _("further losses observed"),
     "observed": _("observed"),
     "pause": _("paused"),
     "plan": _("planned"),
@@ -60,6 +67,7 @@ ACTS: dict[str, Promise] = {
     "remove": _("removed"),
     "reopen": _("opened again"),
     "replace": _("replaced"),
+    "repush": _("sent again"),
     "reset_link": _("reset link made"),
     "resolve": _("resolved"),
     "resume": _("resumed"),
@@ -96,6 +104,54 @@ EVICTIONS: dict[str, Promise] = {
     "shuffle": _("Shuffle"),
     "tdm": _("Time window over"),
 }
+
+
+# What is written into the log, by the kind of its object: what the filter offers.
+_MADE = ("create", "update", "delete")
+_QUOTA = ("set_card_quota", "set_compute_quota")
+ACTIONS: dict[str, tuple[str, ...]] = {
+    "quota_change": ("submit", "schedule", "approve", "reject", "cancel", "apply", "fail", "retry"),
+    "queue": (*_MADE, "set_card_quota"),
+    "tenant": (*_MADE, *_QUOTA),
+    "project": (*_MADE, *_QUOTA),
+    "business_line": _MADE,
+    "rules": ("update",),
+    "tide_plan": _MADE,
+    "priority_class": (*_MADE, "replace"),
+    "card_type": ("declare", *_MADE),
+    "grant": _MADE,
+    "namespace_grant": ("create",),
+    "reclaim": ("decide", "observe", "observe_more", "name"),
+    "gangreclaim": ("decide",),
+    "preempt": ("decide",),
+    "gangpreempt": ("decide",),
+    "shuffle": ("decide",),
+    "tdm": ("decide",),
+    "drift": ("adopt", "repush", "ignore"),
+    "cluster": (
+        "create", "connect", "set_connection", "disconnect", "set_mode", "set_settings", "pause", "resume", "remove",
+    ),
+    "policy": ("set", "release"),
+    "alert": ("acknowledge", "resolve"),
+    "guard": ("release",),
+    "user": (
+        *("create", "update", "deactivate", "activate", "invite_link", "reset_link", "use_invite_link"),
+        *("use_reset_link", "sign_in", "sign_in_failed", "sign_in_limited", "sign_ins_counted", "sign_out"),
+        *("change_password", "change_password_failed", "change_password_limited"),
+    ),
+    "membership": ("set", "remove"),
+    "token": ("create", "revoke"),
+    "audit": ("seal", "export", "drop", "new_key"),
+}  # fmt: skip
+
+
+def action_choices() -> list[tuple[str, list[tuple[str, str]]]]:
+    """Every action by the kind of its object, each in full: a select that is closed shows one of them alone."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for kind, acts in ACTIONS.items():
+        word = str(OBJECTS.get(kind) or EVICTIONS[kind])
+        found.setdefault(word, []).extend((f"{kind}.{act}", act_words(f"{kind}.{act}")) for act in acts)
+    return sorted(found.items())
 
 
 def object_word(object_type: str) -> str:

@@ -2,12 +2,15 @@
 
 import datetime as dt
 import json
+import re
+from pathlib import Path
 
 import pytest
 from asgiref.sync import async_to_sync
 from django.test import AsyncClient
 from django.utils import timezone
 
+import tidesched_web
 from tests.web.console import world as story
 from tests.web.console.test_pages import client_of
 from tidesched_web.accounts.models import Tenant
@@ -16,7 +19,7 @@ from tidesched_web.audit import services as audit
 from tidesched_web.audit.models import AuditEntry, ChainCheck, Segment
 from tidesched_web.common import request_context
 from tidesched_web.console import differences
-from tidesched_web.console.audit_words import act_words
+from tidesched_web.console.audit_words import ACTS, act_words, action_choices
 from tidesched_web.scheduling.models import Reclaim
 from tidesched_web.workloads.models import Gang
 
@@ -65,6 +68,8 @@ def test_the_log_is_listed_with_its_filters_as_chips(world):
         (f"tenant={tenant}", {"both", "research-training"}),
         ("q=rank", {"search-rank-inference"}),
         ("action=queue.create", {"search-rank-inference"}),
+        ("action=own.act", set()),
+        ("action=%3Cscript%3E", {"search-training", "search-rank-inference", "both", "research-training"}),
         ("request_id=request-1", {"search-training", "search-rank-inference"}),
         ("object_id=both", {"both"}),
         ("cluster=999", {"search-training", "search-rank-inference", "both", "research-training"}),
@@ -73,6 +78,32 @@ def test_the_log_is_listed_with_its_filters_as_chips(world):
     ):
         rows = client.get(f"/audit/?{query}").context["page"].rows
         assert {row.object_label for row in rows} == found, query
+
+
+def test_actions_are_chosen_by_their_words_and_a_link_may_name_any(world):
+    client = client_of(world.admin)
+    page = client.get("/audit/?action=queue.create").content.decode()
+    select = re.search(r'<select name="action".*?</select>', page, re.DOTALL)
+    assert select, "a choice"
+    assert '<optgroup label="Queue">' in select[0]
+    assert re.search(r'<option value="queue.create" selected>\s*Queue: made\s*</option>', select[0])
+    assert re.search(r'class="text-secondary">Action: </span>Queue: made</span>', page), "the chip has words too"
+    other = client.get("/audit/?action=own.act").content.decode()
+    assert re.search(r'<option value="own.act" selected>\s*own: act', other), "of a plugin of one's own"
+    assert "does not know “queue”" in client.get("/audit/?action=queue").content.decode()
+
+
+def test_every_action_that_is_written_can_be_chosen(world):
+    known = {value for _word, group in action_choices() for value, _act in group}
+    root = Path(tidesched_web.__file__).parent
+    texts = "".join(path.read_text(encoding="utf-8") for path in root.rglob("services/**/*.py"))
+    texts += "".join(path.read_text(encoding="utf-8") for path in root.rglob("*services.py"))
+    written = set(re.findall(r'(?:action=|_append\([^"]*|_audit\([^"]*)"([a-z_]+\.[a-z_]+)"', texts))
+    assert len(written) > 20
+    assert written - known == set()
+    assert set(AuditEntry.objects.values_list("action", flat=True)) - known == set()
+    for value in known:
+        assert value.partition(".")[2] in ACTS
 
 
 def test_an_entry_shows_before_after_and_difference(world):

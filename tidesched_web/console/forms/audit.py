@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,16 +16,19 @@ from tidesched_web.accounts.models import Tenant
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.audit.selectors import touching
 from tidesched_web.clusters.models import Cluster
-from tidesched_web.console.audit_words import OBJECTS
+from tidesched_web.console.audit_words import OBJECTS, act_words, action_choices
 from tidesched_web.console.forms.bounded import BoundedFilterForm
+from tidesched_web.console.forms.number_words import NumberWords
 from tidesched_web.scheduling.reclaim_selectors import entries_of_gang
+
+ACTION = re.compile(r"[a-z][a-z_]{0,38}\.[a-z][a-z_]{0,38}")
 
 
 class AuditFilter(BoundedFilterForm):
     """Who, what, to what, where, for whom, in which request, when."""
 
     actor = forms.CharField(label=_("Who"), max_length=200)
-    action = forms.CharField(label=_("Action"), max_length=80)
+    action = forms.ChoiceField(label=_("Action"))
     object_type = forms.ChoiceField(label=_("Kind of object"))
     q = forms.CharField(label=_("Object"), max_length=200)
     gang = forms.CharField(label=_("Gang that gained or lost"), max_length=320)
@@ -51,7 +55,16 @@ class AuditFilter(BoundedFilterForm):
                 ("tenant", self.tenants),
             ):
                 self.fields[name].choices = nothing + pairs  # type: ignore[attr-defined]
+            self.fields["action"].choices = [*nothing, *self._actions()]  # type: ignore[attr-defined]
         return super().is_valid()
+
+    def _actions(self) -> list[tuple[str, Any]]:
+        """The known actions; a link may name another one, such as that of an earlier version or of one's own plugin."""
+        listed: list[tuple[str, Any]] = list(action_choices())
+        asked = str(self.data.get("action", ""))
+        if ACTION.fullmatch(asked) and not any(asked == value for _word, group in listed for value, _act in group):
+            listed.append((asked, act_words(asked)))
+        return listed
 
     def apply(self, entries: QuerySet[AuditEntry]) -> QuerySet[AuditEntry]:
         """Narrow the log."""
@@ -82,7 +95,7 @@ class AuditFilter(BoundedFilterForm):
         return {name: value for name, value in found.items() if value}
 
 
-class SealForm(forms.Form):
+class SealForm(NumberWords):
     """Close a segment over what is older than so many days."""
 
     days = forms.IntegerField(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,9 +72,18 @@ class FilterForm(forms.Form):
         found = []
         for name, field in self.fields.items():
             if value := self.value(name):
-                words = dict(getattr(field, "choices", ()))
+                words = dict(flat(getattr(field, "choices", ())))
                 found.append(Chip(name, str(field.label), str(words.get(value, value))))
         return found
+
+
+def flat(choices: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
+    """Choices without their groups."""
+    for value, word in choices:
+        if isinstance(word, list | tuple):
+            yield from word
+        else:
+            yield value, word
 
 
 def some_or_any(pairs: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
