@@ -136,6 +136,9 @@ def test_what_may_not_go_says_why(world) -> None:
     assert "3 queues" in page
     assert "1 business line" in page
     assert 'aria-disabled="true"' in page
+    figures = html.unescape(client.get("/clusters/demo/queues/search-training/delete/").content.decode())
+    assert re.search(r'class="key">\d+ × [A-Z0-9]', figures), "cards by their short names"
+    assert not re.search(r'class="key">[^<]*NVIDIA-', figures)
     queue = client.get("/clusters/demo/queues/search-training/").content.decode()
     assert "Close it first" in queue
     default = client.get(f"/users/{world.admin.pk}/").content.decode()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django import template
@@ -13,6 +13,7 @@ from django.utils.translation import ngettext
 
 from tidesched_web.accounts.models import ApiToken, PlatformRole, Tenant, TenantRole, TokenState
 from tidesched_web.changes.models import QuotaChange
+from tidesched_web.common.card_names import card_label
 from tidesched_web.console import amounts
 from tidesched_web.console.rights import limit_of, limit_of_change
 from tidesched_web.console.templatetags.console import gib, icon
@@ -45,6 +46,17 @@ def dependents(group: Dependents) -> str:
         "gang": ngettext("%(n)s gang", "%(n)s gangs", n),
     }
     return words[group.kind] % {"n": amounts.number(n)}
+
+
+@register.filter
+def shown_names(group: Dependents) -> str:
+    """The first names of a group; cards by their short names, as everywhere on the pages."""
+    names: Iterable[str] = group.names
+    if group.kind == "quota":
+        names = (f"{count} × {card_label(card)}" for card, _colon, count in (name.rpartition(": ") for name in names))
+    elif group.kind == "slice":
+        names = map(card_label, names)
+    return _(", ").join(names)
 
 
 @register.filter
