@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from tidesched_web.changes.documents import REPLACE, RULES, Fault
 from tidesched_web.changes.tree_document import PLATFORM, Document, key_of, kind_of, parts_of, pointer
 from tidesched_web.common.hints import Hints, cut
+from tidesched_web.common.sentences import gap
 from tidesched_web.quota import tide_document
 
 MOST_PLANS: Final = 100
@@ -102,7 +103,7 @@ class _Names:
     def meant(self, name: str, known: Callable[[], list[str]]) -> str:
         """The nearest known name as a question; nothing where none is near."""
         near = self.hints.near(name, known)
-        return " " + _("Did you mean %(near)s?") % {"near": near} if near else ""
+        return gap() + _("Did you mean %(near)s?") % {"near": near} if near else ""
 
 
 def _queue(key: str, document: Document, names: _Names) -> Iterator[Fault]:
@@ -185,7 +186,8 @@ def _unknown_cards(key: str, document: Document, names: _Names) -> Iterator[Faul
     for field, counts in _card_maps(document):
         for name in counts:
             if name not in names.cards:
-                said = _("This cluster has no card type %(name)s.") % {"name": cut(name)}
+                text = _("Card type %(name)s is known to no node of this cluster, and is not declared ahead.")
+                said = text % {"name": cut(name)}
                 said += names.meant(name, lambda: sorted(names.cards))
                 yield Fault(key, field + pointer(cut(name)), "unknown_card", said)
 

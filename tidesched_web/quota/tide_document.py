@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from django.utils.translation import gettext as _
 
 from tidesched_web.common.hints import MOST_UNKNOWN, Hints, Shown, cut
+from tidesched_web.common.sentences import gap
 from tidesched_web.common.time_zones import meant_zone, time_zones
 from tidesched_web.quota.tide import NO_DAY, WEEKDAYS, clock, minutes
 
@@ -50,7 +51,7 @@ def _zone(value: Any, hints: Hints) -> str:
         known = "" if name not in time_zones() else name
         if not known:
             near = meant_zone(name) if hints.take() else None
-            hint = " " + _("Did you mean “%(near)s”?") % {"near": near} if near else ""
+            hint = gap() + _("Did you mean “%(near)s”?") % {"near": near} if near else ""
             said = _("There is no time zone “%(name)s”.") % {"name": Shown(value)}
             code = "unknown_time_zone" if isinstance(value, str) and len(value) <= LONGEST_ZONE else "invalid"
             raise _Refused("/time_zone", said + hint, code) from None
@@ -61,7 +62,7 @@ def _known(fields: Mapping[str, Any], known: Collection[str], at: str, hints: Hi
     for name in fields:
         if name not in known:
             said = _("There is no field %(name)r.") % {"name": Shown(name)}
-            hint = _nearest(str(name), known, hints) or " " + _("Known: %(known)s.") % {"known": ", ".join(known)}
+            hint = _nearest(str(name), known, hints) or gap() + _("Known: %(known)s.") % {"known": ", ".join(known)}
             raise _Refused(f"{at}/{_escaped(cut(str(name)))}", said + hint, "unknown_field")
 
 
@@ -265,4 +266,4 @@ def unknown_names(
 
 def _nearest(name: str, known: Collection[str] | Callable[[], Collection[str]], hints: Hints) -> str:
     near = hints.near(name, known)
-    return " " + _("Did you mean %(near)r?") % {"near": near} if near else ""
+    return gap() + _("Did you mean %(near)r?") % {"near": near} if near else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 import zoneinfo
 from collections.abc import Mapping
 from functools import cache
@@ -22,6 +23,7 @@ from tidesched_web.clusters.selectors import only_simulated
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.failures import in_words
 from tidesched_web.common.permissions import Access
+from tidesched_web.common.sentences import gap
 from tidesched_web.console import amounts
 from tidesched_web.console.alert_words import alert_sentence
 from tidesched_web.console.audit_words import act_words, object_label, object_word
@@ -44,6 +46,7 @@ from tidesched_web.workloads.models import Gang
 register = template.Library()
 # So many letters at the end of a name are never cut: what tells the runs of one job apart stands there.
 TAIL = 11
+_AFTER_A_SIGN = re.compile(r"(?<=[。！？；：])((?:</?strong>)*)\s+")
 _PARTS = {
     "quota admin": gettext_lazy("Quota admin"),
     "tenant admin": gettext_lazy("Tenant admin"),
@@ -79,6 +82,12 @@ def icon(name: str, css: str = "") -> SafeString:
         static("vendor/icons.svg"),
         name,
     )
+
+
+@register.simple_block_tag
+def sentences(content: str) -> str:
+    """Sentences one after the other, without the blanks of the template where the language has none between them."""
+    return content if gap() else SafeString(_AFTER_A_SIGN.sub(r"\1", content))
 
 
 @register.inclusion_tag("accounts/demo_people.html", takes_context=True)
