@@ -149,6 +149,22 @@ def test_a_draft_keeps_no_figure_that_no_document_can_hold(world, edits, pointer
         assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
 
 
+def test_a_draft_of_an_unknown_card_type_says_so_at_once_and_cannot_be_applied(world):
+    """It may be declared, or a node may bring it, before the draft is applied; so it is kept."""
+    admin = world.client("admin")
+    change = drafted(admin, {"queue/acme-online": {"card_quota": {"NVIDIA-H20": 1}}})
+    (error,) = change["errors"]
+    assert (error["code"], error["pointer"]) == ("unknown_card", "/edits/queue~1acme-online/card_quota/NVIDIA-H20")
+    assert error["detail"].startswith("Card type NVIDIA-H20 is known to no node of this cluster, and is not declared")
+    assert "Did you mean NVIDIA-H200?" in error["detail"]
+    assert admin.read(f"quota-changes/{change['id']}/")["errors"] == [error]
+    assert act(admin, change, "apply").status_code == 400
+    card = {"cluster": "east", "name": "NVIDIA-H20", "reason": "on its way"}
+    assert admin.send("card-types/", card).status_code == 201
+    plan = admin.read(f"quota-changes/{change['id']}/plan/", impact="false")
+    assert "unknown_card" not in [error["code"] for error in plan["errors"]], "what is left is room"
+
+
 def test_the_second_person_is_another_account_whatever_the_token(world):
     Cluster.objects.update(approval_required=True)
     owner = world.client("owner")

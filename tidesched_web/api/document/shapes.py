@@ -124,6 +124,7 @@ COMPONENTS: dict[str, Any] = {
     **value_shapes.COMPONENTS,
     **audit_shapes.COMPONENTS,
     "Plan": _PLAN,
+    "ChangeErrors": _list(_BREACH),
     "DryRun": {
         "type": "object",
         "description": "The answer to `dry_run=true`: nothing was done.",

@@ -34,6 +34,17 @@ class FailureField(serializers.Field[Any, Any, Any, Any]):
         return value
 
 
+@extend_schema_field({"$ref": "#/components/schemas/ChangeErrors"})
+class ErrorsField(serializers.Field[Any, Any, Any, Any]):
+    """Why a change cannot be applied as it is."""
+
+    def get_attribute(self, instance: Any) -> Any:
+        return [] if instance.committed_at else (instance.plan or {}).get("errors", [])
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
 class CarriedDocument(serializers.Serializer[Any]):
     """One object on its way to the cluster."""
 
@@ -84,6 +95,10 @@ class ChangeDocument(ChangeSummary):
     """A change with its edits and how far each object has come."""
 
     edits = EditsField()
+    errors = ErrorsField(  # type: ignore[assignment]  # the framework has a property of this name
+        read_only=True,
+        help_text="Why it could not be applied as it is, as of its last edit; `plan/` says what prevents it now.",
+    )
     failure = FailureField()
     objects = CarriedDocument(many=True, source="objects_carried.all")
     actions = serializers.SerializerMethodField(help_text="What the caller may do with it now.")
