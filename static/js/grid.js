@@ -10,6 +10,7 @@
 //     fixed(key, column) -> why a cell cannot be edited, or "",
 //     get(key, column), set(changes: [{ row: key, column, value }])   keys are the model's own: rowKey(index)
 //     written({ step, same, left, source })   what came of an input: left = [{ key, column, text, why, place }]
+//     opened(), closed()   the editor of a cell was opened, or closed
 //     show(keys)   these rows have to be in sight, whatever the filter says
 //   })
 (() => {
@@ -36,7 +37,11 @@
       this.tip.className = "sheet-tip";
       this.tip.hidden = true;
       this.tip.setAttribute("aria-hidden", "true");  // the line below the grid says it aloud
-      el.parentElement.append(this.tip);
+      this.said = document.createElement("div");
+      this.said.className = "sheet-tip";
+      this.said.hidden = true;
+      this.said.setAttribute("role", "status");
+      el.parentElement.append(this.tip, this.said);
       this.drawn = new window.TideGridRows(el, model, (row) => { if (this.editor?.row === row) this.commit(); });
       this.listen();
       this.refresh();
@@ -186,6 +191,7 @@
       input.focus({ preventScroll: true });
       if (text === undefined) input.select(); else input.setSelectionRange(text.length, text.length);
       this.look();
+      this.model.opened?.();
     }
 
     // What is being typed, as one types: the model may say what is wrong with it.
@@ -213,11 +219,24 @@
       tip.style.top = `${below ? cell.bottom + 4 : cell.top - own.height - 4}px`;
     }
 
+    // What somebody else put into the open cell meanwhile, beside it: what is typed, and the focus, stay.
+    news(text) {
+      const { said } = this;
+      if (said.textContent !== text) said.textContent = text;
+      said.hidden = !text;
+      if (!text) return;
+      const cell = this.input.getBoundingClientRect(), own = said.getBoundingClientRect();
+      const after = cell.right + 4 + own.width < innerWidth;
+      said.style.left = `${after ? cell.right + 4 : Math.max(8, cell.left - own.width - 4)}px`;
+      said.style.top = `${cell.top}px`;
+    }
+
     close() {
       const { editor } = this;
       if (!editor) return null;
       this.editor = null;
       this.hint("");
+      this.news("");
       // The focus and the cursor go first: a browser looks long for another place in the cells for them.
       if (document.activeElement === editor.input) this.el.focus({ preventScroll: true });
       getSelection().removeAllRanges();
@@ -230,10 +249,12 @@
       if (!editor) return true;
       const text = editor.input.value;
       const places = all ? [...this.cells()] : [{ row: editor.row, column: editor.column }];
-      return this.write(places.map((place) => ({ ...place, text })), { source: "typed" });
+      const written = this.write(places.map((place) => ({ ...place, text })), { source: "typed" });
+      this.model.closed?.();
+      return written;
     }
 
-    cancel() { this.close(); this.model.told?.(null); this.model.selected?.(this); }
+    cancel() { this.close(); this.model.told?.(null); this.model.selected?.(this); this.model.closed?.(); }
 
     // --- listening ---------------------------------------------------------------------------------------------------
 
@@ -247,6 +268,7 @@
       let due = false;
       el.addEventListener("scroll", () => {
         this.hint("");
+        if (this.editor) this.news(this.said.textContent);
         if (due) return;
         due = true;
         requestAnimationFrame(() => { due = false; this.drawn.scrolled(); this.drawn.paint(); });

@@ -270,6 +270,8 @@
     },
     told: (seen) => { typing(seen?.error || ""); message(seen?.error || seen?.warning || "", seen?.error ? "error" : seen?.warning ? "warning" : ""); },
     selected: () => { typing(""); status(); },
+    opened: () => { tellNews(); refresh(); },
+    closed: () => refresh(),
     refused: (index, column) => message(whyNot(view[index], column), "warning"),
     written: (done) => {
       typing("");
@@ -505,15 +507,55 @@
   };
 
   // --- what others change meanwhile: their figures come in, one's own edits stay --------------------------------------
+  // Asked each 10 s, as a cell is opened and as one is closed; one request at a time.
+  let looking = false, lookAgain = false, beside = null;
   const refresh = async () => {
-    if (document.hidden || grid.editor || draft.sent) return;
-    let fresh;
+    if (document.hidden || draft.sent) return;
+    if (looking) { lookAgain = true; return; }
+    looking = true;
+    const etag = grid.editor && beside ? beside.etag : data.etag;
+    const fresh = await ask(etag);
+    looking = false;
+    if (fresh && !draft.sent) {
+      if (grid.editor) layBeside(fresh);
+      else if (etag === data.etag) takeIn(fresh);  // else the cell was closed meanwhile, which asks again
+    }
+    if (lookAgain) { lookAgain = false; refresh(); }
+  };
+  const ask = async (etag) => {
     try {
-      const answer = await fetch(sheet.dataset.source, { credentials: "same-origin", headers: { Accept: "application/json", "If-None-Match": data.etag } });
-      if (answer.status === 304 || !answer.ok) return;
-      fresh = await answer.json();
-    } catch { return; }  // no connection: the next round asks again
-    if (grid.editor || draft.sent) return;
+      const answer = await fetch(sheet.dataset.source, { credentials: "same-origin", headers: { Accept: "application/json", "If-None-Match": etag } });
+      return answer.status === 304 || !answer.ok ? null : await answer.json();
+    } catch { return null; }  // no connection: the next round asks again
+  };
+  // While a cell is open nothing moves under the hands: what others put into it stands beside it.
+  const layBeside = (fresh) => {
+    if (fresh.live) { if (beside) beside.etag = fresh.etag; return; }
+    if (fresh.version === data.version) return;
+    beside = { etag: fresh.etag, rows: fresh.rows, columns: fresh.columns, writers: [...fresh.writers, ...(beside?.writers || [])] };
+    tellNews();
+  };
+  const tellNews = () => {
+    if (!grid.editor || !beside) return;
+    const row = view[grid.editor.row], { column } = grid.editor, next = beside.rows[row], own = rows[row];
+    if (!next || next.key !== own.key || next.service !== own.service || beside.columns[column]?.key !== columns[column].key) return;
+    const to = next.values[column] ?? null;
+    grid.news(to === base(row, column) ? "" : whoSet(beside.writers, row, column, to));
+  };
+  const whoSet = (writers, row, column, figure) => {
+    const path = [rows[row].key, ...rows[row].path, ...columns[column].path];
+    const holds = ({ edits: found }) => {
+      let from = found;
+      for (const step of path) { if (!from || typeof from !== "object" || !(step in from)) return false; from = from[step]; }
+      return true;
+    };
+    const writer = writers.find(holds), n = shown(column, figure) || "–";
+    if (!writer) return say("set_meanwhile", { n });
+    const minutes = Math.floor(writer.seconds / 60);
+    return say(minutes ? "set_ago" : "set_now", { who: writer.by, n, minutes });
+  };
+  const takeIn = (fresh) => {
+    beside = null;
     data.etag = fresh.etag;
     if (fresh.live) { live(fresh.live); return; }
     if (fresh.version === data.version) return;
@@ -527,7 +569,7 @@
         if (from === to) return;
         const wish = edits[index].has(column) ? edits[index].get(column) : agreed[index].get(column);
         const mine = wish !== to ? wish : undefined;
-        list.push({ row: index, column, from, to, mine });
+        list.push({ row: index, column, from, to, mine, who: whoSet(fresh.writers, index, column, to) });
       });
       Object.assign(row, next);
       for (const [column, figure] of [...edits[index], ...agreed[index]]) putAgain(index, column, figure);

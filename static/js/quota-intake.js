@@ -133,14 +133,15 @@
       at(id).hidden = !items.length;
     }
 
-    // What another person changed under one's hands: [{ row, column, from, to, mine }], mine = what stands here instead.
+    // What another person changed under one's hands: [{ row, column, from, to, mine, who }], mine = what stands here instead.
     moved(list, { reload = false } = {}) {
       if (!list.length && !reload) return;
       const both = list.filter((one) => one.mine !== undefined).length;
       at("moved-title").textContent = reload ? this.say("moved_rows") : this.say(both ? "moved_both" : "moved", { n: list.length, both });
       const told = [...list].sort((a, b) => (b.mine !== undefined) - (a.mine !== undefined));
-      this.fill("moved-list", told.map(({ row, column, from, to, mine }) => {
-        const text = `${this.place({ row, column })}${this.say("colon")}${this.figure(column, from)} → ${this.figure(column, to)}`;
+      this.fill("moved-list", told.map(({ row, column, from, to, mine, who }) => {
+        const change = `${this.place({ row, column })}${this.say("colon")}${this.figure(column, from)} → ${this.figure(column, to)}`;
+        const text = who ? `${change} (${who})` : change;
         return this.line(mine === undefined ? text : `${text}${this.say("stop")} ${this.say("yours_stays", { n: this.figure(column, mine) })}`, { row, column });
       }));
       at("moved-reload").hidden = !reload;

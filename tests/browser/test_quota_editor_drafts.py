@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Opener
@@ -146,6 +147,54 @@ def test_two_people_edit_at_once_and_nothing_is_lost(site: str, open_browser: Op
     sheet.filter("foundation", "training")
     for column, figure in ((H200, "3"), (A100, "2"), ("Weight", "4")):
         expect(sheet.cell("foundation-training", column)).to_contain_text(figure)
+
+
+# The grid asks each ten seconds by itself; without that it asks only as a cell is opened and as one is closed.
+WITHOUT_ROUNDS = (
+    "{ const own = setInterval; window.setInterval = (act, wait) => (wait === 10000 ? 0 : own(act, wait)); }"
+)
+
+
+@pytest.mark.parametrize("asks", ["in rounds", "as a cell is opened", "as a cell is closed"])
+def test_a_colleagues_figure_stands_beside_the_open_cell_and_nothing_typed_is_lost(
+    site: str, open_browser: Opener, asks: str
+) -> None:
+    one, page, sheet = opened(site, open_browser)
+    if asks != "in rounds":
+        page.add_init_script(WITHOUT_ROUNDS)
+        one.open(EDIT)
+        sheet = Sheet(page)
+    _two, other, their_sheet = opened(site, open_browser)
+    figure = {"in rounds": "15", "as a cell is opened": "16", "as a cell is closed": "17"}[asks]
+    sheet.filter("search-training", "training")
+    cell, field = sheet.cell("search-training", H200), page.locator(".sheet-input")
+    news = page.locator(".sheet-tip[role=status]")
+    cell.click()
+    if asks != "as a cell is opened":
+        with page.expect_response("**/quota/edit/data/**"):
+            page.keyboard.type("7")
+    their_sheet.filter("search-training", "training")
+    their_sheet.type("search-training", H200, figure)
+    other.get_by_role("button", name="Review").click()
+    other.wait_for_url("**/changes/*/")
+    other.get_by_label("Reason", exact=True).fill("A colleague's figure.")
+    other.get_by_role("button", name="Apply", exact=True).click()
+    expect(other.get_by_role("button", name="Roll back").first).to_be_visible()
+    if asks == "as a cell is opened":
+        page.keyboard.type("7")
+    if asks != "as a cell is closed":
+        expect(news).to_contain_text(f"set {figure} a moment ago", timeout=30_000)
+        assert "Another person" not in news.inner_text(), "a name"
+    expect(field).to_be_focused()
+    expect(field).to_have_value("7")
+    page.keyboard.press("Enter")
+    expect(news).to_be_hidden()
+    expect(page.locator("#moved-title")).to_contain_text("1 of them you edited too", timeout=30_000)
+    expect(page.locator("#moved-list")).to_contain_text(f"set {figure}")
+    expect(page.locator("#moved-list")).to_contain_text("Yours is 7, and stays.")
+    expect(cell).to_contain_text(f"{figure} →")
+    expect(page.locator("#count-changed")).to_have_text("1 changed")
+    one.check()
 
 
 def test_a_figure_that_a_colleague_applied_too_is_still_wanted_when_the_next_one_changes_it(

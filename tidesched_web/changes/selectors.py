@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -83,14 +83,13 @@ def reading_of(cluster: Cluster) -> TreeReading:
             approval_required=approval, description=description, name=name, quota=quota
         )
     projects: dict[int, str] = {}
-    for pk, slug, name, tenant in Project.objects.values_list("pk", "slug", "name", "tenant_id"):
+    for key, pk, slug, name in _owners("project", Project):
         projects[pk] = slug
-        quota = _limits(cards["project", pk], compute["project", pk])
-        documents[key_of("project", tenants[tenant], slug)] = {"name": name, "quota": quota}
+        documents[key] = {"name": name, "quota": _limits(cards["project", pk], compute["project", pk])}
     lines: dict[int, str] = {}
-    for pk, slug, name, owner in BusinessLine.objects.values_list("pk", "slug", "name", "tenant_id"):
+    for key, pk, slug, name in _owners("business-line", BusinessLine):
         lines[pk] = slug
-        documents[key_of("business-line", tenants.get(owner or 0), slug)] = {"name": name}
+        documents[key] = {"name": name}
     for queue in Queue.objects.filter(cluster=cluster).only(*_INTENT_OF_QUEUE).order_by():
         documents[key_of("queue", queue.name)] = queue_document(
             queue,
@@ -122,12 +121,13 @@ def reading_of(cluster: Cluster) -> TreeReading:
 
 def owner_keys() -> list[str]:
     """The keys of all that a queue can belong to: projects and business lines. Two queries, without the tree."""
-    projects = Project.objects.order_by().values_list("tenant__slug", "slug")
-    lines = BusinessLine.objects.order_by().values_list("tenant__slug", "slug")
-    return [
-        *(key_of("project", tenant, slug) for tenant, slug in projects),
-        *(key_of("business-line", tenant, slug) for tenant, slug in lines),
-    ]
+    return [key for key, *_row in (*_owners("project", Project), *_owners("business-line", BusinessLine))]
+
+
+def _owners(kind: str, model: type[Project] | type[BusinessLine]) -> Iterator[tuple[str, int, str, str]]:
+    """What queues belong to: key in the tree, key of the row, short name and name. One query."""
+    for tenant, pk, slug, name in model._base_manager.values_list("tenant__slug", "pk", "slug", "name"):
+        yield key_of(kind, tenant, slug), pk, slug, name
 
 
 def _rules(cluster: Cluster) -> Document:
@@ -442,6 +442,12 @@ def writers_of(
         if writer is not None and (late or written_value(writer.edits, place) == place.after):
             found[place.object, place.field] = writer
     return found
+
+
+def written_since(access: Access, cluster: Cluster, version: int) -> list[QuotaChange]:
+    """The newest changes in sight that wrote to the tree after it had this version, the newest first. One query."""
+    written = visible_changes(access).filter(cluster=cluster, tree_version__gt=version)
+    return list(written.defer("base", "plan", "failure").order_by("-tree_version")[:20])
 
 
 def sent_under(access: Access, mark: str) -> QuotaChange | None:

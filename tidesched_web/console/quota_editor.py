@@ -10,6 +10,7 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import redirect
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from tidesched_web.changes import services
@@ -24,6 +25,7 @@ from tidesched_web.changes.selectors import (
     use_of_queues,
     visible_changes,
     within_sight,
+    written_since,
 )
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access
@@ -74,7 +76,8 @@ def editor(this: Page) -> HttpResponse:
 def editor_data(this: Page) -> HttpResponse:
     """Rows, columns, words, and the edits of the draft that is gone on with.
 
-    A page that has this version of the tree gets what moves without an edit alone, or 304 where that is the same too.
+    A page that has this version of the tree gets what moves without an edit alone, or 304 where that is the same too;
+    one that has an older version also gets who wrote since.
     """
     _writer(this)
     draft = draft_of(this, this.request.GET.get("change"))
@@ -107,11 +110,25 @@ def editor_data(this: Page) -> HttpResponse:
                 effective=live["effective"],
             ),
             "arrived": marks_of(access, cluster),
+            "writers": _writers(this, known),
             "words": words(),
             "edits": draft.edits if draft else {},
         },
         headers=headers,
     )
+
+
+def _writers(this: Page, known: str) -> list[dict[str, Any]]:
+    """Who wrote what after the version that the page has, and how many seconds ago; nothing for a page that is new."""
+    version = known.strip('"').partition("-")[0]
+    if not version.isascii() or not version.isdigit() or len(version) > 15:
+        return []
+    now = timezone.now()
+    return [
+        {"by": one.created_by, "seconds": (now - one.committed_at).total_seconds(), "edits": one.edits}
+        for one in written_since(this.access, this.cluster, int(version))
+        if one.committed_at is not None
+    ]
 
 
 def _live(this: Page) -> dict[str, dict[str, dict[str, Any]]]:

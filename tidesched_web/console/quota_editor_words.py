@@ -85,6 +85,9 @@ def words() -> dict[str, str]:
             "Figures that were changed by others while you edit: {n}; {both} of them you edited too. Yours stay."
         ),
         "moved_rows": _("Others added or removed rows or columns of this grid."),
+        "set_now": _("{who} set {n} a moment ago"),
+        "set_ago": _("{who} set {n} {minutes} min ago"),
+        "set_meanwhile": _("Another person set {n} meanwhile"),
         "yours_stays": _("Yours is {n}, and stays."),
         "sum": _("{n} cells, sum {sum}"),
         "restored": _("Your draft of {when} is back: {n} cells."),
