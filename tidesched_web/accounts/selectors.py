@@ -6,6 +6,7 @@ nothing else, so that an object out of sight is not there: a 404, never a 403.
 
 from __future__ import annotations
 
+import zlib
 from functools import cache
 
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
@@ -34,6 +35,12 @@ from tidesched_web.common.prepared_query import Given, Prepared
 def user_actor(user: User) -> Actor:
     """The account itself as an actor."""
     return Actor(user.get_username(), ActorKind.USER, user.pk)
+
+
+def account_version(user: User) -> int:
+    """A number for what an edit of an account looks at: another one as soon as any of it is changed."""
+    figures = (user.first_name, user.last_name, user.email, str(user.platform_role), user.is_active)
+    return zlib.crc32(repr(figures).encode())
 
 
 def _memberships(user: str) -> ArraySubquery:

@@ -82,8 +82,8 @@ def card_type_edit(this: Page, pk: int) -> HttpResponse:
     if this.request.method == "POST" and form.is_valid():
         reason = form.cleaned_data["reason"] or _("Corrected.")
         done = _("Card type %(name)s is saved.") % {"name": found.name}
-        edit = named_anew(found, form.document())
-        if edit is None or carried(this, form, {f"card-type/{found.name}": edit}, reason=reason, done=done):
+        edit, key = named_anew(found, form.document()), f"card-type/{found.name}"
+        if edit is None or carried(this, form, {key: edit}, key=key, reason=reason, done=done):
             return redirect("console:card_types", this.cluster.slug)
     title = _("Edit %(name)s") % {"name": found.name}
     return edit_page(this, "card_types/edit.html", form, title=title, submit=_("Save"), trail=_trail(this))
@@ -95,6 +95,7 @@ def _edit_form(this: Page, card: CardType) -> CardAliasesForm:
         "kind": card.kind,
         "parent": card.parent.name if card.parent else "",
         "aliases": ", ".join(card.aliases),
+        "version": card.version,
     }
     if card.last_seen_at is not None:
         return CardAliasesForm(this.request.POST or None, initial=start)
@@ -107,10 +108,11 @@ def card_type_delete(this: Page, pk: int) -> HttpResponse:
     """Take a declared card type back."""
     found = _card(this, pk)
     protected = [_("Nodes carry it: it goes when they are gone.")] if found.discovered or found.hardware else []
-    form = ReasonForm(this.request.POST or None)
+    form = ReasonForm(this.request.POST or None, initial={"version": found.version})
+    key = f"card-type/{found.name}"
     if this.request.method == "POST" and form.is_valid() and not protected:
         done = _("Card type %(name)s is deleted.") % {"name": found.name}
-        if carried(this, form, {f"card-type/{found.name}": None}, done=done):
+        if carried(this, form, {key: None}, key=key, done=done):
             return redirect("console:card_types", this.cluster.slug)
     return delete_page(
         this,

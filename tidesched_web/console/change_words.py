@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import difflib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -148,16 +148,22 @@ def field_name(pointer: str) -> str:
     return before + " › ".join([str(_FIELDS.get(steps[0], steps[0])), *steps[1:]])
 
 
+def day_words(days: Collection[str]) -> str:
+    """ "every day", "Saturday, Sunday": the days on which a layer begins, in their order."""
+    if len(days) == len(WEEKDAYS):
+        return _("every day")
+    return _(", ").join(str(_DAYS[day]) for day in WEEKDAYS if day in days)
+
+
 def layer_words(layer: Mapping[str, Any], number: int) -> str:
     """ "night, every day, 22:00–07:00 (chat H200 −4)": a layer of a tide plan in a line."""
-    days = layer["days"]
-    named = _("every day") if len(days) == len(WEEKDAYS) else " ".join(str(_DAYS[day]) for day in days)
     acts = [
         f"{queue} {card_label(card)} {amounts.tide_amount(amount)}"
         for queue, cards in layer["quota"].items()
         for card, amount in cards.items()
     ]
-    words = [layer["name"] or _("layer %(n)s") % {"n": number}, named, f"{layer['start']}–{layer['end']}"]
+    name = layer["name"] or _("layer %(n)s") % {"n": number}
+    words = [name, day_words(layer["days"]), f"{layer['start']}–{layer['end']}"]
     if layer.get("ended_at"):
         moment = timezone.localtime(dt.datetime.fromisoformat(layer["ended_at"]))
         words.append(_("ended by hand at %(time)s until its next start") % {"time": moment.strftime(_MINUTE)})

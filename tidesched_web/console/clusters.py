@@ -10,7 +10,8 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.clusters import services
 from tidesched_web.common.errors import DomainError
-from tidesched_web.console.forms.pause import PauseForm
+from tidesched_web.common.sentences import in_a_row
+from tidesched_web.console.forms.pause import PAUSE, RESUME, PauseForm
 from tidesched_web.console.page import Page, page
 from tidesched_web.scheduling.selectors import first_unsent
 
@@ -27,14 +28,18 @@ def pause(this: Page) -> HttpResponse:
     if not this.access.administers:
         raise PermissionDenied
     cluster = this.cluster
-    form = PauseForm(this.request.POST or None)
-    if this.request.method == "POST" and form.is_valid():
-        act = services.resume if cluster.paused else services.pause
+    present = {"act": RESUME if cluster.paused else PAUSE}
+    form = PauseForm(present | this.request.POST.dict() if this.request.method == "POST" else None, initial=present)
+    if form.is_valid():
+        act = services.resume if form.cleaned_data["act"] == RESUME else services.pause
         try:
             act(cluster=cluster, actor=this.access.actor, reason=form.cleaned_data["reason"])
         except DomainError as error:
-            faster = _("It was changed meanwhile: look at the present state, then try again.")
-            form.add_error(None, faster if error.code == "conflict" else error.message)
+            faster = _(
+                "It was changed meanwhile: this page shows the present state. Your reason is kept; decide again."
+            )
+            form.add_error(None, in_a_row((error.message, faster)) if error.code == "conflict" else error.message)
+            form.data = {**form.data, "act": RESUME if cluster.paused else PAUSE}  # what the page asks about now
         else:
             text = _("%(cluster)s is paused.") if cluster.paused else _("%(cluster)s goes on.")
             messages.success(this.request, text % {"cluster": cluster.name})

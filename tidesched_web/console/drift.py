@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -19,6 +21,7 @@ from tidesched_web.console import amounts
 from tidesched_web.console.drift_words import field_words
 from tidesched_web.console.export import csv_response
 from tidesched_web.console.forms.filters import DriftFilter
+from tidesched_web.console.intent import change_link, tell_waits
 from tidesched_web.console.methods import acts_by_post
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
@@ -97,6 +100,21 @@ def line_of(counts: dict[str, int], look: Any, *, everything: bool) -> str:
     ) % {"n": amounts.number(waits)}
 
 
+def _require_seen(rows: Sequence[Drift], sent: Mapping[str, str]) -> None:
+    """What is decided about is what the page showed of each object.
+
+    Raises:
+        DomainError: ``stale``, naming the first object that has other live values by now.
+    """
+    for row in rows:
+        if sent.get(f"seen-{row.pk}", row.digest) != row.digest:
+            text = _(
+                "%(object)s was changed in the cluster since you opened this page; nothing was done. Next: look at "
+                "what is there now, then decide again. Your choice and your reason are kept."
+            )
+            raise DomainError("stale", text % {"object": f"{row.kind} {row.name}"})
+
+
 @acts_by_post
 @page(section="drift")
 def decide(this: Page) -> HttpResponse:
@@ -108,12 +126,14 @@ def decide(this: Page) -> HttpResponse:
     rows = list(visible_drift(this.access).filter(cluster=this.cluster, pk__in=chosen))
     reason, act = sent.get("reason", ""), sent.get("act", "")
     try:
+        _require_seen(rows, sent)
         if act == "adopt":
             change = adopting.adopt(drifts=rows, access=this.access, reason=reason)
-            said = _("Change %(n)s makes the live figures the intent.")
             if change.state == ChangeState.WAITING:
-                said = _("Change %(n)s waits for a second person.")
-            messages.success(this.request, said % {"n": change.pk})
+                tell_waits(this, change)
+            else:
+                text = _("{change} makes the live figures the intent.")
+                messages.success(this.request, format_html(text, change=change_link(change)))
             return redirect("console:change", this.cluster.slug, change.pk)
         if act == "repush":
             count = services.repush(drifts=rows, access=this.access, reason=reason)

@@ -9,6 +9,7 @@ from django.http import HttpResponse
 
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.console.forms.edit import EditForm
+from tidesched_web.console.forms.meanwhile import with_opened
 from tidesched_web.console.page import Page
 from tidesched_web.quota.dependent_selectors import Dependents
 
@@ -24,8 +25,9 @@ def edit_page(
     **more: object,
 ) -> HttpResponse:
     """A page with one form; "cancel" leads to the last step of the trail."""
+    with_opened(form)
     context = {"form": form, "title": title, "submit": submit, "trail": trail, "back": trail[-1][1], **more}
-    return this.render(template, context, status=400 if form.errors else 200)
+    return this.render(template, context, status=form.refused_as)
 
 
 def delete_page(
@@ -54,7 +56,7 @@ def delete_page(
         "blocked": blocked,
         **more,
     }
-    return this.render(template, context, status=400 if form.errors else 200)
+    return this.render(template, context, status=form.refused_as)
 
 
 def quota_ways(clusters: Sequence[Cluster], edits: Mapping[str, object]) -> list[dict[str, object]]:

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import messages
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from tidesched_web.changes import services
@@ -15,6 +18,18 @@ from tidesched_web.common.errors import DomainError
 from tidesched_web.console.forms.edit import EditForm
 from tidesched_web.console.page import Page
 from tidesched_web.quota.owner_selectors import refuse_taken
+
+
+def change_link(change: QuotaChange) -> SafeString:
+    """The change by its number, as a link to its page: for messages."""
+    address = reverse("console:change", args=[change.cluster.slug, change.pk])
+    return format_html('<a href="{}">{}</a>', address, _("Change %(n)s") % {"n": change.pk})
+
+
+def tell_waits(this: Page, change: QuotaChange) -> None:
+    """Say on the next page that a change waits, with the way to it."""
+    text = _("{change} waits for the approval of a second person; nothing is changed until then.")
+    messages.warning(this.request, format_html(text, change=change_link(change)))
 
 
 def carried(
@@ -50,8 +65,7 @@ def carried(
     if change.pk is None:
         messages.info(this.request, _("Nothing was changed: it is so already."))
     elif change.state == ChangeState.WAITING:
-        text = _("Change %(number)s waits for the approval of a second person; nothing is changed until then.")
-        messages.warning(this.request, text % {"number": change.pk})
+        tell_waits(this, change)
     else:
         messages.success(this.request, done or _("The changes are saved and go to the cluster."))
     return change

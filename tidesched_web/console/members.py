@@ -43,7 +43,7 @@ def members(this: Page, tenant: str) -> HttpResponse:
     rows = search.apply(members_of(found, this.access))
     part = paged(rows, ("user_id", "id"), this.request.GET.get("cursor", ""))
     for row in part.rows:
-        row.form = RoleForm(initial={"role": row.role}, prefix=f"m{row.pk}")
+        row.form = RoleForm(initial={"role": row.role, "version": row.version}, prefix=f"m{row.pk}")
         row.user.invited = row.invited
     context = {"tenant": found, "page": part, "form": search, "new": form, "manages": may}
     return this.render("members/members.html", context, status=400 if form.errors else 200)
@@ -130,11 +130,18 @@ def member_role(this: Page, tenant: str, pk: int) -> HttpResponse:
     found = _member(this, tenant, pk)
     form = RoleForm(this.request.POST, prefix=f"m{found.pk}")
     if form.is_valid():
-        role = form.cleaned_data["role"]
-        services.set_membership(
-            user=found.user, tenant=found.tenant, role=role, actor=this.access.actor, by=this.user.pk
-        )
-        messages.success(this.request, _("The role of %(user)s is changed.") % {"user": found.user})
+        try:
+            services.set_membership(
+                user=found.user, tenant=found.tenant, **form.values(), actor=this.access.actor, by=this.user.pk
+            )
+        except DomainError as error:
+            text = _(
+                "%(user)s is %(role)s since another person changed it meanwhile: choose again if that is not right."
+            )
+            said = text % {"user": found.user, "role": found.get_role_display()}
+            messages.error(this.request, said if error.code == "stale" else error.message)
+        else:
+            messages.success(this.request, _("The role of %(user)s is changed.") % {"user": found.user})
     return redirect("console:members", found.tenant.slug)
 
 
@@ -142,9 +149,12 @@ def member_role(this: Page, tenant: str, pk: int) -> HttpResponse:
 def member_remove(this: Page, tenant: str, pk: int) -> HttpResponse:
     """Take an account out, after a question."""
     found = _member(this, tenant, pk)
-    form = ReasonForm(this.request.POST or None)
-    if this.request.method == "POST" and form.is_valid():
-        services.remove_membership(membership=found, reason=form.cleaned_data["reason"], actor=this.access.actor)
+    form = ReasonForm(this.request.POST or None, initial={"version": found.version})
+    if (
+        this.request.method == "POST"
+        and form.is_valid()
+        and form.saved(services.remove_membership, membership=found, **form.values(), actor=this.access.actor)
+    ):
         messages.success(
             this.request,
             _("%(user)s no longer belongs to %(tenant)s.") % {"user": found.user, "tenant": found.tenant},

@@ -65,7 +65,7 @@ def policy(this: Page) -> HttpResponse:
             "errors": sum(finding["severity"] == "error" for finding in findings),
             "history": len(revisions) == 20,
         },
-        status=400 if form.errors else 200,
+        status=form.refused_as,
     )
 
 

@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from tidesched_web.changes.documents import RULES
+from tidesched_web.changes.tree_document import key_of
 from tidesched_web.console.edit_pages import edit_page
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.forms.rules import RulesForm
@@ -26,9 +27,10 @@ def rules(this: Page) -> HttpResponse:
         "overcommit_inference_percent": round(cluster.overcommit_inference * 100),
         "overcommit_training_percent": round(cluster.overcommit_training * 100),
         "approval_required": cluster.approval_required,
+        "version": cluster.version,
     }
     form = RulesForm(this.request.POST or None, initial=start)
-    if this.request.method == "POST" and form.is_valid() and carried(this, form, {RULES: form.document()}):
+    if this.request.method == "POST" and form.is_valid() and carried(this, form, {RULES: form.document()}, key=RULES):
         return redirect("console:quota_tree", cluster.slug)
     trail = [
         (cluster.name, reverse("console:cluster_overview", args=[cluster.slug])),
@@ -43,9 +45,10 @@ def tenant_approval(this: Page, tenant: str) -> HttpResponse:
     found = tenant_of(this, tenant)
     need_administrator(this)
     asks = not found.approval_required
-    form = ReasonForm(this.request.POST or None)
-    edits = {f"tenant/{found.slug}": {"approval_required": asks}}
-    if this.request.method == "POST" and form.is_valid() and carried(this, form, edits):
+    form = ReasonForm(this.request.POST or None, initial={"version": found.version})
+    key = key_of("tenant", found.slug)
+    edits = {key: {"approval_required": asks}}
+    if this.request.method == "POST" and form.is_valid() and carried(this, form, edits, key=key):
         return redirect("console:tenant", found.slug)
     trail = [
         (_("Tenants"), reverse("console:tenants")),

@@ -14,6 +14,9 @@ from tidesched_web.changes import services as changes
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.tree_document import key_of
 from tidesched_web.common.errors import DomainError
+from tidesched_web.console.forms.meanwhile import Meanwhile
+from tidesched_web.console.forms.tide_plan import version_sent
+from tidesched_web.console.intent import tell_waits
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.tide_reading import (
     changed_figures,
@@ -36,7 +39,7 @@ def switch(this: Page, name: str) -> HttpResponse:
     need_plan_writer(this)
     key = key_of("tide-plan", name)
     edits = {key: {"enabled": not row.enabled}}
-    return _confirm(this, row, edits, "tide/switch.html", {key: row.version})
+    return _confirm(this, row, key, edits, "tide/switch.html")
 
 
 @page(section="tide_plans")
@@ -56,7 +59,7 @@ def take_back(this: Page, name: str) -> HttpResponse:
     then = tide.ended_layers(tide.plan_of(name, {**document_of(row), "layers": layers}), now)
     opens_next = min((one.opens_next for one in then if one.opens_next), default=None)
     more = {"open_now": open_now, "opens_next": opens_next}
-    return _confirm(this, row, {key: {"layers": layers}}, "tide/take_back.html", {key: row.version}, more=more)
+    return _confirm(this, row, key, {key: {"layers": layers}}, "tide/take_back.html", more=more)
 
 
 @page(section="tide_plans")
@@ -65,20 +68,21 @@ def delete(this: Page, name: str) -> HttpResponse:
     row = plan_named(this, name)
     need_plan_writer(this)
     key = key_of("tide-plan", name)
-    return _confirm(this, row, {key: None}, "tide/delete.html", {key: row.version}, back="console:tide_plans")
+    return _confirm(this, row, key, {key: None}, "tide/delete.html", back="console:tide_plans")
 
 
 def _confirm(
     this: Page,
     row: TidePlan,
+    key: str,
     edits: dict[str, Any],
     template: str,
-    versions: dict[str, int],
     *,
     back: str = "console:tide_plan",
     more: dict[str, Any] | None = None,
 ) -> HttpResponse:
-    error, reason = "", this.request.POST.get("reason", "").strip()
+    """Ask once more; carry it out where the plan is still what the page that asked has shown."""
+    error, reason, meanwhile = "", this.request.POST.get("reason", "").strip(), None
     if this.request.method == "POST":
         if this.request.POST.get("act") == "review":
             try:
@@ -88,16 +92,20 @@ def _confirm(
         elif not reason:
             error = _("Say why: the reason goes into the audit log.")
         else:
+            versions = {key: version_sent(this.request.POST) or row.version}
             try:
                 change = changes.carry_out(
                     cluster=this.cluster, edits=edits, access=this.access, reason=reason, versions=versions
                 )
                 return say_and_lead_on(this, change, back, row.name, deleted=None in edits.values())
             except DomainError as refused:
-                error = refused.message
-    context = {"plan": row, "error": error, "reason": reason, "turned": _would_turn(this, row)}
+                if refused.code == "stale":
+                    meanwhile = Meanwhile(refused.message)
+                else:
+                    error = refused.message
+    context = {"plan": row, "error": error, "reason": reason, "turned": _would_turn(this, row), "meanwhile": meanwhile}
     context["overlaps"] = [] if row.enabled else overlaps_in_sight(this, row.name)
-    return this.render(template, context | (more or {}), status=400 if error else 200)
+    return this.render(template, context | (more or {}), status=412 if meanwhile else 400 if error else 200)
 
 
 def _review(this: Page, edits: dict[str, Any], reason: str) -> HttpResponse:
@@ -128,8 +136,7 @@ def _is_on(this: Page, name: str) -> bool:
 def say_and_lead_on(this: Page, change: QuotaChange, back: str, name: str, *, deleted: bool = False) -> HttpResponse:
     """Say what became of the change, and lead on."""
     if change.state == "waiting":
-        text = _("Change %(number)s waits for the approval of a second person; nothing is changed until then.")
-        messages.warning(this.request, text % {"number": change.pk})
+        tell_waits(this, change)
         return redirect("console:tide_plans", this.cluster.slug)
     if change.pk is None:
         messages.info(this.request, _("Nothing was changed: it says so already."))

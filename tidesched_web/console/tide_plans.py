@@ -21,11 +21,13 @@ from tidesched_web.common.card_names import card_label
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.time_zones import time_zones
 from tidesched_web.console import amounts, chart
+from tidesched_web.console.change_words import day_words
 from tidesched_web.console.figures import tide_preview
 from tidesched_web.console.forms.tide_plan import PlanForm, local_days
 from tidesched_web.console.methods import acts_by_post
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.tide_acts import say_and_lead_on
+from tidesched_web.console.tide_meanwhile import rest_on
 from tidesched_web.console.tide_now import queues_now
 from tidesched_web.console.tide_reading import (
     changed_figures,
@@ -165,6 +167,7 @@ def plan(this: Page, name: str) -> HttpResponse:
         "tide/plan.html",
         {
             "plan": row,
+            "layers": [layer | {"begins": day_words(layer["days"])} for layer in row.layers],
             "week": week,
             "chart": drawn,
             "overlaps": overlaps_in_sight(this, name),
@@ -263,7 +266,7 @@ def _editor(this: Page, row: TidePlan | None) -> HttpResponse:
         return _show_editor(this, row, form)
     change = _save(this, row, form)
     if change is None:
-        return _show_editor(this, row, form, status=400)
+        return _show_editor(this, row, form, status=412 if form.meanwhile else 400)
     return say_and_lead_on(this, change, "console:tide_plan", form.name)
 
 
@@ -291,7 +294,10 @@ def _save(this: Page, row: TidePlan | None, form: PlanForm) -> QuotaChange | Non
             cluster=this.cluster, edits=edits, access=this.access, reason=form.reason, versions=versions
         )
     except DomainError as error:
-        form.refuse(error.extra.get("errors", ()), error.message)
+        if error.code == "stale" and row is not None:
+            rest_on(row, form, error.message)
+        else:
+            form.refuse(error.extra.get("errors", ()), error.message)
         return None
 
 

@@ -15,6 +15,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from tidesched_web.accounts import services
 from tidesched_web.accounts.models import AccessLink, LinkKind, User
 from tidesched_web.accounts.selectors import (
+    account_version,
     live_link,
     memberships_of,
     only_admin_who_signs_in,
@@ -106,7 +107,8 @@ def user_edit(this: Page, pk: int) -> HttpResponse:
     found = _user(this, pk)
     need_administrator(this)
     names = ("first_name", "last_name", "email", "platform_role")
-    form = UserForm(this.request.POST or None, initial={name: getattr(found, name) for name in names})
+    start = {name: getattr(found, name) for name in names} | {"version": account_version(found)}
+    form = UserForm(this.request.POST or None, initial=start)
     if (
         this.request.method == "POST"
         and form.is_valid()
@@ -123,13 +125,13 @@ def user_switch(this: Page, pk: int) -> HttpResponse:
     """Switch an account off, or on again."""
     found = _user(this, pk)
     need_administrator(this)
-    form = ReasonForm(this.request.POST or None)
+    form = ReasonForm(this.request.POST or None, initial={"version": account_version(found)})
     act = services.deactivate_user if found.is_active else services.activate_user
-    reason = {"reason": form.cleaned_data["reason"]} if form.is_valid() else {}
+    values = form.values() if form.is_valid() else {}
     if (
         this.request.method == "POST"
         and form.is_valid()
-        and form.saved(act, user=found, **reason, actor=this.access.actor)
+        and form.saved(act, user=found, **values, actor=this.access.actor)
     ):
         text = _("%(user)s is switched off.") if found.is_active else _("%(user)s is switched on again.")
         messages.success(this.request, text % {"user": found.username})

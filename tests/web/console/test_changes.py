@@ -295,7 +295,7 @@ def test_the_layers_of_a_tide_plan_are_said_in_words() -> None:
         {**layer, "name": "", "days": list(WEEKDAYS), "quota": {"lab": {"NVIDIA-A100": {"add": 2}}}},
     ]
     assert change_words.figure("/layers", layers) == (
-        "night, Monday Saturday, 22:00–07:00 (chat H200 −4, lab H200 =\u00a08); "
+        "night, Monday, Saturday, 22:00–07:00 (chat H200 −4, lab H200 =\u00a08); "
         "layer 2, every day, 22:00–07:00 (lab A100 +2)"
     )
     assert change_words.figure("/layers", []) == change_words.figure("/exceptions", {}) == "–"

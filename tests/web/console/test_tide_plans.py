@@ -216,7 +216,7 @@ def test_an_edit_may_drop_exceptions_and_is_refused_when_somebody_was_faster(wor
     assert plan.exceptions == {"2026-10-01": "mon"}
     assert plan.layers[0]["quota"] == {"voice-asr-inference": {RTX: {"set": 2}}}
     stale = client.post(f"{LIST}days/edit/", edit | {"position": "9"})
-    assert stale.status_code == 400
+    assert stale.status_code == 412
     assert "was changed since you looked at it" in stale.content.decode()
 
 

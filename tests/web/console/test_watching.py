@@ -60,7 +60,15 @@ def test_drift_is_told_to_whose_it_is_and_decided_by_an_admin(world) -> None:
     assert refused.status_code == 400
     assert "Say why" in refused.content.decode()
     assert admin.post(decide, {"act": "ignore", "reason": "x"}).status_code == 400
-    done = admin.post(decide, {"drift": row.pk, "act": "ignore", "reason": "agreed"}, follow=True)
+    assert f'name="seen-{row.pk}"' in shown(world.admin, DRIFT)
+    other = {"drift": row.pk, f"seen-{row.pk}": "of-before", "act": "ignore", "reason": "kept by the page"}
+    stale = admin.post(decide, other)
+    assert stale.status_code == 412
+    assert "Queue search-training was changed in the cluster since you opened this page" in stale.content.decode()
+    assert "kept by the page" in stale.content.decode()
+    assert Drift.objects.get(pk=row.pk).state == "open"
+    sent = {"drift": row.pk, f"seen-{row.pk}": row.digest, "act": "ignore", "reason": "agreed"}
+    done = admin.post(decide, sent, follow=True)
     assert "1 object is left as it is" in done.content.decode()
     assert AuditEntry.objects.get(action="drift.ignore").tenant_ids == [world.queues["search-training"].tenant_id]
     gone = Drift.objects.get(name="maps-route-inference")

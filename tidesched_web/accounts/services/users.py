@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.accounts.models import AccessLink, Density, PlatformRole, User
 from tidesched_web.accounts.names import refuse_misleading
-from tidesched_web.accounts.selectors import usernames
+from tidesched_web.accounts.selectors import account_version, usernames
 from tidesched_web.accounts.services.tokens import end_all_tokens
 from tidesched_web.audit import services as audit
 from tidesched_web.common.actors import SYSTEM
@@ -166,6 +166,14 @@ def _audit(user: User, *, actor: str, action: str, **facts: Any) -> None:
     )
 
 
+def _require_seen(user: User, version: int | None) -> None:
+    """Refuse a write that was made looking at another state of the account; call it under the row's lock."""
+    now = account_version(user)
+    if version is not None and version != now:
+        text = _("The account %(user)s was changed since you looked at it.") % {"user": user.username}
+        raise DomainError("stale", text, {"version": now})
+
+
 @transaction.atomic
 def update_user(
     *,
@@ -177,11 +185,17 @@ def update_user(
     platform_role: str | None = None,
     reason: str = "",
     by: int | None = None,
+    version: int | None = None,
 ) -> bool:
-    """Change name, address or platform role; None leaves a field as it is. False where nothing changes."""
+    """Change name, address or platform role; None leaves a field as it is. False where nothing changes.
+
+    Raises:
+        DomainError: ``stale`` (412) where ``version`` is not the account's, ``last_admin``.
+    """
     if platform_role is not None and platform_role != PlatformRole.ADMIN:
         _keep_an_admin(user)
     user = lock_row(User, user.pk)
+    _require_seen(user, version)
     wanted = {
         name: value
         for name, value in (
@@ -209,10 +223,15 @@ def update_user(
 
 
 @transaction.atomic
-def deactivate_user(*, user: User, actor: str, reason: str) -> bool:
-    """Switch an account off: it cannot sign in, its tokens and links are dead. False where it was off already."""
+def deactivate_user(*, user: User, actor: str, reason: str, version: int | None = None) -> bool:
+    """Switch an account off: it cannot sign in, its tokens and links are dead. False where it was off already.
+
+    Raises:
+        DomainError: ``stale`` (412) where ``version`` is not the account's, ``last_admin``, ``reason_required``.
+    """
     reason = need_reason(reason)
     _keep_an_admin(user)
+    _require_seen(lock_row(User, user.pk), version)
     if not User.objects.filter(pk=user.pk, is_active=True).update(is_active=False):
         return False
     AccessLink.objects.filter(AccessLink.LIVE, user=user).update(revoked_at=timezone.now())
@@ -221,8 +240,13 @@ def deactivate_user(*, user: User, actor: str, reason: str) -> bool:
 
 
 @transaction.atomic
-def activate_user(*, user: User, actor: str, reason: str = "") -> bool:
-    """Switch an account on again, with the rights and tokens that it had. False where it was on already."""
+def activate_user(*, user: User, actor: str, reason: str = "", version: int | None = None) -> bool:
+    """Switch an account on again, with the rights and tokens that it had. False where it was on already.
+
+    Raises:
+        DomainError: ``stale`` (412) where ``version`` is not the account's.
+    """
+    _require_seen(lock_row(User, user.pk), version)
     if not User.objects.filter(pk=user.pk, is_active=False).update(is_active=True):
         return False
     _audit(user, actor=actor, action="user.activate", reason=reason, before={"active": False}, after={"active": True})

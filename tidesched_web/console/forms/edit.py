@@ -9,7 +9,10 @@ from django import forms
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from tidesched_web.changes.tree_document import unescaped
 from tidesched_web.common.errors import DomainError
+from tidesched_web.console.forms.meanwhile import Meanwhile, take_over
+from tidesched_web.console.forms.number_words import NumberWords
 
 # The service's words are exact and English; these are the reader's, where one sentence fits every case.
 WORDS: Mapping[str, str | Promise] = {
@@ -30,10 +33,15 @@ def reason_field(*, required: bool = True) -> forms.CharField:
     )
 
 
-class EditForm(forms.Form):
-    """A form whose values a service writes. ``pointers`` maps the service's names of fields to the form's."""
+class EditForm(NumberWords):
+    """A form whose values a service writes. ``pointers`` maps the service's names of fields to the form's.
+
+    ``meanwhile`` says what another person changed since the page was opened: then nothing was saved, and the form rests
+    on what is there now.
+    """
 
     pointers: Mapping[str, str] = {}
+    meanwhile: Meanwhile | None = None
 
     version = forms.IntegerField(required=False, widget=forms.HiddenInput)
 
@@ -71,7 +79,10 @@ class EditForm(forms.Form):
         return True
 
     def refuse(self, error: DomainError) -> None:
-        """Say a refusal at the fields that it names, the rest above the form."""
+        """Say a refusal at the fields that it names, the rest above the form; a stale form takes over what is there."""
+        if error.code == "stale" and self.initial.get("version") is not None:
+            self.meanwhile = take_over(self, error.message)
+            return
         entries = error.extra.get("errors") or [{"pointer": "", "code": error.code, "detail": error.message}]
         for entry in entries:
             name = self._field_of(entry)
@@ -85,7 +96,7 @@ class EditForm(forms.Form):
     def _field_of(self, entry: Mapping[str, Any]) -> str | None:
         """The form's field that an error is about; None where it is about something that is not shown here."""
         pointer = entry.get("field") or entry["pointer"]
-        steps = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/") if step]
+        steps = [unescaped(step) for step in pointer.split("/") if step]
         for step in reversed(steps):
             name = self.pointers.get(step, step)
             if name in self.fields and not isinstance(self.fields[name].widget, forms.HiddenInput):
@@ -95,6 +106,11 @@ class EditForm(forms.Form):
     def visible(self) -> list[forms.BoundField]:
         """The fields that a reader sees."""
         return self.visible_fields()
+
+    @property
+    def refused_as(self) -> int:
+        """The status of a page with this form: 412 where another person was faster, 400 where it has errors."""
+        return 412 if self.meanwhile else 400 if self.errors else 200
 
 
 class ReasonForm(EditForm):

@@ -5,9 +5,13 @@ from __future__ import annotations
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+PAUSE, RESUME = "pause", "resume"
+
 
 class PauseForm(forms.Form):
-    """A reason, and a box that says "I mean it"."""
+    """A reason, and a box that says "I mean it". ``act`` is what the page asked about, whatever the state is by now."""
+
+    act = forms.ChoiceField(choices=[(PAUSE, PAUSE), (RESUME, RESUME)], widget=forms.HiddenInput)
 
     reason = forms.CharField(
         label=_("Reason"),

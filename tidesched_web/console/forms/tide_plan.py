@@ -10,6 +10,8 @@ from typing import Any
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 
+from tidesched_web.changes.tree_document import unescaped
+from tidesched_web.console.forms.meanwhile import Meanwhile
 from tidesched_web.quota.tide import NO_DAY, WEEKDAYS
 
 SET, ADD, TAKE = "set", "add", "take"
@@ -77,6 +79,7 @@ class PlanForm:
     layers: list[Layer] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     field_errors: dict[str, str] = field(default_factory=dict)
+    meanwhile: Meanwhile | None = None
 
     @classmethod
     def empty(cls, time_zone: str) -> PlanForm:
@@ -100,7 +103,6 @@ class PlanForm:
     @classmethod
     def read(cls, data: QueryDict) -> PlanForm:
         """What a browser has sent."""
-        version = data.get("version", "0")
         return cls(
             name=data.get("name", "").strip(),
             position=data.get("position", "0").strip() or "0",
@@ -108,7 +110,7 @@ class PlanForm:
             enabled="enabled" in data,
             exceptions=data.get("exceptions", ""),
             reason=data.get("reason", "").strip(),
-            version=int(version) if version.isascii() and version.isdigit() and len(version) < 18 else 0,
+            version=version_sent(data),
             layers=[_layer_read(data, number) for number in _numbers(data, "layer")],
         )
 
@@ -219,13 +221,19 @@ def _refuse_in(layer: Layer, steps: Sequence[str], detail: str) -> None:
     if steps and steps[0] in ("name", "start", "end", "days"):
         layer.field_errors[steps[0]] = detail
         return
-    names = [step.replace("~1", "/").replace("~0", "~") for step in steps[1:]]
+    names = [unescaped(step) for step in steps[1:]]
     if steps and steps[0] == "quota" and names:
         for line in layer.lines:
             if line.queue == names[0] and (len(names) == 1 or line.card == names[1]):
                 line.error = detail
                 return
     layer.errors.append(detail)
+
+
+def version_sent(data: QueryDict) -> int:
+    """The version that the page was opened with; 0, which none has, where it says none."""
+    version = data.get("version", "")
+    return int(version) if version.isascii() and version.isdigit() and len(version) < 18 else 0
 
 
 def _numbers(data: QueryDict, name: str) -> list[str]:
