@@ -152,6 +152,7 @@ def _lends(figure: _Figure, waits: Waits, trains: list[int], *, everything: bool
     if not lent:
         return said
     card = card_label(figure.card)
+    said.append(_("Lent now: %(n)s.") % {"n": amounts.number(lent)})
     reasons: dict[str, int] = {}
     for queue in trains:
         for code, gangs in waits.get((queue, figure.card), {}).items():

@@ -27,6 +27,7 @@ from tidesched_web.workloads.models import Gang
 
 pytestmark = pytest.mark.django_db
 ENDED = re.compile(r"^2026-03-04T20:1\d:\d\d\+00:00$")
+LENT = "Lent now: 4."
 LENDER, TAKER = "search-suggest-inference", "maps-route-inference"
 
 
@@ -196,25 +197,29 @@ def test_after_it_is_paused_it_says_what_each_would_have_and_when_it_would_step_
 
 
 def test_a_layer_that_lends_says_whether_anybody_asks_for_it(world) -> None:
-    assert why(world.admin, LENDER) == ["No training gang waits for L40S, so what it gives up is not asked for."]
-    assert why(world.member, LENDER) == ["No training gang of yours waits for L40S."]
+    assert why(world.admin, LENDER) == [LENT, "No training gang waits for L40S, so what it gives up is not asked for."]
+    assert why(world.member, LENDER) == [LENT, "No training gang of yours waits for L40S."]
     ask_for("research-training", "WaitingForQuota", 2)
     assert why(world.admin, LENDER) == [
+        LENT,
         "2 gangs wait for L40S: Waits for quota 2.",
         "They wait for quota of their own queues. What inference gives up raises no quota of training: a layer does.",
     ]
-    assert why(world.member, LENDER) == ["No training gang of yours waits for L40S."], "those of others are not theirs"
+    assert why(world.member, LENDER) == [LENT, "No training gang of yours waits for L40S."], (
+        "those of others are not theirs"
+    )
     ask_for("search-training", "Fragmented")
-    assert why(world.admin, LENDER) == ["3 gangs wait for L40S: Waits for quota 2, Cards are scattered 1."]
+    assert why(world.admin, LENDER) == [LENT, "3 gangs wait for L40S: Waits for quota 2, Cards are scattered 1."]
 
 
 def test_what_the_lender_uses_itself_stays_with_it(world) -> None:
     hold(LENDER, sent=9, used=9)
-    (said, _nobody) = why(world.admin, LENDER)
+    (said, lent, _asked) = why(world.admin, LENDER)
     assert said == (
         "It uses 9 itself, and what inference uses is never taken from it: 3 of the 4 that it gives up stay with it "
         "until it uses less."
     )
+    assert lent == "Lent now: 1."
     hold(LENDER, sent=10, used=10)
     assert [text[:12] for text in why(world.admin, LENDER)] == ["It uses 10 i"], "nothing is lent, so nobody is asked"
 
