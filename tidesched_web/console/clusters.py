@@ -44,5 +44,7 @@ def pause(this: Page) -> HttpResponse:
             text = _("%(cluster)s is paused.") if cluster.paused else _("%(cluster)s goes on.")
             messages.success(this.request, text % {"cluster": cluster.name})
             return redirect("console:cluster_overview", cluster.slug)
+    if "act" in form.errors:
+        form.data = {**form.data, **present}  # what is sent next is what the page asks about
     first = first_unsent(cluster, cluster.session_id) if cluster.paused else None  # type: ignore[attr-defined]
     return this.render("clusters/pause.html", {"form": form, "first_unsent": first}, status=400 if form.errors else 200)

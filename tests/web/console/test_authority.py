@@ -186,3 +186,12 @@ def test_resolving_an_alert_is_audited(world) -> None:
     assert AuditEntry.objects.get().action == "alert.resolve"
     assert client.post(path).status_code == 302
     assert AuditEntry.objects.count() == 1
+
+
+def test_an_act_that_the_pause_page_does_not_have_is_said_and_not_sent_again(world):
+    client = client_of(world.admin)
+    refused = client.post("/clusters/demo/pause/", {"act": "stop", "reason": "drill", "confirm": "on"})
+    page = refused.content.decode()
+    assert (refused.status_code, page.count('role="alert"')) == (400, 1)
+    assert "stop is not one of the available choices" in page
+    assert '<input type="hidden" name="act" value="pause"' in page
