@@ -265,13 +265,15 @@ def _field(entry: Mapping[str, Any], document: Mapping[str, Any], service: str) 
         value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in (before, after)
     )
     by, sign = "", "~"
-    if numbers and (is_card or (before is not None and after is not None)):
+    # A limit that comes where there was none is less, by no number that could be named.
+    counted = unset == "0" or (before is not None and after is not None)
+    if numbers and counted:
         difference = (after or 0) - (before or 0)
         sign = "+" if difference > 0 else "-"
         by = f"{'+' if difference > 0 else '−'}{figure(pointer, abs(difference))}"
     used = entry.get("in_use")
     bar = None
-    if is_card:
+    if is_card and counted:
         bar = bars.change_bar(_service_of(pointer) or service, before or 0, after or 0, used or 0)
     return FieldLine(
         field_name(pointer), figure(pointer, before, unset=unset), figure(pointer, after, unset=unset), by,

@@ -325,13 +325,13 @@ def test_what_was_not_set_is_none_beside_other_cards_and_no_limit_alone() -> Non
     plan = {"fields": [{"object": "tenant/a", "field": field, "before": None, "after": 4, "in_use": 0}]}
     limited = {"tenant/a": {"quota": {"training": {"card_quota": {"NVIDIA-L40S": 8}}}}}
     cases = [
-        (limited, "0", "changed"),
-        ({"tenant/a": {}}, "no limit", "changed"),
-        ({"tenant/a": None}, "no limit", "new"),
+        (limited, "0", "+4", "changed"),
+        ({"tenant/a": {}}, "no limit", "", "changed"),  # it is less than before, by no number
+        ({"tenant/a": None}, "no limit", "", "new"),
     ]
-    for base, before, act in cases:
+    for base, before, by, act in cases:
         (told,) = change_words.fields_of_plan(plan, base=base)
-        assert (told.fields[0].before, told.fields[0].by, told.act) == (before, "+4", act)
+        assert (told.fields[0].before, told.fields[0].by, told.act) == (before, by, act)
 
 
 def test_texts_stand_side_by_side_with_signs() -> None:
