@@ -15,7 +15,19 @@ MOST_UNKNOWN: Final = 20
 # Of more known names than these only such with the same two first letters are compared.
 MOST_COMPARED: Final = 1000
 LONGEST_NAME: Final = 253
-_SHORT = reprlib.Repr()
+
+
+class _Short(reprlib.Repr):
+    def repr_int(self, value: int, level: int) -> str:
+        """Python refuses to write a number of thousands of digits."""
+        if value.bit_length() > MOST_BITS:
+            return f"{'-' * (value < 0)}10^{value.bit_length() * 3 // 10}"
+        return super().repr_int(value, level)
+
+
+# A longer number is said by its size.
+MOST_BITS: Final = 1000
+_SHORT = _Short()
 _SHORT.maxstring = _SHORT.maxother = 80
 
 

@@ -128,7 +128,7 @@ def _member(this: Page, tenant: str, pk: int) -> Membership:
 def member_role(this: Page, tenant: str, pk: int) -> HttpResponse:
     """Give another role."""
     found = _member(this, tenant, pk)
-    form = RoleForm(this.request.POST, prefix=f"m{found.pk}")
+    form = RoleForm(this.request.POST, initial={"version": found.version}, prefix=f"m{found.pk}")
     if form.is_valid():
         try:
             services.set_membership(

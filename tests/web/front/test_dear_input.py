@@ -21,7 +21,7 @@ from tidesched_web.changes.documents import MOST_CARD_TYPES
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.tree_document import LONGEST_KEY, _short
 from tidesched_web.common.errors import MOST_ERRORS, DomainError
-from tidesched_web.common.hints import MOST_HINTS, MOST_UNKNOWN
+from tidesched_web.common.hints import MOST_HINTS, MOST_UNKNOWN, Shown
 from tidesched_web.common.plain_json import LONGEST_PATH, check_plain
 from tidesched_web.console.change_words import MOST_SHOWN
 
@@ -283,6 +283,10 @@ def test_the_page_of_a_change_shows_the_first_figures_and_counts_the_others(worl
     assert page.count('data-label="Field"') == MOST_SHOWN
     assert f"and {MOST_SHOWN - 200} more" in page
     assert f"/api/v1/quota-changes/{made['id']}/plan/" in page
+
+
+def test_a_number_of_thousands_of_digits_is_said_by_its_size():
+    assert f"{Shown(10**5000)!r} {Shown({'a': -(10**5000)})!r} {Shown(12)!r}" == "10^4983 {'a': -10^4983} 12"
 
 
 def test_a_tree_file_with_thousands_of_faults(world, compared):

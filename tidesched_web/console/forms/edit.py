@@ -65,7 +65,7 @@ class EditForm(NumberWords):
     def values(self) -> dict[str, Any]:
         """What the reader sent, as keywords of a service; the hidden version where the page showed one."""
         found = dict(self.cleaned_data)
-        if found.get("version") is None:
+        if found.get("version") is None or self.initial.get("version") is None:
             found.pop("version", None)
         return found
 
