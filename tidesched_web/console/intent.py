@@ -32,6 +32,13 @@ def tell_waits(this: Page, change: QuotaChange) -> None:
     messages.warning(this.request, format_html(text, change=change_link(change)))
 
 
+def _parts(key: str) -> tuple[str, ...]:
+    try:
+        return parts_of(key)
+    except ValueError as error:
+        raise DomainError("invalid", str(error)) from None
+
+
 def carried(
     this: Page,
     form: EditForm,
@@ -50,7 +57,7 @@ def carried(
     versions = {key: values["version"]} if key and values.get("version") is not None else {}
     try:
         if new:
-            refuse_taken(this.cluster, kind_of(new), *parts_of(new))
+            refuse_taken(this.cluster, kind_of(new), *_parts(new))
         change = services.carry_out(
             cluster=this.cluster,
             edits=edits,

@@ -195,3 +195,8 @@ def test_an_act_that_the_pause_page_does_not_have_is_said_and_not_sent_again(wor
     assert (refused.status_code, page.count('role="alert"')) == (400, 1)
     assert "stop is not one of the available choices" in page
     assert '<input type="hidden" name="act" value="pause"' in page
+
+
+def test_a_name_that_no_object_can_have_is_a_fault_of_the_form(world):
+    sent = {"namespace": "/sign-out/", "queue": "search-training", "reason": "drill"}
+    assert client_of(world.admin).post("/clusters/demo/new/grant/", sent).status_code == 400
