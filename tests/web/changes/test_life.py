@@ -463,6 +463,22 @@ def test_old_changes_are_dropped_and_the_log_keeps_what_they_did(ground, setting
     assert AuditEntry.objects.filter(action="quota_change.apply").count() == 3
 
 
+def test_nobody_makes_the_changes_of_others_go_by_changes_of_their_own(ground, settings):
+    made = [ground.carry_out({"queue/acme-online": {"weight": weight}}) for weight in (2, 3, 4)]
+    settings.RETENTION_CHANGES = 6
+    for cards in range(8):
+        draft = ground.draft({"queue/acme-online": {"card_quota": {H200: 1}}}, who="owner")
+        changes.cancel(change=draft, access=ground.access("owner"), reason="x")
+        changes.apply(
+            change=ground.draft({"queue/acme-online": {"card_quota": {H200: cards % 2 + 1}}}, who="owner"),
+            access=ground.access("owner"),
+        )
+    changes.prune()
+    kept = QuotaChange.objects.filter(pk__in=[change.pk for change in made]).count()
+    others = QuotaChange.objects.exclude(pk__in=[change.pk for change in made])
+    assert (kept, others.count(), others.filter(state="cancelled").count()) == (3, 3, 0)
+
+
 def test_who_left_a_tenant_sees_no_open_draft_of_theirs_about_it_any_more(ground):
     open_one = ground.draft({"queue/acme-online": {"card_quota": {H200: 7}}}, who="owner")
     over = changes.cancel(
