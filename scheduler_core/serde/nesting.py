@@ -41,12 +41,13 @@ class _Open:
         self.count = 0
 
 
-def check_shape(text: str, *, twice: bool = True, most: int | None = None) -> None:
+def check_shape(text: str, *, twice: bool = True, most: int | None = None, repeats: int = MOST_REPEATED) -> None:
     """Refuse a text that nests too deep, repeats too much, holds itself, has a number without an end or a key twice.
 
     Args:
         twice: False = the caller looks at keys itself.
         most: keys and values that the text may have; None = any number.
+        repeats: values that its aliases may repeat in one document.
 
     Raises:
         yaml.YAMLError: with the place; also where the text is no YAML.
@@ -90,8 +91,8 @@ def check_shape(text: str, *, twice: bool = True, most: int | None = None) -> No
             size = sizes.get(event.anchor or "", 1)
             counts[-1] += size
             repeated += size
-            if repeated > MOST_REPEATED:
-                raise _refused(f"aliases repeat more than {MOST_REPEATED} values", event)
+            if repeated > repeats:
+                raise _refused(f"aliases repeat more than {repeats} values", event)
         elif isinstance(event, yaml.DocumentStartEvent):
             sizes.clear()
             repeated = 0

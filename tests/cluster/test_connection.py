@@ -144,6 +144,7 @@ def test_what_is_said_of_bad_connections_can_be_said_in_other_languages() -> Non
         "https://" + "a" * 300,
         "https://u:p@10.0.0.1",
         "https://10.0.0.1:99999",
+        "https://10.0.0.1:0",
         "ftp://10.0.0.1",
         "10.0.0.1",
         "",

@@ -134,6 +134,7 @@ def test_the_edits_from_one_tree_to_another_lead_there(before, after):
         ("format: 1\nprojects: {a: {}}\n", "names no object", "/projects/a"),
         ("format: 1\nqueues: !!python/object:os.system {}\n", "constructor", ""),
         ("format: 1\nqueues: &a {b: *a}\n", "holds itself", None),
+        ("format: 1\nqueues: {a: &a {weight: 1}, " + "".join(f"q{n}: *a," for n in range(2000)) + "}", "repeat", None),
         ("format: " + "[" * 100_000, "deep", None),
         ("format: !!bool soon\n", "", None),
         ("format: 1\ntide_plans: {n: {layers: [{start: 5}]}}\n", "no time of day", "/tide_plans/n/layers/0/end"),

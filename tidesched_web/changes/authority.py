@@ -184,9 +184,12 @@ def _closing_grants(before: Mapping[str, Document], after: Mapping[str, Document
 def _of_others(
     before: Mapping[str, Document], after: Mapping[str, Document], edits: Mapping[str, Any]
 ) -> Iterator[Fault]:
-    """A namespace of another tenant: its gangs that are sent to a wrong queue would be shown to this one's people."""
-    for key, _tenants in granted_elsewhere(before, after, edits):
-        said = _("Namespace %(namespace)s belongs to another tenant: ask a platform admin, who may share it.")
+    """A namespace of others: its gangs that are sent to a wrong queue would be shown to this tenant's people."""
+    for key, _owners in granted_elsewhere(before, after, edits):
+        said = _(
+            "Namespace %(namespace)s belongs to another tenant or to the platform: "
+            "ask a platform admin, who may share it."
+        )
         yield _denied(key, "", said % {"namespace": parts_of(key)[0]})
 
 

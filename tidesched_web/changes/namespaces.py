@@ -1,4 +1,4 @@
-"""Whose a namespace is: that of the tenants whose queues it may use. Pure functions."""
+"""Whose a namespace is: that of the tenants, and of the platform, whose queues it may use. Pure functions."""
 
 from __future__ import annotations
 
@@ -9,23 +9,29 @@ from typing import Any
 from tidesched_web.changes.selectors import tenant_of
 from tidesched_web.changes.tree_document import Document, kind_of, parts_of
 
+# The owner of the queues that no tenant has.
+PLATFORM = ""
+# Namespaces of Kubernetes itself: the platform's, whatever queues they may use.
+_SYSTEM = "kube-"
 
-def tenants_of_namespaces(documents: Mapping[str, Document]) -> Mapping[str, set[str]]:
-    """The tenants of each namespace; queues of the platform belong to none of them."""
+
+def owners_of_namespaces(documents: Mapping[str, Document]) -> Mapping[str, set[str]]:
+    """The tenants of each namespace by their slugs, and `PLATFORM`."""
     found: dict[str, set[str]] = defaultdict(set)
     for key in documents:
-        if kind_of(key) == "grant" and (tenant := tenant_of(key, documents)) is not None:
-            found[parts_of(key)[0]].add(tenant)
+        if kind_of(key) == "grant":
+            found[parts_of(key)[0]].add(tenant_of(key, documents) or PLATFORM)
     return found
 
 
 def granted_elsewhere(
     before: Mapping[str, Document], after: Mapping[str, Document], edits: Mapping[str, Any]
 ) -> Iterator[tuple[str, set[str]]]:
-    """New grants whose namespace is a tenant's already and not the one's of their queue, with those tenants."""
+    """New grants whose namespace belongs to others already and not to the owner of their queue, with those owners."""
     new = [key for key in sorted(edits) if kind_of(key) == "grant" and key in after and key not in before]
-    known = tenants_of_namespaces(before) if new else {}
+    known = owners_of_namespaces(before) if new else {}
     for key in new:
-        tenants = known.get(parts_of(key)[0], set())
-        if tenants and tenant_of(key, after) not in tenants:
-            yield key, tenants
+        namespace = parts_of(key)[0]
+        owners = known.get(namespace, {PLATFORM} if namespace.startswith(_SYSTEM) else set())
+        if owners and (tenant_of(key, after) or PLATFORM) not in owners:
+            yield key, owners

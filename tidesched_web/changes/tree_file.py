@@ -56,6 +56,8 @@ MOST_BYTES: Final = 32 * 2**20
 # A tree of 10,000 queues with their grants and cards is a fraction of these.
 MOST_OBJECTS: Final = 50_000
 MOST_VALUES: Final = 1_500_000
+# Values that aliases repeat cost as much as written ones; what a body costs is judged by its bytes.
+MOST_REPEATED: Final = 5_000
 
 
 def dumps(documents: Mapping[str, Document], *, cluster: str) -> str:
@@ -176,7 +178,9 @@ def loads(text: str) -> Documents:
             _("The file is larger than %(most)d MiB.") % {"most": MOST_BYTES // 2**20}, code="body_too_large"
         )
     try:
-        check_shape(text, twice=False, most=MOST_VALUES)  # keys: the loader, in the language of the reader
+        check_shape(
+            text, twice=False, most=MOST_VALUES, repeats=MOST_REPEATED
+        )  # keys: the loader, in the language of the reader
         content = yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader with fewer types
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark

@@ -392,11 +392,15 @@ def test_a_grant_is_a_tenants_act_once_the_cluster_has_one(ground):
 def test_a_namespace_of_another_tenant_is_shared_by_a_platform_admin_alone(ground):
     """Its gangs that name a wrong queue would be shown to people of the tenant that took it."""
     ground.carry_out({"grant/team/rival-online": {}, "grant/common/rival-train": {}, "grant/common/acme-train": {}})
+    platforms = {"service_type": "training", "business_line": "base"}
+    ground.carry_out({"business-line/-/base": {}, "queue/base": platforms, "grant/root/base": {}})
     theirs = {"grant/team/acme-online": {}}
     for act in (ground.carry_out, ground.draft):
         error = refused(lambda act=act: act(theirs, who="owner"), "permission_denied")
         assert "Namespace team belongs to another tenant" in error.message
         assert "rival" not in error.message
+    for name in ("root", "kube-system"):
+        refused(lambda name=name: ground.draft({f"grant/{name}/acme-online": {}}, who="owner"), "permission_denied")
     assert ground.carry_out({"grant/common/acme-online": {}}, who="owner").state == "applied"
     plan = changes.check(cluster=ground.cluster, edits=theirs, access=ground.access("root"))
     assert [(one["object"], one["code"]) for one in plan["warnings"] if one["code"] != "not_sent"] == [

@@ -385,6 +385,9 @@ def test_what_the_steps_of_a_plan_did_stands_on_its_page_and_in_a_list(world):
     assert "maps-route-inference" in page
     assert "search-suggest-inference" not in page
     assert "No step matches" in client.get("/clusters/demo/tide-steps/?to=2026-03-01T00:00").content.decode()
+    for bound in ("to=9999-12-31T23:59:59-23:59", "from=0001-01-01T00:00:00%2B23:59", "to=9999-12-31T00:00"):
+        for path in ("tide-steps/", "sessions/", "reclaims/"):
+            assert client.get(f"/clusters/demo/{path}?{bound}").status_code == 200
     rows = client.get("/clusters/demo/tide-steps/?format=csv").content.decode().splitlines()
     assert len(rows) == 3
     own = client_of(world.member).get("/clusters/demo/tide-steps/").content.decode()

@@ -16,7 +16,7 @@ from tidesched_web.changes.ceiling_requests import NO_ROOM, asked_for
 from tidesched_web.changes.change_size import require_known_cards, require_size
 from tidesched_web.changes.documents import REPLACE, RULES, Fault, Faults, canonical
 from tidesched_web.changes.models import QuotaChange
-from tidesched_web.changes.namespaces import granted_elsewhere
+from tidesched_web.changes.namespaces import PLATFORM, granted_elsewhere
 from tidesched_web.changes.object_differences import ObjectDifference, object_differences
 from tidesched_web.changes.selectors import (
     Surroundings,
@@ -373,10 +373,12 @@ def _warnings(cluster: Cluster, plan: Plan) -> list[dict[str, Any]]:
 
 
 def _shared_namespaces(plan: Plan) -> Iterator[dict[str, Any]]:
-    """New grants of namespaces that belong to other tenants already; only platform admins make them."""
-    for key, tenants in granted_elsewhere(plan.before, plan.after, plan.edits):
+    """New grants of namespaces that belong to others already; only platform admins make them."""
+    for key, owners in granted_elsewhere(plan.before, plan.after, plan.edits):
         said = _("Namespace %(namespace)s belongs to tenant %(tenants)s: with this, its pods may use this queue too.")
-        detail = said % {"namespace": parts_of(key)[0], "tenants": _(", ").join(sorted(tenants))}
+        if owners == {PLATFORM}:
+            said = _("Namespace %(namespace)s belongs to the platform: with this, its pods may use this queue too.")
+        detail = said % {"namespace": parts_of(key)[0], "tenants": _(", ").join(sorted(owners - {PLATFORM}))}
         yield {"object": key, "field": "", "code": "namespace_of_tenant", "detail": detail}
 
 

@@ -109,7 +109,9 @@ def check_server(url: str, *, path: str = "server", loopback: bool = False, plai
     try:
         port = parts.port
     except ValueError:
-        raise BadConnection(path, "its port is not a number from 1 to 65535") from None
+        port = 0
+    if port == 0:
+        raise BadConnection(path, "its port is not a number from 1 to 65535")
     host = parts.hostname
     try:
         address = ipaddress.ip_address(host)

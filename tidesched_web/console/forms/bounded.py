@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from typing import Any
 
 from django import forms
 from django.utils import timezone
@@ -18,6 +19,20 @@ class _Moment(forms.DateTimeInput):
         super().__init__(format="%Y-%m-%dT%H:%M")
 
 
+class _Bound(forms.DateTimeField):
+    """A moment that every zone can name: in UTC the first and the last year leave no room for a zone's hours."""
+
+    def to_python(self, value: Any) -> dt.datetime | None:
+        found: dt.datetime | None = super().to_python(value)
+        try:
+            found = found and found.astimezone(dt.UTC)
+        except OverflowError:
+            raise forms.ValidationError(self.error_messages["invalid"], code="invalid") from None
+        if found is not None and not dt.MINYEAR < found.year < dt.MAXYEAR:
+            raise forms.ValidationError(self.error_messages["invalid"], code="invalid")
+        return found
+
+
 class BoundedFilterForm(FilterForm):
     """A filter form that ends with `from` and `to`, read and shown in the reader's zone."""
 
@@ -25,7 +40,7 @@ class BoundedFilterForm(FilterForm):
         """Add the bounds first: `from` is a word of Python's and cannot be declared."""
         if "from" not in self.fields:
             for name, label in (("from", _("From")), ("to", _("To"))):
-                self.fields[name] = forms.DateTimeField(widget=_Moment(), label=label, required=False)
+                self.fields[name] = _Bound(widget=_Moment(), label=label, required=False)
                 self.fields[name].widget.attrs["class"] = "form-control"
         return super().is_valid()
 
