@@ -139,7 +139,7 @@ def test_what_is_wrong_is_said_beside_the_cell_and_counted_while_it_is_typed(sit
     sheet.cell("search-rank-inference", H200).click()
     page.keyboard.type("abc")
     page.keyboard.press("Enter")
-    tip, field = page.locator(".sheet-tip"), page.locator(".sheet-input")
+    tip, field = page.locator(".sheet-tip[aria-hidden]"), page.locator(".sheet-input")
     expect(tip).to_have_text("“abc” is no number.")
     below, cell = tip.bounding_box(), field.bounding_box()
     assert below is not None
