@@ -91,11 +91,16 @@ def ago(seconds: float) -> str:
     return _("%(duration)s ago") % {"duration": duration(round(seconds))}
 
 
+def card_hours(card_seconds: float) -> str:
+    """Card-hours whatever the size: for figures that are compared with each other."""
+    hours = number(card_seconds / HOUR)
+    return ngettext("%(n)s card-hour", "%(n)s card-hours", 1 if hours == "1" else 2) % {"n": hours}
+
+
 def work(card_seconds: float) -> str:
     """Work lost: card-hours, or card-minutes when it is less than one."""
     if card_seconds >= HOUR:
-        hours = number(card_seconds / HOUR)
-        return ngettext("%(n)s card-hour", "%(n)s card-hours", 1 if hours == "1" else 2) % {"n": hours}
+        return card_hours(card_seconds)
     minutes = number(card_seconds / MINUTE)
     return ngettext("%(n)s card-minute", "%(n)s card-minutes", 1 if minutes == "1" else 2) % {"n": minutes}
 

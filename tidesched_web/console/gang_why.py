@@ -198,6 +198,13 @@ def _may(access: Access, gang: Gang, holders: list[HolderRow], remedy: Mapping[s
             "in the editor too: that asks a platform admin for it."
         )
         lines.append(said % {"queue": gang.queue_name})
+    elif gang.reason_code == "Fragmented":
+        lines.append(
+            _(
+                "The quota is no obstacle: enough cards are free, but scattered over nodes where its pods do not fit. "
+                "Pods with fewer cards each would fit sooner."
+            )
+        )
     elif gang.reason_code in ENDED_BY_CARDS:
         lines.append(
             _("The quota is no obstacle: the cards are in use. Ask a platform admin if your tenant needs more of them.")
@@ -224,6 +231,7 @@ def together(gang: Gang, pods: Iterable[Mapping[str, Any]]) -> str:
 
 def _figure_words(code: str) -> list[tuple[str, str]]:
     words = wording.FIGURES | ({"limit": wording.LIMITS[code]} if code in wording.LIMITS else {})
+    words |= {"short": wording.SHORT[code]} if code in wording.SHORT else {}
     return [(name, str(word)) for name, word in words.items()]
 
 
@@ -287,6 +295,7 @@ def _remedy(access: Access, gang: Gang, found: Any, seen: set[tuple[int, str]] |
             return None
         named = seen is None or (gang.cluster_id, found.goes_first) in seen
         notes = wording.in_the_way(
+            gang.reason_code,
             gang.reason_numbers or {},
             services=found.held_by_services,
             first=found.goes_first if named else "",

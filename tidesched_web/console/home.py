@@ -16,7 +16,7 @@ from django.utils.translation import ngettext
 from tidesched_web.accounts.models import Tenant
 from tidesched_web.accounts.selectors import visible_tenants
 from tidesched_web.clusters.models import Cluster
-from tidesched_web.common.physical import share_of_board
+from tidesched_web.common.physical import is_part, share_of_board
 from tidesched_web.console import amounts, bars
 from tidesched_web.console.chart import Chart
 from tidesched_web.console.page import Page, page
@@ -60,6 +60,8 @@ class Spent:
     length: str
     is_whole: bool
     is_known: bool
+    # Whether slices or shares are in it, so that the rows of card types do not add up to it.
+    parts: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,7 @@ class Part:
                 _span(one.hours),
                 is_whole=one.measured == one.hours,
                 is_known=bool(one.measured),
+                parts=any(spent and is_part(card) for (_type, card), spent in one.cards.items()),
             )
             for one in self.hours.values()
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -73,6 +74,7 @@ def reclaims(this: Page) -> HttpResponse:
     for row in found.rows:
         _redact(this, row)
         row.marks = marks_of_reclaim(row)
+        row.needed_hidden, row.freed_hidden = _hidden(row.needed), _hidden(row.freed)
     return this.render(
         "reclaims/reclaims.html",
         {
@@ -84,10 +86,20 @@ def reclaims(this: Page) -> HttpResponse:
                 question=_("Which cards were taken back, and when?"),
                 url=reverse("console:reclaims_taken", args=[cluster.slug]),
                 size="short",
+                empty=_nothing(this),
             ),
             "others": _others(cluster) if this.access.everything else None,
         },
     )
+
+
+def _nothing(this: Page) -> str:
+    """What an empty picture says where sessions ran."""
+    if this.cluster.session_id is None:  # type: ignore[attr-defined]
+        return ""
+    if this.access.everything:
+        return _("Nothing was taken back in these 24 hours.")
+    return _("Nothing was taken back from your queues in these 24 hours.")
 
 
 @page()
@@ -286,6 +298,8 @@ def reclaim(this: Page, pk: int) -> HttpResponse:
             "line": _said(row, len(row.victim_rows)),  # type: ignore[attr-defined]
             "balance": balance(row),
             "marks": marks_of_reclaim(row),
+            # A step of the same second was in force: the filter ends before its bound.
+            "steps_until": timezone.localtime(row.at + dt.timedelta(seconds=1)).strftime("%Y-%m-%dT%H:%M:%S"),
             "receipt": receipt_view(
                 receipt | {"unknown": row.receipt.get("unknown")},
                 seen,

@@ -36,6 +36,9 @@ class Look:
     tone: str
 
 
+# How a gang looks that left the cluster while it waited; its state is that of any gang that is over.
+LEFT_WAITING = "left"
+
 UNKNOWN = Look(_("Unknown"), "question-mark", "quiet")
 
 _GANG = {
@@ -217,7 +220,7 @@ def _looks(table: dict) -> dict[str, Look]:
 
 
 LOOKS: dict[str, dict[str, Look]] = {
-    "gang": _looks(_GANG),
+    "gang": _looks(_GANG) | {LEFT_WAITING: Look(_("Left without running"), "logout", "quiet")},
     "queue": _looks(_QUEUE),
     "sync": _looks(_SYNC),
     "session": _looks(_SESSION),

@@ -78,6 +78,9 @@ LIMITS: dict[str, Promise] = {
     "OverCommitted": gettext_lazy("May be promised"),
 }
 
+# What the figure `short` of a reason counts, where the cards are there.
+SHORT: dict[str, Promise] = {"Fragmented": gettext_lazy("Find no node with room for a whole pod")}
+
 # The field that holds pods back until it is removed.
 GATES = "spec.schedulingGates"
 
@@ -509,17 +512,20 @@ def lacking(code: str, numbers: Numbers, queue: str) -> str:
     return ngettext("%(more)s is missing.", "%(more)s are missing.", figures["short_n"]) % figures
 
 
-def in_the_way(numbers: Numbers, *, services: float, first: str, waits_first: bool) -> list[str]:
+def in_the_way(code: str, numbers: Numbers, *, services: float, first: str, waits_first: bool) -> list[str]:
     """Why nothing helps. ``first``: who gets what the end of another gang frees; without a name, one of another tenant.
 
     ``services``: how much of what it lacks inference holds.
     """
     resource, lines = numbers.get("resource"), []
     if services:
-        lines.append(
-            _("More quota would not help: the cards are in use. Inference holds %(held)s until its services shrink.")
-            % {"held": counted(resource, services)}
-        )
+        said = _("More quota would not help: the cards are in use. Inference holds %(held)s until its services shrink.")
+        if code == "Fragmented":
+            said = _(
+                "More quota would not help: cards are free, but scattered over nodes. Inference holds %(held)s until "
+                "its services shrink."
+            )
+        lines.append(said % {"held": counted(resource, services)})
     if waits_first:
         gang = first or _("a gang of another tenant")
         lines.append(

@@ -119,6 +119,12 @@ class Gang(models.Model):
     def key(self) -> str:
         return f"{self.namespace}/{self.name}"
 
+    @property
+    def left_waiting(self) -> bool:
+        """Whether it left the cluster before it ran: when it was seen last, no pod of it had a node."""
+        over = self.gone_at is not None and self.state == GangState.FINISHED
+        return over and self.started_at is None and not self.bound and self.phase in ("Pending", "Inqueue")
+
 
 class ReasonFigures(models.Model):
     """The session that the figures of all waiting gangs of a cluster are of; a row that says a newer one is newer."""

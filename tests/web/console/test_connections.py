@@ -230,3 +230,9 @@ def test_names_that_are_wrong_are_said_at_their_fields() -> None:
     text = yaml.safe_dump({"kind": "Config", "contexts": [{"name": "a"}, {"name": "b"}]})
     with pytest.raises(Exception, match="name the context to use: a, b"):
         by_kubeconfig(text)
+
+
+def test_a_cluster_without_a_test_says_when_its_newest_session_ran(world) -> None:
+    ConnectionTest.objects.filter(cluster=world.cluster).delete()
+    page = " ".join(client_of(world.admin).get("/clusters/demo/connection/").content.decode().split())
+    assert "Not tested yet. Its newest session ran <time" in page

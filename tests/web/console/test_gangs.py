@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from scheduler_core.model.reason import ReasonCode
 from tests.web.console import world as story
-from tests.web.console.cast import A100, H200
+from tests.web.console.cast import A100, H200, empty_cluster
 from tests.web.console.test_pages import MAX_QUERIES, client_of
 from tidesched_web.accounts.models import Membership
 from tidesched_web.quota.models import NamespaceGrant
@@ -162,6 +162,40 @@ def test_why_no_end_of_another_gang_helps_is_said(world) -> None:
     page = page_of(world, "vision/segment-lap2-017")
     assert "would go to research/llm-pretrain-lap2-004 first, which comes before it in the order." in page
     assert "Inference holds 28 × L40S until its services shrink." in page
+    assert "More quota would not help: cards are free, but scattered over nodes." in page
+    assert "the cards are in use" not in page
+
+
+def test_what_is_short_of_cards_that_are_scattered_is_said_beside_how_many_are_free(world) -> None:
+    lacks(world.gangs["vision/segment-lap2-017"], 10)
+    page = page_of(world, "vision/segment-lap2-017")
+    assert '<dt>Find no node with room for a whole pod</dt><dd class="num big">10</dd>' in page
+    assert "Short of" not in page
+
+
+def test_a_gang_that_left_before_it_ran_is_not_called_finished(world) -> None:
+    gang = world.gangs["vision/segment-lap2-017"]
+    left = {"state": GangState.FINISHED, "gone_at": timezone.now(), "needs": False, "reason_code": "", "bound": 0}
+    ran = {"started_at": world.cluster.clock()}
+    for values, word in (
+        ({"phase": "Pending"}, "Left without running"), ({"phase": "Inqueue"}, "Left without running"),
+        ({"phase": "Completed"}, "Finished"), ({"phase": "Pending", **ran}, "Finished"),
+        ({"phase": "Inqueue", "bound": 2}, "Finished"), ({"phase": "Pending", "gone_at": None}, "Finished"),
+    ):  # fmt: skip
+        Gang.objects.filter(pk=gang.pk).update(**{"started_at": None, **left, **values})
+        for page in (page_of(world, "vision/segment-lap2-017"), listed(world, query="?q=segment-lap2-017")):
+            part = page.partition('id="live"')[2]
+            assert ("Left without running</span>" in part, "Finished</span>" in part) == (
+                word == "Left without running", word == "Finished",
+            ), values  # fmt: skip
+
+
+def test_before_the_first_session_no_filter_is_blamed_for_the_empty_list(world) -> None:
+    empty_cluster("hall")
+    for query in ("?needs=yes", ""):
+        page = client_of(world.admin).get(f"/clusters/hall/gangs/{query}").content.decode()
+        assert "Gangs are read with the first session." in page, query
+        assert "Remove a filter" not in page, query
 
 
 def test_cards_that_each_pod_needs_on_one_node_are_said(world) -> None:
@@ -217,7 +251,8 @@ def test_each_reason_has_the_advice_that_is_its_own(world, subtests) -> None:
             Gang.objects.filter(pk=gang.pk).update(reason_code=code.value)
             page = page_of(world, "search/rank-lap2-013", "member")
             assert ("You may raise the quota of queue search-training" in page) == (code in BY_QUOTA)
-            assert ("The quota is no obstacle: the cards are in use." in page) == (code in BY_CARDS)
+            assert ("The quota is no obstacle: the cards are in use." in page) == (code in BY_CARDS - {"Fragmented"})
+            assert ("The quota is no obstacle: enough cards are free, but scattered" in page) == (code == "Fragmented")
             assert ("Each of its pods needs 4 × A100-SXM4-80GB free on one node" in page) == (code in BY_CARDS)
             assert ("promised, does not run" in page) == (code in BY_PROMISES)
 

@@ -15,8 +15,9 @@ from tests.web.console import world as story
 from tests.web.console.cast import H200, L40S, MPS, empty_cluster
 from tests.web.console.test_pages import MAX_QUERIES, client_of
 from tidesched_web.accounts.models import BusinessLine, Membership, Tenant, User
+from tidesched_web.clusters.models import CardType
 from tidesched_web.quota import tide
-from tidesched_web.quota.models import Queue
+from tidesched_web.quota.models import CardQuota, Queue
 from tidesched_web.quota.services.tide_plans import write_tide_plan
 from tidesched_web.scheduling.models import QueueUsage, ReclaimVictim, TidePoint, UsageRollup
 from tidesched_web.workloads.models import Gang
@@ -118,7 +119,34 @@ def test_the_card_hours_of_slices_are_the_part_of_a_card_that_they_are(world) ->
     )  # fmt: skip
     page = " ".join(home(world.member).split())
     assert "<dt>Used, last 24 h</dt> <dd>2 card-hours" in page, "four halves"
+    assert re.search(r"<dd>2 card-hours<span\s+class=\"text-secondary\">, in physical cards</span>", page)
     assert "4 card-hours" in page, "in the table as they are counted"
+
+
+def test_card_hours_that_are_compared_have_one_unit(world) -> None:
+    at = (world.cluster.clock() - dt.timedelta(hours=3)).replace(minute=0, second=0, microsecond=0)
+    UsageRollup.objects.create(
+        queue=world.queues["search-training"], card=H200, step_seconds=3600, at=at, quota=0,
+        allocated_mean=250, allocated_max=1000,
+    )  # fmt: skip
+    page = " ".join(home(world.member).split())
+    assert page.count("0.25 card-hours") == 4, "the head and its row, of a day and of a week"
+    assert "card-minutes" not in page.partition("<table")[2].partition("</table>")[0]
+    assert "in physical cards" not in page, "whole cards add up to the head"
+
+
+def test_what_is_in_use_is_not_known_before_the_first_session(world) -> None:
+    hall, tenant = empty_cluster("hall"), Tenant.objects.get(slug="search")
+    line = BusinessLine.objects.create(tenant=tenant, slug="hall", name="Hall")
+    queue = Queue.objects.create(
+        cluster=hall, name="hall-training", service_type="training", tenant=tenant, business_line=line
+    )
+    card = CardType.objects.create(cluster=hall, name=H200)
+    CardQuota.objects.create(cluster=hall, card_type=card, service_type="training", queue=queue, cards=8)
+    page = client_of(world.member).get("/tenants/search/").content.decode()
+    rows = [row for row in page.split("<tr>") if 'data-label="In use"' in row]
+    unknown = [row for row in rows if "not known before the first session" in row]
+    assert len(unknown) == 1 < len(rows)
 
 
 def lending(world, **more: object) -> None:

@@ -487,7 +487,9 @@ def test_each_figure_that_is_called_quota_has_a_name_of_its_own(world) -> None:
     hardware = CardType.objects.get(cluster=world.cluster, name=H200).hardware
     Queue.objects.filter(pk=queue.pk).update(tide={H200: base + 20})
     page = " ".join(client_of(world.member).get(f"{BASE}queues/search-training/").content.decode().split())
-    table = page.partition('id="quota-figures"')[2].partition("</table>")[0]
+    before, _mark, behind = page.partition('id="quota-figures"')
+    table = behind.partition("</table>")[0]
+    assert before.rpartition("<div ")[2].startswith('class="table-responsive'), "it scrolls in its card, if need be"
     row = next(one for one in table.split("<tr>") if "H200</span>" in one)
     said = {label: re.search(rf'data-label="{label}">(?:<strong>)?([^<]+)', row)[1] for label in QUOTA_FIGURES}
     assert said["Base quota"] == str(base)

@@ -10,10 +10,11 @@ import re
 import pytest
 
 from tests.web.console import world as story
-from tests.web.console.cast import H200
+from tests.web.console.cast import H200, empty_cluster
 from tests.web.console.test_pages import client_of
 from tidesched_web.accounts.selectors import access_of
 from tidesched_web.audit import services as audit
+from tidesched_web.quota.models import TideStep
 from tidesched_web.scheduling import reclaim_history_selectors
 from tidesched_web.scheduling.models import Reclaim, ReclaimVictim
 from tidesched_web.scheduling.sight import receipt_within_sight
@@ -210,6 +211,46 @@ def test_who_took_back_from_whom_is_told_with_the_work_and_how_soon_it_ran(world
     assert {row["reclaimer"] for row in csv.DictReader(rows.content.decode("utf-8-sig").splitlines())} == {
         "shop/ads-bid"
     }
+
+
+def test_an_empty_picture_says_whether_anything_could_have_been_seen(world) -> None:
+    empty_cluster("hall")
+    for who, cluster, said in (
+        (world.auditor, "demo", "Nothing was taken back in these 24 hours."),
+        (world.stranger, "demo", "Nothing was taken back from your queues in these 24 hours."),
+        (world.auditor, "hall", "Nothing has been recorded for this picture yet. It fills as sessions run."),
+    ):
+        page = client_of(who).get(f"/clusters/{cluster}/reclaims/").content.decode()
+        assert f'data-empty="{said}"' in page, said
+
+
+def test_the_list_says_shortly_what_of_a_reclaim_is_not_shown(world) -> None:
+    def row(who) -> str:
+        page = client_of(who).get(f"/clusters/demo/reclaims/?q={RANK}").content.decode()
+        (line,) = [one for one in page.split("<tr>") if f"/reclaims/{_mine(world).pk}/" in one]
+        cells = {
+            label: " ".join(re.sub(r"<[^>]+>", "", cell).split())
+            for label, cell in re.findall(r'data-label="(Needed|Freed)">(.*?)</td>', line, re.DOTALL)
+        }
+        return f"{cells['Needed']}; {cells['Freed']}"
+
+    assert row(world.auditor) == "4 × H200; 8 × H200 for 4 × H200"
+    assert row(world.member) == "4 × H200; 4 × H200, freed: not shown"
+    assert row(world.stranger) == "not shown; 8 × H200"
+
+
+def test_the_step_of_a_tide_plan_that_was_in_force_is_the_first_of_those_that_a_reclaim_leads_to(world) -> None:
+    row = _mine(world)
+    for seconds, after in ((-3600, 36), (0, 40), (2, 32)):
+        at = row.at + dt.timedelta(seconds=seconds)
+        TideStep.objects.create(
+            cluster=world.cluster, queue=row.queue, card=H200, plans=["nights"], layers=["nights: night"], since=at,
+            at=at, answered_at=at, before=after - 4, after=after, wanted=after, answer="taken",
+        )  # fmt: skip
+    link = re.search(r'href="(/clusters/demo/tide-steps/[^"]*)"', _page(world, world.auditor))
+    assert link is not None
+    page = client_of(world.auditor).get(html.unescape(link[1])).content.decode()
+    assert re.findall(r"→ <strong>(\d+)</strong>", page) == ["40", "36"]
 
 
 def test_a_day_without_reclaims_is_empty(world) -> None:

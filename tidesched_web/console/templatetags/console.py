@@ -35,7 +35,7 @@ from tidesched_web.console.page_help import ABOUT
 from tidesched_web.console.process_words import said as process_words
 from tidesched_web.console.reach_words import ReachWords, reach_words
 from tidesched_web.console.rule_words import rule_text
-from tidesched_web.console.states import look
+from tidesched_web.console.states import LEFT_WAITING, look
 from tidesched_web.console.stop_words import StopWords, stop_words
 from tidesched_web.console.template_loader import address_of
 from tidesched_web.console.wording import reason_detail, reason_sentence, reason_title, resource_amount
@@ -168,6 +168,13 @@ def state(kind: str, value: str) -> SafeString:
     """A state as icon and word."""
     seen = look(kind, value)
     return format_html('<span class="state tone-{}">{}{}</span>', seen.tone, icon(seen.icon), seen.word)
+
+
+@register.simple_tag
+def gang_state(gang: Gang) -> SafeString:
+    """The state of a gang; of one that left the cluster before it ran, that."""
+    shown: SafeString = state("gang", LEFT_WAITING if gang.left_waiting else gang.state)
+    return shown
 
 
 @register.filter
@@ -305,6 +312,12 @@ def duration(seconds: float | None) -> str | SafeString:
 def work(card_seconds: float | None) -> str | SafeString:
     """Card-seconds as card-hours or card-minutes."""
     return count(None) if card_seconds is None else amounts.work(card_seconds)
+
+
+@register.filter
+def card_hours(card_seconds: float | None) -> str | SafeString:
+    """Card-seconds as card-hours."""
+    return count(None) if card_seconds is None else amounts.card_hours(card_seconds)
 
 
 @register.filter
