@@ -118,8 +118,8 @@ def test_the_highest_and_the_lowest_use_of_a_card_type_in_a_day(world) -> None:
             assert amount in [used[one] for one in used if at <= one < at + dt.timedelta(minutes=30)]
     card = min(cards)
     page = " ".join(client_of(world.member).get("/clusters/demo/").content.decode().split())
-    assert page.count("In use in the last 24 h: at most") == len(cards)
-    said = rf"at most <strong class=\"num\">{day[card].high / 1000:g}</strong>"
+    assert page.count("In use in the last 24 h: least and most") == len(cards)
+    said = rf"\) to <strong class=\"num\">{day[card].high / 1000:g}</strong> \({day[card].high_at:%H:%M}\)"
     assert re.search(said, page)
 
 
