@@ -78,7 +78,7 @@
       text += ` ${say("give_way", { sibling: rows[fault.sibling].title, claim: write(fault.claim / unit), used: write((rows[fault.sibling].use[fault.column] || 0)) })}`;
     }
     if (fault.sibling < 0 && fault.above >= 0 && row.may >= 1 && !row.asks) {
-      const kind = fault.room >= fault.excess ? "raise_holder" : "raise_short";
+      const kind = fault.room >= fault.excess ? "raise_holder" : fault.room > 0 ? "raise_short" : "raise_none";
       text += ` ${say(kind, { ...told, holder: row.title, above: rows[fault.above].title, room: write(fault.room / unit) })}`;
     }
     if (row.asks && limitOf(fault.at, fault.column) !== null && value(fault.at, fault.column) >= limitOf(fault.at, fault.column)) text += ` ${say("ask_here", { ...told, holder: row.title })}`;
@@ -334,6 +334,7 @@
     const n = changedCells();
     const asking = rows.reduce((sum, row, index) => sum + (row.asks ? edits[index].size : 0), 0);
     at("count-changed").textContent = n ? `${say("changes", { n })}${asking ? ` · ${say("asks_count", { n: asking })}` : ""}` : words.no_changes;
+    at("export-with").textContent = n ? words.export_with : "";
     faultCount = list.length + beyond;
     count();
     at("review").disabled = !n;

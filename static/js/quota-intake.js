@@ -92,7 +92,8 @@
     report({ step, same, left, source }) {
       this.step = step;
       const title = this.say(source === "file" ? "intake_file" : source === "paste" ? "intake_paste" : "intake_edit");
-      at("intake-title").textContent = `${title} ${this.say("intake_counts", { taken: step.length, left: left.length, same })}`;
+      const counts = [["intake_some", step.length], ["intake_not", left.length], ["intake_same", same]].filter(([, n]) => n).map(([word, n]) => this.say(word, { n }));
+      at("intake-title").textContent = `${title} ${counts.join(this.say("then")) || this.say("intake_none")}`;
       at("intake-undo").hidden = !step.length;
       this.fill("intake-left", left.map((one) => this.item(one)));
       this.fill("intake-taken-list", step.map(({ row, column, before, after }) => this.line(`${this.place({ row, column })}${this.say("colon")}${this.figure(column, before)} → ${this.figure(column, after)}`, { row, column })));

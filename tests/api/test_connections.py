@@ -161,6 +161,8 @@ def test_a_volcano_that_a_test_of_another_mode_found_refuses_mode_schedule(admin
         ({"token": "two words"}, "/token"),
         ({"token": ""}, "/token"),
         ({"ca_certificate": "no certificate"}, "/ca_certificate"),
+        ({"tls_server_name": "https://api.example.com:6443/"}, "/tls_server_name"),
+        ({"tls_server_name": "api.example.com:6443"}, "/tls_server_name"),
         ({"kubeconfig": "kind: Config"}, "/api_url"),
         ({"api_url": None, "token": None, "ca_certificate": None, "kubeconfig": "{"}, "/kubeconfig"),
         ({"mode": "rule"}, "/mode"),

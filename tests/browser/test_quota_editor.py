@@ -78,7 +78,7 @@ def test_a_block_is_copied_filled_and_pasted_from_a_spreadsheet(site: str, open_
     expect(page.locator("#intake-left")).to_contain_text("Line 3 “nobody”: There is no row of this name here.")
     sheet.cell("vision-training", H200).click()
     paste(page, "many")
-    expect(sheet.message).to_contain_text("“many” is no number.")
+    expect(sheet.message).to_contain_text("“many” is not a number.")
     watched.check()
 
 
@@ -133,6 +133,15 @@ def test_an_error_stands_at_its_cell_as_one_types_with_who_could_give_way(site: 
     }
 
 
+def test_where_nothing_is_left_above_that_is_said_without_a_figure(site: str, open_browser: Opener) -> None:
+    watched, _page, sheet = opened(site, open_browser)
+    sheet.filter("search", "inference")
+    sheet.type("search-suggest-inference", H200, "4")
+    sheet.type("search-rank-inference", H200, "18")
+    expect(sheet.faults).to_contain_text("Rank would need 18, but Search has none left.")
+    watched.check()
+
+
 def test_what_is_wrong_is_said_beside_the_cell_and_counted_while_it_is_typed(site: str, open_browser: Opener) -> None:
     watched, page, sheet = opened(site, open_browser)
     sheet.filter("Rank", "inference")
@@ -140,7 +149,7 @@ def test_what_is_wrong_is_said_beside_the_cell_and_counted_while_it_is_typed(sit
     page.keyboard.type("abc")
     page.keyboard.press("Enter")
     tip, field = page.locator(".sheet-tip[aria-hidden]"), page.locator(".sheet-input")
-    expect(tip).to_have_text("“abc” is no number.")
+    expect(tip).to_have_text("“abc” is not a number.")
     below, cell = tip.bounding_box(), field.bounding_box()
     assert below is not None
     assert cell is not None
@@ -201,7 +210,7 @@ def test_a_comma_that_could_be_a_fraction_is_asked_about(site: str, open_browser
     sheet.cell("search-training", H200).click()
     page.keyboard.type("eight")
     sheet.cell("search-training", A100).click()
-    expect(page.locator("#intake-left")).to_contain_text("search-training · H200 “eight”: “eight” is no number.")
+    expect(page.locator("#intake-left")).to_contain_text("search-training · H200 “eight”: “eight” is not a number.")
 
 
 def test_undo_takes_the_servers_word_back_and_the_limit_says_its_rule(site: str, open_browser: Opener) -> None:

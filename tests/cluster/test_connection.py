@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tidesched_web.clusters.kubernetes import kubeconfig as reader
-from tidesched_web.clusters.kubernetes.connection import BadConnection, check_server
+from tidesched_web.clusters.kubernetes.connection import BadConnection, check_server, check_server_name
 from tidesched_web.clusters.kubernetes.credential_facts import Facts, token_facts
 from tidesched_web.clusters.kubernetes.kubeconfig import read_kubeconfig
 from tidesched_web.clusters.refusal_words import SAID
@@ -78,6 +78,7 @@ def test_users_that_would_reach_into_this_machine_are_refused(user: dict[str, An
         ({"server": "https://127.0.0.1:6443"}, "is not an address where a cluster may be"),
         ({"server": "http://10.0.0.1"}, "https is needed"),
         ({"server": ""}, "a text is needed"),
+        ({"server": "https://10.0.0.1", "tls-server-name": "https://a.example"}, "tls-server-name: a host name alone"),
     ],
 )
 def test_clusters_that_cannot_be_trusted_are_refused(cluster: dict[str, Any], field: str) -> None:
@@ -94,6 +95,15 @@ def test_clusters_that_cannot_be_trusted_are_refused(cluster: dict[str, Any], fi
         (kubeconfig(**{"current-context": ""}), "name the context"),
         (kubeconfig(**{"current-context": "other"}), "there is no entry named 'other'"),
         (kubeconfig(clusters=[]), "there is no entry named 'k'"),
+        (kubeconfig(**{"current-context": 5}), "current-context: a text is needed"),
+        (kubeconfig(users=[{"name": "u", "user": {}}]), "a token or a client certificate is needed"),
+        (
+            kubeconfig(users=[{"name": "u", "user": {"token": name}} for name in "ab"]),
+            "users: two entries are named 'u'",
+        ),
+        (kubeconfig(clusters=[{"name": "k"}, {"name": "k"}]), "clusters: two entries are named 'k'"),
+        (kubeconfig(contexts=[{"name": "c"}, {"name": "c"}]), "contexts: two entries are named 'c'"),
+        (kubeconfig() + "users: []\n", r"users: this key is in one mapping twice \(line \d+\)"),
         ("x" * 300_000, "more than 256 KiB"),
         ("[" * 200_000, "deep in each other"),
         ("a: &a [1]\nb: &b [" + "*a, " * 999 + "]\nc: &c [" + "*b, " * 999 + "]", "not YAML"),
@@ -161,6 +171,14 @@ def test_tokens_may_say_what_they_like_of_themselves() -> None:
 
     assert facts('{"exp": 1000000000000, "sub": "in\\u0000milliseconds"}') == Facts("inmilliseconds", None)
     assert facts('{"exp": -1, "sub": ["x"]}') == facts("[") == facts("1e999") == Facts("", None)
+
+
+def test_a_name_for_tls_is_a_host_name_or_an_address() -> None:
+    for name in ("", "kubernetes.default.svc", "Api.Example.com", "10.0.0.1", "2001:db8::1"):
+        check_server_name(name, "tls_server_name")
+    for name in ("https://api.example.com", "api.example.com:6443", "a/b", "a b", "a..b/", "*.example.com", "a" * 300):
+        with pytest.raises(BadConnection):
+            check_server_name(name, "tls_server_name")
 
 
 def test_addresses_come_out_in_one_form() -> None:

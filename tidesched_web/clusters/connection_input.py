@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from django.utils.translation import gettext as _
 
 from tidesched_web.clusters.addresses import checked_address
-from tidesched_web.clusters.kubernetes.connection import MOST_TOKEN, BadConnection, Connection, check_secret_text
+from tidesched_web.clusters.kubernetes.connection import MOST_TOKEN, BadConnection, Connection, check_server_name
 from tidesched_web.clusters.kubernetes.credential_facts import Facts, authorities, facts_of
 from tidesched_web.clusters.kubernetes.in_cluster import ADDRESS
 from tidesched_web.clusters.kubernetes.kubeconfig import contexts_of, read_kubeconfig
@@ -43,6 +43,12 @@ def by_kubeconfig(text: str, *, context: str = "") -> Offered:
             raise DomainError.for_field(
                 "/context", text % {"name": repr(context), "there": there}, code="against_rules"
             )
+        if not context and contexts and current and current not in contexts:
+            there = ", ".join(contexts)
+            text = _("The file's current-context %(name)s is none of its contexts. It has: %(there)s.")
+            raise DomainError.for_field(
+                "/context", text % {"name": repr(current), "there": there}, code="against_rules"
+            )
         connection = read_kubeconfig(text, context=chosen)
         _check_authorities(connection)
         facts = facts_of(connection)
@@ -68,7 +74,7 @@ def by_token(*, api_url: str, token: str, ca_certificate: str = "", tls_server_n
     server_name = tls_server_name.strip()
     connection = Connection(address, ca_certificate=ca_certificate, token=token, tls_server_name=server_name)
     try:
-        check_secret_text(server_name, "tls_server_name")
+        check_server_name(server_name, "tls_server_name")
         _check_authorities(connection)
     except BadConnection as error:
         said = message_of(error)

@@ -36,7 +36,7 @@ from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.quota_editor import may_edit
 from tidesched_web.jobs.models import Job, JobKind
-from tidesched_web.jobs.selectors import newest_about, visible_job
+from tidesched_web.jobs.selectors import earlier_answer, newest_about, visible_job
 
 OPEN = (ChangeState.DRAFT, ChangeState.WAITING, ChangeState.APPROVED)
 
@@ -381,12 +381,22 @@ def change_impact(this: Page, pk: int) -> HttpResponse:
             "change": found,
             "impact": impact,
             "view": None if impact.get("unavailable") else impact_view.view_of(impact),
+            "earlier": _earlier(this, impact) if waits and impact.get("unavailable") else None,
             "again": f"{reverse('console:change_impact', args=[this.cluster.slug, pk])}"
             f"?job={impact.get('job') or 0}&revision={found.revision}"
             if waits
             else "",
         },
     )
+
+
+def _earlier(this: Page, impact: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What was answered to the same question before, while it is asked anew."""
+    job = earlier_answer(impact.get("job") or 0)
+    if job is None or (job.result or {}).get("unavailable"):
+        return None
+    known = within_sight(answer_of(job), this.access, this.cluster.pk)
+    return {"view": impact_view.view_of(known), "impact": known, "at": job.finished_at}
 
 
 def _other_revision(this: Page, found: QuotaChange) -> HttpResponse | None:

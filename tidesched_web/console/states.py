@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from tidesched_web.changes.models import CarryState, ChangeState
 from tidesched_web.clusters.models import ClusterMode
@@ -235,7 +236,9 @@ LOOKS: dict[str, dict[str, Look]] = {
     "reach": _looks(_REACH),
     "service": _looks(_SERVICE),
     "step": _looks(_STEP),
-    "change": _looks(_CHANGE),
+    # It needs no approval, and has an hour.
+    "change": _looks(_CHANGE)
+    | {"scheduled": Look(pgettext_lazy("of a change", "Scheduled"), "calendar-time", "admitted")},
     "carry": _looks(_CARRY),
     "job": _looks(_JOB),
     "mode": _MODE,

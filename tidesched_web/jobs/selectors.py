@@ -89,6 +89,16 @@ def newest_question(kind: str, subject: str, params: dict[str, Any]) -> Job | No
     return found if found is not None and found.params == params else None
 
 
+def earlier_answer(pk: int) -> Job | None:
+    """The newest answer, of any person, to the question that a job about a subject puts again."""
+    asked = Job.objects.filter(pk=pk).exclude(subject="").first()
+    if asked is None:
+        return None
+    earlier = Job.objects.filter(kind=asked.kind, subject=asked.subject, pk__lt=pk, result__isnull=False)
+    found = earlier.order_by("-id").first()
+    return found if found is not None and found.params == asked.params else None
+
+
 def asked_already(kind: str, subject: str, owner_id: int | None, params: dict[str, Any]) -> Job | None:
     """The newest job of this person about this subject, if it is the same question and still without an answer."""
     if owner_id is None:

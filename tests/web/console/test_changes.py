@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 
 import pytest
 from django.db import connection
+from django.http import HttpResponse
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -46,6 +48,10 @@ def lead(world) -> User:
     user = User.objects.create(username="lead", password="!")
     Membership.objects.create(user=user, tenant=Tenant.objects.get(slug="search"), role=TenantRole.ADMIN)
     return user
+
+
+def text_of(answer: HttpResponse) -> str:
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", answer.content.decode())).split())
 
 
 def drafted(client: Client, edits: dict, **more: str) -> QuotaChange:
@@ -209,7 +215,8 @@ def test_a_second_person_approves_where_the_tenant_demands_it(world) -> None:
     act(client, refused, "apply", reason="Even less.", when="now")
     assert other.post(f"{BASE}changes/{refused.pk}/reject/", {"reject-reason": "", "revision": 1}).status_code == 400
     assert act(other, refused, "reject", **{"reject-reason": "Too little."}).state == ChangeState.REJECTED
-    assert "Too little." in client.get(f"{BASE}changes/{refused.pk}/").content.decode()
+    assert "Rejected by second: Too little." in text_of(client.get(f"{BASE}changes/{refused.pk}/"))
+    assert "rejected by second: Too little." in text_of(client.get(f"{BASE}changes/"))
 
 
 def test_an_approval_on_the_page_is_bound_to_the_hour_that_was_shown(world, lead) -> None:
@@ -244,6 +251,16 @@ def test_at_once_takes_the_place_of_an_hour_that_was_set_before(world) -> None:
     client = client_of(world.admin)
     change, sunday = drafted(client, LOWER), {"when": "at", "at_0": "2999-11-29", "at_1": "02:00"}
     assert act(client, change, "apply", reason="Less is used.", **sunday).state == ChangeState.APPROVED
+    address = f"{BASE}changes/{change.pk}/"
+    for page in (text_of(client.get(address)), text_of(client.get(f"{BASE}changes/"))):
+        assert "Scheduled" in page
+        assert "Approved" not in page.partition("Scheduled")[2], "nobody approved it"
+    assert "To be applied 2999-11-29" in text_of(client.get(address))
+    given_up = act(client, drafted(client, TOO_MUCH | LOWER), "cancel")
+    QuotaChange.objects.filter(pk=given_up.pk).update(apply_at=change.apply_at)
+    page = text_of(client.get(f"{BASE}changes/{given_up.pk}/"))
+    assert "Cancelled by admin" in page
+    assert "To be applied" not in page
     assert act(client, change, "apply", reason="Less is used.", when="now").state == ChangeState.APPLYING
 
 
@@ -446,6 +463,25 @@ def test_what_a_page_shows_of_an_earlier_revision_is_never_taken_for_the_one_of_
     opened = other.get(page).content.decode()
     assert [part for part in parts if f'id="{part}-1"' in opened or f'id="{part}-2"' not in opened] == []
     assert "revision 2" in other.get(f"{page}impact/?revision=2").content.decode()
+
+
+def test_while_the_scheduler_is_asked_anew_its_answer_of_before_is_shown(world, lead) -> None:
+    author, change = client_of(lead), drafted(client_of(lead), LOWER)
+    page = f"{BASE}changes/{change.pk}/impact/?revision=1"
+    assert "The answer of before" not in text_of(author.post(page))
+    answered = Job.objects.get(kind="impact", subject=f"change:{change.pk}")
+    other = Job.objects.create(
+        kind="impact", owner=lead, actor="lead", state="done", subject=answered.subject, cluster=change.cluster,
+        params={"objects": [], "policy": ""}, result={"counts": {}, "pending": [], "session": 40, "pods": 1},
+    )  # fmt: skip
+    Job.objects.filter(pk=answered.pk).update(
+        state="done", finished_at=timezone.now(), result={"counts": {}, "pending": [], "session": 41, "pods": 12}
+    )
+    admin = client_of(world.admin)
+    assert "The answer of before" not in text_of(admin.post(page)), "the newest one is about other figures"
+    other.delete()
+    for shown in (text_of(admin.post(page)), text_of(admin.get(page))):
+        assert "The answer of before, tried on session 41 with 12 pods" in shown
 
 
 def test_a_day_that_was_tried_with_other_figures_says_so(world) -> None:

@@ -90,6 +90,12 @@ def test_a_kubeconfig_is_uploaded_and_another_context_chosen(world, server) -> N
     assert "会在本服务器上运行程序" in refused.content.decode()
     refused = client.post("/new/cluster/", {"kubeconfig": text, "context": "nowhere", "mode": "observe"})
     assert "It has: by-token, by-pair, by-program." in refused.content.decode()
+    lost = yaml.safe_load(text) | {"current-context": "gone"}
+    lost["contexts"] = lost["contexts"][:1]
+    refused = client.post("/new/cluster/", {"kubeconfig": yaml.safe_dump(lost), "mode": "observe"})
+    assert refused.status_code == 400
+    said = "The file&#x27;s current-context &#x27;gone&#x27; is none of its contexts. It has: by-token."
+    assert said in refused.content.decode(), "the only context is not what the file means"
     file = SimpleUploadedFile("config", text.encode())
     taken = client.post("/new/cluster/", {"file": file, "mode": "quota"})
     page = client.get(taken["Location"]).content.decode()

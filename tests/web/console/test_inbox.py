@@ -144,7 +144,7 @@ def test_in_chinese_a_row_says_when_it_was_submitted_and_whose_it_is_by_name(wor
     change = act(author, draft, "apply", reason="Less.", when="now")
     page = second.get("/waiting/").content.decode()
     heads = [text.strip() for text in re.findall(r'<th scope="col"[^>]*>([^<]+)</th>', page)]
-    assert heads == ["变更", "作用", "租户", "操作人", "原因", "计划应用时间", "提交"]
+    assert heads == ["变更", "作用", "租户", "提交人", "原因", "计划应用时间", "提交"]
     assert re.search(r'<td data-label="租户">\s*Search and Answers <span class="key">search</span>\s*</td>', page)
     assert re.search(r'data-label="提交">\s*<time [^>]*>[^<]*(?:前|刚刚)</time>', page), "a moment, not a duration"
     for path in (f"/clusters/demo/changes/{change.pk}/", "/clusters/demo/changes/"):

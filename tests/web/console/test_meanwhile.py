@@ -1,6 +1,5 @@
 """A form that somebody else was faster than: what is there now goes into it, what was typed stays, and it goes on."""
 
-import html
 import re
 
 import pytest
@@ -8,7 +7,7 @@ from django.utils.translation import override
 
 from tests.api.page_forms import forms_of
 from tests.web.console import world as story
-from tests.web.console.test_changes import act, drafted
+from tests.web.console.test_changes import act, drafted, text_of
 from tests.web.console.test_pages import client_of
 from tests.web.console.test_tide_plans import LIST, sent
 from tidesched_web.accounts.models import Tenant, User
@@ -36,10 +35,6 @@ def opened(client, address, field="reason"):
         re.search(r'name="([^"]*)"', one)[1] for one in inputs if 'type="checkbox"' in one and "checked" not in one
     }
     return {name: value for name, value in form.fields.items() if name not in boxes and value != "review"}
-
-
-def text_of(answer):
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", answer.content.decode())).split())
 
 
 def test_two_admins_edit_the_rules_and_both_edits_stand(world):

@@ -83,6 +83,23 @@ def check_secret_text(text: str, path: str) -> None:
         raise BadConnection(path, "has blanks, line ends or other signs in it, or is too long")
 
 
+def check_server_name(name: str, path: str) -> None:
+    """Refuse what no certificate is made out to; an empty name passes.
+
+    Raises:
+        BadConnection: it is neither a host name nor an address, such as a URL or a name with a port.
+    """
+    check_secret_text(name, path)
+    if not name:
+        return
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        if len(name) > 253 or not _HOST.fullmatch(name.lower()):
+            said = "a host name alone is needed, such as kubernetes.default.svc: no scheme, port or path"
+            raise BadConnection(path, said) from None
+
+
 def check_server(url: str, *, path: str = "server", loopback: bool = False, plain: bool = False) -> str:
     """The address of an API server in one form, without its trailing slash.
 

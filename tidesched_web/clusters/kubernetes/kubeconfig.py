@@ -13,7 +13,14 @@ from typing import Any
 
 import yaml
 
-from tidesched_web.clusters.kubernetes.connection import BadConnection, Connection, check_secret_text, check_server
+from tidesched_web.clusters.kubernetes.connection import (
+    BadConnection,
+    Connection,
+    check_secret_text,
+    check_server,
+    check_server_name,
+)
+from tidesched_web.engine.model import BadInput
 from tidesched_web.engine.yaml_shape import UNREADABLE, check_shape
 
 MAX_BYTES = 256 * 1024
@@ -31,7 +38,7 @@ _WHY_NOT = {
 
 
 def contexts_of(text: str) -> tuple[list[str], str]:
-    """The names of the contexts of a file in its order, and the current one (empty where none is said).
+    """The names of the contexts of a file in its order, and the one that it calls current (empty where none is said).
 
     Raises:
         BadConnection: it is no kubeconfig.
@@ -40,8 +47,7 @@ def contexts_of(text: str) -> tuple[list[str], str]:
     entries = document.get("contexts")
     listed = [entry.get("name") for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
     names = [name for name in listed if isinstance(name, str) and name]
-    current = document.get("current-context")
-    return names, current if isinstance(current, str) and current in names else ""
+    return names, _current(document)
 
 
 def read_kubeconfig(text: str, *, context: str = "") -> Connection:
@@ -51,8 +57,8 @@ def read_kubeconfig(text: str, *, context: str = "") -> Connection:
         BadConnection: names the field and what would be right.
     """
     document = _load(text)
-    name = context or document.get("current-context") or ""
-    if not isinstance(name, str) or not name:
+    name = context or _current(document)
+    if not name:
         there = ", ".join(contexts_of(text)[0])
         if not there:
             raise BadConnection("current-context", "the file has no context")
@@ -73,7 +79,7 @@ def read_kubeconfig(text: str, *, context: str = "") -> Connection:
         tls_server_name=_text(cluster, "tls-server-name", f"clusters[{cluster_name}].cluster", needed=False),
     )
     check_secret_text(connection.token, f"users[{user_name}].user.token")
-    check_secret_text(connection.tls_server_name, f"clusters[{cluster_name}].cluster.tls-server-name")
+    check_server_name(connection.tls_server_name, f"clusters[{cluster_name}].cluster.tls-server-name")
     if bool(connection.client_certificate) != bool(connection.client_key):
         raise BadConnection(f"users[{user_name}].user", "a client certificate needs its key, and a key its certificate")
     if not connection.token and not connection.client_certificate:
@@ -81,17 +87,41 @@ def read_kubeconfig(text: str, *, context: str = "") -> Connection:
     return connection
 
 
+def _current(document: Mapping[str, Any]) -> str:
+    found = document.get("current-context") or ""
+    if not isinstance(found, str):
+        raise BadConnection("current-context", "a text is needed")
+    return found
+
+
 def _load(text: str) -> Mapping[str, Any]:
     if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise BadConnection("", "a kubeconfig of more than %(kib)s KiB is not read", kib=MAX_BYTES // 1024)
     try:
-        check_shape(text, twice=False)  # kubectl reads a key that stands twice
+        check_shape(text)
         document = yaml.load(text, Loader=yaml.CSafeLoader)
+    except BadInput as error:
+        said = "this key is in one mapping twice (line %(line)s): keep one of the two"
+        raise BadConnection(error.path or "", said, line=error.line) from None
     except (yaml.YAMLError, *UNREADABLE) as error:
         raise BadConnection("", "this is not YAML: %(detail)s", detail=_problem(error)) from None
     if not isinstance(document, Mapping) or document.get("kind", "Config") != "Config":
         raise BadConnection("kind", "this is not a kubeconfig (kind: Config)")
+    for section in ("contexts", "clusters", "users"):
+        _refuse_namesakes(section, document.get(section))
     return document
+
+
+def _refuse_namesakes(section: str, entries: object) -> None:
+    """Of two entries of one name it is unknown which one is meant; kubectl refuses them too."""
+    seen = set()
+    for entry in entries if isinstance(entries, list) else []:
+        name = entry.get("name") if isinstance(entry, Mapping) else None
+        if not isinstance(name, str):
+            continue
+        if name in seen:
+            raise BadConnection(section, "two entries are named %(name)s: each name may be there once", name=repr(name))
+        seen.add(name)
 
 
 def _problem(error: Exception) -> str:

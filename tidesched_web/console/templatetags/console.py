@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tidesched_web.accounts import demo_people as people_file
+from tidesched_web.changes.models import ChangeState, QuotaChange
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.clusters.selectors import only_simulated
 from tidesched_web.common.card_names import card_label
@@ -174,6 +175,14 @@ def state(kind: str, value: str) -> SafeString:
 def gang_state(gang: Gang) -> SafeString:
     """The state of a gang; of one that left the cluster before it ran, that."""
     shown: SafeString = state("gang", LEFT_WAITING if gang.left_waiting else gang.state)
+    return shown
+
+
+@register.simple_tag
+def change_state(change: QuotaChange) -> SafeString:
+    """Where a change stands; one that only waits for its hour, without an approval, is scheduled."""
+    awaits_hour = change.state == ChangeState.APPROVED and change.apply_at is not None and not change.approved_by
+    shown: SafeString = state("change", "scheduled" if awaits_hour else change.state)
     return shown
 
 
