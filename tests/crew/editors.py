@@ -157,7 +157,8 @@ def one_edit(
         page.get_by_label("Reason", exact=True).fill(f"{browser.person} sets {len(figures)} figures.")
         button.click()
         state = page.locator("[aria-labelledby=where-title] .card-header .state")
-        until(lambda: state.inner_text().strip() not in ("Draft", "Applying", "Approved"), seconds=90, every=0.5)
+        on_its_way = ("Draft", "Applying", "Approved", "Scheduled")
+        until(lambda: state.inner_text().strip() not in on_its_way, seconds=90, every=0.5)
         shown = state.inner_text().strip()
         change = needed(client.get(path, page="rest quota-change"), 200)
         written = {}
