@@ -219,7 +219,7 @@
       tip.style.top = `${below ? cell.bottom + 4 : cell.top - own.height - 4}px`;
     }
 
-    // What somebody else put into the open cell meanwhile, beside it: what is typed, and the focus, stay.
+    // The figure that another person saved for the open cell is shown beside it; the typed text and the focus stay.
     news(text) {
       const { said } = this;
       if (said.textContent !== text) said.textContent = text;

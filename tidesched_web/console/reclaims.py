@@ -95,7 +95,7 @@ def reclaims(this: Page) -> HttpResponse:
 
 def _nothing(this: Page) -> str:
     """What an empty picture says where sessions ran."""
-    if this.cluster.session_id is None:  # type: ignore[attr-defined]
+    if this.cluster.session_id is None:  # type: ignore[attr-defined]  # annotated
         return ""
     if this.access.everything:
         return _("Nothing was taken back in these 24 hours.")

@@ -29,7 +29,7 @@ def plans_in_sight(this: Page) -> list[TidePlan]:
     rows = list(visible_tide_plans(this.access).filter(cluster=this.cluster).order_by("position", "name"))
     names = visible_queue_names(this.access, [this.cluster.pk]) if rows else set()
     for row in rows:
-        row.layers, row.hidden = layers_in_sight(row, this.access, names)  # type: ignore[attr-defined]
+        row.layers, row.hidden = layers_in_sight(row, this.access, names)  # type: ignore[attr-defined]  # for the page
     this.tide_plans = rows  # type: ignore[attr-defined]  # a page is one request
     return rows
 

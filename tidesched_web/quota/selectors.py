@@ -79,7 +79,7 @@ def with_hardware(queues: QuerySet[Queue]) -> QuerySet[Queue]:
 
 def hardware_rows_of(queue: Queue) -> dict[str, int]:
     """Card name → count of what nodes have; a type that no node has shown yet is absent."""
-    return {row["card"]: row["cards"] for row in queue.hardware_rows}  # type: ignore[attr-defined]
+    return {row["card"]: row["cards"] for row in queue.hardware_rows}  # type: ignore[attr-defined]  # annotated
 
 
 def turned_by_plans(cluster: Cluster) -> dict[str, dict[str, int]]:

@@ -254,7 +254,7 @@ def test_at_once_takes_the_place_of_an_hour_that_was_set_before(world) -> None:
     address = f"{BASE}changes/{change.pk}/"
     for page in (text_of(client.get(address)), text_of(client.get(f"{BASE}changes/"))):
         assert "Scheduled" in page
-        assert "Approved" not in page.partition("Scheduled")[2], "nobody approved it"
+        assert "Approved" not in page.partition("Scheduled")[2], "no person approved it"
     assert "To be applied 2999-11-29" in text_of(client.get(address))
     given_up = act(client, drafted(client, TOO_MUCH | LOWER), "cancel")
     QuotaChange.objects.filter(pk=given_up.pk).update(apply_at=change.apply_at)

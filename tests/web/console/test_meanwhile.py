@@ -1,4 +1,4 @@
-"""A form that somebody else was faster than: what is there now goes into it, what was typed stays, and it goes on."""
+"""A stale form takes over the present values, keeps what was typed, and can be sent again."""
 
 import re
 

@@ -97,7 +97,7 @@ def test_a_role_that_has_not_spoken_just_after_a_start_is_starting(
     world: story.World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache.clear()
-    monkeypatch.setattr(alive, "processes", list)  # nobody has spoken yet
+    monkeypatch.setattr(alive, "processes", list)  # no process has reported yet
     monkeypatch.setattr(alive, "STARTED", time.monotonic())
     page = client_of(world.admin).get("/status/").content.decode()
     assert "The role push is starting: it has not spoken yet." in page

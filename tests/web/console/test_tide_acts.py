@@ -221,7 +221,9 @@ def test_what_the_lender_uses_itself_stays_with_it(world) -> None:
     )
     assert lent == "Lent now: 1."
     hold(LENDER, sent=10, used=10)
-    assert [text[:12] for text in why(world.admin, LENDER)] == ["It uses 10 i"], "nothing is lent, so nobody is asked"
+    assert [text[:12] for text in why(world.admin, LENDER)] == ["It uses 10 i"], (
+        "nothing is lent, so no borrower is named"
+    )
 
 
 def test_a_figure_that_the_cluster_does_not_have_yet_says_what_stands_in_the_way(world) -> None:

@@ -318,7 +318,7 @@ def test_a_head_that_does_not_end_or_is_too_large_is_refused(site: Site) -> None
 
 
 def test_half_a_request_keeps_no_connection(site: Site) -> None:
-    """Without a byte, in its head, in its body: each kind has an end, and who waits for the body is told so."""
+    """A connection without a byte, with half a head or half a body ends; one that owes a body gets a reason."""
     head = b"POST /api/v1/queues/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
     halves = {"nothing": b"", "head": head, "body": head + b"Content-Length: 90\r\n\r\n{", "chunks": head + _CHUNKS}
 

@@ -55,7 +55,7 @@ class AuditFilter(BoundedFilterForm):
                 ("tenant", self.tenants),
             ):
                 self.fields[name].choices = nothing + pairs  # type: ignore[attr-defined]
-            self.fields["action"].choices = [*nothing, *self._actions()]  # type: ignore[attr-defined]
+            self.fields["action"].choices = [*nothing, *self._actions()]  # type: ignore[attr-defined]  # a choice
         return super().is_valid()
 
     def _actions(self) -> list[tuple[str, Any]]:

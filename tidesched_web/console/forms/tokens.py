@@ -57,7 +57,7 @@ class TokenForm(EditForm):
 
     def scope_rows(self) -> list[tuple[forms.BoundField, Any]]:
         """Each scope's box with what it means."""
-        return [(box, gettext(SCOPE_WORDS[Scope(box.data["value"])])) for box in self["scopes"]]  # type: ignore[misc]
+        return [(box, gettext(SCOPE_WORDS[Scope(box.data["value"])])) for box in self["scopes"]]  # type: ignore[misc]  # iterable
 
     def values(self) -> dict[str, Any]:
         """As the service takes them."""
