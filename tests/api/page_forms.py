@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from typing import Any
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
+from django.test import Client
+
 _ASIDE = {"csrfmiddlewaretoken"}
+_VERSION = re.compile(r"(?:\w+-)?version")
 
 
 @dataclass
@@ -115,3 +120,14 @@ def _read(html: str, url: str) -> _Reader:
     reader = _Reader(url)
     reader.feed(html)
     return reader
+
+
+def version_of(client: Client, url: str) -> dict[str, str]:
+    """What the forms of a page that are sent by POST say of the version that it was opened with."""
+    sent = [form.fields for form in forms_of(client.get(url).content.decode(), url) if form.method == "post"]
+    return {name: value for fields in sent for name, value in fields.items() if _VERSION.fullmatch(name) and value}
+
+
+def post_opened(client: Client, url: str, typed: Mapping[str, str], **how: Any) -> Any:
+    """Send a form as a person does who has just opened its page: with the version that it shows."""
+    return client.post(url, version_of(client, url) | dict(typed), **how)

@@ -9,7 +9,8 @@ from urllib.parse import urlencode
 
 import orjson
 
-from tests.matrix.stage import H200, NIGHT, Stage
+from tests.api.page_forms import version_of
+from tests.matrix.stage import H200, NIGHT, Stage, address, routes
 
 REASON = {"reason": "drill"}
 POLICY = 'actions: "enqueue, allocate"\ntiers:\n- plugins:\n  - name: gang\n'
@@ -72,6 +73,13 @@ FORMS: dict[str, dict[str, str]] = {
     "quota_review": {"edits": json.dumps(LOWER).replace("{", "{{").replace("}", "}}")},
     "change_act": {**REASON, "when": "now", "revision": "1"},
 }  # fmt: skip
+# Whose form stands on another page than its own.
+PAGE_OF = {"console:member_role": "console:members"}
+# Ends of the names of forms that edit an object, close it, or delete it.
+VERSIONED = (
+    "_edit", "_close", "_delete", "_replace", "_switch", "_role", "_remove", "_approval", "_settings", "_roll_back",
+    "_take_back", ":rules", ":policy",
+)  # fmt: skip
 # Addresses that take JSON of a page's script.
 SCRIPTS: dict[str, Any] = {"quota_check": LOWER}
 
@@ -115,6 +123,18 @@ DOCUMENTS: dict[tuple[str, str], Callable[[Stage], Any]] = {
 }  # fmt: skip
 
 
+def _versions(stage: Stage, route: str) -> dict[str, str]:
+    """What the page of a form says of the version of its object, as who sees everything opens it."""
+    known = stage.versions.get(route)
+    if not route.endswith(VERSIONED):
+        known = {}
+    elif known is None:
+        name = PAGE_OF.get(route, route)
+        page = next(each for each in routes() if each.name == name)
+        known = stage.versions[route] = version_of(stage.client("platform-admin"), address(stage, page))
+    return known
+
+
 def body_of(stage: Stage, route: str, method: str) -> dict[str, Any]:
     """The named arguments of `Client.generic` for a good request."""
     namespace, _, name = route.rpartition(":")
@@ -126,4 +146,5 @@ def body_of(stage: Stage, route: str, method: str) -> dict[str, Any]:
         return {"data": orjson.dumps(SCRIPTS[name]), "content_type": "application/json"}
     found = {**stage.keys, **stage.texts}
     form = {key.format(**found): value.format(**found) for key, value in FORMS.get(name, REASON).items()}
+    form = _versions(stage, route) | form
     return {"data": urlencode(form), "content_type": "application/x-www-form-urlencoded"}

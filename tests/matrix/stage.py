@@ -146,6 +146,8 @@ class Stage:
             "mode": "observe",
             "priority_class": east.priority_classes.first().name,
         }
+        # What the page of each form says of the version of its object; whatever is asked is taken back.
+        self.versions: dict[str, dict[str, str]] = {}
         self._clients: dict[str, Client] = {}
 
     def platforms(self) -> Stage:
@@ -154,6 +156,7 @@ class Stage:
         other.keys = self.keys | self.of_platform
         other.names = self.names | {"queue": "commons-train", "gang": "commons-llm"}
         other.texts = self.texts | {"namespace": "commons"}
+        other.versions = {}
         return other
 
     def client(self, caller: str) -> Client:
