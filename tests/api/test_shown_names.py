@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.api.page_forms import post_opened
 from tests.api.test_quota_changes import act, drafted
 from tidesched_web.accounts.models import Project, Tenant
 from tidesched_web.clusters.models import Cluster
@@ -50,7 +51,7 @@ def test_no_door_takes_a_name_with_a_sign_that_is_not_seen(world, place, sign):
     for dry, status in (("?dry_run=true", 200), ("", 400)):
         answer = owner.send(f"{place}{dry}", {"tree": tree, "keep": True, "reason": "x"}, If_Match="*")
         assert refusals(answer) == (status, [("misleading_name", "/tree/projects/acme~1new/name")]), answer.content
-    page = owner.post(f"/tenants/{acme.slug}/edit/", {"name": name, "description": ""})
+    page = post_opened(owner, f"/tenants/{acme.slug}/edit/", {"name": name, "description": ""})
     assert (page.status_code, "holds only signs that are seen" in page.content.decode()) == (400, True)
     assert not Project.objects.filter(slug="new").exists()
 

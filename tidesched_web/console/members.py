@@ -142,6 +142,8 @@ def member_role(this: Page, tenant: str, pk: int) -> HttpResponse:
             messages.error(this.request, said if error.code == "stale" else error.message)
         else:
             messages.success(this.request, _("The role of %(user)s is changed.") % {"user": found.user})
+    elif form.meanwhile:
+        messages.error(this.request, form.meanwhile.said)
     return redirect("console:members", found.tenant.slug)
 
 

@@ -48,7 +48,7 @@ def policy(this: Page) -> HttpResponse:
         need_administrator(this)
         if form.is_valid():
             values = dict(form.cleaned_data)  # a refusal takes its field out of the form's own
-            if values["act"] == APPLY and _applied(this, form, newest):
+            if values["act"] == APPLY and _applied(this, form):
                 return redirect("console:policy", cluster.slug)
             checked = _checked(this, values["text"], ruling)
     elif this.access.administers:
@@ -69,14 +69,14 @@ def policy(this: Page) -> HttpResponse:
     )
 
 
-def _applied(this: Page, form: PolicyForm, newest: int) -> bool:
+def _applied(this: Page, form: PolicyForm) -> bool:
     values = form.cleaned_data
     done = form.saved(
         services.set_policy,
         cluster=this.cluster,
         text=values["text"],
         reason=values["reason"].strip(),
-        version=newest if values["version"] is None else values["version"],
+        version=values["version"],
         actor=this.access.actor,
     )
     if done:

@@ -92,7 +92,7 @@ def _confirm(
         elif not reason:
             error = _("Say why: the reason goes into the audit log.")
         else:
-            versions = {key: version_sent(this.request.POST) or row.version}
+            versions = {key: version_sent(this.request.POST)}
             try:
                 change = changes.carry_out(
                     cluster=this.cluster, edits=edits, access=this.access, reason=reason, versions=versions

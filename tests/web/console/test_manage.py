@@ -10,12 +10,14 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from tests.api.page_forms import post_opened
 from tests.passwords import PASSWORD
 from tests.web.console import world as story
 from tests.web.console.cast import A100
 from tests.web.console.test_pages import MAX_QUERIES, WRITER, client_of
 from tidesched_web.accounts.models import Membership, Project, Tenant, TenantRole, User
 from tidesched_web.audit.models import AuditEntry
+from tidesched_web.changes.models import QuotaChange
 from tidesched_web.clusters.models import CardType, PolicyRevision
 from tidesched_web.quota.models import PriorityClass, Queue
 
@@ -115,7 +117,7 @@ def test_a_mistake_is_told_at_its_field_and_what_was_typed_stays(world) -> None:
     stale = client.post("/tenants/search/edit/", {"name": "Other", "version": "7"}).content.decode()
     assert "This was changed meanwhile" in stale
     beyond = {"weight": "1", "priority": "20000", "card:NVIDIA-H200": "99999", "reason": "more"}
-    refused = client.post("/clusters/demo/queues/search-training/edit/", beyond)
+    refused = post_opened(client, "/clusters/demo/queues/search-training/edit/", beyond)
     assert refused.status_code == 400
     assert any("H200" in text for text in TOLD.findall(refused.content.decode()))
     assert 'value="99999"' in refused.content.decode()
@@ -147,13 +149,13 @@ def test_what_may_not_go_says_why(world) -> None:
 
 def test_a_queue_closes_and_drains_and_goes(world) -> None:
     client, address = client_of(world.lead), "/clusters/demo/queues/search-training/"
-    done = client.post(f"{address}close/", {"reason": "moved"}, follow=True).content.decode()
+    done = post_opened(client, f"{address}close/", {"reason": "moved"}, follow=True).content.decode()
     assert "The queue is closing" in done
     assert "It is closed and drains" in done
     world.queues["search-training"].gangs.all().delete()
     Queue.objects.filter(name="search-training").update(live_state="Closed")
     assert "closed and drained" in client.get(address).content.decode()
-    gone = client.post(f"{address}delete/", {"reason": "over"}, follow=True).content.decode()
+    gone = post_opened(client, f"{address}delete/", {"reason": "over"}, follow=True).content.decode()
     assert "Queue search-training is deleted." in gone
     assert not Queue.objects.filter(name="search-training").exists()
 
@@ -213,19 +215,19 @@ def test_a_found_card_type_gets_other_names(world) -> None:
     found = CardType.objects.get(name="NVIDIA-L40S")
     client, address = client_of(world.admin), f"/clusters/demo/card-types/{found.pk}/edit/"
     assert "Other names" in client.get(address).content.decode()
-    assert client.post(address, {"aliases": "L40S, Ada  L40S", "kind": "mig"}).status_code == 302
+    assert post_opened(client, address, {"aliases": "L40S, Ada  L40S", "kind": "mig"}).status_code == 302
     found.refresh_from_db()
     assert (found.aliases, found.kind) == (["Ada", "L40S"], "whole")
     assert "also Ada, L40S" in client.get("/clusters/demo/card-types/?q=ada").content.decode()
-    refused = client.post(address, {"aliases": "NVIDIA-H200"})
+    refused = post_opened(client, address, {"aliases": "NVIDIA-H200"})
     assert refused.status_code == 400
     assert TOLD.findall(refused.content.decode()) == ["NVIDIA-H200 is the name of a card type already."]
     for _again in range(2):
-        assert client.post(address, {"aliases": ""}).status_code == 302
+        assert post_opened(client, address, {"aliases": ""}).status_code == 302
     found.refresh_from_db()
     assert found.aliases == []
     other = CardType.objects.get(name="NVIDIA-H200")
-    assert client.post(f"/clusters/demo/card-types/{other.pk}/edit/", {"aliases": ""}).status_code == 302
+    assert post_opened(client, f"/clusters/demo/card-types/{other.pk}/edit/", {"aliases": ""}).status_code == 302
     other.refresh_from_db()
     assert other.discovered, "it has got no document for nothing"
 
@@ -233,21 +235,23 @@ def test_a_found_card_type_gets_other_names(world) -> None:
 def test_a_policy_is_checked_applied_rolled_back_and_released(world) -> None:
     client, address = client_of(world.admin), "/clusters/demo/policy/"
     text = POLICY.replace("\n", "\r\n")
-    checked = client.post(address, {"text": text, "act": "check"}).content.decode()
+    checked = post_opened(client, address, {"text": text, "act": "check"}).content.decode()
     assert "What it would change" in checked
     assert PolicyRevision.objects.count() == 1
-    broken = client.post(address, {"text": "actions: allocat", "act": "apply", "reason": "x"})
+    broken = post_opened(client, address, {"text": "actions: allocat", "act": "apply", "reason": "x"})
     assert broken.status_code == 400
     assert "It cannot be applied" in broken.content.decode()
     assert "allocat" in broken.content.decode()
-    assert client.post(address, {"text": text, "act": "apply"}).status_code == 400, "without a reason"
-    stored = client.post(address, {"text": text, "act": "apply", "reason": "simpler"}, follow=True).content.decode()
+    assert post_opened(client, address, {"text": text, "act": "apply"}).status_code == 400, "without a reason"
+    stored = post_opened(
+        client, address, {"text": text, "act": "apply", "reason": "simpler"}, follow=True
+    ).content.decode()
     assert "New, and not released yet." in stored
     assert PolicyRevision.objects.get(number=2).text == POLICY
     stale = client.post(address, {"text": "x", "act": "apply", "reason": "x", "version": "1"}).content.decode()
     assert "The policy was changed meanwhile" in stale
     PolicyRevision.objects.filter(number=1).update(text=POLICY.replace("gang", "priority"))
-    back = client.post(f"{address}1/roll-back/", {"reason": "worse"}, follow=True).content.decode()
+    back = post_opened(client, f"{address}1/roll-back/", {"reason": "worse"}, follow=True).content.decode()
     assert "Revision 1 is back." in back
     client.post(f"{address}3/release/")
     assert PolicyRevision.objects.get(number=3).released_at
@@ -278,7 +282,7 @@ def test_an_invitation_lets_its_person_in_once(world) -> None:
 def test_a_switched_off_account_is_out_at_once(world) -> None:
     client, member = client_of(world.admin), client_of(world.member)
     assert member.get("/tenants/search/").status_code == 200
-    client.post(f"/users/{world.member.pk}/switch/", {"reason": "left"})
+    post_opened(client, f"/users/{world.member.pk}/switch/", {"reason": "left"})
     assert member.get("/tenants/search/").status_code == 302
 
 

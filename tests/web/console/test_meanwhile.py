@@ -10,7 +10,7 @@ from tests.web.console import world as story
 from tests.web.console.test_changes import act, drafted, text_of
 from tests.web.console.test_pages import client_of
 from tests.web.console.test_tide_plans import LIST, sent
-from tidesched_web.accounts.models import Tenant, User
+from tidesched_web.accounts.models import Membership, Tenant, User
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.console.forms.audit import SealForm
 from tidesched_web.console.forms.connection import SettingsForm
@@ -151,3 +151,45 @@ def test_a_wrong_number_is_answered_with_its_field_the_value_and_what_would_be_r
         chinese = form({field: typed}).errors[field][0]
     assert re.search(r"须为.*(整数|数)", chinese), chinese
     assert typed[:40] in chinese
+
+
+def test_a_form_that_says_no_version_saves_nothing_and_comes_back_with_what_was_typed_and_the_version_of_now(world):
+    client, address = client_of(world.admin), "/clusters/demo/queues/search-training/edit/"
+    typed = opened(client, address) | {"weight": "7", "reason": "bigger jobs"}
+    for body in (
+        {name: value for name, value in typed.items() if name != "version" and not name.startswith("initial-")},
+        typed | {"version": ""},
+    ):
+        refused = client.post(address, body)
+        assert refused.status_code == 412
+        said = text_of(refused)
+        assert "does not say which version of this its author had looked at. Nothing was saved." in said
+        assert "Field There now Yours Weight 1 7 " in said
+        assert Queue.objects.get(name="search-training").weight == 1
+    again = next(form for form in forms_of(refused.content.decode(), address) if "reason" in form.fields).fields
+    assert (again["weight"], again["reason"]) == ("7", "bigger jobs")
+    assert again["version"] == str(Queue.objects.get(name="search-training").version)
+    assert client.post(address, again).status_code == 302
+    assert Queue.objects.get(name="search-training").weight == 7
+
+
+def test_no_form_that_asks_once_more_takes_a_missing_version_for_the_newest(world):
+    client = client_of(world.admin)
+    client.post("/clusters/demo/new/tide-plan/", sent())
+    for address in (
+        "/clusters/demo/queues/search-training/close/",
+        "/tenants/search/approval/",
+        f"/users/{world.member.pk}/switch/",
+        f"{LIST}days/switch/",
+        f"{LIST}days/delete/",
+        "/clusters/demo/policy/1/roll-back/",
+    ):
+        refused = client.post(address, {"reason": "x"})
+        assert refused.status_code == 412, address
+        assert "Nothing was saved." in text_of(refused), address
+    member = Membership.objects.filter(tenant__slug="search").exclude(role="admin").first()
+    told = client.post(f"/tenants/search/members/{member.pk}/role/", {f"m{member.pk}-role": "admin"}, follow=True)
+    assert "does not say which version" in text_of(told)
+    before = member.role
+    member.refresh_from_db()
+    assert member.role == before

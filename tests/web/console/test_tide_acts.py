@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+from tests.api.page_forms import post_opened
 from tests.web.console import world as story
 from tests.web.console.cast import H200, L40S
 from tests.web.console.test_changes import act, drafted
@@ -79,7 +80,7 @@ def test_what_an_open_layer_lends_is_taken_back_until_its_next_start(world) -> N
     assert "Open now: night." in text
     assert "That is at 2026-03-06 18:00:00 UTC." in text, "no layer begins on the fifth"
     assert client.post(f"{LIST}nights/take-back/", {"reason": " "}).status_code == 400
-    done = client.post(f"{LIST}nights/take-back/", {"reason": "the flood came early"}, follow=True)
+    done = post_opened(client, f"{LIST}nights/take-back/", {"reason": "the flood came early"}, follow=True)
     assert "Saved. The cluster has it within seconds." in done.content.decode()
     plan = TidePlan.objects.get()
     assert plan.enabled
@@ -101,7 +102,7 @@ def test_nothing_is_taken_back_where_nothing_is_open(world) -> None:
     TidePlan.objects.update(enabled=False)
     assert "take-back" not in page_of(world.admin)
     assert "there is nothing to take back" in page_of(world.admin, "nights/take-back/")
-    done = client.post(f"{LIST}nights/take-back/", {"reason": "x"}, follow=True)
+    done = post_opened(client, f"{LIST}nights/take-back/", {"reason": "x"}, follow=True)
     assert "no layer of the plan is open now" in done.content.decode()
     assert "ended_at" not in TidePlan.objects.get().layers[0]
 
@@ -109,7 +110,7 @@ def test_nothing_is_taken_back_where_nothing_is_open(world) -> None:
 def test_taking_back_waits_for_approval_where_that_is_due(world) -> None:
     client = client_of(world.admin)
     act(client, drafted(client, {"rules/cluster": {"approval_required": True}}), "apply", reason="x", when="now")
-    done = client.post(f"{LIST}nights/take-back/", {"reason": "flood"}, follow=True).content.decode()
+    done = post_opened(client, f"{LIST}nights/take-back/", {"reason": "flood"}, follow=True).content.decode()
     assert "waits for the approval of a second person" in done
     assert "ended_at" not in TidePlan.objects.get().layers[0]
 
@@ -143,7 +144,7 @@ def test_only_platform_admins_take_back_and_others_are_told_so(world) -> None:
 
 def test_the_editor_keeps_a_layer_ended_until_its_mark_is_taken_away(world) -> None:
     client = client_of(world.admin)
-    client.post(f"{LIST}nights/take-back/", {"reason": "flood"})
+    post_opened(client, f"{LIST}nights/take-back/", {"reason": "flood"})
     plan = TidePlan.objects.get()
     ended = plan.layers[0]["ended_at"]
     assert PlanForm.of("nights", document_of(plan), 1).document() == document_of(plan)
@@ -182,7 +183,7 @@ def test_the_page_of_a_plan_says_what_each_queue_has_and_would_have_without_it(w
 
 def test_after_it_is_paused_it_says_what_each_would_have_and_when_it_would_step_next(world) -> None:
     client = client_of(world.admin)
-    client.post(f"{LIST}nights/switch/", {"reason": "quiet"})
+    post_opened(client, f"{LIST}nights/switch/", {"reason": "quiet"})
     Queue.objects.update(tide={})
     response = client.get(f"{LIST}nights/")
     shown = {(one.queue.name, one.now, one.otherwise) for one in response.context["figures"]}

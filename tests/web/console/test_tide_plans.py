@@ -9,6 +9,7 @@ from django.db import connection
 from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 
+from tests.api.page_forms import post_opened
 from tests.web.console import world as story
 from tests.web.console.cast import L40S, RTX
 from tests.web.console.test_changes import act, drafted
@@ -340,7 +341,7 @@ def test_two_plans_that_turn_one_figure_are_named_where_it_is_written_and_read(w
         assert why in page
     assert "If this plan is switched on" in saved
     assert words not in client.get(LIST).content.decode(), "it is off"
-    assert client.post(f"{LIST}route/switch/", {"reason": "more"}).status_code == 302
+    assert post_opened(client, f"{LIST}route/switch/", {"reason": "more"}).status_code == 302
     for path in (LIST, f"{LIST}nights/", f"{LIST}route/", f"{LIST}nights/edit/"):
         page = client.get(path).content.decode()
         assert words in page, path
@@ -412,10 +413,10 @@ def test_switching_off_and_deleting_say_first_what_they_do(world):
     assert "Afterwards" in asked.content.decode()
     write_tide_plan(cluster=world.cluster, name="less", document=None, actor="tests")
     assert client.post(f"{LIST}nights/switch/", {"reason": ""}).status_code == 400
-    assert client.post(f"{LIST}nights/switch/", {"reason": "quiet"}).status_code == 302
+    assert post_opened(client, f"{LIST}nights/switch/", {"reason": "quiet"}).status_code == 302
     assert not TidePlan.objects.get().enabled
     assert "It is off" in client.get(f"{LIST}nights/").content.decode()
-    done = client.post(f"{LIST}nights/delete/", {"reason": "over"}, follow=True)
+    done = post_opened(client, f"{LIST}nights/delete/", {"reason": "over"}, follow=True)
     assert done.status_code == 200
     assert "The plan nights is deleted." in done.content.decode()
     assert "The plan is off" not in done.content.decode()

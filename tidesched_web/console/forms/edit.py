@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 from django.utils.functional import Promise
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from tidesched_web.changes.tree_document import unescaped
@@ -54,6 +55,17 @@ class EditForm(NumberWords):
             elif isinstance(field.widget, forms.CheckboxInput | forms.RadioSelect):
                 kind = "form-check-input"
             field.widget.attrs.setdefault("class", kind)
+
+    def full_clean(self) -> None:
+        """What does not say of which version it is, although its page does, is not taken for the newest one."""
+        super().full_clean()
+        if self.is_bound and self.initial.get("version") is not None and not self.data.get(self.add_prefix("version")):
+            said = gettext("What was sent does not say which version of this its author had looked at.")
+            self.meanwhile = take_over(self, said, known=False)
+
+    def is_valid(self) -> bool:
+        """Whether it may be saved: without errors, and of a version that its page showed."""
+        return super().is_valid() and self.meanwhile is None
 
     def add_error(self, field: str | None, error: Any) -> None:
         """What is wrong with a hidden field is said above the form: its place is not seen."""

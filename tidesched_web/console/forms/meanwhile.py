@@ -37,10 +37,12 @@ class Figure:
 class Meanwhile:
     """What ``said`` why nothing was saved; ``taken`` are fields that now hold what another person put there.
 
-    ``both`` are those that both changed.
+    ``both`` are those that both changed. ``known``: what was sent says of which version it is, so who changed what is
+    known; else ``both`` are those that differ from what is there, and ``taken`` those for which nothing was sent.
     """
 
     said: str
+    known: bool = True
     taken: list[Figure] = field(default_factory=list)
     both: list[Figure] = field(default_factory=list)
 
@@ -57,13 +59,13 @@ def with_opened(form: forms.Form) -> None:
             bound.field.show_hidden_initial = True
 
 
-def take_over(form: forms.Form, said: str) -> Meanwhile:
+def take_over(form: forms.Form, said: str, *, known: bool = True) -> Meanwhile:
     """Put what is there now into a form that was sent for an older version, but where the sender typed another figure.
 
     ``form.initial`` holds what is there now.
     """
     data: dict[str, Any] = {name: form.data[name] for name in form.data}
-    found = Meanwhile(said)
+    found = Meanwhile(said, known)
     with_opened(form)
     changed = set(form.changed_data)
     for bound in figures_of(form):
