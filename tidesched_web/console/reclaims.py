@@ -28,6 +28,7 @@ from tidesched_web.console.forms.reclaims import ReclaimFilter
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.receipt_view import receipt_view
+from tidesched_web.console.reclaim_words import cards_of, evicted, is_hidden, said_of
 from tidesched_web.scheduling.gang_selectors import marks_of_reclaim
 from tidesched_web.scheduling.models import Reclaim, ReclaimSource
 from tidesched_web.scheduling.reclaim_history_selectors import day_of, pictured_since, taken_by_hour
@@ -42,11 +43,6 @@ from tidesched_web.scheduling.selectors import (
 from tidesched_web.scheduling.sight import hide_other_side, receipt_within_sight
 
 _OTHERS_SECONDS = 10.0
-
-
-def cards_of(amount: dict[str, Any]) -> dict[str, float]:
-    """The cards of an amount of the result document."""
-    return amount.get("cards") or {}
 
 
 def _redact(this: Page, reclaim: Reclaim) -> None:
@@ -74,13 +70,14 @@ def reclaims(this: Page) -> HttpResponse:
     for row in found.rows:
         _redact(this, row)
         row.marks = marks_of_reclaim(row)
-        row.needed_hidden, row.freed_hidden = _hidden(row.needed), _hidden(row.freed)
+        row.needed_hidden, row.freed_hidden = is_hidden(row.needed), is_hidden(row.freed)
     return this.render(
         "reclaims/reclaims.html",
         {
             "page": found,
             "form": form,
             "line": _line(this, found.rows),
+            "hides": any(row.needed_hidden or row.freed_hidden for row in found.rows),
             "chart": Chart(
                 key="reclaimed",
                 question=_("Which cards were taken back, and when?"),
@@ -145,13 +142,13 @@ def _line(this: Page, rows: list[Reclaim]) -> str:
     """What this page of the history adds up to: gangs and work of the same gangs, those in the reader's sight."""
     if not rows:
         return ""
-    evicted = [victim for row in rows for victim in row.victim_rows]  # type: ignore[attr-defined]
-    own = [victim for victim in evicted if victim["own"]]
+    fallen = [victim for row in rows for victim in row.victim_rows]  # type: ignore[attr-defined]
+    own = [victim for victim in fallen if victim["own"]]
     first = ngettext("The newest reclaim", "The newest %(n)s reclaims", len(rows)) % {"n": amounts.number(len(rows))}
     facts = {"first": first, "work": amounts.work(sum(victim["work"] or 0 for victim in own))}
     if this.access.everything:
-        return _("%(first)s: %(fell)s, %(work)s of work lost.") % (facts | {"fell": _evicted(len(own))})
-    gangs, others = len(own), len(evicted) - len(own)
+        return _("%(first)s: %(fell)s, %(work)s of work lost.") % (facts | {"fell": evicted(len(own))})
+    gangs, others = len(own), len(fallen) - len(own)
     line = ngettext(
         "%(first)s: %(n)s gang of your tenants was evicted, %(work)s of work lost.",
         "%(first)s: %(n)s gangs of your tenants were evicted, %(work)s of work lost.",
@@ -165,10 +162,6 @@ def _line(this: Page, rows: list[Reclaim]) -> str:
         others,
     )
     return _("%(line)s %(more)s") % {"line": line, "more": more % {"n": amounts.number(others)}}
-
-
-def _evicted(gangs: int) -> str:
-    return ngettext("%(n)s gang was evicted", "%(n)s gangs were evicted", gangs) % {"n": amounts.number(gangs)}
 
 
 def _export(this: Page, rows: Any) -> HttpResponse:
@@ -206,15 +199,6 @@ def _export(this: Page, rows: Any) -> HttpResponse:
     )
 
 
-def _hidden(amount: dict[str, Any]) -> bool:
-    """The reader may not know it."""
-    return amount.get("cards", {}) is None
-
-
-def _amount(amount: dict[str, Any]) -> str:
-    return amounts.cards_text(cards_of(amount)) or _("room")
-
-
 @dataclass(frozen=True, slots=True)
 class Balance:
     """Needed against freed of one card type."""
@@ -228,7 +212,7 @@ class Balance:
 
 def balance(reclaim: Reclaim) -> list[Balance]:
     """One pair of bars for each card type. What was needed may be "A or B" while one of them was freed."""
-    if _hidden(reclaim.needed) or _hidden(reclaim.freed):
+    if is_hidden(reclaim.needed) or is_hidden(reclaim.freed):
         return []
     needed, freed = cards_of(reclaim.needed), cards_of(reclaim.freed)
     names = sorted({*needed, *freed})
@@ -257,23 +241,6 @@ def balance(reclaim: Reclaim) -> list[Balance]:
     ]
 
 
-def _said(row: Reclaim, fell: int) -> str:
-    """One sentence of what the reader may know: amounts of the other side are left out of it."""
-    gone = _evicted(fell)
-    if not _hidden(row.freed):
-        gone = ngettext(
-            "%(n)s gang was evicted and freed %(freed)s", "%(n)s gangs were evicted and freed %(freed)s", fell
-        ) % {"n": amounts.number(fell), "freed": _amount(row.freed)}
-    facts = {"reclaimer": row.reclaimer, "gone": gone}
-    if row.reclaimer and _hidden(row.needed):
-        return _("%(reclaimer)s took cards back: %(gone)s.") % facts
-    if row.reclaimer:
-        return _("%(reclaimer)s needed %(needed)s; %(gone)s.") % (facts | {"needed": _amount(row.needed)})
-    if row.source == ReclaimSource.OBSERVED:
-        return _("%(gone)s; the cluster does not say for whom.") % facts
-    return _("A plugin of the policy wanted the room: %(gone)s.") % facts
-
-
 @page(section="reclaims", topics="sessions reclaims")
 def reclaim(this: Page, pk: int) -> HttpResponse:
     """The receipt of one reclaim."""
@@ -295,7 +262,7 @@ def reclaim(this: Page, pk: int) -> HttpResponse:
         "reclaims/reclaim.html",
         {
             "reclaim": row,
-            "line": _said(row, len(row.victim_rows)),  # type: ignore[attr-defined]
+            "line": said_of(row),
             "balance": balance(row),
             "marks": marks_of_reclaim(row),
             # A step of the same second was in force: the filter ends before its bound.

@@ -103,9 +103,10 @@ def test_how_much_the_other_side_of_a_reclaim_has_is_not_told(world) -> None:
     ):
         told = client_of(world.admin).get(address).content.decode()
         hidden = client_of(world.stranger).get(address).content.decode()
-        unsaid = "took cards back" if "/reclaims/" in address and "?" not in address else "what only its tenant sees"
+        unsaid = "took cards back" if "?" not in address else 'title="Shown to the tenant whose cards they are."'
         assert unsaid not in told, address
         assert unsaid in hidden, address
+        assert "only its tenant" not in hidden, "a dash in a table, and a sentence without it"
     rows = client_of(world.stranger).get("/clusters/demo/reclaims/?format=csv").content.decode().splitlines()
     row = next(row for row in csv.DictReader(rows) if row["reclaimer"] == "search/rank-v8")
     assert row["needed"] == ""

@@ -235,8 +235,13 @@ def test_the_list_says_shortly_what_of_a_reclaim_is_not_shown(world) -> None:
         return f"{cells['Needed']}; {cells['Freed']}"
 
     assert row(world.auditor) == "4 × H200; 8 × H200 for 4 × H200"
-    assert row(world.member) == "4 × H200; 4 × H200, freed: not shown"
-    assert row(world.stranger) == "not shown; 8 × H200"
+    assert row(world.member) == "4 × H200; 4 × H200, freed: –"
+    assert row(world.stranger) == "–; 8 × H200"
+    said = "–: shown to the tenant whose cards they are."
+    shown = [
+        said in client_of(who).get("/clusters/demo/reclaims/").content.decode() for who in (world.auditor, world.member)
+    ]
+    assert shown == [False, True]
 
 
 def test_the_step_of_a_tide_plan_that_was_in_force_is_the_first_of_those_that_a_reclaim_leads_to(world) -> None:

@@ -35,6 +35,7 @@ from tidesched_web.console.navigation import COOKIE, FOLDED_COOKIE, SETTINGS, gr
 from tidesched_web.console.page_help import ABOUT
 from tidesched_web.console.process_words import said as process_words
 from tidesched_web.console.reach_words import ReachWords, reach_words
+from tidesched_web.console.reclaim_words import said_of
 from tidesched_web.console.rule_words import rule_text
 from tidesched_web.console.states import LEFT_WAITING, look
 from tidesched_web.console.stop_words import StopWords, stop_words
@@ -267,6 +268,12 @@ def reason_said(reason: Mapping[str, Any]) -> str:
 
 
 @register.filter
+def reclaim_said(reclaim: Reclaim) -> str:
+    """A reclaim in one sentence."""
+    return said_of(reclaim)
+
+
+@register.filter
 def reclaimer_name(reclaim: Reclaim) -> str:
     """The gang that gained; where none is known, that, or the action that wanted the room."""
     if reclaim.reclaimer:
@@ -298,7 +305,8 @@ def _unbroken(*value: tuple[str, float]) -> SafeString:
 def cards(value: Mapping[str, float] | None) -> str | SafeString:
     """A map of card counts as "4 × H200, 2 × A10"; None is what the reader may not know."""
     if value is None:
-        return _("what only its tenant sees")
+        why = _("Shown to the tenant whose cards they are.")
+        return format_html('<abbr class="text-secondary" title="{}">–</abbr>', why)
     return _unbroken(*value.items()) if value else format_html('<span class="text-secondary">{}</span>', _("no cards"))
 
 

@@ -1,0 +1,48 @@
+"""A reclaim in one sentence, of what its reader may know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from tidesched_web.console import amounts
+from tidesched_web.scheduling.models import Reclaim, ReclaimSource
+
+
+def cards_of(amount: dict[str, Any]) -> dict[str, float]:
+    """The cards of an amount of the result document."""
+    return amount.get("cards") or {}
+
+
+def is_hidden(amount: dict[str, Any]) -> bool:
+    """The reader may not know it."""
+    return amount.get("cards", {}) is None
+
+
+def _amount(amount: dict[str, Any]) -> str:
+    return amounts.cards_text(cards_of(amount)) or _("room")
+
+
+def evicted(gangs: int) -> str:
+    """How many gangs were evicted."""
+    return ngettext("%(n)s gang was evicted", "%(n)s gangs were evicted", gangs) % {"n": amounts.number(gangs)}
+
+
+def said_of(row: Reclaim) -> str:
+    """One sentence of what the reader may know: amounts of the other side are left out of it."""
+    fell = len(row.victim_rows)  # type: ignore[attr-defined]  # annotated by the selector
+    gone = evicted(fell)
+    if not is_hidden(row.freed):
+        gone = ngettext(
+            "%(n)s gang was evicted and freed %(freed)s", "%(n)s gangs were evicted and freed %(freed)s", fell
+        ) % {"n": amounts.number(fell), "freed": _amount(row.freed)}
+    facts = {"reclaimer": row.reclaimer, "gone": gone}
+    if row.reclaimer and is_hidden(row.needed):
+        return _("%(reclaimer)s took cards back: %(gone)s.") % facts
+    if row.reclaimer:
+        return _("%(reclaimer)s needed %(needed)s; %(gone)s.") % (facts | {"needed": _amount(row.needed)})
+    if row.source == ReclaimSource.OBSERVED:
+        return _("%(gone)s; the cluster does not say for whom.") % facts
+    return _("A plugin of the policy wanted the room: %(gone)s.") % facts
