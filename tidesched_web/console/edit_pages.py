@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from django.http import HttpResponse
 
+from tidesched_web.changes.removal_selectors import ClusterRemoval
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.console.forms.edit import EditForm
 from tidesched_web.console.forms.meanwhile import with_opened
@@ -62,3 +63,8 @@ def delete_page(
 def quota_ways(clusters: Sequence[Cluster], edits: Mapping[str, object]) -> list[dict[str, object]]:
     """The changes that take quotas back before their holder can be deleted: one for each cluster, to be reviewed."""
     return [{"cluster": cluster, "edits": json.dumps(edits)} for cluster in clusters]
+
+
+def removal_ways(removals: Sequence[ClusterRemoval]) -> list[dict[str, object]]:
+    """The changes that delete the queues of an owner: one for each cluster, and the way to gangs that are in them."""
+    return [{"removal": one, "edits": json.dumps(dict(one.edits))} for one in removals]

@@ -10,9 +10,10 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.accounts.models import Project
 from tidesched_web.accounts.selectors import visible_tenants
+from tidesched_web.changes.removal_selectors import removals_of
 from tidesched_web.changes.services import remove_project
 from tidesched_web.common.errors import DomainError
-from tidesched_web.console.edit_pages import delete_page, edit_page, quota_ways
+from tidesched_web.console.edit_pages import delete_page, edit_page, quota_ways, removal_ways
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.forms.owners import NameForm, OfTenantFilter, ProjectForm
 from tidesched_web.console.owner_use import use_table
@@ -131,7 +132,7 @@ def project_delete(this: Page, tenant: str, project: str) -> HttpResponse:
                 return redirect("console:change", change.cluster.slug, change.pk)
             messages.success(this.request, _("Project %(name)s is deleted.") % {"name": found.name})
             return redirect("console:tenant", found.tenant.slug)
-    several = len(clusters) > 1
+    several, removals = len(clusters) > 1, removals_of(found)
     return delete_page(
         this,
         form,
@@ -139,7 +140,8 @@ def project_delete(this: Page, tenant: str, project: str) -> HttpResponse:
         submit=_("Delete the project"),
         trail=_trail(found, itself=True),
         dependents=dependents_of(found),
-        protected=[services.has_quotas(found, clusters).message] if several else [],
-        ways=quota_ways(clusters, edits_without_quota(found)) if several else [],
+        protected=[services.has_quotas(found, clusters).message] if several and not removals else [],
+        ways=quota_ways(clusters, edits_without_quota(found)) if several and not removals else [],
+        removals=removal_ways(removals),
         by_change=clusters[0] if len(clusters) == 1 else None,
     )

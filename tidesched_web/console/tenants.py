@@ -10,8 +10,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from tidesched_web.accounts.models import Tenant
+from tidesched_web.changes.removal_selectors import removals_of
 from tidesched_web.console import amounts
-from tidesched_web.console.edit_pages import delete_page, edit_page, quota_ways
+from tidesched_web.console.edit_pages import delete_page, edit_page, quota_ways, removal_ways
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.forms.owners import SearchFilter, TenantEditForm, TenantForm
 from tidesched_web.console.owner_use import use_table
@@ -118,7 +119,9 @@ def tenant_delete(this: Page, tenant: str) -> HttpResponse:
         messages.success(this.request, _("Tenant %(name)s is deleted.") % {"name": found.name})
         return redirect("console:tenants")
     back = (found.name, reverse("console:tenant", args=[found.slug]))
-    clusters = clusters_with_quota_of(found)
+    removals = removals_of(found)
+    # Where it has queues, what takes them back takes back its quotas too.
+    clusters = [] if removals else clusters_with_quota_of(found)
     return delete_page(
         this,
         form,
@@ -128,4 +131,5 @@ def tenant_delete(this: Page, tenant: str) -> HttpResponse:
         dependents=dependents_of(found),
         protected=[services.has_quotas(found, clusters).message] if clusters else [],
         ways=quota_ways(clusters, edits_without_quota(found)),
+        removals=removal_ways(removals),
     )
