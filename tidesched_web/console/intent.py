@@ -76,3 +76,27 @@ def carried(
     else:
         messages.success(this.request, done or _("The changes are saved and go to the cluster."))
     return change
+
+
+def drafted(this: Page, form: EditForm, edits: Mapping[str, Any], *, new: str = "") -> QuotaChange | None:
+    """Keep ``edits`` as a draft to be reviewed; None where they could not be applied as they are (the form says why).
+
+    ``new`` names the object that may not be there yet.
+    """
+    try:
+        if new:
+            refuse_taken(this.cluster, kind_of(new), *_parts(new))
+        change = services.draft(
+            cluster=this.cluster,
+            edits=edits,
+            access=this.access,
+            reason=form.cleaned_data["reason"],
+            source="console",
+            sound=True,
+            once=True,
+        )
+    except DomainError as error:
+        form.refuse(error)
+        return None
+    services.ask_impact(change=change, access=this.access, just_planned=True)
+    return change

@@ -17,7 +17,7 @@ from tidesched_web.console import amounts
 from tidesched_web.console.edit_pages import delete_page, edit_page
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.forms.queue import QueueEditForm, QueueForm
-from tidesched_web.console.intent import carried
+from tidesched_web.console.intent import carried, drafted
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.rights import manages, need_admin_of
 from tidesched_web.quota.dependent_selectors import dependents_of
@@ -25,6 +25,9 @@ from tidesched_web.quota.models import Queue, QueueState
 from tidesched_web.quota.owner_selectors import lines_managed, projects_managed, room_of_owners
 from tidesched_web.quota.selectors import card_quota_of
 from tidesched_web.scheduling.selectors import queues_with_usage
+
+# The button that makes a queue without a look at what it would do.
+MAKE = "make"
 
 
 def _queue(this: Page, name: str) -> Queue:
@@ -47,7 +50,7 @@ def _trail(this: Page, found: Queue | None = None) -> list[tuple[str, str]]:
 
 @page(section="queues")
 def queue_new(this: Page) -> HttpResponse:
-    """Make a queue with its card quota."""
+    """A queue with its card quota: drafted for a review, or made at once, after the approval where one is due."""
     projects, lines = list(projects_managed(this.access)), list(lines_managed(this.access))
     asked = this.request.GET.get("owner", "")
     start: dict[str, Any] = {
@@ -70,11 +73,14 @@ def queue_new(this: Page) -> HttpResponse:
         decides=this.access.administers,
         room=room,
     )
+    done = _("Queue %(name)s is made and goes to the cluster.")
     if this.request.method == "POST" and form.is_valid():
         name = form.cleaned_data["name"]
         key = f"queue/{name}"
-        done = _("Queue %(name)s is made and goes to the cluster.") % {"name": name}
-        if change := carried(this, form, {key: form.document()}, new=key, done=done):
+        if this.request.POST.get("act") != MAKE:
+            if draft := drafted(this, form, {key: form.document()}, new=key):
+                return redirect("console:change", this.cluster.slug, draft.pk)
+        elif change := carried(this, form, {key: form.document()}, new=key, done=done % {"name": name}):
             there = change.pk is None or change.state != "waiting"
             return redirect("console:queue", this.cluster.slug, name) if there else redirect(_trail(this)[-1][1])
     return edit_page(
@@ -82,7 +88,8 @@ def queue_new(this: Page) -> HttpResponse:
         "queues/edit.html",
         form,
         title=_("New queue"),
-        submit=_("Make the queue"),
+        submit=_("Review the new queue"),
+        at_once=MAKE,
         trail=_trail(this),
         missing=not projects and not lines,
         grid=this.access.administers or bool(this.access.admin_of),

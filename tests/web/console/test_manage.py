@@ -167,10 +167,47 @@ def test_the_defaults_are_explained_and_taken(world) -> None:
     assert "when inference needs them" in page
     assert 'name="priority"' not in page, "ranking a queue is the platform's"
     project = Project.objects.get(slug="search-rank-inference")
-    body = {"name": "rank-two", "service_type": "inference", "owner": f"project-{project.pk}", "reason": "more"}
-    assert client.post("/clusters/demo/new/queue/", body).status_code == 302
+    body = {"name": "rank-two", "service_type": "inference", "owner": f"project-{project.pk}", "act": "make"}
+    unsaid = client.post("/clusters/demo/new/queue/", body)
+    assert (unsaid.status_code, TOLD.findall(unsaid.content.decode())) == (
+        400, ["Say why: the reason goes into the audit log."],
+    )  # fmt: skip
+    assert client.post("/clusters/demo/new/queue/", body | {"reason": "more"}).status_code == 302
     made = Queue.objects.get(name="rank-two")
     assert (made.priority, made.reclaimable, made.tenant.slug) == (80000, False, "search")
+
+
+def test_a_new_queue_is_reviewed_before_it_is_made(world) -> None:
+    client, address = client_of(world.lead), "/clusters/demo/new/queue/"
+    line = world.queues["search-training"].business_line_id
+    body = {"name": "more-training", "service_type": "training", "owner": f"line-{line}"}
+    page = html.unescape(client.get(address).content.decode())
+    assert re.search(r'<button class="btn btn-primary" type="submit">Review the new queue</button>', page)
+    answer = client.post(address, body)
+    change = QuotaChange.objects.get()
+    assert (answer.status_code, answer["Location"]) == (302, f"/clusters/demo/changes/{change.pk}/")
+    assert (change.state, change.author, set(change.edits)) == ("draft", world.lead, {"queue/more-training"})
+    assert not Queue.objects.filter(name="more-training").exists()
+    review = client.get(answer["Location"]).content.decode()
+    assert "What would happen at the next session?" in review
+    assert "more-training" in review
+    assert client.post(address, body)["Location"] == answer["Location"], "sent twice it is one draft"
+    Tenant.objects.filter(slug="search").update(approval_required=True)
+    waits = client.post(address, body | {"act": "make", "reason": "x"}, follow=True).content.decode()
+    assert "waits for the approval of a second person" in waits
+    assert not Queue.objects.filter(name="more-training").exists(), "no button goes past the second person"
+
+
+def test_the_form_of_a_new_queue_says_what_its_owner_has_left_and_where_more_is_given(world) -> None:
+    address = "/clusters/demo/new/queue/"
+    project = Project.objects.get(slug="search-rank-inference")
+    for user, way in ((world.admin, "Give it more in the grid"), (world.lead, "Move or ask for more in the grid")):
+        page = html.unescape(client_of(user).get(f"{address}?owner={project.pk}").content.decode())
+        said = re.search(r'<div class="banner tone-\w+" role="status">(.*?)</div>', page, re.DOTALL)
+        text = " ".join(re.sub(r"<[^>]+>", " ", said[1]).split())
+        assert text == f"Rank has no cards left to give out. {way}"
+        assert 'href="/clusters/demo/quota/edit/"' in said[1]
+        assert "left to give out" not in client_of(user).get(address).content.decode().split("</select>")[-1]
 
 
 def test_missing_defaults_are_made_by_one_button(world) -> None:

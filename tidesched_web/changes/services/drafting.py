@@ -17,7 +17,7 @@ from tidesched_web.changes.acts import Act, require_act
 from tidesched_web.changes.authority import require_writer
 from tidesched_web.changes.models import ChangeRevision, ChangeState, QuotaChange
 from tidesched_web.changes.selectors import open_draft, sent_under
-from tidesched_web.changes.services.planning import Plan, plan_of, require_form, work_out
+from tidesched_web.changes.services.planning import Plan, plan_of, require_form, require_sound, work_out
 from tidesched_web.changes.services.recording import NOT_APPROVED, announce, locked, move
 from tidesched_web.changes.services.reviewed import Reviewed, require_reviewed
 from tidesched_web.changes.tree_document import as_known, base_of
@@ -48,14 +48,15 @@ def draft(
     known: Mapping[str, Any] | None = None,
     mark: str = "",
     well_formed: bool = False,
+    sound: bool = False,
     once: bool = False,
 ) -> QuotaChange:
     """Keep edits as a draft. They may still be wrong (the plan says so), but not another's to make.
 
     ``known``: a patch with what the author saw in the edited figures; where that has moved the plan says so.
     ``mark``: a draft that came under it already is the answer. ``well_formed``: figures that no document can hold are
-    refused at once (`planning.require_form`). ``once``: a draft of the author's own that says the same is the answer,
-    so what is clicked twice is one draft.
+    refused at once (`planning.require_form`); ``sound``: so is all that could not be sent as it is. ``once``: a draft
+    of the author's own that says the same is the answer, so what is clicked twice is one draft.
     """
     require_writer(access)
     with transaction.atomic():
@@ -73,6 +74,8 @@ def draft(
         )
         if well_formed:
             require_form(plan, access=access)
+        if sound:
+            require_sound(plan, access=access, asked=True)
         if once and (same := open_draft(access, cluster, plan.edits, rolls_back=rolls_back)) is not None:
             return same
         change = new_change(

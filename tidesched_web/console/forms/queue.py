@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -20,6 +21,14 @@ MIB, GIB = 2**20, 2**30
 CARD = "card:"
 # So many card types are named of what an owner has left.
 MOST_LEFT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerRoom:
+    """What an owner of queues can still hand out, in words; empty where that is nothing."""
+
+    name: str
+    left: str
 
 
 class QueueEditForm(EditForm):
@@ -132,6 +141,7 @@ class QueueForm(QueueEditForm):
         room: Callable[[Project | BusinessLine], Mapping[str, int]],
         **kwargs: Any,
     ) -> None:
+        self._room = room
         self.projects = {f"project-{project.pk}": project for project in projects}
         self.lines = {f"line-{line.pk}": line for line in lines}
         super().__init__(*args, **kwargs)
@@ -150,13 +160,26 @@ class QueueForm(QueueEditForm):
             ]
             listed.append((_("Business lines, for training"), named))
         self.fields["owner"].choices = listed  # type: ignore[attr-defined]
-        for name in ("weight", "priority"):
+        # The review asks for the reason, and the service where the queue is made at once.
+        for name in ("weight", "priority", "reason"):
             self.fields[name].required = False
         self.fields["priority"].widget.attrs["placeholder"] = gettext("as the service type says")
         self.fields["weight"].widget.attrs["placeholder"] = "1"
         del self.fields["reclaimable"]
         if not decides:  # ranking a queue against those of other tenants is the platform's
             del self.fields["weight"], self.fields["priority"]
+
+    def chosen(self) -> OwnerRoom | None:
+        """What the chosen owner can still hand out; None where none is chosen, or no quota limits it."""
+        key = str(self["owner"].value() or "")
+        row = self.projects.get(key) or self.lines.get(key)
+        known = {name: left for name, left in self._room(row).items() if name in self.cards} if row else {}
+        if row is None or not known:
+            return None
+        left = gettext(", ").join(
+            f"{card_label(name)} {amounts.number(count)}" for name, count in sorted(known.items()) if count
+        )
+        return OwnerRoom(row.name, left)
 
     def _left(self, room: Mapping[str, int]) -> str:
         """What an owner can still hand out, behind its name; nothing where no quota limits it."""
