@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.web.console import world as story
 from tidesched_web.accounts.selectors import access_of, user_of_session
-from tidesched_web.changes.inbox_selectors import waiting_for
+from tidesched_web.changes.inbox_selectors import inbox_of
 from tidesched_web.common.permissions import Access
 from tidesched_web.common.prepared_query import Given, Prepared, shared
 from tidesched_web.quota.models import Queue
@@ -70,7 +70,7 @@ def test_what_every_page_asks_is_what_the_plain_querysets_say(world) -> None:
             assert said(found) == said(hide_other_side(row) for row in reclaims)
             assert joined(found) == joined(reclaims)
     assert clusters_now(access_of(world.newcomer)) == []
-    assert waiting_for(access_of(world.newcomer)) == []
+    assert len(inbox_of(access_of(world.newcomer))) == 0
     assert longest_waiting(access_of(world.admin), world.cluster, 6).gangs
 
 

@@ -21,7 +21,7 @@ from tidesched_web.common.permissions import Access
 from tidesched_web.jobs import services as jobs
 from tidesched_web.jobs import waiting
 from tidesched_web.jobs.models import Job, JobKind, JobState
-from tidesched_web.jobs.selectors import asked_already, newest_question
+from tidesched_web.jobs.selectors import asked_already, newest_answer, newest_question
 from tidesched_web.jobs.waking import WHAT_IF_QUEUE
 from tidesched_web.scheduling import pictures
 
@@ -29,6 +29,7 @@ _log = logging.getLogger(__name__)
 
 __all__ = [
     "answer_in_time",
+    "answered_about",
     "ask",
     "asked_about",
     "impact_now",
@@ -94,6 +95,11 @@ def _ask(cluster: Cluster, params: dict[str, Any], *, access: Access, subject: s
 def asked_about(objects: Objects, *, subject: str) -> Job | None:
     """The newest question about ``subject`` with these objects, of any person."""
     return newest_question(JobKind.IMPACT, subject, _params(objects, None))
+
+
+def answered_about(objects: Objects, *, subject: str) -> Job | None:
+    """The newest answer about ``subject`` with these objects, of any person."""
+    return newest_answer(JobKind.IMPACT, subject, _params(objects, None))
 
 
 def answer_in_time(job: Job, timeout: float = PATIENCE_SECONDS) -> dict[str, Any]:

@@ -1,9 +1,11 @@
-"""The changes that wait for an approval: those that a reader may decide about, and who may decide about one."""
+"""What waits for a person: changes that they may decide about, and their own that others closed; who may decide."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+
+from django.db.models import Q
 
 from tidesched_web.accounts.models import Membership, Scope, Tenant
 from tidesched_web.accounts.selectors import visible_tenants
@@ -19,37 +21,54 @@ _MOST = 200
 _LONG = ("edits", "base", "plan", "failure")
 
 
-def waiting_for(access: Access) -> list[QuotaChange]:
-    """What the caller may approve, the longest waiting first, to be counted. One query as long as nothing waits."""
+@dataclass(frozen=True)
+class Inbox:
+    """``waiting``: what the reader may approve, the longest waiting first; ``closed``: their own that others closed."""
+
+    waiting: list[QuotaChange]
+    closed: list[QuotaChange]
+
+    def __len__(self) -> int:
+        return len(self.waiting) + len(self.closed)
+
+
+def inbox_of(access: Access) -> Inbox:
+    """What waits for the caller, to be counted. One query as long as nothing waits for an approval."""
     if not (access.administers or access.admin_of) or not access.has_scope((Scope.QUOTA_WRITE,)):
-        return []
-    rights = (access.everything, access.tenant_ids, access.user_id, access.limited_to)
-    found = [change for change in _prepared_waiting(*rights).rows() if decides_about(change, access)]
+        return Inbox([], [])
+    rows = _prepared(access.everything, access.tenant_ids, access.user_id, access.limited_to).rows()
+    found = [change for change in rows if change.state == ChangeState.WAITING and decides_about(change, access)]
     people = People({access.user_id, *(change.author_id for change in found)} if found else ())
-    return [change for change in found if approval_refusal(change, access, people) is None]
+    waiting = [change for change in found if approval_refusal(change, access, people) is None]
+    return Inbox(waiting, [change for change in rows if change.state != ChangeState.WAITING])
 
 
-def waiting_to_be_read(access: Access) -> list[QuotaChange]:
-    """The same with their edits and plans. One query more."""
-    found = waiting_for(access)
-    rows = QuotaChange.objects.filter(pk__in=[change.pk for change in found]) if found else QuotaChange.objects.none()
+def inbox_to_be_read(access: Access) -> Inbox:
+    """The same with the edits and plans. One query more."""
+    found = inbox_of(access)
+    changes = [*found.waiting, *found.closed]
+    rows = QuotaChange.objects.filter(pk__in=[change.pk for change in changes])
     said = {pk: (edits, plan) for pk, edits, plan in rows.values_list("pk", "edits", "plan")}
-    for change in found:
+    for change in changes:
         change.edits, change.plan = said.get(change.pk, ({}, None))
     return found
 
 
 @lru_cache(maxsize=128)
-def _prepared_waiting(
+def _prepared(
     everything: bool,
     tenant_ids: frozenset[int],
     user_id: int | None,
     limited_to: int | None,
 ) -> Prepared[QuotaChange]:
-    """The changes of others that wait and that a caller of these rights sees: every page counts them."""
+    """What a caller of these rights sees of others' changes that wait, and of their own that others closed.
+
+    Every page counts them. The closed ones come first, whatever waits.
+    """
     access = Access(actor="", everything=everything, tenant_ids=tenant_ids, user_id=user_id, limited_to=limited_to)
-    rows = visible_changes(access).filter(state=ChangeState.WAITING).exclude(author_id=user_id)
-    return Prepared(rows.defer(*_LONG).order_by("submitted_at", "id")[:_MOST])
+    mine = Q(author_id=user_id) if user_id is not None else Q(pk__in=[])
+    rows = visible_changes(access).filter((Q(state=ChangeState.WAITING) & ~mine) | (Q(closed_unseen=True) & mine))
+    return Prepared(rows.defer(*_LONG).order_by("state", "submitted_at", "id")[:_MOST])
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,8 @@ class QuotaChange(Versioned):
 
     # Nothing was written yet, and something still may be.
     OPEN: ClassVar = (ChangeState.DRAFT, ChangeState.WAITING, ChangeState.APPROVED)
+    # It needs no approval and has none: it waits for its hour alone.
+    SCHEDULED: ClassVar = Q(state=ChangeState.APPROVED, apply_at__isnull=False, approved_by="")
 
     cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="quota_changes")
     state = models.CharField(max_length=16, choices=ChangeState, default=ChangeState.DRAFT)
@@ -73,6 +75,8 @@ class QuotaChange(Versioned):
     approved_reason = models.TextField(blank=True)
     closed_by = models.CharField(max_length=200, blank=True)
     closed_reason = models.TextField(blank=True)
+    # Another person than its author closed it, and the author has not opened it since.
+    closed_unseen = models.BooleanField(default=False, editable=False)
     # Set = it is to be applied, at that time or as soon as it is approved.
     apply_at = models.DateTimeField(null=True, blank=True)
     committed_at = models.DateTimeField(null=True, blank=True)
@@ -95,6 +99,7 @@ class QuotaChange(Versioned):
             ),
             models.Index(fields=["cluster", "-id"], name="change_of_cluster"),
             models.Index(fields=["submitted_at"], name="change_waiting", condition=Q(state="waiting")),
+            models.Index(fields=["author"], name="change_closed_unseen", condition=Q(closed_unseen=True)),
         ]
         constraints = [
             models.UniqueConstraint(fields=["author", "mark"], condition=~Q(mark=""), name="one_change_of_a_mark")
@@ -102,6 +107,11 @@ class QuotaChange(Versioned):
 
     def __str__(self) -> str:
         return f"Change {self.pk}"
+
+    @property
+    def scheduled(self) -> bool:
+        """Whether it waits for its hour alone, without an approval: `SCHEDULED` of one row."""
+        return self.state == ChangeState.APPROVED and self.apply_at is not None and not self.approved_by
 
     @property
     def terms(self) -> dict[str, str | None]:

@@ -20,7 +20,7 @@ from tidesched_web.changes import services
 from tidesched_web.changes.acts import Act, agrees_by_applying, allowed_actions, refusal
 from tidesched_web.changes.ceiling_requests import NO_ROOM
 from tidesched_web.changes.forecast_selectors import forecast_of, record_of
-from tidesched_web.changes.impact import answer_of, start_day_impact, within_sight
+from tidesched_web.changes.impact import answer_of, answered_about, start_day_impact, within_sight
 from tidesched_web.changes.inbox_selectors import approvers_of, tenants_of
 from tidesched_web.changes.models import ChangeState, QuotaChange
 from tidesched_web.changes.second_person import is_author
@@ -103,7 +103,11 @@ def _plan(this: Page, change: QuotaChange) -> dict[str, Any]:
 @page(section="changes", topics="changes")
 def change(this: Page, pk: int) -> HttpResponse:
     """One change: what differs, what it would do, where it stands, and what can be done with it."""
-    return _page(this, _change(this, pk))
+    found = _change(this, pk)
+    # A page that stands open follows the change by itself; its author may look elsewhere.
+    if not getattr(this.request, "htmx", None):
+        services.note_seen(change=found, access=this.access)
+    return _page(this, found)
 
 
 def _page(
@@ -126,6 +130,7 @@ def _page(
         apply_form = ApplyForm(initial={"reason": found.reason, "when": "at" if ahead else "now", "at": at})
     author = is_author(found, this.access)
     acts = allowed_actions(found, this.access)
+    objects = plan.get("objects", ())
     is_open = found.committed_at is None and found.state in (*OPEN, ChangeState.FAILED)
     errors = [_error(error) for error in plan.get("errors", ())] if is_open else []
     moved = _moved(found, plan.get("stale", ()), this.access) if is_open else []
@@ -135,6 +140,9 @@ def _page(
     asked = change_words.asked_words(plan, found.base)
     # What is asked for may be sent while the cluster has no room for it.
     sendable = NO_ROOM if asked else frozenset()
+    asks_impact = is_open and bool(objects) and not errors
+    # What its author or anybody else was answered stands there until the question of this page is.
+    answered = answered_about(objects, subject=_subject(found)) if asks_impact else None
     bad = any(form.is_bound and form.errors for form in (apply_form, reject_form, approve_form))
     return this.render(
         "changes/change.html",
@@ -146,7 +154,7 @@ def _page(
             "fields": change_words.fields_of_plan(plan, base=found.base, edits=found.edits),
             "objects": change_words.objects_of_plan(plan),
             "more_fields": max(len(plan.get("fields", ())) - change_words.MOST_SHOWN, 0),
-            "more_objects": max(len(plan.get("objects", ())) - change_words.MOST_OBJECTS_SHOWN, 0),
+            "more_objects": max(len(objects) - change_words.MOST_OBJECTS_SHOWN, 0),
             "errors": errors,
             "blocks": (
                 bool(plan.get("more_errors")) or any(error["code"] not in sendable for error in plan.get("errors", ()))
@@ -173,7 +181,8 @@ def _page(
             "author": author,
             "acts": [act.value for act in acts],
             "approval_refused": _approval_refused(found, this.access) if waits and Act.APPROVE not in acts else "",
-            "asks_impact": is_open and bool(plan.get("objects")) and not errors,
+            "asks_impact": asks_impact,
+            "earlier": _answered(this, answered),
             "expected": _expected(found, plan),
             "came": _came(this, found),
             "approved_note": _approved_note(found, this.access, acts, due=due),
@@ -392,7 +401,10 @@ def change_impact(this: Page, pk: int) -> HttpResponse:
 
 def _earlier(this: Page, impact: Mapping[str, Any]) -> dict[str, Any] | None:
     """What was answered to the same question before, while it is asked anew."""
-    job = earlier_answer(impact.get("job") or 0)
+    return _answered(this, earlier_answer(impact.get("job") or 0))
+
+
+def _answered(this: Page, job: Job | None) -> dict[str, Any] | None:
     if job is None or (job.result or {}).get("unavailable"):
         return None
     known = within_sight(answer_of(job), this.access, this.cluster.pk)

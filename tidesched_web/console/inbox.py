@@ -1,4 +1,4 @@
-"""What waits for the reader: the changes that they may approve, over all their clusters."""
+"""What waits for the reader, over all their clusters: changes that they may approve, and theirs that others closed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.http import HttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from tidesched_web.changes.inbox_selectors import tenants_of, waiting_to_be_read
+from tidesched_web.changes.inbox_selectors import inbox_to_be_read, tenants_of
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.changes.tree_document import key_of
 from tidesched_web.console import change_words
@@ -22,10 +22,10 @@ _HEADLINE = 3
 
 @page(section="inbox", topics="changes")
 def inbox(this: Page) -> HttpResponse:
-    """The changes that wait for the reader's approval, the longest waiting first."""
+    """The reader's own changes that others closed, then those that wait for their approval, the longest first."""
     need_writer(this)
-    waiting = waiting_to_be_read(this.access)
-    tenants = tenants_of(waiting, this.access)
+    found = inbox_to_be_read(this.access)
+    tenants = tenants_of(found.waiting, this.access)
     known = {key_of("tenant", tenant.slug): {"name": tenant.name} for tenant in tenants.values()}
     now = timezone.now()
     rows = [
@@ -39,9 +39,10 @@ def inbox(this: Page) -> HttpResponse:
             "later_there": change.cluster.clock(change.apply_at) if change.apply_at else None,
             "tenants": [tenants[pk] for pk in change.tenant_ids if pk in tenants],
         }
-        for change in waiting
+        for change in found.waiting
     ]
-    return this.render("changes/inbox.html", {"rows": rows})
+    closed = [{"change": change, "objects": told_objects(change)} for change in found.closed]
+    return this.render("changes/inbox.html", {"rows": rows, "closed": closed})
 
 
 def headline(change: QuotaChange) -> list[dict[str, Any]]:

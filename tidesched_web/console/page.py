@@ -20,7 +20,7 @@ from django.utils.cache import patch_cache_control, patch_vary_headers
 
 from tidesched_web.accounts.models import User
 from tidesched_web.accounts.selectors import access_of
-from tidesched_web.changes.inbox_selectors import waiting_for
+from tidesched_web.changes.inbox_selectors import inbox_of
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common import live
 from tidesched_web.common.live_pace import pace
@@ -53,9 +53,9 @@ class Page:
 
     @cached_property
     def inbox(self) -> int | None:
-        """How many changes wait for the reader's approval; None for who decides about none."""
+        """How many changes wait for the reader, to be approved or seen as closed; None for who decides about none."""
         writes = self.access.administers or bool(self.access.admin_of)
-        return len(waiting_for(self.access)) if writes else None
+        return len(inbox_of(self.access)) if writes else None
 
     def render(self, template: str, context: dict[str, Any] | None = None, *, status: int = 200) -> HttpResponse:
         """The whole page, or only its changing part when the page's script asks for that."""

@@ -12,7 +12,8 @@ ABOUT = {
         "Where the cards of a cluster are now, and how that was in the last two days. What needs a look is at the top."
     ),
     "inbox": _(
-        "Changes that wait for your approval. Look at what differs and what it would do, then approve or reject."
+        "Changes that wait for your approval: look at what differs and what it would do, then approve or reject. "
+        "Changes of yours that another person rejected stay here until you have opened them."
     ),
     "quota": _(
         "Who may use how many cards of which type. Its grid is edited like a sheet; a review comes "

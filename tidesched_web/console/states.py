@@ -39,6 +39,8 @@ class Look:
 
 # How a gang looks that left the cluster while it waited; its state is that of any gang that is over.
 LEFT_WAITING = "left"
+# How a change looks that needs no approval, and has an hour; its state is that of an approved one.
+SCHEDULED = "scheduled"
 
 UNKNOWN = Look(_("Unknown"), "question-mark", "quiet")
 
@@ -236,9 +238,8 @@ LOOKS: dict[str, dict[str, Look]] = {
     "reach": _looks(_REACH),
     "service": _looks(_SERVICE),
     "step": _looks(_STEP),
-    # It needs no approval, and has an hour.
     "change": _looks(_CHANGE)
-    | {"scheduled": Look(pgettext_lazy("of a change", "Scheduled"), "calendar-time", "admitted")},
+    | {SCHEDULED: Look(pgettext_lazy("of a change", "Scheduled"), "calendar-time", "admitted")},
     "carry": _looks(_CARRY),
     "job": _looks(_JOB),
     "mode": _MODE,

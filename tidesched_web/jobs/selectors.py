@@ -99,6 +99,12 @@ def earlier_answer(pk: int) -> Job | None:
     return found if found is not None and found.params == asked.params else None
 
 
+def newest_answer(kind: str, subject: str, params: dict[str, Any]) -> Job | None:
+    """The newest answer about this subject, of any person, if it is to the same question."""
+    found = Job.objects.filter(kind=kind, subject=subject, result__isnull=False).order_by("-id").first()
+    return found if found is not None and found.params == params else None
+
+
 def asked_already(kind: str, subject: str, owner_id: int | None, params: dict[str, Any]) -> Job | None:
     """The newest job of this person about this subject, if it is the same question and still without an answer."""
     if owner_id is None:

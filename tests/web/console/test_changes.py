@@ -254,8 +254,13 @@ def test_at_once_takes_the_place_of_an_hour_that_was_set_before(world) -> None:
     address = f"{BASE}changes/{change.pk}/"
     for page in (text_of(client.get(address)), text_of(client.get(f"{BASE}changes/"))):
         assert "Scheduled" in page
-        assert "Approved" not in page.partition("Scheduled")[2], "no person approved it"
+        assert "Approved" not in page.rpartition("Scheduled")[2], "no person approved it"
     assert "To be applied 2999-11-29" in text_of(client.get(address))
+    for state, shown in (("scheduled", [str(change.pk)]), ("approved", [])):
+        listed = client.get(f"{BASE}changes/?state={state}").content.decode()
+        assert re.findall(r"Change (\d+)</a>", listed) == shown, state
+    choices = re.findall(r'<option value="(scheduled|approved)"[^>]*>([^<]+)<', listed)
+    assert choices == [("scheduled", "Scheduled"), ("approved", "Approved")], "the words of the rows"
     given_up = act(client, drafted(client, TOO_MUCH | LOWER), "cancel")
     QuotaChange.objects.filter(pk=given_up.pk).update(apply_at=change.apply_at)
     page = text_of(client.get(f"{BASE}changes/{given_up.pk}/"))
@@ -469,7 +474,7 @@ def test_while_the_scheduler_is_asked_anew_its_answer_of_before_is_shown(world, 
     author, change = client_of(lead), drafted(client_of(lead), LOWER)
     page = f"{BASE}changes/{change.pk}/impact/?revision=1"
     assert "The answer of before" not in text_of(author.post(page))
-    answered = Job.objects.get(kind="impact", subject=f"change:{change.pk}")
+    answered = Job.objects.filter(kind="impact", subject=f"change:{change.pk}").latest("pk")
     other = Job.objects.create(
         kind="impact", owner=lead, actor="lead", state="done", subject=answered.subject, cluster=change.cluster,
         params={"objects": [], "policy": ""}, result={"counts": {}, "pending": [], "session": 40, "pods": 1},
@@ -480,8 +485,11 @@ def test_while_the_scheduler_is_asked_anew_its_answer_of_before_is_shown(world, 
     admin = client_of(world.admin)
     assert "The answer of before" not in text_of(admin.post(page)), "the newest one is about other figures"
     other.delete()
-    for shown in (text_of(admin.post(page)), text_of(admin.get(page))):
-        assert "The answer of before, tried on session 41 with 12 pods" in shown
+    asked = Job.objects.count()
+    opened = admin.get(f"{BASE}changes/{change.pk}/")
+    assert Job.objects.count() == asked, "it is shown before anything is asked"
+    for shown in (text_of(opened), text_of(admin.post(page)), text_of(admin.get(page))):
+        assert "The answer of before, tried on session 41 with 12 pods, just now" in shown
 
 
 def test_a_day_that_was_tried_with_other_figures_says_so(world) -> None:

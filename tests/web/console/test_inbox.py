@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from tests.web.console import world as story
 from tests.web.console.cast import H200
-from tests.web.console.test_changes import LOWER, act, drafted
+from tests.web.console.test_changes import LOWER, act, drafted, text_of
 from tests.web.console.test_pages import client_of
 from tidesched_web.accounts import services as accounts
 from tidesched_web.accounts.models import PlatformRole, Tenant, User
@@ -175,3 +175,32 @@ def test_what_a_change_deletes_and_its_hour_are_said_before_it_is_approved(world
     assert re.search(r"<strong>\s*Deletes tide plan nights\s*</strong>", page)
     page = " ".join(second.get(f"/clusters/demo/changes/{change.pk}/").content.decode().split())
     assert re.search(r"asks you for approval\. It is applied at 2999-11-29 02:00", page)
+
+
+def test_an_author_is_told_of_a_change_that_another_person_closed_until_it_was_opened(world) -> None:
+    lead, admin, other = account("lead", tenant="search"), client_of(world.admin), account("other", tenant="search")
+    rejected = act(lead, drafted(lead, LOWER), "apply", reason="Less is used.", when="now")
+    act(admin, rejected, "reject", **{"reject-reason": "Not before Friday."})
+    given_up = act(admin, drafted(lead, LOWER), "cancel")
+    own = act(lead, drafted(lead, LOWER), "cancel")
+    page = text_of(lead.get("/waiting/"))
+    assert re.search(rf"Change {given_up.pk} .*? Cancelled {world.admin.username} .*? Change {rejected.pk} ", page)
+    assert re.search(rf"Change {rejected.pk} .*? Rejected {world.admin.username}: Not before Friday\.", page)
+    assert f"Change {own.pk} demo" not in page, "they know what they did"
+    assert "Nothing waits for you" not in page
+    assert counts(lead) == ["2", "2"]
+    for client in (admin, other):
+        assert counts(client) == ["0", ""], "it is its author's alone"
+        client.get(f"/clusters/demo/changes/{rejected.pk}/")
+    address = f"/clusters/demo/changes/{rejected.pk}/"
+    lead.get(address, headers={"HX-Request": "true", "HX-Target": "live"})
+    assert counts(lead) == ["2", "2"], "a page that stands open was not looked at"
+    for left in (given_up, None):
+        assert lead.get(address).status_code == 200
+        shown = text_of(lead.get("/waiting/"))
+        assert f"Change {rejected.pk} " not in shown
+        if left is not None:
+            assert counts(lead) == ["1", "1"]
+            address = f"/clusters/demo/changes/{left.pk}/"
+    assert "Nothing waits for you" in shown
+    assert counts(lead) == ["0", ""]

@@ -2,7 +2,7 @@
 
 from tidesched_web.changes.services.applying import apply, apply_due, carry_out, require_versions
 from tidesched_web.changes.services.carrying import carry
-from tidesched_web.changes.services.deciding import approve, cancel, reject, retry, roll_back, undoing
+from tidesched_web.changes.services.deciding import approve, cancel, note_seen, reject, retry, roll_back, undoing
 from tidesched_web.changes.services.drafting import draft, edit_draft, plan
 from tidesched_web.changes.services.owner_removal import remove_project
 from tidesched_web.changes.services.planning import check
@@ -25,6 +25,7 @@ __all__ = [
     "draft",
     "edit_draft",
     "edited_since",
+    "note_seen",
     "plan",
     "prune",
     "reject",

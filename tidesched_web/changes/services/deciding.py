@@ -10,6 +10,7 @@ from tidesched_web.changes.acts import Act, require_act
 from tidesched_web.changes.authority import require_writer
 from tidesched_web.changes.documents import REPLACE
 from tidesched_web.changes.models import CarryState, ChangeObject, ChangeState, QuotaChange
+from tidesched_web.changes.second_person import is_author
 from tidesched_web.changes.selectors import read_tree
 from tidesched_web.changes.services.applying import apply_due
 from tidesched_web.changes.services.drafting import draft
@@ -88,11 +89,19 @@ def _close(change: QuotaChange, access: Access, state: ChangeState, reason: str,
                 raise DomainError.for_field("/reason", text, code="reason_required")
             work_out(change.cluster, change.edits, access=access, version=version)
         was_asked = change.state != ChangeState.DRAFT
-        move(change, state, closed_by=access.actor[:200], closed_reason=reason)
+        unseen = change.author_id is not None and not is_author(change, access)
+        move(change, state, closed_by=access.actor[:200], closed_reason=reason, closed_unseen=unseen)
         if was_asked or state == ChangeState.REJECTED:
             verb = "reject" if state == ChangeState.REJECTED else "cancel"
             tell(change, verb, actor=access.actor, reason=reason)
     return change
+
+
+def note_seen(*, change: QuotaChange, access: Access) -> None:
+    """The author has opened a change that another person closed: it is no news any more."""
+    if change.closed_unseen and is_author(change, access):
+        change.closed_unseen = False
+        QuotaChange.objects.filter(pk=change.pk).update(closed_unseen=False)
 
 
 def retry(*, change: QuotaChange, access: Access, seen: Reviewed | None = None) -> QuotaChange:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterator
 from typing import Any
 
 from django import forms
 from django.db.models import Q, QuerySet
 from django.utils import timezone
+from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from tidesched_web.changes.models import ChangeState
+from tidesched_web.changes.models import ChangeState, QuotaChange
 from tidesched_web.console.forms.filters import FilterForm
+from tidesched_web.console.states import LOOKS, SCHEDULED
 
 
 class ApplyForm(forms.Form):
@@ -94,11 +97,20 @@ class ApproveForm(forms.Form):
     )
 
 
+def _states() -> Iterator[tuple[str, str | Promise]]:
+    """The states in their order, each in the word that the rows have for it."""
+    looks = LOOKS["change"]
+    for state in ChangeState.values:
+        if state == ChangeState.APPROVED:
+            yield SCHEDULED, looks[SCHEDULED].word
+        yield state, looks[state].word
+
+
 class ChangeFilter(FilterForm):
     """Filters of the list of changes."""
 
     q = forms.CharField(label=_("Who or why"), max_length=120)
-    state = forms.ChoiceField(label=_("State"), choices=[("", _("any")), *ChangeState.choices])
+    state = forms.ChoiceField(label=_("State"), choices=[("", _("any")), *_states()])
     open = forms.ChoiceField(label=_("Written"), choices=[("", _("any")), ("yes", _("not written yet"))])
 
     def apply(self, changes: QuerySet) -> QuerySet:
@@ -106,7 +118,8 @@ class ChangeFilter(FilterForm):
         if text := self.value("q"):
             changes = changes.filter(Q(created_by__icontains=text) | Q(reason__icontains=text))
         if state := self.value("state"):
-            changes = changes.filter(state=state)
+            of_state = Q(state=state) & ~QuotaChange.SCHEDULED if state != SCHEDULED else QuotaChange.SCHEDULED
+            changes = changes.filter(of_state)
         if self.value("open"):
             changes = changes.filter(state__in=[ChangeState.DRAFT, ChangeState.WAITING, ChangeState.APPROVED])
         return changes

@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tidesched_web.accounts import demo_people as people_file
-from tidesched_web.changes.models import ChangeState, QuotaChange
+from tidesched_web.changes.models import QuotaChange
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.clusters.selectors import only_simulated
 from tidesched_web.common.card_names import card_label
@@ -37,7 +37,7 @@ from tidesched_web.console.process_words import said as process_words
 from tidesched_web.console.reach_words import ReachWords, reach_words
 from tidesched_web.console.reclaim_words import said_of
 from tidesched_web.console.rule_words import rule_text
-from tidesched_web.console.states import LEFT_WAITING, look
+from tidesched_web.console.states import LEFT_WAITING, SCHEDULED, look
 from tidesched_web.console.stop_words import StopWords, stop_words
 from tidesched_web.console.template_loader import address_of
 from tidesched_web.console.wording import reason_detail, reason_sentence, reason_title, resource_amount
@@ -182,8 +182,7 @@ def gang_state(gang: Gang) -> SafeString:
 @register.simple_tag
 def change_state(change: QuotaChange) -> SafeString:
     """Where a change stands; one that only waits for its hour, without an approval, is scheduled."""
-    awaits_hour = change.state == ChangeState.APPROVED and change.apply_at is not None and not change.approved_by
-    shown: SafeString = state("change", "scheduled" if awaits_hour else change.state)
+    shown: SafeString = state("change", SCHEDULED if change.scheduled else change.state)
     return shown
 
 
