@@ -63,3 +63,24 @@ def test_a_tenant_with_quotas_names_the_way(world, project):
     made = admin.send("quota-changes/", {"cluster": "east", "edits": edits, "reason": "left"}).json()
     assert act(admin, made, "apply").json()["state"] == "applied"
     assert admin.change("DELETE", f"tenants/{tenant.pk}/", {"reason": "left"}).status_code == 204
+
+
+def test_a_project_with_queues_names_the_one_change_that_deletes_both_or_the_gangs_that_are_in_them(world):
+    owner, project = world.client("owner"), Project.objects.get(slug="acme-chat")
+    url, queue = f"projects/{project.pk}/", world.queues["acme-online"]
+    refused = owner.change("DELETE", url, {"reason": "over"})
+    assert (refused.status_code, refused.json()["code"]) == (409, "in_use")
+    assert "edits" not in refused.json()
+    assert f"acme-online ({queue.gangs.count()})" in refused.json()["detail"]
+    queue.gangs.all().delete()
+    refused = owner.change("DELETE", url, {"reason": "over"})
+    told = refused.json()
+    assert (refused.status_code, told["code"], told["clusters"]) == (409, "in_use", ["east"])
+    assert {group["kind"]: group["count"] for group in told["dependents"]}["queue"] == 1
+    assert told["edits"] == {"queue/acme-online": None, "project/acme/acme-chat": None}
+    made = owner.send("quota-changes/", {"cluster": "east", "edits": told["edits"], "reason": "over"}).json()
+    assert made["errors"] == []
+    assert act(owner, made, "apply").json()["state"] == "applied"
+    assert not Project.objects.filter(slug="acme-chat").exists()
+    assert owner.change("DELETE", url, {"reason": "over"}).status_code == 404
+    assert world.client("stranger").change("DELETE", url, {"reason": "x"}).status_code == 404

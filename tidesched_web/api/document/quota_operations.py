@@ -54,9 +54,10 @@ _OWNERS = {
     ),
     "projects_destroy": Operation(
         "Delete a project",
-        _IN_USE + " A project that has quotas goes by a quota change (202 with the change, which waits where approval "
-        "is due and can be rolled back); quotas in several clusters are taken back first (409 with `clusters` and "
-        "`edits`).",
+        _IN_USE + " Where all of them are in one cluster and no gang is in them, the answer has the `edits` of the "
+        "one quota change that deletes the project with them. A project that has quotas goes by a quota change (202 "
+        "with the change, which waits where approval is due and can be rolled back); quotas in several clusters are "
+        "taken back first (409 with `clusters` and `edits`).",
         role=TENANT_ADMIN,
     ),
     "business_lines_list": Operation(

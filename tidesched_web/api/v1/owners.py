@@ -226,7 +226,7 @@ class Projects(Owners):
 
     @extend_schema(request=DeleteInput, responses={204: None, 202: ChangeDocument}, parameters=DELETES)
     def destroy(self, request: Request, pk: int) -> Response:
-        """Delete it; refused (409 `in_use`) while it has queues.
+        """Delete it; refused (409 `in_use`) while it has queues, with the `edits` of the change that deletes both.
 
         One that has quotas goes by a change (202 with the change, which waits where approval is due and can be rolled
         back); quotas in several clusters are taken back first (409 with `clusters` and the `edits` that do it).
@@ -235,6 +235,7 @@ class Projects(Owners):
         require_admin_of(self.access, project.tenant_id)
         clusters = clusters_with_quota_of(project)
         if not clusters:
+            changes.refuse_queues(project, expected_version(request))
             return self.remove(request, project)
         reason, version = self.said(request)["reason"], expected_version(request)
         if is_dry_run(request) and len(clusters) == 1:

@@ -4,7 +4,7 @@ from tidesched_web.changes.services.applying import apply, apply_due, carry_out,
 from tidesched_web.changes.services.carrying import carry
 from tidesched_web.changes.services.deciding import approve, cancel, note_seen, reject, retry, roll_back, undoing
 from tidesched_web.changes.services.drafting import draft, edit_draft, plan
-from tidesched_web.changes.services.owner_removal import remove_project
+from tidesched_web.changes.services.owner_removal import refuse_queues, remove_project
 from tidesched_web.changes.services.planning import check
 from tidesched_web.changes.services.reviewed import Reviewed, edited_since, require_reviewed
 from tidesched_web.changes.services.reviewing import ask_impact, shown_plan
@@ -28,6 +28,7 @@ __all__ = [
     "note_seen",
     "plan",
     "prune",
+    "refuse_queues",
     "reject",
     "remove_project",
     "require_reviewed",

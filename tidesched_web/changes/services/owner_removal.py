@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
+from django.utils.translation import gettext as _
+
 from tidesched_web.accounts.models import Project
 from tidesched_web.changes.models import QuotaChange
+from tidesched_web.changes.removal_selectors import removals_of
 from tidesched_web.changes.services.applying import carry_out
 from tidesched_web.changes.tree_document import key_of
+from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access
-from tidesched_web.quota.dependent_selectors import clusters_with_quota_of
+from tidesched_web.quota.dependent_selectors import clusters_with_quota_of, dependents_of
 from tidesched_web.quota.services import delete_project, has_quotas
+
+# So many queues with gangs are named.
+_NAMED: Final = 5
 
 
 def remove_project(
@@ -19,6 +28,7 @@ def remove_project(
     Raises:
         DomainError: ``in_use`` (409) while it has queues, or quotas in several clusters, with the way out.
     """
+    refuse_queues(project, version)
     clusters = clusters_with_quota_of(project)
     if not clusters:
         delete_project(project=project, actor=access.actor, version=version, reason=reason)
@@ -28,3 +38,34 @@ def remove_project(
     key = key_of("project", project.tenant.slug, project.slug)
     seen = {} if version is None else {key: version}
     return carry_out(cluster=clusters[0], edits={key: None}, access=access, reason=reason, source=source, versions=seen)
+
+
+def refuse_queues(project: Project, version: int | None = None) -> None:
+    """Refuse to delete a project with queues, with the edits of the one change that deletes both where there is one.
+
+    What was looked at in another ``version`` is stale first of all, which is said elsewhere.
+
+    Raises:
+        DomainError: ``in_use`` (409).
+    """
+    found = removals_of(project)
+    if not found or (version is not None and version != project.version):
+        return
+    extra: dict[str, Any] = {
+        "dependents": [group.to_json() for group in dependents_of(project)],
+        "clusters": [one.cluster.slug for one in found],
+    }
+    in_use = [one for removal in found for one in removal.in_use]
+    if in_use:
+        named = _(", ").join(f"{one.queue.name} ({one.gangs})" for one in in_use[:_NAMED])
+        text = _("Gangs run or wait in its queues: %(queues)s. A queue is deleted once its gangs have ended.")
+        raise DomainError("in_use", text % {"queues": named}, extra)
+    if found[0].whole:
+        text = _(
+            "%(name)s has queues in %(cluster)s: the change with these edits deletes it with them. It is reviewed, "
+            "approved where that is due, and can be rolled back."
+        )
+        said = text % {"name": project.name, "cluster": found[0].cluster.slug}
+        raise DomainError("in_use", said, extra | {"edits": dict(found[0].edits)})
+    text = _("%(name)s has queues or quotas in several clusters: delete its queues in each of them first.")
+    raise DomainError("in_use", text % {"name": project.name}, extra)
