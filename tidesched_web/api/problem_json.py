@@ -16,7 +16,7 @@ from django.core.exceptions import (
     TooManyFilesSent,
 )
 from django.db import DatabaseError, InterfaceError, OperationalError
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, multipartparser
 from django.http.multipartparser import MultiPartParserError
 from django.views.decorators.csrf import csrf_exempt
 from psycopg_pool import PoolTimeout
@@ -149,12 +149,22 @@ def as_domain_error(exception: Exception) -> DomainError | None:
     return unreadable_form(exception)
 
 
+# What Django says of a part of a form names neither the part nor its limit.
+_OF_PARTS = {
+    "Request max total header size exceeded.": (
+        "what a part of it says of itself, such as the name of a field or of a file, may have "
+        f"{multipartparser.MAX_TOTAL_HEADER_SIZE} bytes, and one says more."
+    ),
+}
+
+
 def unreadable_form(exception: Exception) -> DomainError | None:
     """What Django says of a form's body that it cannot read; it looks into one for the token of a session."""
     if isinstance(exception, RequestDataTooBig | TooManyFieldsSent | TooManyFilesSent):
         return DomainError("body_too_large", str(exception))
     if isinstance(exception, MultiPartParserError | BadRequest):
-        return DomainError("malformed_body", f"The body is no form that can be read: {exception}")
+        said = _OF_PARTS.get(str(exception), str(exception))
+        return DomainError("malformed_body", f"The body is no form that can be read: {said}")
     return None
 
 

@@ -17,7 +17,7 @@ from django.utils.translation import ngettext
 
 from tidesched_web.accounts.selectors import visible_tenants
 from tidesched_web.changes import services
-from tidesched_web.changes.acts import Act, agrees_by_applying, allowed_actions, refusal
+from tidesched_web.changes.acts import Act, agrees_by_applying, allowed_actions, refusal, require_act
 from tidesched_web.changes.ceiling_requests import NO_ROOM
 from tidesched_web.changes.forecast_selectors import forecast_of, record_of
 from tidesched_web.changes.impact import answer_of, answered_about, start_day_impact, within_sight
@@ -329,6 +329,7 @@ def _act(this: Page, found: QuotaChange, verb: str) -> HttpResponse:
         case "approve":
             agreed = ApproveForm(this.request.POST, prefix=verb)
             if not agreed.is_valid():
+                _say_errors(this, found, Act.APPROVE, agreed)
                 return _page(this, found, approve_form=agreed)
             services.approve(change=found, access=access, reason=agreed.cleaned_data["reason"], seen=seen)
         case "cancel":
@@ -341,6 +342,7 @@ def _act(this: Page, found: QuotaChange, verb: str) -> HttpResponse:
         case "reject":
             reason = RejectForm(this.request.POST, prefix=verb)
             if not reason.is_valid():
+                _say_errors(this, found, Act.REJECT, reason)
                 return _page(this, found, reject_form=reason)
             services.reject(change=found, access=access, reason=reason.cleaned_data["reason"], seen=seen)
         case "rollback":
@@ -349,6 +351,15 @@ def _act(this: Page, found: QuotaChange, verb: str) -> HttpResponse:
         case _:
             raise Http404
     return back
+
+
+def _say_errors(this: Page, found: QuotaChange, act: Act, form: ApproveForm | RejectForm) -> None:
+    """Say what is wrong with a form above the page, where the page of this change does not show that form."""
+    require_act(found, this.access, act)
+    own = act == Act.REJECT and is_author(found, this.access)
+    if found.state != ChangeState.WAITING or own:
+        for name, errors in form.errors.items():
+            messages.error(this.request, f"{form[name].label} {' '.join(map(str, errors))}")
 
 
 def _hour(found: QuotaChange, form: ApplyForm) -> dt.datetime:

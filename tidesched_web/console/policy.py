@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 
 from django.contrib import messages
@@ -50,7 +51,7 @@ def policy(this: Page) -> HttpResponse:
             values = dict(form.cleaned_data)  # a refusal takes its field out of the form's own
             if values["act"] == APPLY and _applied(this, form):
                 return redirect("console:policy", cluster.slug)
-            checked = _checked(this, values["text"], ruling)
+            checked = _checked(this, values["text"], ruling, ask=form.refused_as == HTTPStatus.OK)
     elif this.access.administers:
         impact.warm(cluster.pk)
     findings = checked.get("findings", policy_findings(ruling.text) if ruling else [])
@@ -85,13 +86,16 @@ def _applied(this: Page, form: PolicyForm) -> bool:
     return done
 
 
-def _checked(this: Page, text: str, ruling: PolicyRevision | None) -> dict[str, Any]:
-    """What the text is worth: findings, difference to what rules, and what the next session would do otherwise."""
+def _checked(this: Page, text: str, ruling: PolicyRevision | None, *, ask: bool) -> dict[str, Any]:
+    """What the text is worth: findings, difference to what rules, and what the next session would do otherwise.
+
+    The last is a question to a worker: a text that was refused (``ask`` is false) puts none.
+    """
     findings = policy_findings(text)
     broken = any(finding["severity"] == "error" for finding in findings)
     lines = text_lines(ruling.text if ruling else "", text)
     found: dict[str, Any] = {"findings": findings, "lines": lines, "broken": broken, "same": not lines and not broken}
-    if lines and not broken:
+    if lines and not broken and ask:
         found["impact"] = impact.impact_of_policy(
             this.cluster, text, access=this.access, subject=f"policy:{this.cluster.pk}:{this.user.pk}"
         )

@@ -601,3 +601,23 @@ def test_a_time_that_is_over_or_half_is_refused_with_the_time_of_now(world) -> N
     half = client.post(where, {**NOW, "when": "at", "at_0": "", "at_1": "22:00"}).content.decode()
     assert "Choose a date and a time, such as 22:00." in half
     assert act(client, change, "apply", reason="x", when="now", at_1="22:00").state == ChangeState.APPLYING
+
+
+@pytest.mark.parametrize("verb", ["approve", "reject"])
+def test_a_reason_that_is_refused_is_told_also_where_the_page_has_no_field_for_it(world, lead, verb: str) -> None:
+    """A draft's page shows neither form: five kinds of a hostile reason were answered 400 with no word about them."""
+    client = client_of(world.admin)
+    draft = drafted(client_of(lead), LOWER)
+    long = {f"{verb}-reason": "x" * 1001, "revision": 1}
+    refused = client.post(f"{BASE}changes/{draft.pk}/{verb}/", long)
+    said = text_of(refused)
+    if verb == "approve":  # it is no draft's to be approved, whatever the reason
+        assert (refused.status_code, "No approval is due for this draft" in said) == (409, True)
+    else:
+        assert (refused.status_code, "has 1001" in said, "Why do you reject it?" in said) == (400, True, True)
+    Tenant.objects.filter(slug="search").update(approval_required=True)
+    client_of(lead).post(f"{BASE}changes/{draft.pk}/apply/", NOW)
+    draft.refresh_from_db()
+    assert draft.state == ChangeState.WAITING
+    refused = client.post(f"{BASE}changes/{draft.pk}/{verb}/", long)
+    assert (refused.status_code, text_of(refused).count("has 1001")) == (400, 1)

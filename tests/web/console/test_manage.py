@@ -19,6 +19,7 @@ from tidesched_web.accounts.models import Membership, Project, Tenant, TenantRol
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.changes.models import QuotaChange
 from tidesched_web.clusters.models import CardType, PolicyRevision
+from tidesched_web.jobs.models import Job
 from tidesched_web.quota.models import PriorityClass, Queue
 
 pytestmark = pytest.mark.django_db
@@ -294,6 +295,17 @@ def test_a_policy_is_checked_applied_rolled_back_and_released(world) -> None:
     assert PolicyRevision.objects.get(number=3).released_at
     actions = AuditEntry.objects.order_by("id").values_list("action", "reason")
     assert list(actions) == [("policy.set", "simpler"), ("policy.set", "worse"), ("policy.release", "")]
+
+
+def test_a_policy_that_is_refused_puts_no_question_to_a_worker(world) -> None:
+    client, address = client_of(world.admin), "/clusters/demo/policy/"
+    form, before = {"text": POLICY, "act": "apply", "reason": "simpler"}, Job.objects.count()
+    stale = client.post(address, {**form, "version": "7"})
+    assert stale.status_code == 412
+    assert "What it would change" in stale.content.decode(), "the difference is still shown"
+    assert Job.objects.count() == before
+    client.post(address, {**form, "act": "check", "version": "1"})
+    assert Job.objects.count() == before + 1
 
 
 def test_an_invitation_lets_its_person_in_once(world) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 
 import pytest
@@ -102,3 +103,10 @@ def test_a_form_over_its_limit_is_a_413(world, settings):
     assert page.status_code in (400, 413)
     answer = client.post("/api/v1/quota-changes/", json.dumps({"x": "y" * 2000}), content_type="application/json")
     assert answer["Content-Type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("size", [1000, 5000])
+def test_a_form_whose_field_has_too_long_a_name_is_refused_with_the_limit(world, size):
+    page = client_of(world.admin).post(TREE, {"x" * size: "1", "text": "format: 1\n", "act": "compare"})
+    assert page.status_code == 400
+    assert re.search(r'role="alert">[^<]*the name of a field or of a file, may have 1024 bytes', page.content.decode())
