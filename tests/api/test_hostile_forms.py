@@ -34,7 +34,7 @@ from tests.api.page_forms import PageForm, forms_of, parameters_of
 from tests.api.results import Found
 from tests.api.test_hostile_bodies import OF_EACH, PART, PARTS, PATIENCE, SEED, is_half_done, results_of
 from tests.matrix.bodies import FORMS, REASON, SCRIPTS
-from tests.matrix.expectations import CONSOLE_POST, ELSEWHERE, EXPECTED
+from tests.matrix.expectations import ELSEWHERE, EXPECTED
 from tests.matrix.recorder import writes as recorded
 from tests.matrix.stage import PEOPLE, Route, Stage, address, routes
 from tidesched_web.changes import adoption
@@ -45,10 +45,7 @@ _URLENCODED, _JSON = "application/x-www-form-urlencoded", "application/json"
 # Who is signed in is led away from these.
 SIGNED_OUT = ("console:sign_in", "console:invite", "account_login")
 # They take no field: a POST of anything does the same.
-NO_FIELDS = {
-    "console:sign_out", "account_logout", "console:all_tokens", "console:gang_by_name",
-    "console:priority_class_defaults",
-}  # fmt: skip
+NO_FIELDS = {"console:sign_out", "account_logout", "console:priority_class_defaults"}
 # Forms that no page of the stage shows: of a package's own address, of a cluster with queues to adopt, of an alert of
 # another page.
 UNSHOWN = {
@@ -58,10 +55,6 @@ UNSHOWN = {
     "tide_plan_take_back": REASON,
 }
 VERBS = ("apply", "approve", "reject", "cancel", "retry", "rebase", "rollback")
-# Pages of which a POST shows the same as a GET.
-SHOWN = {
-    f"console:{name}" for says, (_, names) in CONSOLE_POST.items() if says.startswith("shown") for name in names.split()
-}
 
 
 @dataclass
@@ -160,7 +153,7 @@ class Site:
         given = {**self.stage.keys, **self.stage.texts}
         for name, route in self.writes.items():
             caller = _caller(route)
-            if not caller or name in SHOWN or name in NO_FIELDS:
+            if not caller or name in NO_FIELDS:
                 continue
             short, page = name.rpartition(":")[2], self.shown.get(name)
             known = {**UNSHOWN, **FORMS}.get(short, {} if page else REASON)
@@ -194,7 +187,7 @@ def test_each_write_of_a_page_is_sent_hostile_forms(site: Site) -> None:
     names = {form.name.partition(" ")[0] for form in site.forms}
     no_write = {name for name, route in site.writes.items() if not _caller(route)}
     assert {answer for name in no_write for answer in EXPECTED[name, "post"]} <= {"405", "404"}
-    assert site.writes.keys() - names == SHOWN | NO_FIELDS | no_write
+    assert site.writes.keys() - names == NO_FIELDS | no_write
     known = {*FORMS, *SCRIPTS, *UNSHOWN}
     blind = [name for name in names if name not in site.shown and name.rpartition(":")[2] not in known]
     assert " ".join(sorted(blind)) == "", "no page of the stage shows their form, and no other one is known"

@@ -23,7 +23,7 @@ from tidesched_web.accounts.services import sign_ins
 from tidesched_web.accounts.sign_in_limits import counted_change, seconds_to_wait
 from tidesched_web.common.errors import DomainError
 from tidesched_web.console.forms.account import PasswordForm, ProfileForm, SignInForm
-from tidesched_web.console.methods import acts_by_post
+from tidesched_web.console.methods import OF_FORMS, acts_by_post, takes_forms
 from tidesched_web.console.page import Page, page
 
 YEAR = 365 * 24 * 3600
@@ -34,6 +34,7 @@ class SignIn(LoginView):
 
     template_name = "accounts/sign_in.html"
     form_class = SignInForm
+    methods = OF_FORMS
 
     def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         """An address with too many tries is refused before its form is read; that is recorded."""
@@ -76,6 +77,7 @@ def too_many_tries(request: HttpRequest) -> HttpResponse:
     return response
 
 
+@takes_forms
 @page(section="account")
 def password(this: Page) -> HttpResponse:
     """Change one's own password; the other sessions of the account end with it."""
@@ -113,6 +115,7 @@ def password(this: Page) -> HttpResponse:
     return this.render("accounts/password.html", {"form": form}, status=400 if form.errors else 200)
 
 
+@takes_forms
 @page(section="account")
 def profile(this: Page) -> HttpResponse:
     """Language, time zone, appearance."""

@@ -17,6 +17,7 @@ from tidesched_web.changes.selectors import owner_keys, read_tree
 from tidesched_web.changes.tree_document import PLATFORM, Document, key_of, kind_of, parts_of
 from tidesched_web.common.errors import DomainError
 from tidesched_web.console import amounts
+from tidesched_web.console.methods import takes_forms
 from tidesched_web.console.page import Page, page
 
 
@@ -41,6 +42,7 @@ def _under(found: adopting.Found, owner: str) -> Document:
     return adopting.adopted(found, tenant=tenant, project=None, business_line=parts[1])
 
 
+@takes_forms
 @page(section="adoption")
 def adoption(this: Page) -> HttpResponse:
     """The unmanaged queues of the cluster, what each would become, and the change that takes them over."""

@@ -25,7 +25,7 @@ from tidesched_web.audit.sight import clusters_named, content_hidden, hide
 from tidesched_web.common.errors import DomainError
 from tidesched_web.console import amounts, differences
 from tidesched_web.console.forms.audit import AuditFilter, DropForm, SealForm
-from tidesched_web.console.methods import acts_by_post
+from tidesched_web.console.methods import acts_by_post, takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.receipt_view import ReceiptView, receipt_view
@@ -264,6 +264,7 @@ def seal(this: Page) -> HttpResponse:
     return redirect("console:audit_integrity")
 
 
+@takes_forms
 @page(section="audit")
 def drop(this: Page, pk: int) -> HttpResponse:
     """Let the entries of an exported segment go; says first what is lost and what stays."""

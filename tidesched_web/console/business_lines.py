@@ -13,6 +13,7 @@ from tidesched_web.accounts.selectors import visible_tenants
 from tidesched_web.console.edit_pages import delete_page, edit_page
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.forms.owners import PLATFORM, BusinessLineForm, NameForm, OfTenantFilter
+from tidesched_web.console.methods import takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.rights import manages, need_admin_of
@@ -45,6 +46,7 @@ def _trail() -> list[tuple[str, str]]:
     return [(_("Business lines"), reverse("console:business_lines"))]
 
 
+@takes_forms
 @page(section="business_lines")
 def business_line_new(this: Page) -> HttpResponse:
     """Make a business line of a tenant, or of the platform."""
@@ -69,6 +71,7 @@ def business_line_new(this: Page) -> HttpResponse:
     )
 
 
+@takes_forms
 @page(section="business_lines")
 def business_line_edit(this: Page, pk: int) -> HttpResponse:
     """Change what a business line is called."""
@@ -85,6 +88,7 @@ def business_line_edit(this: Page, pk: int) -> HttpResponse:
     return edit_page(this, "business_lines/edit.html", form, title=title, submit=_("Save"), trail=_trail())
 
 
+@takes_forms
 @page(section="business_lines")
 def business_line_delete(this: Page, pk: int) -> HttpResponse:
     """Delete a business line that no queue belongs to."""

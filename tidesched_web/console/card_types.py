@@ -19,6 +19,7 @@ from tidesched_web.console.forms.catalogue import (
 )
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.intent import carried
+from tidesched_web.console.methods import takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.rights import need_administrator
@@ -51,6 +52,7 @@ def _card(this: Page, pk: int) -> CardType:
     return found
 
 
+@takes_forms
 @page(section="card_types")
 def card_type_new(this: Page) -> HttpResponse:
     """Declare a card type before a node carries it, so that quota can be given for it."""
@@ -74,6 +76,7 @@ def card_type_new(this: Page) -> HttpResponse:
     )
 
 
+@takes_forms
 @page(section="card_types")
 def card_type_edit(this: Page, pk: int) -> HttpResponse:
     """Change a declared card type; of one that nodes have shown only its other names."""
@@ -103,6 +106,7 @@ def _edit_form(this: Page, card: CardType) -> CardAliasesForm:
     return CardTypeEditForm(this.request.POST or None, initial=start, parents=parents)
 
 
+@takes_forms
 @page(section="card_types")
 def card_type_delete(this: Page, pk: int) -> HttpResponse:
     """Take a declared card type back."""

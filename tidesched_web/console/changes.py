@@ -31,7 +31,7 @@ from tidesched_web.common.permissions import Access
 from tidesched_web.console import amounts, change_words, forecast_view, impact_view
 from tidesched_web.console.export import csv_list, csv_response
 from tidesched_web.console.forms.change import ApplyForm, ApproveForm, ChangeFilter, RejectForm
-from tidesched_web.console.methods import acts_by_post
+from tidesched_web.console.methods import acts_by_post, takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.quota_editor import may_edit
@@ -374,6 +374,7 @@ def _hour(found: QuotaChange, form: ApplyForm) -> dt.datetime:
 # --- impact -----------------------------------------------------------------------------------------------------------
 
 
+@takes_forms
 @page()
 def change_impact(this: Page, pk: int) -> HttpResponse:
     """What the next session would do otherwise: a POST puts the question, a GET looks for the answer."""
@@ -446,6 +447,7 @@ def _subject(found: QuotaChange) -> str:
     return f"change:{found.pk}"
 
 
+@takes_forms
 @page()
 def change_day(this: Page, pk: int) -> HttpResponse:
     """The same over the recorded sessions of the last day: a job that is started here, and how far it is."""

@@ -12,6 +12,7 @@ from tidesched_web.clusters import services
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.sentences import in_a_row
 from tidesched_web.console.forms.pause import PAUSE, RESUME, PauseForm
+from tidesched_web.console.methods import takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.scheduling.selectors import first_unsent
 
@@ -22,6 +23,7 @@ def clusters(this: Page) -> HttpResponse:
     return this.render("clusters/clusters.html")
 
 
+@takes_forms
 @page(section="overview")
 def pause(this: Page) -> HttpResponse:
     """Stop or resume sending. It asks for a reason and says what will happen before it does."""

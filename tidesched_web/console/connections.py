@@ -33,7 +33,7 @@ from tidesched_web.console.forms.connection import (
     TakeForm,
 )
 from tidesched_web.console.forms.edit import ReasonForm
-from tidesched_web.console.methods import acts_by_post, only_reads
+from tidesched_web.console.methods import acts_by_post, takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.rights import need_administrator, need_whole_sight
 from tidesched_web.scheduling.connection_test_jobs import start_test
@@ -108,6 +108,7 @@ def shown(test: ConnectionTest) -> dict[str, Any]:
 # -- connecting --------------------------------------------------------------------------------------------------
 
 
+@takes_forms
 @page(section="clusters")
 def cluster_new(this: Page) -> HttpResponse:
     """Say how a new cluster is reached; it is tested on the next page, before anything is saved."""
@@ -116,7 +117,6 @@ def cluster_new(this: Page) -> HttpResponse:
     return _given(this, _("Connect a cluster"), trail, None, mode=ClusterMode.OBSERVE)
 
 
-@only_reads
 @page(section="clusters")
 def cluster_rights(this: Page, mode: str) -> HttpResponse:
     """The account with the rights of one mode, for `kubectl apply`."""
@@ -128,6 +128,7 @@ def cluster_rights(this: Page, mode: str) -> HttpResponse:
     return answer
 
 
+@takes_forms
 @page(section="connection")
 def connection_replace(this: Page) -> HttpResponse:
     """Say how a cluster is reached from now on."""
@@ -181,6 +182,7 @@ def _offer_url(test: ConnectionTest) -> str:
     return reverse("console:connection_offer", args=[test.cluster.slug, test.pk])
 
 
+@takes_forms
 @page(section="clusters", topics="jobs")
 def cluster_offer(this: Page, pk: int) -> HttpResponse:
     """What the test of a new cluster finds; then its name and why."""
@@ -210,6 +212,7 @@ def cluster_offer(this: Page, pk: int) -> HttpResponse:
     return _tested(this, test, form, trail, _("Test and connect"), _("Connect it"))
 
 
+@takes_forms
 @page(section="connection", topics="jobs")
 def connection_offer(this: Page, pk: int) -> HttpResponse:
     """What the test of another connection finds; then why."""
@@ -324,6 +327,7 @@ def connection_test(this: Page) -> HttpResponse:
     return redirect("console:connection", this.cluster.slug)
 
 
+@takes_forms
 @page(section="connection")
 def disconnect(this: Page) -> HttpResponse:
     """Forget the credentials of a cluster, after asking once more."""
@@ -338,6 +342,7 @@ def disconnect(this: Page) -> HttpResponse:
     return edit_page(this, "clusters/disconnect.html", form, title=title, submit=_("Disconnect"), trail=_trail(this))
 
 
+@takes_forms
 @page(section="clusters")
 def cluster_remove(this: Page) -> HttpResponse:
     """Remove a disconnected cluster with all that is known of it, after its name was typed."""
@@ -357,6 +362,7 @@ def cluster_remove(this: Page) -> HttpResponse:
     )
 
 
+@takes_forms
 @page(section="connection")
 def cluster_settings(this: Page) -> HttpResponse:
     """Name, mode, period and guards of a cluster."""

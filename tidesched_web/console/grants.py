@@ -11,6 +11,7 @@ from tidesched_web.console.edit_pages import delete_page, edit_page
 from tidesched_web.console.forms.catalogue import GrantFilter, GrantForm
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.intent import carried
+from tidesched_web.console.methods import takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.rights import manages, need_admin_of
@@ -39,6 +40,7 @@ def _trail(this: Page) -> list[tuple[str, str]]:
     ]
 
 
+@takes_forms
 @page(section="grants")
 def grant_new(this: Page) -> HttpResponse:
     """Let a namespace use a queue."""
@@ -63,6 +65,7 @@ def grant_new(this: Page) -> HttpResponse:
     )
 
 
+@takes_forms
 @page(section="grants")
 def grant_delete(this: Page, pk: int) -> HttpResponse:
     """Take a grant back."""

@@ -7,7 +7,6 @@ from django.shortcuts import redirect
 from django.templatetags.static import static
 
 from tidesched_web.console import wording
-from tidesched_web.console.methods import only_reads
 from tidesched_web.console.navigation import GROUPS
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.page_help import ABOUT
@@ -15,7 +14,6 @@ from tidesched_web.console.reason_help import EXPLAINED
 from tidesched_web.console.states import LOOKS
 
 
-@only_reads
 def favicon(_request: HttpRequest) -> HttpResponse:
     """Where browsers look for the mark without having read a page, at a download for example."""
     return redirect(static("img/mark.svg"))

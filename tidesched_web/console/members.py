@@ -16,7 +16,7 @@ from tidesched_web.common.errors import DomainError
 from tidesched_web.console.edit_pages import delete_page, edit_page
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.forms.people import InviteMemberForm, MemberFilter, MemberForm, RoleForm
-from tidesched_web.console.methods import acts_by_post
+from tidesched_web.console.methods import acts_by_post, takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.rights import manages, need_admin_of
@@ -29,6 +29,7 @@ def _tenant(this: Page, slug: str) -> Tenant:
     return found
 
 
+@takes_forms
 @page(section="tenants")
 def members(this: Page, tenant: str) -> HttpResponse:
     """Who belongs to a tenant; its admins take people in here."""
@@ -49,6 +50,7 @@ def members(this: Page, tenant: str) -> HttpResponse:
     return this.render("members/members.html", context, status=400 if form.errors else 200)
 
 
+@takes_forms
 @page(section="tenants")
 def member_invite(this: Page, tenant: str) -> HttpResponse:
     """Invite a person who has no account: it belongs to this tenant alone, and its link is shown once."""
@@ -147,6 +149,7 @@ def member_role(this: Page, tenant: str, pk: int) -> HttpResponse:
     return redirect("console:members", found.tenant.slug)
 
 
+@takes_forms
 @page(section="tenants")
 def member_remove(this: Page, tenant: str, pk: int) -> HttpResponse:
     """Take an account out, after a question."""

@@ -1,4 +1,4 @@
-"""Which methods the console's addresses have: GET, HEAD and POST, or fewer where a view says so.
+"""Which methods the console's addresses have: GET and HEAD, and POST where a view says that it takes a form.
 
 A method that an address does not have is refused before anything else is asked: sign-in, the form's token, the page.
 """
@@ -18,7 +18,8 @@ from tidesched_web.common import request_context
 from tidesched_web.common.hints import cut
 
 _View = TypeVar("_View", bound=Callable[..., Any])
-OF_PAGES: Final = ("GET", "HEAD", "POST")
+OF_READS: Final = ("GET", "HEAD")
+OF_FORMS: Final = (*OF_READS, "POST")
 # The longest name of a method that an answer repeats.
 _LONGEST = 20
 
@@ -35,20 +36,22 @@ def acts_by_post(view: _View) -> _View:
     return _only(view, ("POST",))
 
 
-def only_reads(view: _View) -> _View:
-    """A view that takes no form."""
-    return _only(view, ("GET", "HEAD"))
+def takes_forms(view: _View) -> _View:
+    """A view that shows something, and takes a form."""
+    return _only(view, OF_FORMS)
 
 
 def refusal(request: HttpRequest) -> HttpResponse | None:
-    """The answer to a method that no page has (405, with those that this one has); None for one that pages have."""
-    if request.method in OF_PAGES:
-        return None
+    """The answer to a method that the address does not have (405, with those that it has); None for one that it has."""
+    if request.method in OF_READS:
+        return None  # what only acts says so itself
     try:
         view: Any = resolve(request.path_info).func
     except Resolver404:
         return None  # what is not there has no methods
-    methods = getattr(getattr(view, "view_class", view), "methods", OF_PAGES)
+    methods = getattr(getattr(view, "view_class", view), "methods", OF_READS)
+    if request.method in methods:
+        return None
     said = _("This address answers %(methods)s; %(method)s is none of them.")
     detail = said % {"methods": _(", ").join(methods), "method": cut(request.method or "", _LONGEST)}
     page = render_to_string(

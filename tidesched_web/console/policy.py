@@ -18,7 +18,7 @@ from tidesched_web.clusters.selectors import visible_policies
 from tidesched_web.console.edit_pages import edit_page
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.forms.policy import APPLY, PolicyForm
-from tidesched_web.console.methods import acts_by_post
+from tidesched_web.console.methods import acts_by_post, takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.rights import need_administrator
@@ -36,6 +36,7 @@ def _ruling(revisions: list[PolicyRevision]) -> PolicyRevision | None:
     return next((revision for revision in revisions if revision.valid), None)
 
 
+@takes_forms
 @page(section="policy")
 def policy(this: Page) -> HttpResponse:
     """The text that rules; a POST checks another one, or applies it."""
@@ -144,6 +145,7 @@ def policy_revision(this: Page, number: int) -> HttpResponse:
     )
 
 
+@takes_forms
 @page(section="policy")
 def policy_roll_back(this: Page, number: int) -> HttpResponse:
     """Go back to the text of an earlier revision: as a new one, with its own reason and its own dry run."""

@@ -16,7 +16,7 @@ from tidesched_web.console.forms.catalogue import (
 )
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.intent import carried
-from tidesched_web.console.methods import acts_by_post
+from tidesched_web.console.methods import acts_by_post, takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.rights import need_administrator
@@ -69,6 +69,7 @@ def priority_class_defaults(this: Page) -> HttpResponse:
     return redirect("console:priority_classes", this.cluster.slug)
 
 
+@takes_forms
 @page(section="priority_classes")
 def priority_class_new(this: Page) -> HttpResponse:
     """Make a class."""
@@ -91,6 +92,7 @@ def priority_class_new(this: Page) -> HttpResponse:
     )
 
 
+@takes_forms
 @page(section="priority_classes")
 def priority_class_edit(this: Page, name: str) -> HttpResponse:
     """Change the fields that Kubernetes lets one change."""
@@ -110,6 +112,7 @@ def priority_class_edit(this: Page, name: str) -> HttpResponse:
     )
 
 
+@takes_forms
 @page(section="priority_classes")
 def priority_class_replace(this: Page, name: str) -> HttpResponse:
     """Give a live class another value: it is deleted and made anew."""
@@ -132,6 +135,7 @@ def priority_class_replace(this: Page, name: str) -> HttpResponse:
     )
 
 
+@takes_forms
 @page(section="priority_classes")
 def priority_class_delete(this: Page, name: str) -> HttpResponse:
     """Delete a class; pods that have it keep their number."""

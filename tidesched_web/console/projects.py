@@ -16,6 +16,7 @@ from tidesched_web.common.errors import DomainError
 from tidesched_web.console.edit_pages import delete_page, edit_page, quota_ways, removal_ways
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.forms.owners import NameForm, OfTenantFilter, ProjectForm
+from tidesched_web.console.methods import takes_forms
 from tidesched_web.console.owner_use import use_table
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
@@ -75,6 +76,7 @@ def project(this: Page, tenant: str, project: str) -> HttpResponse:
     )
 
 
+@takes_forms
 @page(section="projects")
 def project_new(this: Page) -> HttpResponse:
     """Make a project in a tenant that one administers."""
@@ -98,6 +100,7 @@ def project_new(this: Page) -> HttpResponse:
     )
 
 
+@takes_forms
 @page(section="projects")
 def project_edit(this: Page, tenant: str, project: str) -> HttpResponse:
     """Change what a project is called."""
@@ -115,6 +118,7 @@ def project_edit(this: Page, tenant: str, project: str) -> HttpResponse:
     return edit_page(this, "projects/edit.html", form, title=title, submit=_("Save"), trail=_trail(found, itself=True))
 
 
+@takes_forms
 @page(section="projects")
 def project_delete(this: Page, tenant: str, project: str) -> HttpResponse:
     """Delete a project, after a look at what depends on it."""

@@ -18,6 +18,7 @@ from tidesched_web.console.edit_pages import delete_page, edit_page
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.forms.queue import QueueEditForm, QueueForm
 from tidesched_web.console.intent import carried, drafted
+from tidesched_web.console.methods import takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.rights import manages, need_admin_of
 from tidesched_web.quota.dependent_selectors import dependents_of
@@ -48,6 +49,7 @@ def _trail(this: Page, found: Queue | None = None) -> list[tuple[str, str]]:
     return trail
 
 
+@takes_forms
 @page(section="queues")
 def queue_new(this: Page) -> HttpResponse:
     """A queue with its card quota: drafted for a review, or made at once, after the approval where one is due."""
@@ -96,6 +98,7 @@ def queue_new(this: Page) -> HttpResponse:
     )
 
 
+@takes_forms
 @page(section="queues")
 def queue_edit(this: Page, name: str) -> HttpResponse:
     """Change a queue's settings and quotas."""
@@ -150,6 +153,7 @@ def why_not_deleted(found: Queue) -> list[str]:
     return why
 
 
+@takes_forms
 @page(section="queues")
 def queue_close(this: Page, name: str) -> HttpResponse:
     """Close a queue, or open it again."""
@@ -175,6 +179,7 @@ def queue_close(this: Page, name: str) -> HttpResponse:
     )
 
 
+@takes_forms
 @page(section="queues")
 def queue_delete(this: Page, name: str) -> HttpResponse:
     """Delete a queue that is closed and drained."""

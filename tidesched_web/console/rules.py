@@ -13,11 +13,13 @@ from tidesched_web.console.edit_pages import edit_page
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.forms.rules import RulesForm
 from tidesched_web.console.intent import carried
+from tidesched_web.console.methods import takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.rights import need_administrator
 from tidesched_web.console.tenants import tenant_of
 
 
+@takes_forms
 @page(section="quota")
 def rules(this: Page) -> HttpResponse:
     """The rules of a cluster's quota tree; platform admins change them, as a change like any other."""
@@ -39,6 +41,7 @@ def rules(this: Page) -> HttpResponse:
     return edit_page(this, "rules/rules.html", form, title=_("Rules of the tree"), submit=_("Save"), trail=trail)
 
 
+@takes_forms
 @page(section="tenants")
 def tenant_approval(this: Page, tenant: str) -> HttpResponse:
     """Ask for a second person's approval of each change of a tenant's quota, or no longer."""

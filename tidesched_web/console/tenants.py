@@ -15,6 +15,7 @@ from tidesched_web.console import amounts
 from tidesched_web.console.edit_pages import delete_page, edit_page, quota_ways, removal_ways
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.forms.owners import SearchFilter, TenantEditForm, TenantForm
+from tidesched_web.console.methods import takes_forms
 from tidesched_web.console.owner_use import use_table
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
@@ -71,6 +72,7 @@ def _trail(*more: tuple[str, str]) -> list[tuple[str, str]]:
     return [(_("Tenants"), reverse("console:tenants")), *more]
 
 
+@takes_forms
 @page(section="tenants")
 def tenant_new(this: Page) -> HttpResponse:
     """Make a tenant."""
@@ -86,6 +88,7 @@ def tenant_new(this: Page) -> HttpResponse:
     )
 
 
+@takes_forms
 @page(section="tenants")
 def tenant_edit(this: Page, tenant: str) -> HttpResponse:
     """Change what a tenant is called."""
@@ -105,6 +108,7 @@ def tenant_edit(this: Page, tenant: str) -> HttpResponse:
     return edit_page(this, "tenants/edit.html", form, title=title, submit=_("Save"), trail=_trail(back))
 
 
+@takes_forms
 @page(section="tenants")
 def tenant_delete(this: Page, tenant: str) -> HttpResponse:
     """Delete a tenant, after a look at what depends on it."""

@@ -17,6 +17,7 @@ from tidesched_web.common.errors import DomainError
 from tidesched_web.console.forms.meanwhile import Meanwhile
 from tidesched_web.console.forms.tide_plan import version_sent
 from tidesched_web.console.intent import tell_waits
+from tidesched_web.console.methods import takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.tide_reading import (
     changed_figures,
@@ -32,6 +33,7 @@ from tidesched_web.quota.selectors import card_quota_of
 from tidesched_web.quota.tide_selectors import document_of, effective_by_name, visible_tide_plans
 
 
+@takes_forms
 @page(section="tide_plans")
 def switch(this: Page, name: str) -> HttpResponse:
     """Switch a plan on or off, after saying what that does now."""
@@ -42,6 +44,7 @@ def switch(this: Page, name: str) -> HttpResponse:
     return _confirm(this, row, key, edits, "tide/switch.html")
 
 
+@takes_forms
 @page(section="tide_plans")
 def take_back(this: Page, name: str) -> HttpResponse:
     """End the open layers of a plan until they open the next time: what they lend is the lender's again."""
@@ -62,6 +65,7 @@ def take_back(this: Page, name: str) -> HttpResponse:
     return _confirm(this, row, key, {key: {"layers": layers}}, "tide/take_back.html", more=more)
 
 
+@takes_forms
 @page(section="tide_plans")
 def delete(this: Page, name: str) -> HttpResponse:
     """Delete a plan."""

@@ -24,7 +24,7 @@ from tidesched_web.console import amounts, chart
 from tidesched_web.console.change_words import day_words
 from tidesched_web.console.figures import tide_preview
 from tidesched_web.console.forms.tide_plan import PlanForm, local_days
-from tidesched_web.console.methods import acts_by_post
+from tidesched_web.console.methods import acts_by_post, takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.tide_acts import say_and_lead_on
 from tidesched_web.console.tide_meanwhile import rest_on
@@ -238,6 +238,7 @@ def preview(this: Page, name: str) -> HttpResponse:
     )
 
 
+@takes_forms
 @page(section="tide_plans")
 def new(this: Page) -> HttpResponse:
     """A plan that is not there yet."""
@@ -245,6 +246,7 @@ def new(this: Page) -> HttpResponse:
     return _editor(this, None)
 
 
+@takes_forms
 @page(section="tide_plans")
 def edit(this: Page, name: str) -> HttpResponse:
     """Edit a plan."""

@@ -13,7 +13,7 @@ from tidesched_web.accounts.models import ApiToken
 from tidesched_web.accounts.selectors import own_tokens, visible_tenants, visible_tokens
 from tidesched_web.common.errors import DomainError
 from tidesched_web.console.forms.tokens import TokenFilter, TokenForm
-from tidesched_web.console.methods import acts_by_post
+from tidesched_web.console.methods import acts_by_post, takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.rights import need_administrator
@@ -21,6 +21,7 @@ from tidesched_web.console.rights import need_administrator
 ORDER = ("-created_at", "-id")
 
 
+@takes_forms
 @page(section="account")
 def tokens(this: Page) -> HttpResponse:
     """One's own tokens; a POST makes one and shows its text this once."""

@@ -19,6 +19,7 @@ from tidesched_web.changes.tree_import import edits_to
 from tidesched_web.clusters.selectors import card_aliases, card_names
 from tidesched_web.common.errors import DomainError
 from tidesched_web.console import amounts
+from tidesched_web.console.methods import takes_forms
 from tidesched_web.console.page import Page, page
 
 YAML, CSV = "yaml", "csv"
@@ -45,6 +46,7 @@ def export(this: Page) -> HttpResponse:
     return response
 
 
+@takes_forms
 @page(section="tree_file")
 def tree_page(this: Page) -> HttpResponse:
     """Take the file, bring a file: what it would change, and then a change of it."""

@@ -26,6 +26,7 @@ from tidesched_web.common.errors import DomainError
 from tidesched_web.console.edit_pages import delete_page, edit_page
 from tidesched_web.console.forms.edit import ReasonForm
 from tidesched_web.console.forms.people import InviteForm, NewPasswordForm, UserFilter, UserForm
+from tidesched_web.console.methods import takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.rights import need_administrator, need_whole_sight
@@ -69,6 +70,7 @@ def _shown(this: Page, found: User, link: AccessLink | None = None, secret: str 
     )
 
 
+@takes_forms
 @page(section="users")
 def user(this: Page, pk: int) -> HttpResponse:
     """One account; a POST makes the link by which its person sets a password, and shows it this once."""
@@ -85,6 +87,7 @@ def user(this: Page, pk: int) -> HttpResponse:
     return _shown(this, found, link, secret)
 
 
+@takes_forms
 @page(section="users")
 def user_new(this: Page) -> HttpResponse:
     """Invite a person: the account is made without a password, and the link is shown once."""
@@ -101,6 +104,7 @@ def user_new(this: Page) -> HttpResponse:
     return edit_page(this, "users/edit.html", form, title=_("Invite a person"), submit=_("Invite"), trail=_trail())
 
 
+@takes_forms
 @page(section="users")
 def user_edit(this: Page, pk: int) -> HttpResponse:
     """Change name, address and the role on the platform."""
@@ -120,6 +124,7 @@ def user_edit(this: Page, pk: int) -> HttpResponse:
     return edit_page(this, "users/edit.html", form, title=title, submit=_("Save"), trail=_trail(found))
 
 
+@takes_forms
 @page(section="users")
 def user_switch(this: Page, pk: int) -> HttpResponse:
     """Switch an account off, or on again."""
@@ -152,6 +157,7 @@ def user_switch(this: Page, pk: int) -> HttpResponse:
     )
 
 
+@takes_forms
 @sensitive_post_parameters()
 def invite(request: HttpRequest, secret: str) -> HttpResponse:
     """The door that a link opens: its person sets a password and is signed in. No account is needed to come here."""

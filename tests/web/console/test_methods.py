@@ -1,4 +1,4 @@
-"""Methods: every address of the console has GET, HEAD and POST or fewer, and says so to any other one."""
+"""Methods: every address of the console has GET and HEAD, POST alone or all three, and says so to any other one."""
 
 from __future__ import annotations
 
@@ -40,3 +40,14 @@ def test_a_reader_who_is_signed_in_gets_no_page_by_such_a_method() -> None:
         assert found == dict.fromkeys(OTHERS, 405), path
         assert client.get(path).status_code == 200
     assert client.generic("PUT", "/no-such-page/").status_code == 404
+
+
+def test_a_form_that_is_sent_to_a_page_that_takes_none_is_refused() -> None:
+    """The page was answered, with 200, as to a GET."""
+    client = client_of(story.full().admin)
+    for path in ("/", "/clusters/", "/clusters/demo/", "/clusters/demo/queues/", "/clusters/demo/quota/", "/audit/"):
+        answer = client.post(path, {"reason": "drill"})
+        assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD"), path
+    assert client.post("/profile/", {"language": "en"}).status_code == 302
+    assert Client(enforce_csrf_checks=True).post("/clusters/demo/").status_code == 405
+    assert client.get("/sign-out/").headers["Allow"] == "POST"
