@@ -16,7 +16,7 @@ from django.core.exceptions import (
     TooManyFilesSent,
 )
 from django.db import DatabaseError, InterfaceError, OperationalError
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, multipartparser
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.multipartparser import MultiPartParserError
 from django.views.decorators.csrf import csrf_exempt
 from psycopg_pool import PoolTimeout
@@ -149,11 +149,12 @@ def as_domain_error(exception: Exception) -> DomainError | None:
     return unreadable_form(exception)
 
 
+MOST_OF_A_PART = 1024  # Django's own limit
 # What Django says of a part of a form names neither the part nor its limit.
 _OF_PARTS = {
     "Request max total header size exceeded.": (
         "what a part of it says of itself, such as the name of a field or of a file, may have "
-        f"{multipartparser.MAX_TOTAL_HEADER_SIZE} bytes, and one says more."
+        f"{MOST_OF_A_PART} bytes, and one says more."
     ),
 }
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any, ClassVar, TypeAlias, cast
 
+from django.db import transaction
 from django.db.models import Model, QuerySet
+from django.http import QueryDict
 from rest_framework import mixins, viewsets
-from rest_framework.exceptions import MethodNotAllowed
+from rest_framework.exceptions import APIException, MethodNotAllowed
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,14 +18,20 @@ from rest_framework.views import APIView
 
 from tidesched_web.accounts.models import ApiToken, User
 from tidesched_web.accounts.selectors import access_of
-from tidesched_web.api import pagination
+from tidesched_web.api import pagination, problem_json
 from tidesched_web.api.filters import ReferenceFilter, StrictBackend, refuse_unknown
+from tidesched_web.api.idempotency import key_of
 from tidesched_web.api.parsers import MergePatchParser
 from tidesched_web.api.prepared_lists import page_of
 from tidesched_web.api.rows import documents
-from tidesched_web.api.writes import DRY_RUN
+from tidesched_web.api.writes import DRY_RUN, is_dry_run
+from tidesched_web.common import off_turn
+from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access, require_scope
 from tidesched_web.common.prepared_query import shared
+
+# Refusals that say who may do what, or that nothing is there for the caller.
+_OF_RIGHTS = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
 
 # Named here, since the views have a method `list`.
 Rows: TypeAlias = list[Any]
@@ -51,7 +60,52 @@ class ScopedView(APIView):
         self.access = access_of(self.caller, token)
         writes = request.method not in SAFE_METHODS
         require_scope(self.access, *((writes and self.write_scopes) or self.scopes))
+        try:
+            self.check_head(request, writes=writes)
+        except (DomainError, APIException) as fault:
+            self._refuse_after_rights(request, fault)
+
+    def check_head(self, request: Request, *, writes: bool) -> None:
+        """Refuse what is wrong with a request before anything of it is done: its parameters, and its key."""
         refuse_unknown(request, self.allowed_parameters(writes=writes))
+        if writes:
+            is_dry_run(request)
+        if request.method == "POST" and key_of(request) is not None:
+            request.data  # noqa: B018 - what a key stands for is the body, which has to be one
+
+    def _refuse_after_rights(self, request: Request, fault: DomainError | APIException) -> None:
+        """Put a handler in the place of this request's that refuses it: for want of rights, else for ``fault``.
+
+        What the caller may do is asked where it is done. So the request is handled without what is wrong with it, and
+        all of that is taken back.
+        """
+        name = str(request.method).lower()
+        handler = getattr(self, name)
+
+        def refuse(request: Request, *args: Any, **kwargs: Any) -> Response:
+            plain = request._request  # noqa: SLF001 - what the framework's request wraps
+            plain.GET = self._known_of(plain.GET)  # type: ignore[assignment]  # nothing writes to it
+            plain.META.pop("HTTP_IDEMPOTENCY_KEY", None)
+            plain.__dict__.pop("headers", None)
+            with transaction.atomic():
+                try:
+                    handler(request, *args, **kwargs)
+                except (Exception, off_turn.Wait) as error:
+                    said = problem_json.as_domain_error(error) if isinstance(error, Exception) else None
+                    if said is not None and said.status in _OF_RIGHTS:
+                        raise
+                transaction.set_rollback(True)
+            raise fault
+
+        setattr(self, name, refuse)
+
+    def _known_of(self, given: QueryDict) -> QueryDict:
+        """The parameters that the address has, such as the one that names what is read; of any request a plain one."""
+        known = QueryDict(mutable=True)
+        for name in self.allowed_parameters(writes=False):
+            if len(values := given.getlist(name)) == 1 and name != DRY_RUN:
+                known[name] = values[0]
+        return known
 
     def get_parsers(self) -> list[Any]:
         """JSON; a PATCH may also say that it is a merge patch, which it is either way."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 
 import django_filters
@@ -41,6 +42,7 @@ from tidesched_web.api.writes import (
     true_or_false,
 )
 from tidesched_web.changes import services
+from tidesched_web.changes.acts import Act, refusal
 from tidesched_web.changes.forecast_selectors import forecast_of, record_of
 from tidesched_web.changes.models import ChangeState, ForecastState, QuotaChange
 from tidesched_web.changes.selectors import visible_changes
@@ -75,8 +77,8 @@ class QuotaChanges(ReadView):
     newest_first = True
     etag = True
 
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        super().initial(request, *args, **kwargs)
+    def check_head(self, request: Request, *, writes: bool) -> None:
+        super().check_head(request, writes=writes)
         if self.action not in ("create", "apply", "list", "retrieve", "plan") and is_dry_run(request):
             raise DomainError("unknown_parameter", "This act has no dry run: the plan says what the change would do.")
 
@@ -120,13 +122,21 @@ class QuotaChanges(ReadView):
         version = expected_version(self.request, needed=needed)
         return None if version is None else services.Reviewed(version=version)
 
+    def _for(self, act: Act) -> QuotaChange:
+        """The change of the address, for who may do this with it: that is asked before the body is looked at."""
+        change: QuotaChange = self.get_object()
+        refused = refusal(change, self.access, act)
+        if refused is not None and refused.status in (HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND):
+            raise refused
+        return change
+
     def _cluster(self, wanted: dict[str, Any]) -> Any:
         return referred(visible_clusters(self.access), wanted["cluster"], "/cluster", by="slug")
 
     @extend_schema(request=ChangePatch, responses=ChangeDocument, parameters=[IF_MATCH])
     def partial_update(self, request: Request, pk: int) -> Response:
         """Edit a draft of one's own; new edits take back an approval."""
-        change = self.get_object()
+        change = self._for(Act.EDIT)
         wanted = checked_body(ChangePatch, request)
         change = services.edit_draft(
             change=change, access=self.access, seen=self._seen(needed=False), well_formed=True, **wanted
@@ -171,7 +181,8 @@ class QuotaChanges(ReadView):
         403 `approver_not_independent` where the author made the caller's account or role or the caller the author's,
         where one tenant admin invited both, or where the caller's are younger than the change.
         """
-        change, wanted = self.get_object(), checked_body(SayWhy, request)
+        change = self._for(Act.APPROVE)
+        wanted = checked_body(SayWhy, request)
         return accepted(
             self,
             services.approve(change=change, access=self.access, reason=wanted["reason"], seen=self._seen()),
@@ -182,7 +193,8 @@ class QuotaChanges(ReadView):
     @idempotent
     def reject(self, request: Request, pk: int) -> Response:
         """Refuse it for good."""
-        change, wanted = self.get_object(), checked_body(SayWhy, request)
+        change = self._for(Act.REJECT)
+        wanted = checked_body(SayWhy, request)
         return accepted(
             self,
             services.reject(change=change, access=self.access, reason=wanted["reason"], seen=self._seen()),
@@ -193,7 +205,8 @@ class QuotaChanges(ReadView):
     @idempotent
     def cancel(self, request: Request, pk: int) -> Response:
         """Give it up before it is written."""
-        change, wanted = self.get_object(), checked_body(SayWhy, request)
+        change = self._for(Act.CANCEL)
+        wanted = checked_body(SayWhy, request)
         return accepted(
             self,
             services.cancel(change=change, access=self.access, reason=wanted["reason"], seen=self._seen()),
@@ -206,7 +219,7 @@ class QuotaChanges(ReadView):
     def apply(self, request: Request, pk: int) -> Response:
         """Apply it now or at a set time; 409 with what changed since where its base moved. Dry run: 200, its plan."""
         if is_dry_run(request):
-            change = self.get_object()
+            change = self._for(Act.APPLY)
             checked_body(ApplyInput, request)
             services.require_reviewed(change, self._seen(needed=False))
             plan = services.shown_plan(change=change, access=self.access)
@@ -215,7 +228,8 @@ class QuotaChanges(ReadView):
 
     @idempotent
     def _apply(self, request: Request) -> Response:
-        change, wanted = self.get_object(), checked_body(ApplyInput, request)
+        change = self._for(Act.APPLY)
+        wanted = checked_body(ApplyInput, request)
         done = services.apply(
             change=change,
             access=self.access,
@@ -238,7 +252,8 @@ class QuotaChanges(ReadView):
     @idempotent
     def rollback(self, request: Request, pk: int) -> Response:
         """A new draft that undoes it, to be reviewed and applied like any other (at once with `apply`)."""
-        change, wanted = self.get_object(), checked_body(RollBackInput, request)
+        change = self._for(Act.ROLL_BACK)
+        wanted = checked_body(RollBackInput, request)
         back = services.roll_back(change=change, access=self.access, reason=wanted["reason"], seen=self._seen())
         if wanted["apply"]:
             back = services.apply(change=back, access=self.access)

@@ -162,8 +162,9 @@ class TidePlans(ReadView):
     )
     def destroy(self, request: Request, pk: int) -> Response:
         """Delete a plan: the base holds again."""
-        plan, in_address = self.get_object(), reason_in_address(request)
+        plan = self.get_object()
         require_administrator(self.access)
+        in_address = reason_in_address(request)
         reason = checked_body(DeleteInput, request).get("reason") or in_address
         return self._write(request, plan, None, reason, lambda: Response(status=status.HTTP_204_NO_CONTENT))
 

@@ -125,14 +125,15 @@ class Users(ReadView):
         An admin of a tenant repeats the invitation of an account that belongs to that tenant and was never used.
         """
         user = self.get_object()
-        checked_body(NoInput, request)
         if self.access.administers:
+            checked_body(NoInput, request)
             kind = LinkKind.RESET if user.has_usable_password() else LinkKind.INVITE
             link, secret = services.make_link(user=user, kind=kind, actor=self.access.actor, by=self.access.user_id)
         else:
             member = visible_memberships(self.access).filter(user=user, tenant__in=self.access.admin_of).first()
             if member is None:
                 raise DomainError("permission_denied", "Only a platform admin may do this.")
+            checked_body(NoInput, request)
             link, secret = services.invite_again(membership=member, actor=self.access.actor, by=self.access.user_id)
         return Response(self._link(link, secret), status=status.HTTP_201_CREATED)
 
