@@ -364,6 +364,7 @@ KEPT_OPEN_CHANGES = env.number("KEPT_OPEN_CHANGES", 500)
 KEPT_OPEN_CHANGE_BYTES = env.number("KEPT_OPEN_CHANGE_BYTES", 256 * 1024 * 1024)
 KEPT_REVISIONS = env.number("KEPT_REVISIONS", 100)
 KEPT_REVISION_BYTES = env.number("KEPT_REVISION_BYTES", 16 * 1024 * 1024)
+KEPT_REVISION_BYTES_OF_ONE = env.number("KEPT_REVISION_BYTES_OF_ONE", 64 * 1024 * 1024)
 # Jobs that wait for their turn.
 KEPT_WAITING_JOBS = max(1, env.number("KEPT_WAITING_JOBS", 100))
 # Answers to requests with an Idempotency-Key, and their bytes.

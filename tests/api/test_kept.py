@@ -89,6 +89,34 @@ def test_bytes_of_earlier_revisions_and_of_changes_that_are_over(world, settings
     assert set(QuotaChange.objects.values_list("pk", flat=True)) == {change["id"], over[2]["id"]}
 
 
+def test_bytes_of_earlier_revisions_of_all_changes_of_one_account(world, settings):
+    """They were bounded for each change alone: 500 changes of 16 MiB each."""
+    owner, admin = world.client("owner"), world.client("admin")
+    others = drafted(admin)
+    own = [drafted(owner) for _ in range(3)]
+    edited = {"queue/acme-online": {"card_quota": {H200: 3}}}
+    admin.change("PATCH", f"quota-changes/{others['id']}/", {"edits": edited}, If_Match="*")
+    settings.KEPT_REVISION_BYTES_OF_ONE = 1  # the newest stays, however large it is
+    for one in own:
+        assert owner.change("PATCH", f"quota-changes/{one['id']}/", {"edits": edited}, If_Match="*").status_code == 200
+    kept = list(ChangeRevision.objects.order_by("id").values_list("change_id", flat=True))
+    assert kept == [others["id"], own[2]["id"]]
+
+
+def test_an_open_change_does_not_become_larger_than_an_account_may_have_in_all(world, settings):
+    """Small drafts were edited to large ones, past the bound of new ones."""
+    settings.KEPT_OPEN_CHANGE_BYTES = 20_000
+    owner = world.client("owner")
+    large = {"queue/acme-online": {"card_quota": {f"made-up-{n}-{n * n}": n for n in range(900)}}}
+    first, second = drafted(owner), drafted(owner)
+    paths = [f"quota-changes/{one['id']}/" for one in (first, second)]
+    assert owner.change("PATCH", paths[0], {"edits": large}, If_Match="*").status_code == 200
+    refused = owner.change("PATCH", paths[1], {"edits": large}, If_Match="*")
+    assert said(refused) == (409, "too_many_kept", 20_000)
+    assert owner.change("PATCH", paths[0], {"edits": EDITS}, If_Match="*").status_code == 200, "it becomes smaller"
+    assert owner.change("PATCH", paths[1], {"edits": large}, If_Match="*").status_code == 200
+
+
 def test_jobs_of_one_account_that_wait(world, settings):
     """Each draft asks what it would do: of 500 questions at a time the oldest are of no use to anybody."""
     settings.KEPT_WAITING_JOBS = 3

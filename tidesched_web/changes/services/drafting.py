@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import BigIntegerField, Func, Value
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
@@ -32,6 +32,18 @@ KEEP: Any = object()
 # What the figures of a change take in the database, compressed as they are.
 _stored = partial(Func, function="pg_column_size", output_field=BigIntegerField())
 _STORED_BYTES = _stored("edits") + _stored("base") + Coalesce(_stored("plan"), Value(0), output_field=BigIntegerField())
+# Of all changes of one author; what was replaced last is kept.
+_REVISIONS_BEYOND = """
+DELETE FROM changes_changerevision WHERE id IN (
+    SELECT id FROM (
+        SELECT id, sum(bytes) OVER (ORDER BY id DESC) - bytes AS newer FROM (
+            SELECT revision.id, pg_column_size(revision.edits) + pg_column_size(revision.base) AS bytes
+            FROM changes_changerevision revision JOIN changes_quotachange change ON change.id = revision.change_id
+            WHERE change.author_id = %s
+        ) AS weighed
+    ) AS ranked WHERE newer >= %s
+)
+"""
 # So many marks of a change's earlier edits are kept.
 MARKS = 20
 
@@ -177,6 +189,8 @@ def edit_draft(
         if change.author_id is None:
             # Of no account, made by a command: who edits it is its author from now on, and not its second person.
             fields["author_id"] = access.user_id
+        if edits is not None:
+            require_room_for_open(access, beside=change.pk)  # it may become larger
         if edits is not None or rebase:
             chosen = change.edits if edits is None else edits
             base = None if rebase else change.base
@@ -246,6 +260,9 @@ def next_revision(change: QuotaChange, fields: Mapping[str, Any]) -> dict[str, A
     # Who looked at one of those is shown what the change is now, not what differs.
     if change.revision > settings.KEPT_REVISIONS:
         ChangeRevision.objects.filter(change=change, number__lte=change.revision - settings.KEPT_REVISIONS).delete()
+    if change.author_id is not None:
+        with connection.cursor() as cursor:
+            cursor.execute(_REVISIONS_BEYOND, [change.author_id, settings.KEPT_REVISION_BYTES_OF_ONE])
     return {"revision": change.revision + 1}
 
 
