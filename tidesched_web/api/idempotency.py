@@ -84,9 +84,9 @@ def idempotent(method: Callable[..., Response], *, waits: bool = False) -> Calla
     return answer
 
 
-def _outcome(run: Callable[[], Response]) -> Response | DomainError | off_turn.Wait:
+def _outcome(run: Callable[[], Response]) -> Response | DomainError | off_turn.Wait | off_turn.DearTurn:
     """A refusal, or a wait without the turn, ends no transaction: what was written stays, as it does without a key."""
     try:
         return run()
-    except (DomainError, off_turn.Wait) as error:
+    except (DomainError, off_turn.Wait, off_turn.DearTurn) as error:
         return error

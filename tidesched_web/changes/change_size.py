@@ -21,6 +21,18 @@ from tidesched_web.common.hints import cut
 MOST_FIGURES: Final = 200_000
 # Two quotas with as many card types as one may have: a mistake is still planned, and shown where it is.
 MOST_UNKNOWN: Final = 2_000
+# More than a person edits by hand; to plan as many takes longer than to show any other page.
+LARGE: Final = 2_000
+
+
+def is_large(edits: Mapping[str, Any]) -> bool:
+    """Whether edits have more figures than ``LARGE``; O(LARGE)."""
+    left = LARGE
+    for patch in edits.values():
+        left -= _figures(patch)
+        if left < 0:
+            return True
+    return False
 
 
 def require_size(edits: Mapping[str, Any]) -> None:

@@ -5,6 +5,9 @@ that has to wait gives its turn back. `wait_for` raises :class:`Wait`, the front
 and then runs the view again from its beginning, where `wait_for` returns what came. So a view does everything before
 its wait twice: it only reads there, or makes what it makes through `once`.
 
+A request that takes long itself, such as the page of a change of thousands of figures, runs in a turn of the large
+works (:func:`need_dear_turn`), as one with a large body does.
+
 Outside of the front (workers, commands, a test client) the wait is where it is called.
 """
 
@@ -47,10 +50,15 @@ class Wait(BaseException):
         self.key, self.work, self.subject = key, work, subject
 
 
+class DearTurn(BaseException):
+    """A view gives its turn back and takes one of those that large works have. It is no error."""
+
+
 @dataclass
 class Desk:
-    """What one request has waited for, and made, so far."""
+    """What one request has waited for, and made, so far; ``dear``: it has a turn of the large works."""
 
+    dear: bool = False
     answers: dict[str, Answer] = field(default_factory=dict)
     made: dict[str, Any] = field(default_factory=dict)
 
@@ -95,6 +103,13 @@ def wait_for(key: str, work: Callable[[], _T], *, otherwise: _U, subject: str = 
     if answer.error is not None:
         raise answer.error
     return otherwise if answer.refused else answer.value
+
+
+def need_dear_turn() -> None:
+    """Go on only in a turn of the large works. Call it before anything is written, and outside of transactions."""
+    desk = _desk.get()
+    if desk is not None and not desk.dear:
+        raise DearTurn
 
 
 def once(key: str, make: Callable[[], _T]) -> _T:

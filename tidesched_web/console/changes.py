@@ -92,6 +92,7 @@ def _change(this: Page, pk: int) -> QuotaChange:
     found = visible_changes(this.access).filter(cluster=this.cluster, pk=pk).first()
     if found is None:
         raise Http404
+    services.take_turn(found)
     return found
 
 

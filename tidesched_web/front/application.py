@@ -21,6 +21,7 @@ from tidesched_web.common import off_turn, request_context
 from tidesched_web.common.database_patience import forget_commits, watch
 from tidesched_web.common.errors import DomainError
 from tidesched_web.front import ACCOUNT, KIND, Receive, Scope, Send, answers, bodies, failures, health
+from tidesched_web.front.dear_places import Places
 from tidesched_web.front.persons import Person, Persons, without_quoted_cookies
 from tidesched_web.front.turns import Full, TooManyOfOne, Turn, Turns
 from tidesched_web.front.waits import Waits
@@ -36,6 +37,7 @@ class Front:
         self._django = django
         self._persons = Persons()
         self._bodies = bodies.Held()
+        self._places = Places()
         self._warmth = Warmth()
         self._probes = health.Probes()
         self._turns: Turns | None = None
@@ -62,28 +64,31 @@ class Front:
             await answers.refuse(send, scope, DomainError("head_too_large", text, {"limit": limit[1]}))
             return
         person = self._persons.of(scope)
-        desk = off_turn.Desk()
         with self._bodies.of(person) as held:
             try:
                 body = await bodies.read(scope, receive, held)
-                dear = len(body) > settings.WEB_DEAR_BODY_BYTES
-                while wait := await self._run(scope, bodies.replayed(body, receive), send, person, desk, dear=dear):
-                    desk.answers[wait.key] = await self._waits.answer(wait, person.name)
+                desk = off_turn.Desk(len(body) > settings.WEB_DEAR_BODY_BYTES or self._places.are_dear(scope["path"]))
+                while wait := await self._run(scope, bodies.replayed(body, receive), send, person, desk):
+                    if isinstance(wait, off_turn.Wait):
+                        desk.answers[wait.key] = await self._waits.answer(wait, person.name)
+                    else:
+                        desk.dear = True
+                        self._places.learn(scope["path"])
             except _REFUSALS as reason:
                 await _refuse(send, scope, reason)
             except bodies.Gone:
                 return
 
     async def _run(
-        self, scope: Scope, receive: Receive, send: Send, person: Person, desk: off_turn.Desk, *, dear: bool
-    ) -> off_turn.Wait | None:
+        self, scope: Scope, receive: Receive, send: Send, person: Person, desk: off_turn.Desk
+    ) -> off_turn.Wait | off_turn.DearTurn | None:
         """Run the request in a turn; what it has to wait for before it can be answered, if anything."""
         _need_database(scope)
-        turn = await self._all_turns().take(person, dear=dear)
+        turn = await self._all_turns().take(person, dear=desk.dear)
         try:
             with off_turn.at(desk):
                 await self._answer(scope, receive, send, turn)
-        except off_turn.Wait as wait:
+        except (off_turn.Wait, off_turn.DearTurn) as wait:
             return wait.with_traceback(None)
         finally:
             self._warmth.answered(busy=self._all_turns().busy)

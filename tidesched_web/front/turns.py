@@ -3,9 +3,10 @@
 Strangers, whose account is not known yet, get all turns but one and half of the places to wait: however many come, the
 people who are signed in go on.
 
-A request with a large body is dear: to read a tree of thousands of queues takes the interpreter for seconds, and all
-threads share it. Few of them run at a time (one, with the defaults), the others wait in a line of their own, while what
-costs little passes them by.
+A request with a large body is dear, and so is one about a change of thousands of figures: to read a tree of thousands
+of queues takes the interpreter for seconds, and all threads share it. Few of them run at a time, and of one person half
+of these (one of two, with the defaults), so that the large work of one person does not delay that of another. The
+others wait in a line of their own, while what costs little passes them by.
 
 A turn is one thread. It ends when the thread is free again, also where the client went away before; so the threads,
 and with them the database connections of pages, are bounded whatever is asked of the process.
@@ -81,6 +82,7 @@ class Turns:
         self._strangers = 0
         self._most_dear, self._most_dear_of_one = max(1, dear), max(1, dear // 2)
         self._dear: Counter[str] = Counter()
+        self._dear_strangers = 0
         self._queues: OrderedDict[_Line, deque[asyncio.Future[Turn]]] = OrderedDict()
         self.waiting = 0
 
@@ -123,10 +125,15 @@ class Turns:
 
     def _may_start(self, line: _Line) -> bool:
         person, dear = line
-        if dear and (self._dear.total() >= self._most_dear or self._dear[person.name] >= self._most_dear_of_one):
+        if dear and not self._may_start_dear(person):
             return False
         mine = self._running[person.name] < self._by_person
         return mine and not (person.stranger and self._strangers >= self._of_strangers)
+
+    def _may_start_dear(self, person: Person) -> bool:
+        """Of one person, and of all strangers, half of them: one of two leaves the other to who is signed in."""
+        mine = self._dear_strangers if person.stranger else self._dear[person.name]
+        return self._dear.total() < self._most_dear and mine < self._most_dear_of_one
 
     def _strangers_wait(self) -> bool:
         """Whether as many strangers wait as may."""
@@ -155,6 +162,7 @@ class Turns:
         self._strangers += person.stranger
         if dear:
             self._dear[person.name] += 1
+            self._dear_strangers += person.stranger
         return Turn(person, self._free.pop(), dear)
 
     def _leave(self, line: _Line, due: asyncio.Future[Turn]) -> None:
@@ -178,6 +186,7 @@ class Turns:
             del self._running[person.name]
         if turn.dear:
             self._dear[person.name] -= 1
+            self._dear_strangers -= person.stranger
             if not self._dear[person.name]:
                 del self._dear[person.name]
         while self._free and self._next():

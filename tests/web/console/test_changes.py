@@ -20,8 +20,9 @@ from tidesched_web.accounts import services as accounts
 from tidesched_web.accounts.models import Membership, PlatformRole, Tenant, TenantRole, User
 from tidesched_web.accounts.selectors import access_of
 from tidesched_web.audit.models import AuditEntry
-from tidesched_web.changes import services
+from tidesched_web.changes import change_size, services
 from tidesched_web.changes.models import ChangeState, QuotaChange
+from tidesched_web.common import off_turn
 from tidesched_web.console import change_words, impact_view
 from tidesched_web.jobs.models import Job
 from tidesched_web.quota.models import CardQuota
@@ -621,3 +622,25 @@ def test_a_reason_that_is_refused_is_told_also_where_the_page_has_no_field_for_i
     assert draft.state == ChangeState.WAITING
     refused = client.post(f"{BASE}changes/{draft.pk}/{verb}/", long)
     assert (refused.status_code, text_of(refused).count("has 1001")) == (400, 1)
+
+
+def test_what_is_asked_about_a_change_of_thousands_of_figures_is_a_large_work(world) -> None:
+    """Eight readers of such a draft at a time held up the pages of all others: no body of theirs is large."""
+    client = client_of(world.admin)
+    small = drafted(client, LOWER)
+    many = {f"grant/made-{n}/search-training": {} for n in range(change_size.LARGE + 1)}
+    large = drafted(client, {**LOWER, **many})
+    asked = [f"{BASE}changes/{{}}/", f"{BASE}changes/{{}}/day/", "/api/v1/quota-changes/{}/"]
+    asked += ["/api/v1/quota-changes/{}/plan/?impact=false"]
+    for path in asked:
+        with off_turn.at(off_turn.Desk()):
+            assert client.get(path.format(small.pk)).status_code == 200
+            with pytest.raises(off_turn.DearTurn):
+                client.get(path.format(large.pk))
+        with off_turn.at(off_turn.Desk(dear=True)):
+            assert client.get(path.format(large.pk)).status_code == 200
+    with off_turn.at(off_turn.Desk()), pytest.raises(off_turn.DearTurn):
+        client.post(f"{BASE}changes/{large.pk}/apply/", NOW)
+    services.cancel(change=large, access=access_of(world.admin))
+    with off_turn.at(off_turn.Desk()):
+        assert client.get(f"{BASE}changes/{large.pk}/").status_code == 200, "its plan is kept"

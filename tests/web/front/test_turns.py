@@ -9,6 +9,7 @@ from collections import Counter
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.conf import settings
 
 from tests.web.front.asgi import Client
 from tidesched_web.common import request_context
@@ -254,3 +255,35 @@ def test_a_cookie_in_quotes_never_reaches_what_reads_cookies():
     assert without_quoted_cookies(plain) is plain
     quoted = {"headers": [(b"cookie", b'a="' + b'\\"' * 50 + b'"; sessionid=abc')]}
     assert without_quoted_cookies(quoted)["headers"] == [(b"cookie", b" sessionid=abc")]
+
+
+def test_ones_large_work_holds_up_no_large_work_of_another():
+    """An import of a large tree held the only turn of large works: others waited for 20 s, and were refused then."""
+
+    async def story():
+        some = turns(dear=settings.WEB_DEAR_REQUESTS, by_person=3)
+        first = await some.take(known("ann"), dear=True)
+        second = asyncio.ensure_future(some.take(known("ann"), dear=True))
+        await asyncio.sleep(0)
+        assert not second.done(), "one of each person"
+        other = await asyncio.wait_for(some.take(known("bob"), dear=True), 1)
+        await asyncio.wait_for(some.take(known("ann")), 1)  # what costs little passes by
+        await ended(some, other)
+        assert not second.done()
+        await ended(some, first)
+        await asyncio.wait_for(second, 1)
+
+    run(story)
+
+
+def test_strangers_leave_a_turn_of_large_works_to_who_is_signed_in():
+    async def story():
+        some = turns(dear=2)
+        await some.take(Person("address 1", stranger=True), dear=True)
+        more = asyncio.ensure_future(some.take(Person("address 2", stranger=True), dear=True))
+        await asyncio.sleep(0)
+        assert not more.done()
+        await asyncio.wait_for(some.take(known("ann"), dear=True), 1)
+        more.cancel()
+
+    run(story)

@@ -203,3 +203,32 @@ def test_a_client_that_has_left_ends_nothing_of_others() -> None:
         assert answers[1].body == b"True"
 
     run(story)
+
+
+def test_a_view_that_finds_much_to_do_goes_on_in_a_turn_of_the_large_works(settings) -> None:
+    settings.WEB_REQUESTS_AT_ONCE = settings.WEB_REQUESTS_OF_ONE = 3
+    settings.WEB_DEAR_REQUESTS = 1
+    go_on, running = threading.Event(), list[str]()
+
+    def large() -> str:
+        off_turn.need_dear_turn()
+        running.append("large")
+        assert go_on.wait(20)
+        return off_turn.wait_for("cluster", lambda: "an answer", otherwise="none")
+
+    async def story() -> None:
+        views = Views(large=large, small=lambda: "at once")
+        client = Client(Front(views))
+        asked = [client.open("GET", "/large") for _ in range(3)]
+        await until(lambda: views.runs["large"] == 4)  # each finds it out once, and the first goes on
+        assert [(await client.ask("GET", "/small")).body for _ in range(3)] == [b"at once"] * 3
+        assert running == ["large"], "one at a time"
+        go_on.set()
+        for answer, connection in asked:
+            await connection.task
+            assert (answer.status, answer.body) == (200, b"an answer")
+        assert views.runs["large"] == 3 * 3, "found out, waited, and answered"
+        assert (await client.ask("GET", "/large")).body == b"an answer"
+        assert views.runs["large"] == 3 * 3 + 2, "it is known now, and not found out anew"
+
+    run(story)

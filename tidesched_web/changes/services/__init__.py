@@ -3,7 +3,7 @@
 from tidesched_web.changes.services.applying import apply, apply_due, carry_out, require_versions
 from tidesched_web.changes.services.carrying import carry
 from tidesched_web.changes.services.deciding import approve, cancel, note_seen, reject, retry, roll_back, undoing
-from tidesched_web.changes.services.drafting import draft, edit_draft, plan
+from tidesched_web.changes.services.drafting import draft, edit_draft, plan, take_turn
 from tidesched_web.changes.services.owner_removal import refuse_queues, remove_project
 from tidesched_web.changes.services.planning import check
 from tidesched_web.changes.services.reviewed import Reviewed, edited_since, require_reviewed
@@ -38,5 +38,6 @@ __all__ = [
     "set_tree",
     "shown_plan",
     "sweep",
+    "take_turn",
     "undoing",
 ]
