@@ -9,11 +9,13 @@ import time
 from typing import Any
 
 import pytest
+from celery.exceptions import SoftTimeLimitExceeded
 from django.db import connection
 from django.utils import timezone
 
 from tidesched_web.accounts.models import User
 from tidesched_web.common.errors import DomainError
+from tidesched_web.common.failures import OUT_OF_TIME
 from tidesched_web.common.permissions import Access
 from tidesched_web.jobs import running, services, waiting
 from tidesched_web.jobs.models import Job, JobState
@@ -32,6 +34,7 @@ def handlers(settings):
         "export": f"{__name__}.count",
         "adopt": f"{__name__}.fail",
         "impact": f"{__name__}.hand_over",
+        "impact_day": f"{__name__}.dawdle",
     }
 
 
@@ -53,6 +56,17 @@ def fail(job: Running):
     if job.params.get("refuse"):
         raise DomainError("conflict", "There is nothing to adopt.")
     raise ZeroDivisionError("a bug")
+
+
+def dawdle(job: Running):
+    """Is out of time in as many attempts as it is asked for; the compiler makes another error of it in between."""
+    seen.append(job.job.attempt)
+    if job.job.attempt <= job.params["attempts"]:
+        try:
+            raise SoftTimeLimitExceeded
+        except SoftTimeLimitExceeded as error:
+            raise RuntimeError("Failed in nopython mode pipeline") from error
+    return {"done": True}
 
 
 def hand_over(job: Running):
@@ -128,6 +142,19 @@ def test_a_refusal_and_a_bug_are_said() -> None:
     assert running.run(refused.pk) == running.run(broken.pk) == JobState.FAILED
     assert Job.objects.get(pk=refused.pk).error == "There is nothing to adopt."
     assert re.fullmatch(r"An internal error \(reference [0-9a-f]{8}\)", Job.objects.get(pk=broken.pk).error)
+
+
+def test_what_is_out_of_time_once_is_tried_once_more_and_says_so_the_second_time() -> None:
+    """It was "an internal error", for a question that came while the first process compiled the engine."""
+    once, twice = made("impact_day", attempts=1), made("impact_day", attempts=5)
+    assert [running.run(job.pk) for job in (once, once, once)] == [JobState.QUEUED, JobState.DONE, None]
+    assert [running.run(job.pk) for job in (twice, twice, twice)] == [JobState.QUEUED, JobState.FAILED, None]
+    assert seen == [1, 2, 1, 2]
+    twice.refresh_from_db()
+    assert (twice.state, twice.error) == (JobState.FAILED, OUT_OF_TIME)
+    given_up = made("impact_day", attempts=5)
+    assert running.run(given_up.pk) == JobState.QUEUED
+    assert services.cancel(job=given_up).state == JobState.CANCELLED
 
 
 def test_a_part_of_the_result_is_shown_before_others_go_on() -> None:

@@ -13,7 +13,7 @@ import secrets
 from django.db import DatabaseError
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, gettext_noop
 
 _log = logging.getLogger(__name__)
 _OURS = ("tidesched_web.", "scheduler_core.")
@@ -29,6 +29,10 @@ _WORDS: dict[str, Promise] = {
     _MEMORY: gettext_lazy("There was too little memory"),
     _INTERNAL: gettext_lazy("An internal error"),
 }
+# What a job says that the limit of its worker ended.
+OUT_OF_TIME = gettext_noop(
+    "It took longer than a worker may spend on it, twice. Ask again when the machine has less to do, or ask about less."
+)
 _DESCRIBED = re.compile(rf"({'|'.join(_WORDS)}) \(reference ([0-9a-f]{{8}})\)")
 
 
@@ -50,7 +54,9 @@ def _kind(error: BaseException) -> str:
 
 
 def in_words(text: str) -> str:
-    """A stored text in the reader's language, where `described` wrote it."""
+    """A stored text in the reader's language, where `described` wrote it or it is one of the above."""
+    if text == OUT_OF_TIME:
+        return _(OUT_OF_TIME)
     return _DESCRIBED.sub(
         lambda found: _("%(what)s (reference %(reference)s)") % {"what": _WORDS[found[1]], "reference": found[2]},
         text,

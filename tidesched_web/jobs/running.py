@@ -7,13 +7,14 @@ import threading
 import time
 from typing import Any
 
+from celery.exceptions import SoftTimeLimitExceeded
 from django.db import Error as DatabaseError
 from django.db import connection
 from django.utils import timezone
 
 from tidesched_web.common import live
 from tidesched_web.common.errors import DomainError
-from tidesched_web.common.failures import described
+from tidesched_web.common.failures import OUT_OF_TIME, described
 from tidesched_web.common.progress import progress as moves
 from tidesched_web.jobs import services, waiting
 from tidesched_web.jobs.kinds import handler_of
@@ -149,11 +150,31 @@ def _do(job: Job) -> JobState | None:
     except DatabaseError:
         raise  # the row stays claimed; the sweep finds it once it is silent for long enough
     except Exception as error:  # noqa: BLE001 - a bug; the job says so and the worker lives on
+        if _ran_out_of_time(error):
+            return _too_long(job)
         _log.error("job %s failed", job.pk)
         services.finish(job, state=JobState.FAILED, error=described(error))
         return JobState.FAILED
     services.finish(job, state=JobState.DONE, result=result)
     return JobState.DONE
+
+
+def _ran_out_of_time(error: BaseException | None) -> bool:
+    """Whether the worker's limit of time ended it; a compiler that was at work may have made another error of that."""
+    while error is not None:
+        if isinstance(error, SoftTimeLimitExceeded):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _too_long(job: Job) -> JobState:
+    """Once more, where it was the first attempt: what was loaded and compiled in it is there now."""
+    if job.attempt == 1 and services.put_back(job):
+        _log.warning("job %s: out of time, and tried once more", job.pk)
+        return JobState.QUEUED
+    services.finish(job, state=JobState.FAILED, error=OUT_OF_TIME)
+    return JobState.FAILED
 
 
 def _stopped(job: Job) -> JobState | None:

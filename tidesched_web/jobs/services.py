@@ -119,6 +119,16 @@ def hand_over(job: Job, *, worker: str, checkpoint: dict[str, Any], result: dict
     return True
 
 
+def put_back(job: Job) -> bool:
+    """Let another attempt begin where the checkpoint says; False where the job is not this attempt's any more."""
+    held = Job.objects.filter(pk=job.pk, attempt=job.attempt, state=JobState.RUNNING, cancel_asked_at__isnull=True)
+    if not held.update(state=JobState.QUEUED):
+        return False
+    _announce(job)
+    wake(job.pk, job.worker)
+    return True
+
+
 def finish(job: Job, *, state: JobState, result: dict[str, Any] | None = None, error: str = "") -> bool:
     """The end of this attempt and of the job; False where another attempt has it."""
     return _end(job, state, result=result, error=error, attempt=job.attempt)
