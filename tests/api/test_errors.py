@@ -144,14 +144,35 @@ def test_a_request_id_of_the_caller_is_kept_and_a_strange_one_is_not(world):
     assert len(replaced.headers["X-Request-ID"]) == 24
 
 
+_BOUNDS = (("quota-changes", "until"), ("reclaims", "from"), ("audit", "to"), ("sessions", "from"))
+
+
 @pytest.mark.parametrize(
-    "moment", ["0295-08-22T12:30:10+20:37", "2026-01-01T00:00:00-23:59", "0001-01-01T00:00:00+23:00"]
+    "moment", ["1000-01-01T00:00:00+20:37", "2026-01-01T00:00:00-23:59", "2999-12-31T23:59:59-23:00"]
 )
 def test_a_moment_of_any_zone_is_taken(world, moment):
     """The database knows no zone that is 16 hours or more away."""
-    for path, name in (("quota-changes", "until"), ("reclaims", "from"), ("audit", "to")):
+    for path, name in _BOUNDS:
         answer = world.client("admin").get(f"/api/v1/{path}/", {name: moment, "count": "exact"})
         assert answer.status_code == 200, (path, answer.content)
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+23:00", "0999-12-31T23:59:59Z", "9999-12-31T23:59:59-23:00"])
+def test_a_moment_beyond_the_calendar_is_refused_with_its_limits_by_every_list_and_series(world, moment):
+    for path, name in (*_BOUNDS, ("usage", "from"), ("usage", "to")):
+        asked = {name: moment} | ({"cluster": "east"} if path == "usage" else {})
+        refused = problem(world.client("admin").get(f"/api/v1/{path}/", asked), 400, "invalid")
+        (fault,) = refused["errors"]
+        assert fault["pointer"] == f"/{name}", path
+        assert fault["detail"] == f"“{moment}” lies in no year from 1000 to 2999.", path
+
+
+def test_an_hour_beyond_the_calendar_is_refused_where_a_change_is_drafted(world):
+    edits = {"queue/acme-online": {"weight": 2}}
+    body = {"cluster": "east", "edits": edits, "reason": "later", "apply_at": "9999-12-31T23:00:00Z"}
+    refused = problem(world.client("admin").change("POST", "quota-changes/", body), 400, "invalid")
+    assert [fault["pointer"] for fault in refused["errors"]] == ["/apply_at"]
+    assert "from 1000 to 2999" in refused["errors"][0]["detail"]
 
 
 @pytest.mark.parametrize("kind", ["queues", "projects"])

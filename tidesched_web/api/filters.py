@@ -14,6 +14,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework.request import Request
 
+from tidesched_web.common.calendar_bounds import OutOfCalendar, in_calendar
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access
 
@@ -68,15 +69,14 @@ class ReferenceFilter(django_filters.CharFilter):
 
 
 class _UtcField(django_filters.fields.IsoDateTimeField):
-    """A moment in UTC: the database takes no zone that is 16 hours or more away from it."""
+    """A moment in UTC."""
 
     def to_python(self, value: Any) -> dt.datetime | None:
         found: dt.datetime | None = super().to_python(value)
         try:
-            return found and found.astimezone(dt.UTC)
-        except OverflowError:  # in UTC it is before the year 1, or after 9999
-            first = found is not None and found.year == dt.MINYEAR
-            return dt.datetime.min.replace(tzinfo=dt.UTC) if first else dt.datetime.max.replace(tzinfo=dt.UTC)
+            return found and in_calendar(found, value)
+        except OutOfCalendar as error:
+            raise forms.ValidationError(str(error), code="invalid") from None
 
 
 class TimeFilter(django_filters.IsoDateTimeFilter):

@@ -10,12 +10,11 @@ from zoneinfo import ZoneInfo
 
 from django.utils.translation import gettext as _
 
+from tidesched_web.common.calendar_bounds import FIRST_YEAR, LAST_YEAR
 from tidesched_web.quota import tide
 from tidesched_web.quota.tide_rules import WEEKDAY_NAMES
 
 WEEK = dt.timedelta(days=7)
-# Between these years each week has one before and one behind it, in every time zone.
-FIRST_YEAR, LAST_YEAR = 1900, 9000
 # A band narrower than the first has no room for its number on a wide screen, one narrower than the second on a phone.
 LABELLED, LABELLED_NARROW = 1.7, 4.5
 
@@ -99,7 +98,7 @@ def monday_of(text: str, zone: ZoneInfo, now: dt.datetime) -> dt.date:
     """The Monday of a week such as 2026-W45; of this week for anything else."""
     with contextlib.suppress(ValueError):
         monday = dt.datetime.strptime(f"{text}-1 +0000", "%G-W%V-%u %z").date()
-        if FIRST_YEAR < monday.year < LAST_YEAR:
+        if FIRST_YEAR < monday.year < LAST_YEAR:  # the week before and the one after are named, too
             return monday
     today = now.astimezone(zone).date()
     return today - dt.timedelta(days=today.weekday())

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from django.utils.translation import gettext as _
 
+from tidesched_web.common.calendar_bounds import OutOfCalendar, in_calendar
 from tidesched_web.common.hints import MOST_UNKNOWN, Hints, Shown, cut
 from tidesched_web.common.sentences import gap
 from tidesched_web.common.time_zones import meant_zone, time_zones
@@ -24,8 +25,6 @@ MOST_LAYERS: Final = 50
 MOST_EXCEPTIONS: Final = 400
 MOST_CARDS: Final = 10_000_000
 LONGEST_ZONE: Final = 64
-# In which a layer may have been ended: every zone has a local time for them.
-FIRST_YEAR, LAST_YEAR = 2000, 2200
 
 
 @dataclass(frozen=True)
@@ -185,11 +184,10 @@ def _ended(value: Any, at: str) -> str | None:
     if moment is None or moment.tzinfo is None:
         said = _("“%(value)s” is no moment with its time zone, such as 2026-11-20T22:00:00Z.")
         raise _Refused(at, said % {"value": Shown(value)})
-    if not FIRST_YEAR <= moment.year < LAST_YEAR:
-        said = _("“%(value)s” lies in no year from %(first)d to %(last)d.")
-        figures = {"value": Shown(value), "first": FIRST_YEAR, "last": LAST_YEAR - 1}
-        raise _Refused(at, said % figures, "out_of_years")
-    return moment.astimezone(dt.UTC).replace(microsecond=0).isoformat()
+    try:
+        return in_calendar(moment, str(value)).replace(microsecond=0).isoformat()
+    except OutOfCalendar as error:
+        raise _Refused(at, str(error), "out_of_years") from None
 
 
 def _quota(value: Any, at: str, reading: _Reading) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from rest_framework.permissions import AllowAny
 
 from tidesched_web.api.document import account_operations, cluster_operations, quota_operations, refusals
 from tidesched_web.api.document.operation import Operation
+from tidesched_web.api.document.tree_shapes import STORABLE, TIME
 from tidesched_web.api.writes import DRY_RUN
 
 if TYPE_CHECKING:
@@ -22,12 +23,9 @@ OPERATIONS: dict[str, Operation] = {
     **quota_operations.OPERATIONS,
 }
 _INDEX_TAG = "index"
-# No text holds a zero byte, which the database cannot store. One visible character at least where a text has to say
-# something: blanks at its ends are dropped before it is looked at.
-STORABLE = r"^[^\x00]*$"
+# One visible character at least where a text has to say something: blanks at its ends are dropped before that.
 NOT_BLANK = r"^[^\x00]*[^\x00\s][^\x00]*$"
 _BLANK = {"type": "string", "maxLength": 0}
-_TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})$"
 
 
 class DocumentedSchema(AutoSchema):
@@ -80,7 +78,7 @@ class DocumentedSchema(AutoSchema):
             if not any(isinstance(one, RegexValidator) for one in field.validators):  # else it has a form of its own
                 schema.setdefault("pattern", STORABLE if blank else NOT_BLANK)
         if isinstance(field, DateTimeField):
-            schema["pattern"] = _TIME
+            schema["pattern"] = TIME
         if isinstance(field, ListField) and not field.allow_empty:
             schema["minItems"] = max(1, schema.get("minItems", 1))
         return schema
@@ -113,7 +111,7 @@ class DocumentedSchema(AutoSchema):
         known = allowed(writes=self.method != "GET")
         for one in operation.get("parameters", ()):
             if one["in"] == "query" and one["schema"].get("type") == "string" and "enum" not in one["schema"]:
-                one["schema"].setdefault("pattern", _TIME if one["schema"].get("format") == "date-time" else STORABLE)
+                one["schema"].setdefault("pattern", TIME if one["schema"].get("format") == "date-time" else STORABLE)
         kept = [one for one in operation.get("parameters", ()) if one["in"] != "query" or one["name"] in known]
         operation.pop("parameters", None)
         if kept:

@@ -11,6 +11,7 @@ from tidesched_web.changes import tree_file
 from tidesched_web.changes.change_size import MOST_FIGURES, MOST_UNKNOWN
 from tidesched_web.changes.documents import MOST_ALIASES, MOST_CARD_TYPES
 from tidesched_web.changes.services.planning import MOST_EDITS
+from tidesched_web.common.calendar_bounds import YEAR
 from tidesched_web.quota import tide_document
 from tidesched_web.quota.tide import NO_DAY, WEEKDAYS
 from tidesched_web.quota.tide_document import LONGEST_ZONE, MOST_CARDS, MOST_EXCEPTIONS, MOST_LAYERS
@@ -22,9 +23,12 @@ CARD_NAME = r"^[!-~]{1,120}$"
 PLAN_NAME = rf"^{tide_document.PLAN_NAME}$"
 QUANTITY = r"^[0-9]{1,15}(\.[0-9]{1,9})?([munkKMGTPE]|[KMGTPE]i)?$"
 MOST_AMOUNT = 2**62
-_STORABLE = r"^[^\x00]*$"
+# No text holds a zero byte, which the database cannot store.
+STORABLE = r"^[^\x00]*$"
 # The name of a member holds no zero byte either, whatever it names.
-STORABLE_NAMES = {"propertyNames": {"type": "string", "pattern": _STORABLE}}
+STORABLE_NAMES = {"propertyNames": {"type": "string", "pattern": STORABLE}}
+# A moment with its zone, in a year that every time zone has a local time for.
+TIME = f"^{YEAR}" r"-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})$"
 _DAY_TIME = r"([01][0-9]|2[0-3]):[0-5][0-9]"
 
 
@@ -38,7 +42,7 @@ def whole(least: int, most: int, *, null: bool = False) -> dict[str, Any]:
 
 
 def _text(most: int) -> dict[str, Any]:
-    return {"type": ["string", "null"], "maxLength": most, "pattern": _STORABLE}
+    return {"type": ["string", "null"], "maxLength": most, "pattern": STORABLE}
 
 
 def _one_of(*values: str) -> dict[str, Any]:
@@ -124,7 +128,7 @@ LAYER = {
     "type": "object",
     "required": ["days", "start", "end", "quota"],
     "properties": {
-        "name": {"type": "string", "maxLength": 120, "pattern": _STORABLE},
+        "name": {"type": "string", "maxLength": 120, "pattern": STORABLE},
         "days": {"type": "array", "minItems": 1, "items": {"type": "string", "enum": list(WEEKDAYS)}},
         "start": {**_moment(_DAY_TIME, 24 * 60 - 1), "example": "22:00"},
         "end": {
@@ -147,6 +151,7 @@ LAYER = {
         "ended_at": {
             "type": ["string", "null"],
             "format": "date-time",
+            "pattern": TIME,
             "example": "2026-11-20T02:00:00+00:00",
             "description": "A person has ended the layer at this moment of the cluster's clock: it is closed until it "
             "opens the next time. Left out or null: it was not ended.",
@@ -314,7 +319,7 @@ TREE = {
     "required": ["format"],
     "properties": {
         "format": {"type": "integer", "enum": [tree_file.FORMAT]},
-        "cluster": {"type": "string", "pattern": _STORABLE},
+        "cluster": {"type": "string", "pattern": STORABLE},
         **{
             tree_file.SECTIONS[kind]: {
                 "type": ["object", "null"],

@@ -26,6 +26,7 @@ from tidesched_web.api.v1.serializers.scheduling import (
 )
 from tidesched_web.api.views import Documents, ReadView, Rows, ScopedView
 from tidesched_web.clusters.selectors import visible_clusters
+from tidesched_web.common.calendar_bounds import OutOfCalendar, in_calendar
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.models import ServiceType
 from tidesched_web.common.permissions import Access
@@ -269,13 +270,13 @@ def _moment(request: Request, name: str, default: dt.datetime) -> dt.datetime:
         return default
     try:
         found = parse_datetime(text.strip().replace(" ", "+"))  # an unescaped "+" arrives as a blank
-        found = found.astimezone(dt.UTC) if found is not None and found.tzinfo is not None else None
-    except (ValueError, OverflowError):
-        found = None
-    # The first and the last year leave no room for the day before or the step after.
-    if found is None or not dt.MINYEAR < found.year < dt.MAXYEAR:
-        raise DomainError.for_field(f"/{name}", f"{text!r} is no RFC 3339 time, such as 2026-11-20T22:00:00Z.")
-    return found
+        if found is not None and found.tzinfo is not None:
+            return in_calendar(found, text)
+    except OutOfCalendar as error:
+        raise DomainError.for_field(f"/{name}", str(error)) from None
+    except ValueError:  # a day or an hour that there is not
+        pass
+    raise DomainError.for_field(f"/{name}", f"{text!r} is no RFC 3339 time, such as 2026-11-20T22:00:00Z.")
 
 
 def _step(request: Request) -> dt.timedelta | None:

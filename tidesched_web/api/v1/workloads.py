@@ -54,6 +54,7 @@ _LIST_ONLY = (
     "cluster__name", "cluster__slug", "namespace", "name", "queue_id", "queue_name", "service_type", "priority",
     "min_member", "ready", "phase", "state", "cards", "waiting_since", "position", "reason_code", "reason_numbers",
     "reason_message", "figures_number", "figures_at", "needs", "worked_out",
+    "gone_at", "started_at", "bound",
 )  # fmt: skip
 
 

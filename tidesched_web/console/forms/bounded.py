@@ -9,7 +9,8 @@ from django import forms
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from tidesched_web.console.forms.filters import FilterForm
+from tidesched_web.common.calendar_bounds import OutOfCalendar, in_calendar
+from tidesched_web.console.forms.filters import OUT_OF_BOUNDS, FilterForm
 
 
 class _Moment(forms.DateTimeInput):
@@ -20,17 +21,14 @@ class _Moment(forms.DateTimeInput):
 
 
 class _Bound(forms.DateTimeField):
-    """A moment that every zone can name: in UTC the first and the last year leave no room for a zone's hours."""
+    """A moment in UTC."""
 
     def to_python(self, value: Any) -> dt.datetime | None:
         found: dt.datetime | None = super().to_python(value)
         try:
-            found = found and found.astimezone(dt.UTC)
-        except OverflowError:
-            raise forms.ValidationError(self.error_messages["invalid"], code="invalid") from None
-        if found is not None and not dt.MINYEAR < found.year < dt.MAXYEAR:
-            raise forms.ValidationError(self.error_messages["invalid"], code="invalid")
-        return found
+            return found and in_calendar(found, value)
+        except OutOfCalendar as error:
+            raise forms.ValidationError(str(error), code=OUT_OF_BOUNDS) from None
 
 
 class BoundedFilterForm(FilterForm):

@@ -14,6 +14,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from tidesched_web.changes.models import ChangeState, QuotaChange
+from tidesched_web.common.calendar_bounds import OutOfCalendar, in_calendar
 from tidesched_web.console.forms.filters import FilterForm
 from tidesched_web.console.states import LOOKS, SCHEDULED
 
@@ -69,6 +70,11 @@ class ApplyForm(forms.Form):
             if moment is None or moment <= timezone.now():
                 now = timezone.localtime().strftime("%Y-%m-%d %H:%M")
                 self.add_error("at", gettext("Choose a time that lies ahead: it is %(now)s now.") % {"now": now})
+            else:
+                try:
+                    cleaned["at"] = in_calendar(moment)
+                except OutOfCalendar as error:
+                    self.add_error("at", str(error))
         elif cleaned.get("when") == "now":
             self.errors.pop("at", None)  # half of a time, left where no time is asked for
         return cleaned

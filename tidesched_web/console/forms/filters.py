@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.models import ServiceType
+from tidesched_web.common.sentences import gap
 from tidesched_web.console.wording import TITLES
 from tidesched_web.quota.models import DriftState, QueueState
 from tidesched_web.workloads.models import GangState
@@ -22,15 +23,18 @@ from tidesched_web.workloads.selectors import that_wait
 IN_LINE = 4
 # So much is shown of a value that a filter does not know.
 MOST_SHOWN = 60
+# The code of an error whose message names the bound.
+OUT_OF_BOUNDS = "out_of_bounds"
 
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """One filter that is set."""
+    """One filter that is set, or left out; ``why``: where its form is right and its value beyond a bound."""
 
     name: str
     label: str
     value: str
+    why: str = ""
 
 
 class FilterForm(forms.Form):
@@ -62,10 +66,14 @@ class FilterForm(forms.Form):
     def left_out(self) -> list[Chip]:
         """The filters whose value is none that they know: the list is not narrowed by them, and says so."""
         return [
-            Chip(name, str(self.fields[name].label or name), str(self[name].data or "")[:MOST_SHOWN])
+            Chip(name, str(self.fields[name].label or name), str(self[name].data or "")[:MOST_SHOWN], self._why(name))
             for name in self.errors
             if name in self.fields
         ]
+
+    def _why(self, name: str) -> str:
+        """What a known value lies outside of."""
+        return gap().join(error.messages[0] for error in self.errors[name].as_data() if error.code == OUT_OF_BOUNDS)
 
     def chips(self) -> list[Chip]:
         """The filters that are set, as words."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -11,6 +12,7 @@ from tidesched_web.api.v1.serializers.briefs import AddressField, BriefCluster
 from tidesched_web.api.v1.serializers.owners import ReferenceField
 from tidesched_web.changes.acts import Act, allowed_actions
 from tidesched_web.changes.models import CarryAct, CarryState, ChangeState
+from tidesched_web.common.calendar_bounds import OutOfCalendar, in_calendar
 
 
 @extend_schema_field({"$ref": "#/components/schemas/TreeEdits"})
@@ -24,6 +26,17 @@ class EditsField(serializers.Field[Any, Any, Any, Any]):
 
     def to_representation(self, value: Any) -> Any:
         return value
+
+
+class MomentField(serializers.DateTimeField):
+    """A moment that every time zone has a local time for."""
+
+    def enforce_timezone(self, value: dt.datetime) -> dt.datetime:
+        try:
+            in_calendar(value if value.tzinfo else value.replace(tzinfo=dt.UTC))
+        except OutOfCalendar as error:
+            raise serializers.ValidationError(str(error), code="invalid") from None
+        return super().enforce_timezone(value)
 
 
 @extend_schema_field({"$ref": "#/components/schemas/ChangeFailure"})
@@ -117,7 +130,7 @@ class ChangeInput(serializers.Serializer[Any]):
     cluster = ReferenceField()
     edits = EditsField()
     reason = serializers.CharField(max_length=1000, required=False, allow_blank=True, default="")
-    apply_at = serializers.DateTimeField(required=False, allow_null=True, default=None)
+    apply_at = MomentField(required=False, allow_null=True, default=None)
 
 
 class ChangePatch(serializers.Serializer[Any]):
@@ -125,14 +138,14 @@ class ChangePatch(serializers.Serializer[Any]):
 
     edits = EditsField(required=False)
     reason = serializers.CharField(max_length=1000, required=False, allow_blank=True)
-    apply_at = serializers.DateTimeField(required=False, allow_null=True)
+    apply_at = MomentField(required=False, allow_null=True)
     rebase = serializers.BooleanField(required=False, default=False)
 
 
 class ApplyInput(serializers.Serializer[Any]):
     """When to apply it (now by default), and on which plan that was decided."""
 
-    apply_at = serializers.DateTimeField(required=False, allow_null=True, default=None)
+    apply_at = MomentField(required=False, allow_null=True, default=None)
     reason = serializers.CharField(max_length=1000, required=False, allow_blank=True)
     base_version = serializers.IntegerField(
         required=False, allow_null=True, default=None, min_value=0, max_value=2**63 - 1

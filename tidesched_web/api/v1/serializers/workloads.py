@@ -114,6 +114,9 @@ class GangDocument(serializers.Serializer[Any]):
     ready = serializers.IntegerField()
     phase = serializers.CharField()
     state = serializers.ChoiceField(choices=GangState.choices)
+    left_without_running = serializers.BooleanField(
+        source="left_waiting", help_text="Its state is finished, and it had left the cluster before it ran."
+    )
     cards = CountsField()
     waiting_since = serializers.DateTimeField(allow_null=True)
     position = serializers.IntegerField(allow_null=True)
