@@ -38,6 +38,10 @@ GLOSSARY = {
     r"\baudit entr(?:y|ies)\b": ("审计记录", ("审计条目",)),
     r"\bopen layers?\b|\blayer is open\b|\bopen now\b": ("生效", ("打开",)),
     r"\btakes? back\b|\btaken back\b|\bcards back\b": ("回收", ("收回",)),
+    r"\bcard types?\b|\bof each type\b|\bof which type\b": ("卡型", ("型号",)),
+    r"\bauthor\b": ("提交人", ("作者",)),
+    r"\bare in use\b|\bcards in use\b": ("在用", ("在使用", "使用中")),
+    r"\bbase (?:quota|holds)\b": ("基准配额", ("基础配额", "基准值")),
     r"\brecorded sessions?\b|\bnext session\b": ("会话", ("次调度",)),
 }
 # A Chinese sentence may speak of a thing without naming it; these name it otherwise on purpose.
