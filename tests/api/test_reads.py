@@ -364,6 +364,15 @@ def test_what_was_worked_out_says_of_no_gang_that_it_starts_without_a_remedy(wor
     assert moment(row["reason"]["remedy_worked_out"]["session_at"]) == now
 
 
+@pytest.mark.parametrize(("phase", "left"), [("Pending", True), ("Completed", False)])
+def test_of_a_gang_that_is_over_it_is_said_whether_it_left_without_running(world, phase, left):
+    gang = world.gangs["web"]
+    over = {"state": "finished", "gone_at": timezone.now(), "started_at": None, "bound": 0}
+    type(gang).objects.filter(pk=gang.pk).update(phase=phase, **over)
+    (row,) = world.client("admin").read("gangs/", name="web", gone="true")["results"]
+    assert (row["state"], row["left_without_running"]) == ("finished", left)
+
+
 def moment(text: str) -> dt.datetime:
     return dt.datetime.fromisoformat(text)
 

@@ -36,9 +36,11 @@ from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.quota_editor import may_edit
 from tidesched_web.jobs.models import Job, JobKind
-from tidesched_web.jobs.selectors import earlier_answer, newest_about, visible_job
+from tidesched_web.jobs.selectors import earlier_answer, is_answered, job_by_id, newest_about, visible_job
 
 OPEN = (ChangeState.DRAFT, ChangeState.WAITING, ChangeState.APPROVED)
+# What was sent for at once has an hour so near to when it was sent.
+A_MOMENT = dt.timedelta(minutes=1)
 
 
 @page(section="changes", topics="changes")
@@ -187,7 +189,7 @@ def _page(
             "expected": _expected(found, plan),
             "came": _came(this, found),
             "approved_note": _approved_note(found, this.access, acts, due=due),
-            "later": found.apply_at is not None and found.apply_at > timezone.now(),
+            "later": _has_hour(found),
             "undone_by": found.rolled_back_by.order_by("-id").first(),
         },
         status=stale.status if stale else 400 if bad else status,
@@ -198,6 +200,14 @@ def _approval_refused(found: QuotaChange, access: Access) -> str:
     """Why the reader, who may change quota, is no second person for it; nothing where it is not theirs to decide."""
     refused = refusal(found, access, Act.APPROVE)
     return refused.message if refused is not None and refused.code == "approver_not_independent" else ""
+
+
+def _has_hour(found: QuotaChange) -> bool:
+    """Whether it is to be applied at an hour of its own; once it is closed, whether it was."""
+    if found.apply_at is None:
+        return False
+    since = (found.submitted_at or found.created_at) + A_MOMENT if found.closed_by else timezone.now()
+    return found.apply_at > since
 
 
 def _approved_note(found: QuotaChange, access: Access, acts: Sequence[Act], *, due: bool) -> str:
@@ -403,13 +413,23 @@ def change_impact(this: Page, pk: int) -> HttpResponse:
             "change": found,
             "impact": impact,
             "view": None if impact.get("unavailable") else impact_view.view_of(impact),
-            "earlier": _earlier(this, impact) if waits and impact.get("unavailable") else None,
+            **(_waiting(this, impact) if waits and impact.get("unavailable") else {}),
             "again": f"{reverse('console:change_impact', args=[this.cluster.slug, pk])}"
             f"?job={impact.get('job') or 0}&revision={found.revision}"
             if waits
             else "",
         },
     )
+
+
+def _waiting(this: Page, impact: Mapping[str, Any]) -> dict[str, Any]:
+    """What is shown until the answer is there: since when it is asked, and what was answered before."""
+    earlier, asked = _earlier(this, impact), job_by_id(impact.get("job") or 0)
+    return {
+        "earlier": earlier,
+        "asked_at": asked.created_at if asked else None,
+        "first": earlier is None and not is_answered(JobKind.IMPACT, this.cluster.pk),
+    }
 
 
 def _earlier(this: Page, impact: Mapping[str, Any]) -> dict[str, Any] | None:

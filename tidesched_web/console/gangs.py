@@ -51,7 +51,7 @@ from tidesched_web.scheduling.holds import sending_stop
 from tidesched_web.scheduling.remedy_asking import ask
 from tidesched_web.scheduling.selectors import reclaims_of_gang
 from tidesched_web.workloads.models import Gang
-from tidesched_web.workloads.reason_figures import AsOf, as_of, newer_than_others, of_all, with_figures
+from tidesched_web.workloads.reason_figures import AsOf, as_of, of_all, with_figures
 from tidesched_web.workloads.remedies import remedy_of
 from tidesched_web.workloads.selectors import (
     BY_NEED,
@@ -99,7 +99,6 @@ def gangs(this: Page) -> HttpResponse:
         if held_back(row, stop) or (row.needs and row.reason_code):
             row.title, row.why = why_title(row, stop), why_sentence(this.access, row, stop)
             row.helps = None if held_back(row, stop) else remedy_line(row, seen)
-            row.newer = newer_than_others(row)
         row.marks = marks_of(row)
     counts = found.rows[0].reason_counts if found.rows else []
     total = sum(entry["n"] for entry in counts)
@@ -134,6 +133,7 @@ def _export(this: Page, rows: Any) -> HttpResponse:
             "queue": lambda row: row.queue_name,
             "service_type": lambda row: row.service_type,
             "state": lambda row: row.state,
+            "left_without_running": lambda row: row.left_waiting,
             "priority": lambda row: row.priority,
             "min_member": lambda row: row.min_member,
             "ready": lambda row: row.ready,
@@ -232,6 +232,7 @@ def _export_one(this: Page, gang: Gang, pods: list[dict[str, Any]]) -> HttpRespo
         "queue": gang.queue_name,
         "service_type": gang.service_type,
         "state": gang.state,
+        "left_without_running": gang.left_waiting,
         "priority": gang.priority,
         "min_member": gang.min_member,
         "ready": gang.ready,

@@ -26,6 +26,7 @@ from tidesched_web.scheduling.holds import sending_stop
 from tidesched_web.scheduling.models import TidePoint
 from tidesched_web.scheduling.selectors import newest_reclaims, tide_points
 from tidesched_web.scheduling.tide_figures_selectors import DayRange, tide_figures
+from tidesched_web.workloads.reason_figures import of_all
 from tidesched_web.workloads.selectors import longest_waiting
 
 LAPS = dt.timedelta(hours=48)
@@ -93,6 +94,7 @@ def overview(this: Page) -> HttpResponse:
             "steps": first_steps(this),
             "ran": ran,
             "waiting": waiting.gangs,
+            "figures_of": of_all(waiting.gangs[0]) if waiting.gangs else None,
             "cards_wait": any(row.point.waiting for row in cards),
             "line": line,
             "reclaims": taken,

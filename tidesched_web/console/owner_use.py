@@ -34,7 +34,10 @@ class UseRow:
 
 @dataclass(frozen=True, slots=True)
 class UseTable:
-    """``physical``: quota and use of all rows in milli physical cards, where slices and shares are among them."""
+    """``physical``: quota and use of all rows in milli physical cards, where slices and shares are among them.
+
+    It is left out where a session has not looked at each of the clusters yet.
+    """
 
     rows: list[UseRow]
     physical: tuple[int, int] | None
@@ -53,7 +56,8 @@ def use_table(
     for use in owner_use(queues, clusters.values()):
         limited = own.get((use.cluster_id, use.service_type))
         rows.append(UseRow(clusters[use.cluster_id], use, None if limited is None else limited.get(use.card, 0)))
-    if not any(is_part(row.use.card) for row in rows):
+    ran = all(row.cluster.session_id is not None for row in rows)  # type: ignore[attr-defined]  # of `clusters_now`
+    if not ran or not any(is_part(row.use.card) for row in rows):
         return UseTable(rows, None)
     shares = [(row.use, share_of_board(row.use.card)) for row in rows]
     quota = sum(use.quota * share for use, share in shares)

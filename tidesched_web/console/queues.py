@@ -34,6 +34,7 @@ from tidesched_web.quota.tide_selectors import turns_of_queue
 from tidesched_web.scheduling.gang_selectors import unused_promises
 from tidesched_web.scheduling.holds import sending_stop
 from tidesched_web.scheduling.selectors import queues_with_usage, usage_points, waiting_cards_of
+from tidesched_web.workloads.reason_figures import of_all
 from tidesched_web.workloads.selectors import gangs_of_queue
 
 SPAN = dt.timedelta(hours=48)
@@ -186,6 +187,7 @@ def queue(this: Page, name: str) -> HttpResponse:
     found = _queue(this, name)
     row = queue_row(found)
     gangs, stop = gangs_of_queue(found), sending_stop(this.cluster)
+    waiting = [gang for gang in gangs if gang.needs or held_back(gang, stop)]
     cards = [use.card for use in row.uses]
     return this.render(
         "queues/queue.html",
@@ -193,7 +195,8 @@ def queue(this: Page, name: str) -> HttpResponse:
             "row": row,
             "queue": found,
             "quota_figures": quota_figures(row),
-            "waiting": [gang for gang in gangs if gang.needs or held_back(gang, stop)],
+            "waiting": waiting,
+            "figures_of": of_all(waiting[0]) if waiting else None,
             "running": [gang for gang in gangs if gang.bound or not (gang.needs or held_back(gang, stop))],
             "unused": [
                 (promise, next((use for use in row.uses if use.card == promise.card), None))

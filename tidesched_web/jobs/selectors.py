@@ -105,6 +105,11 @@ def newest_answer(kind: str, subject: str, params: dict[str, Any]) -> Job | None
     return found if found is not None and found.params == params else None
 
 
+def is_answered(kind: str, cluster_id: int) -> bool:
+    """Whether any job of this kind has an answer for the cluster."""
+    return Job.objects.filter(kind=kind, cluster_id=cluster_id, result__isnull=False).exists()
+
+
 def asked_already(kind: str, subject: str, owner_id: int | None, params: dict[str, Any]) -> Job | None:
     """The newest job of this person about this subject, if it is the same question and still without an answer."""
     if owner_id is None:

@@ -17,6 +17,7 @@ from tidesched_web.common.permissions import Access
 from tidesched_web.common.prepared_query import Given, Prepared
 from tidesched_web.quota.models import NamespaceGrant, Queue
 from tidesched_web.workloads.models import RANK, TERMINAL_GANG_STATES, WAITS_FROM, Gang, GangEvent, GangPod
+from tidesched_web.workloads.reason_figures import with_figures
 
 # What of a node's cards no pod holds, in milli-cards: what is in use is summed once for all nodes.
 _FREE_MILLI = """
@@ -149,7 +150,7 @@ def with_reason_counts(gangs: QuerySet[Gang], among: QuerySet[Gang]) -> QuerySet
 
 
 def longest_waiting(access: Access, cluster: Cluster, rows: int) -> Waiting:
-    """The gangs that wait longest. One query."""
+    """The gangs that wait longest, with the session that their figures are of. One query."""
     gangs = _prepared_waiting(access.everything, access.tenant_ids, rows).rows(cluster=cluster.pk)
     return Waiting(gangs, gangs[0].reason_counts if gangs else [])  # type: ignore[attr-defined]
 
@@ -158,13 +159,16 @@ def longest_waiting(access: Access, cluster: Cluster, rows: int) -> Waiting:
 def _prepared_waiting(everything: bool, tenant_ids: frozenset[int], rows: int) -> Prepared[Gang]:
     access = Access(actor="", everything=everything, tenant_ids=tenant_ids)
     waiting = that_wait(visible_gangs(access).filter(cluster_id=Given("cluster", BigIntegerField())))
-    gangs = with_reason_counts(with_own_queue(waiting, access), waiting)
+    gangs = with_reason_counts(with_figures(with_own_queue(waiting, access)), waiting)
     return Prepared(gangs.defer("manifest").order_by("waiting_since", "id")[:rows])
 
 
 def gangs_of_queue(queue: Queue, *, limit: int = 200) -> list[Gang]:
-    """The gangs of a queue that are not over: those who wait in their order, then the others. One query."""
-    gangs = Gang.objects.filter(queue=queue, gone_at__isnull=True).exclude(state__in=TERMINAL_GANG_STATES)
+    """The gangs of a queue that are not over: those who wait in their order, then the others. One query.
+
+    Each says of which session its figures are.
+    """
+    gangs = with_figures(Gang.objects.filter(queue=queue, gone_at__isnull=True).exclude(state__in=TERMINAL_GANG_STATES))
     return list(gangs.defer("manifest").order_by("-needs", "position", "waiting_since", "id")[:limit])
 
 

@@ -266,7 +266,10 @@ def test_at_once_takes_the_place_of_an_hour_that_was_set_before(world) -> None:
     QuotaChange.objects.filter(pk=given_up.pk).update(apply_at=change.apply_at)
     page = text_of(client.get(f"{BASE}changes/{given_up.pk}/"))
     assert "Cancelled by admin" in page
+    assert "Was to be applied 2999-11-29" in page
     assert "To be applied" not in page
+    QuotaChange.objects.filter(pk=given_up.pk).update(apply_at=given_up.created_at)
+    assert "to be applied" not in text_of(client.get(f"{BASE}changes/{given_up.pk}/")).lower(), "at once has no hour"
     assert act(client, change, "apply", reason="Less is used.", when="now").state == ChangeState.APPLYING
 
 
@@ -474,7 +477,11 @@ def test_what_a_page_shows_of_an_earlier_revision_is_never_taken_for_the_one_of_
 def test_while_the_scheduler_is_asked_anew_its_answer_of_before_is_shown(world, lead) -> None:
     author, change = client_of(lead), drafted(client_of(lead), LOWER)
     page = f"{BASE}changes/{change.pk}/impact/?revision=1"
-    assert "The answer of before" not in text_of(author.post(page))
+    Job.objects.filter(kind="impact").delete()
+    first = text_of(author.post(page))
+    assert "The answer of before" not in first
+    assert "The first answer for a cluster takes longer" in first
+    assert "Asked" in first
     answered = Job.objects.filter(kind="impact", subject=f"change:{change.pk}").latest("pk")
     other = Job.objects.create(
         kind="impact", owner=lead, actor="lead", state="done", subject=answered.subject, cluster=change.cluster,
@@ -491,6 +498,7 @@ def test_while_the_scheduler_is_asked_anew_its_answer_of_before_is_shown(world, 
     assert Job.objects.count() == asked, "it is shown before anything is asked"
     for shown in (text_of(opened), text_of(admin.post(page)), text_of(admin.get(page))):
         assert "The answer of before, tried on session 41 with 12 pods, just now" in shown
+        assert "The first answer for a cluster" not in shown
 
 
 def test_a_day_that_was_tried_with_other_figures_says_so(world) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from django.utils import timezone
 
 from tests.cluster.answering_server import TOKEN, AnsweringServer, key_pem, pair, pem
 from tests.web.console import world as story
+from tests.web.console.cast import empty_cluster
 from tests.web.console.test_pages import client_of
 from tidesched_web.accounts.models import Membership, Tenant, TenantRole, User
 from tidesched_web.audit.models import AuditEntry
@@ -23,6 +25,7 @@ from tidesched_web.clusters.kubernetes.in_cluster import in_cluster_connection
 from tidesched_web.clusters.models import Cluster, ConnectionTest
 from tidesched_web.jobs import running, tasks
 from tidesched_web.jobs.models import Job
+from tidesched_web.scheduling.models import ClusterReach, ReachState
 
 pytestmark = pytest.mark.django_db
 
@@ -238,7 +241,19 @@ def test_names_that_are_wrong_are_said_at_their_fields() -> None:
         by_kubeconfig(text)
 
 
-def test_a_cluster_without_a_test_says_when_its_newest_session_ran(world) -> None:
+def test_a_cluster_without_a_test_says_when_it_was_reached_last(world) -> None:
     ConnectionTest.objects.filter(cluster=world.cluster).delete()
-    page = " ".join(client_of(world.admin).get("/clusters/demo/connection/").content.decode().split())
-    assert "Not tested yet. Its newest session ran <time" in page
+    empty_cluster("hall")
+
+    def read(path: str) -> str:
+        page = client_of(world.admin).get(path).content.decode()
+        return " ".join(re.sub(r"<[^>]+>", " ", page).split())
+
+    for path in ("/clusters/demo/connection/", "/clusters/"):
+        assert re.search(r"Reached last session \d+ \w+ ago", read(path)), path
+    assert "Last reached no session yet" in read("/clusters/hall/connection/")
+    assert "Test: none yet" in read("/clusters/")
+    lost = {"state": ReachState.UNREACHABLE, "since": timezone.now()}
+    ClusterReach.objects.update_or_create(cluster=world.cluster, defaults=lost)
+    for path in ("/clusters/demo/connection/", "/clusters/"):
+        assert re.search(r"The API server does not answer. last session \d+ \w+ ago", read(path)), path

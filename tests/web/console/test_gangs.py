@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import datetime as dt
 import json
 
@@ -134,6 +135,11 @@ def test_all_figures_of_a_list_are_of_a_session_that_is_named(world) -> None:
     Gang.objects.filter(pk=gang.pk).update(figures_number=4713, figures_at=at)
     assert listed(world).count("figures of session") == 2, "one row is newer and says so"
     assert f"figures of session 4713, {when}" in page_of(world, gang.key)
+    Gang.objects.filter(pk=gang.pk).update(position=1)
+    for path in ("", f"queues/{gang.queue_name}/"):
+        page = client_of(world.admin).get(f"/clusters/demo/{path}").content.decode()
+        assert page.count("figures of session 4711") == 1, path
+        assert page.count(f"figures of session 4713, {when}") == 1, path
     rows = listed(world, query="?format=csv")
     assert "4713" in rows
     assert "4711" in rows
@@ -188,6 +194,9 @@ def test_a_gang_that_left_before_it_ran_is_not_called_finished(world) -> None:
             assert ("Left without running</span>" in part, "Finished</span>" in part) == (
                 word == "Left without running", word == "Finished",
             ), values  # fmt: skip
+        answer = client_of(world.admin).get("/clusters/demo/gangs/?q=segment-lap2-017&format=csv")
+        (row,) = csv.DictReader(answer.content.decode("utf-8-sig").splitlines())
+        assert (row["state"], row["left_without_running"]) == ("finished", str(word != "Finished"))
 
 
 def test_before_the_first_session_no_filter_is_blamed_for_the_empty_list(world) -> None:

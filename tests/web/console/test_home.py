@@ -145,8 +145,9 @@ def test_what_is_in_use_is_not_known_before_the_first_session(world) -> None:
     CardQuota.objects.create(cluster=hall, card_type=card, service_type="training", queue=queue, cards=8)
     page = client_of(world.member).get("/tenants/search/").content.decode()
     rows = [row for row in page.split("<tr>") if 'data-label="In use"' in row]
-    unknown = [row for row in rows if "not known before the first session" in row]
+    unknown = [row for row in rows if "not known yet</span>" in row.partition('data-label="In use"')[2]]
     assert len(unknown) == 1 < len(rows)
+    assert "Use is known after the first session." in home(world.member)
 
 
 def lending(world, **more: object) -> None:

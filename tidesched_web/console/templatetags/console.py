@@ -44,6 +44,7 @@ from tidesched_web.console.wording import reason_detail, reason_sentence, reason
 from tidesched_web.scheduling.holds import sending_stop
 from tidesched_web.scheduling.models import Alert, Reclaim, ReclaimSource
 from tidesched_web.workloads.models import Gang
+from tidesched_web.workloads.reason_figures import AsOf, newer_than_others
 
 register = template.Library()
 # So many letters at the end of a name are never cut: what tells the runs of one job apart stands there.
@@ -468,6 +469,12 @@ def _short_moment(moment: dt.datetime, zone: dt.tzinfo, _zone_of_page: dt.tzinfo
 def why_waits(context: template.Context, gang: Any, cluster: Cluster | None = None) -> str:
     """Why a gang waits, as far as the reader may see it; ``cluster``: where the page is not about one."""
     return why_sentence(context["access"], gang, sending_stop(cluster or context["cluster"]))
+
+
+@register.simple_tag
+def newer_figures(gang: Gang) -> AsOf | None:
+    """The session of a gang's figures where it is a later one than that of the others."""
+    return newer_than_others(gang)
 
 
 @register.simple_tag
