@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Q, QuerySet
+from django.contrib.postgres.fields import ArrayField
+from django.db.models import Func, IntegerField, Q, QuerySet, TextField
 
 from tidesched_web.accounts.models import BusinessLine, Project, Tenant
 from tidesched_web.changes.documents import RULES
@@ -347,6 +348,26 @@ def visible_changes(access: Access) -> QuerySet[QuotaChange]:
     within = Q(platform_wide=False, tenant_ids__contained_by=sorted(access.tenant_ids))
     mine &= within | _IS_OVER
     return changes.filter(mine | (within & ~Q(tenant_ids=[])), cluster__in=visible_clusters(access))
+
+
+# Objects of a change that a list names.
+FIRST_TOUCHED = 3
+_TOUCHED = "(SELECT count(*) FROM jsonb_object_keys(%(expressions)s))"
+_FIRST = """ARRAY(
+    SELECT name FROM jsonb_object_keys(%(expressions)s) AS name ORDER BY name COLLATE "C" LIMIT %(most)s
+)"""
+
+
+def with_touched(changes: QuerySet[QuotaChange]) -> QuerySet[QuotaChange]:
+    """The changes without what may be megabytes of each, for lists.
+
+    ``touched`` is how many objects a change touches, ``touched_first`` the first of them by name.
+    """
+    names: ArrayField[list[str], list[str]] = ArrayField(TextField())
+    return changes.defer("edits", "base", "plan", "failure").annotate(
+        touched=Func("edits", template=_TOUCHED, output_field=IntegerField()),
+        touched_first=Func("edits", template=_FIRST, most=FIRST_TOUCHED, output_field=names),
+    )
 
 
 def open_draft(

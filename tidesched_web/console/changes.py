@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.contrib import messages
@@ -24,7 +24,7 @@ from tidesched_web.changes.impact import answer_of, answered_about, start_day_im
 from tidesched_web.changes.inbox_selectors import approvers_of, tenants_of
 from tidesched_web.changes.models import ChangeState, QuotaChange
 from tidesched_web.changes.second_person import is_author
-from tidesched_web.changes.selectors import objects_of, visible_changes, writers_of
+from tidesched_web.changes.selectors import objects_of, visible_changes, with_touched, writers_of
 from tidesched_web.changes.server_check import server_check
 from tidesched_web.common.errors import DomainError
 from tidesched_web.common.permissions import Access
@@ -47,15 +47,14 @@ A_MOMENT = dt.timedelta(minutes=1)
 def changes(this: Page) -> HttpResponse:
     """All changes of the cluster that the reader sees, the newest first."""
     form = ChangeFilter(this.request.GET)
-    # What a list does not show of a change may be megabytes.
-    rows = form.apply(visible_changes(this.access).filter(cluster=this.cluster)).defer("base", "plan", "failure")
+    rows = with_touched(form.apply(visible_changes(this.access).filter(cluster=this.cluster)))
     if this.request.GET.get("format") == "csv":
         return csv_list(
             f"changes-{this.cluster.slug}",
             {
                 "change": lambda row: row.pk,
                 "state": lambda row: row.state,
-                "objects": lambda row: len(row.edits),
+                "objects": lambda row: row.touched,
                 "source": lambda row: row.source,
                 "created_by": lambda row: row.created_by,
                 "created_at": lambda row: row.created_at.isoformat(),
@@ -67,7 +66,7 @@ def changes(this: Page) -> HttpResponse:
         )
     listed = paged(rows, ["-id"], this.request.GET.get("cursor", ""))
     for row in listed.rows:
-        row.told = told_objects(row)
+        row.told = told_objects(row.touched_first, row.touched)
     return this.render(
         "changes/changes.html",
         {
@@ -80,11 +79,11 @@ def changes(this: Page) -> HttpResponse:
     )
 
 
-def told_objects(change: QuotaChange) -> str:
-    """What a change touches, in a few words."""
-    names = [" ".join(change_words.object_name(key)) for key in sorted(change.edits)]
-    more = len(names) - 3
-    said = _(", ").join(names[:3])
+def told_objects(first: Iterable[str], count: int) -> str:
+    """What a change touches, in a few words: its first objects, and how many more there are of ``count``."""
+    names = [" ".join(change_words.object_name(key)) for key in first]
+    more = count - len(names)
+    said = _(", ").join(names)
     if more > 0:
         said += " " + ngettext("and %(n)s more", "and %(n)s more", more) % {"n": amounts.number(more)}
     return said

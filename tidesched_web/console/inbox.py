@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from tidesched_web.changes.inbox_selectors import inbox_to_be_read, tenants_of
 from tidesched_web.changes.models import QuotaChange
+from tidesched_web.changes.selectors import FIRST_TOUCHED
 from tidesched_web.changes.tree_document import key_of
 from tidesched_web.console import change_words
 from tidesched_web.console.changes import told_objects
@@ -31,7 +32,7 @@ def inbox(this: Page) -> HttpResponse:
     rows = [
         {
             "change": change,
-            "objects": told_objects(change),
+            "objects": _touches(change),
             "deletes": _("; ").join(" ".join(change_words.object_name(key)) for key in deleted_objects(change)),
             "figures": headline(change),
             "asked": change_words.asked_words(change.plan or {}, known),
@@ -41,8 +42,12 @@ def inbox(this: Page) -> HttpResponse:
         }
         for change in found.waiting
     ]
-    closed = [{"change": change, "objects": told_objects(change)} for change in found.closed]
+    closed = [{"change": change, "objects": _touches(change)} for change in found.closed]
     return this.render("changes/inbox.html", {"rows": rows, "closed": closed})
+
+
+def _touches(change: QuotaChange) -> str:
+    return told_objects(sorted(change.edits)[:FIRST_TOUCHED], len(change.edits))
 
 
 def headline(change: QuotaChange) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from tidesched_web.accounts.selectors import access_of
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.changes import change_size, services
 from tidesched_web.changes.models import ChangeState, QuotaChange
+from tidesched_web.changes.selectors import with_touched
 from tidesched_web.common import off_turn
 from tidesched_web.console import change_words, impact_view
 from tidesched_web.jobs.models import Job
@@ -652,3 +653,24 @@ def test_what_is_asked_about_a_change_of_thousands_of_figures_is_a_large_work(wo
     services.cancel(change=large, access=access_of(world.admin))
     with off_turn.at(off_turn.Desk()):
         assert client.get(f"{BASE}changes/{large.pk}/").status_code == 200, "its plan is kept"
+
+
+def test_a_list_reads_of_each_change_what_it_shows_alone(world, lead) -> None:
+    """Each draft may hold megabytes: the list of one's own 500 took all of them to name three objects of each."""
+    client = client_of(world.admin)
+    names = ["b-2", "B-1", "a", "\u00e4", "_x", "A"]
+    drafted(client, {f"grant/{name}/search-training": {} for name in ("b-2", "b-1", "a", "c")})
+    made = drafted(client, LOWER)
+    QuotaChange.objects.filter(pk=made.pk).update(edits={f"priority-class/{name}": {} for name in names})
+    with CaptureQueriesContext(
+        connection,
+    ) as asked:
+        listed = text_of(client.get(f"{BASE}changes/"))
+    assert "and 1 more" in listed
+    assert "and 3 more" in listed
+    found = with_touched(QuotaChange.objects.filter(pk=made.pk)).get()
+    assert found.touched_first == sorted(f"priority-class/{name}" for name in names)[:3]
+    read = [query["sql"] for query in asked if 'FROM "changes_quotachange"' in query["sql"]]
+    assert [sql for sql in read if re.search(r'"changes_quotachange"."(edits|base|plan)"(,| FROM)', sql)] == []
+    csv = client.get(f"{BASE}changes/?format=csv").content.decode("utf-8-sig").splitlines()
+    assert [line.split(",")[2] for line in csv] == ["objects", "6", "4"]
