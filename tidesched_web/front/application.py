@@ -67,13 +67,14 @@ class Front:
         with self._bodies.of(person) as held:
             try:
                 body = await bodies.read(scope, receive, held)
-                desk = off_turn.Desk(len(body) > settings.WEB_DEAR_BODY_BYTES or self._places.are_dear(scope["path"]))
+                large = len(body) > settings.WEB_DEAR_BODY_BYTES
+                desk = off_turn.Desk(dear=large or self._places.are_dear(person.name, scope["path"]))
                 while wait := await self._run(scope, bodies.replayed(body, receive), send, person, desk):
                     if isinstance(wait, off_turn.Wait):
                         desk.answers[wait.key] = await self._waits.answer(wait, person.name)
                     else:
                         desk.dear = True
-                        self._places.learn(scope["path"])
+                        self._places.learn(person.name, scope["path"])
             except _REFUSALS as reason:
                 await _refuse(send, scope, reason)
             except bodies.Gone:

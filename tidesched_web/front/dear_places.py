@@ -1,6 +1,7 @@
-"""Addresses that a large work was found at of late: the next request for one does not find it out anew.
+"""Addresses where a person met a large work of late: their next request for one does not find it out anew.
 
-To find it out, what is large has to be read first, in a turn that it does not keep.
+To find it out, what is large has to be read first, in a turn that it does not keep. It is remembered of that person
+alone: what is large of one address, such as that of the quota grid with a draft, may be small for all others.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ class Places:
     """Of one web process, on its event loop."""
 
     def __init__(self) -> None:
-        self._until: OrderedDict[str, float] = OrderedDict()
+        self._until: OrderedDict[tuple[str, str], float] = OrderedDict()
 
-    def are_dear(self, path: str) -> bool:
-        """Whether a request for this address was dear a moment ago."""
-        return self._until.get(path, 0.0) > time.monotonic()
+    def are_dear(self, person: str, path: str) -> bool:
+        """Whether a request of this person for this address was dear a moment ago."""
+        return self._until.get((person, path), 0.0) > time.monotonic()
 
-    def learn(self, path: str) -> None:
+    def learn(self, person: str, path: str) -> None:
         """Remember it for a while."""
-        self._until[path] = time.monotonic() + KNOWN_SECONDS
-        self._until.move_to_end(path)
+        self._until[person, path] = time.monotonic() + KNOWN_SECONDS
+        self._until.move_to_end((person, path))
         if len(self._until) > MOST_KNOWN:
             self._until.popitem(last=False)

@@ -635,6 +635,7 @@ def test_a_reason_that_is_refused_is_told_also_where_the_page_has_no_field_for_i
 
 def test_what_is_asked_about_a_change_of_thousands_of_figures_is_a_large_work(world) -> None:
     """Eight readers of such a draft at a time held up the pages of all others: no body of theirs is large."""
+    second = User.objects.create(username="second", password="!", platform_role=PlatformRole.ADMIN)
     client = client_of(world.admin)
     small = drafted(client, LOWER)
     many = {f"grant/made-{n}/search-training": {} for n in range(change_size.LARGE + 1)}
@@ -650,6 +651,12 @@ def test_what_is_asked_about_a_change_of_thousands_of_figures_is_a_large_work(wo
             assert client.get(path.format(large.pk)).status_code == 200
     with off_turn.at(off_turn.Desk()), pytest.raises(off_turn.DearTurn):
         client.post(f"{BASE}changes/{large.pk}/apply/", NOW)
+    with off_turn.at(off_turn.Desk()):
+        assert client_of(second).get("/waiting/").status_code == 200
+        QuotaChange.objects.filter(pk=large.pk).update(state=ChangeState.WAITING)
+        with pytest.raises(off_turn.DearTurn):
+            client_of(second).get("/waiting/")
+    large.refresh_from_db()
     services.cancel(change=large, access=access_of(world.admin))
     with off_turn.at(off_turn.Desk()):
         assert client.get(f"{BASE}changes/{large.pk}/").status_code == 200, "its plan is kept"

@@ -230,5 +230,8 @@ def test_a_view_that_finds_much_to_do_goes_on_in_a_turn_of_the_large_works(setti
         assert views.runs["large"] == 3 * 3, "found out, waited, and answered"
         assert (await client.ask("GET", "/large")).body == b"an answer"
         assert views.runs["large"] == 3 * 3 + 2, "it is known now, and not found out anew"
+        other = Client(client.application, "10.0.0.2")
+        assert (await other.ask("GET", "/large")).body == b"an answer"
+        assert views.runs["large"] == 3 * 3 + 2 + 3, "known of who met it, since others may have a small one there"
 
     run(story)
