@@ -13,8 +13,12 @@ from tests.web.console.test_pages import client_of
 from tests.web.console.test_tide_plans import LIST, NIGHT
 from tidesched_web.accounts.models import Membership, Tenant, TenantRole, User
 from tidesched_web.accounts.selectors import access_of
+from tidesched_web.changes import services
+from tidesched_web.clusters.models import Cluster
+from tidesched_web.common.errors import DomainError
 from tidesched_web.console import rights
 from tidesched_web.quota.services.tide_plans import write_tide_plan
+from tidesched_web.scheduling.models import Alert
 
 pytestmark = pytest.mark.django_db
 QUOTA = "Only a platform admin, or an admin of the tenant that a quota belongs to, can edit quotas."
@@ -99,3 +103,51 @@ def test_what_belongs_to_no_tenant_is_for_platform_admins(world) -> None:
     assert limit.text == "Only a platform admin can edit, close or delete this queue: it belongs to no tenant."
     assert limit.tenant is None
     assert rights.limit_of(access_of(world.admin), "queue") is None
+
+
+# What is said to be for others → the doors to it: a page's address that is sent to, or edits that are drafted.
+DOORS: dict[str, tuple[str, ...]] = {
+    "queue": tuple(f"/clusters/demo/queues/search-training/{act}/" for act in ("edit", "close", "delete")),
+    "project": ("/tenants/search/projects/search-rank-inference/edit/",),
+    "tenant": ("/tenants/search/edit/",),
+    "members": ("/tenants/search/invite/",),
+    "own_quota": ("draft queue/search-training",),
+    "quota": ("draft ",),
+    # The form opens for all and says what is missing; what it sends is a draft.
+    "queues": ("draft ",),
+    "tide_plan": tuple(f"{LIST}nights/{act}/" for act in ("edit", "switch", "take-back")),
+    "tide_plans": ("/clusters/demo/new/tide-plan/",),
+    "delete_tenant": ("/tenants/search/delete/", "/tenants/search/approval/"),
+    "drift": ("/clusters/demo/drift/decide/",),
+    "alerts": ("/clusters/demo/alerts/{alert}/acknowledge/", "/clusters/demo/alerts/{alert}/resolve/"),
+}
+
+
+def _opens(user: User, cluster: Cluster, door: str) -> bool:
+    """Whether the rule behind a door lets somebody in; what is sent is empty, so nothing is done."""
+    if door.startswith("draft "):
+        try:
+            key = door.partition(" ")[2]
+            services.draft(
+                cluster=cluster, edits={key: {"card_quota": {H200: 16}}} if key else {}, access=access_of(user)
+            )
+        except DomainError as error:
+            return error.status not in (403, 404)
+        return True
+    status = client_of(user).post(door, {}).status_code
+    assert status < 500, door
+    return status not in (403, 404)
+
+
+def test_each_sentence_about_who_may_is_as_the_rule_that_refuses_the_act(world, lead) -> None:
+    assert set(DOORS) == {*rights._OF_TENANT, *rights._OF_WRITERS, *rights._OF_PLATFORM}
+    search, alert = Tenant.objects.get(slug="search"), Alert.objects.filter(cluster=world.cluster).latest("pk")
+    rival = User.objects.create(username="rival", password="!")
+    Membership.objects.create(user=rival, tenant=Tenant.objects.get(slug="research"), role=TenantRole.ADMIN)
+    for user in (world.member, rival, world.auditor, lead, world.admin):
+        access = access_of(user)
+        for what, doors in DOORS.items():
+            limit = rights.limit_of(access, what, search)
+            for door in doors:
+                address = door.format(alert=alert.pk)
+                assert _opens(user, world.cluster, address) is (limit is None), (user.username, what, door)
