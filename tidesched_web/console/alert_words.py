@@ -13,7 +13,7 @@ from django.utils.translation import ngettext_lazy
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.failures import in_words
 from tidesched_web.console import amounts
-from tidesched_web.console.wording import HOLDS
+from tidesched_web.console.hold_words import HOLDS
 from tidesched_web.scheduling.models import Alert
 
 # The sentence and the numbers that it needs; `text` is what only those who see everything may read.

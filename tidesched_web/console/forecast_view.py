@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from tidesched_web.changes.forecast_selectors import Record, ShownForecast
 from tidesched_web.console import amounts
-from tidesched_web.console.wording import reason_detail, reason_sentence
+from tidesched_web.console.reason_words import reason_detail, reason_sentence
 
 EXPECTS: dict[str, Promise] = {
     "run": gettext_lazy("runs at once"),

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from tidesched_web.common.permissions import Access
-from tidesched_web.console import wording
+from tidesched_web.console import reason_words
 from tidesched_web.console.states import look
 
 # So many changes between two reasons, and no fewer, are shown as one entry.
@@ -70,10 +70,10 @@ def _folded(access: Access, steps: list[dict[str, Any]], own_queue: bool) -> Ite
 def _step(access: Access, row: dict[str, Any], own_queue: bool) -> dict[str, Any]:
     """One step with its words; the database gives its time as text."""
     detail = row["detail"]
-    sentence = wording.reason_detail(detail.get("code", ""), detail.get("message", ""))
+    sentence = reason_words.reason_detail(detail.get("code", ""), detail.get("message", ""))
     if not sentence and detail.get("numbers"):
-        numbers = wording.own_numbers(access, detail["numbers"]) if own_queue else {}
-        sentence = wording.reason_sentence(detail["code"], numbers)
+        numbers = reason_words.own_numbers(access, detail["numbers"]) if own_queue else {}
+        sentence = reason_words.reason_sentence(detail["code"], numbers)
     if made_by := detail.get("made_by"):
         who = look("maker", made_by).word
         sentence = ngettext(

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from tidesched_web.common.permissions import Access
-from tidesched_web.console import rule_words, wording
+from tidesched_web.console import reason_words, remedy_words, resource_words, rule_words
 from tidesched_web.console.rights import manages
 from tidesched_web.engine.model import BEHIND_A_PROMISE, ENDED_BY_CARDS, ENDED_BY_QUOTA
 from tidesched_web.scheduling.holds import SendingStop
@@ -79,7 +79,7 @@ def shown_numbers(access: Access, gang: Gang) -> tuple[Mapping[str, Any], str]:
     numbers, message = gang.reason_numbers or {}, gang.reason_message
     if not own_queue:
         return shown_reason(gang.reason_code, numbers, message, own_queue=False, queue_names=())
-    return wording.own_numbers(access, numbers), message
+    return reason_words.own_numbers(access, numbers), message
 
 
 def held_back(gang: Gang, stop: SendingStop | None) -> bool:
@@ -92,7 +92,7 @@ def held_back(gang: Gang, stop: SendingStop | None) -> bool:
 
 def why_title(gang: Gang, stop: SendingStop | None) -> str:
     """The short name of what keeps it."""
-    return _("Sending stopped") if held_back(gang, stop) else str(wording.reason_title(gang.reason_code))
+    return _("Sending stopped") if held_back(gang, stop) else str(reason_words.reason_title(gang.reason_code))
 
 
 def why_sentence(access: Access, gang: Gang, stop: SendingStop | None) -> str:
@@ -102,7 +102,9 @@ def why_sentence(access: Access, gang: Gang, stop: SendingStop | None) -> str:
             return _("A session would start it, but nothing is sent to the cluster.")
         return _("A session would admit it, but nothing is sent to the cluster: its pods are made after its admission.")
     numbers, message = shown_numbers(access, gang)
-    return wording.reason_detail(gang.reason_code, message) or wording.reason_sentence(gang.reason_code, numbers)
+    return reason_words.reason_detail(gang.reason_code, message) or reason_words.reason_sentence(
+        gang.reason_code, numbers
+    )
 
 
 class RemedyLine(NamedTuple):
@@ -121,7 +123,7 @@ def remedy_line(gang: Gang, seen: set[tuple[int, str]] | None) -> RemedyLine | N
     remedy = found.remedy
     if seen is not None and remedy.get("gang") and (gang.cluster_id, remedy["gang"]) not in seen:
         remedy = {**remedy, "gang": None}
-    sentence = wording.remedy_sentence(remedy, admitted=not found.starts, more=_more_pods(gang))
+    sentence = remedy_words.remedy_sentence(remedy, admitted=not found.starts, more=_more_pods(gang))
     return RemedyLine(sentence, found.number, found.at)
 
 
@@ -142,7 +144,7 @@ def why(access: Access, gang: Gang, stop: SendingStop | None) -> Why:
         numbers, _message = shown_numbers(access, gang)
     resource = numbers.get("resource")
     figures = [
-        (word, wording.resource_amount(resource, numbers[name]) if name != "position" else str(numbers[name]))
+        (word, resource_words.resource_amount(resource, numbers[name]) if name != "position" else str(numbers[name]))
         for name, word in _figure_words(gang.reason_code)
         if numbers.get(name) is not None
     ]
@@ -160,8 +162,8 @@ def why(access: Access, gang: Gang, stop: SendingStop | None) -> Why:
     sentence = why_sentence(access, gang, stop)
     if holders and holders[0].gang and own_queue:
         # The largest holder is named only to a reader who may see it.
-        detail = wording.reason_detail(gang.reason_code, gang.reason_message)
-        sentence = detail or wording.reason_sentence(gang.reason_code, numbers)
+        detail = reason_words.reason_detail(gang.reason_code, gang.reason_message)
+        sentence = detail or reason_words.reason_sentence(gang.reason_code, numbers)
     granted = list(getattr(gang, "granted", ())) if _misdirected(gang) else []
     near = difflib.get_close_matches(gang.queue_name, granted, n=1)
     return Why(
@@ -225,13 +227,13 @@ def together(gang: Gang, pods: Iterable[Mapping[str, Any]]) -> str:
     if len(sizes) != 1 or (size := sizes.pop()) <= 1000:
         return ""
     return _("Each of its pods needs %(amount)s free on one node; cards on several nodes do not add up for it.") % {
-        "amount": wording.counted(resource, size / 1000)
+        "amount": resource_words.counted(resource, size / 1000)
     }
 
 
 def _figure_words(code: str) -> list[tuple[str, str]]:
-    words = wording.FIGURES | ({"limit": wording.LIMITS[code]} if code in wording.LIMITS else {})
-    words |= {"short": wording.SHORT[code]} if code in wording.SHORT else {}
+    words = reason_words.FIGURES | ({"limit": reason_words.LIMITS[code]} if code in reason_words.LIMITS else {})
+    words |= {"short": reason_words.SHORT[code]} if code in reason_words.SHORT else {}
     return [(name, str(word)) for name, word in words.items()]
 
 
@@ -243,7 +245,7 @@ def _more_pods(gang: Gang) -> int:
 def _holder(
     cluster_id: int, resource: str | None, held: Mapping[str, Any], seen: set[tuple[int, str]] | None
 ) -> HolderRow:
-    amount = wording.resource_amount(resource, held.get("amount"))
+    amount = resource_words.resource_amount(resource, held.get("amount"))
     promised = held.get("promised_since")
     since = dt.datetime.fromisoformat(promised) if promised is not None else None
     if seen is None or (cluster_id, held["gang"]) in seen:
@@ -263,7 +265,10 @@ def _promises(gang: Gang, resource: str | None) -> list[HolderRow]:
             since = dt.datetime.fromisoformat(row["since"])
             rows.append(
                 HolderRow(
-                    f"{row['namespace']}/{row['name']}", row["queue"], wording.resource_amount(resource, amount), since
+                    f"{row['namespace']}/{row['name']}",
+                    row["queue"],
+                    resource_words.resource_amount(resource, amount),
+                    since,
                 )
             )
     return rows
@@ -275,14 +280,14 @@ def _misdirected(gang: Gang) -> bool:
 
 def _too_large(row: Mapping[str, Any]) -> str:
     return _("Each pod asks for %(asked)s; the largest node has %(largest)s.") % {
-        "asked": wording.counted(row["resource"], row["asked"]),
-        "largest": wording.resource_amount(row["resource"], row["largest"]),
+        "asked": resource_words.counted(row["resource"], row["asked"]),
+        "largest": resource_words.resource_amount(row["resource"], row["largest"]),
     }
 
 
 def _remedy(access: Access, gang: Gang, found: Any, seen: set[tuple[int, str]] | None) -> RemedyView | None:
     if found is None:
-        if not wording.no_remedy_sentence(gang.reason_code, {}):
+        if not remedy_words.no_remedy_sentence(gang.reason_code, {}):
             return None
         if getattr(gang, "worked_out", None) is None:
             return RemedyView(_("What would help is being worked out."), pending=True)
@@ -290,11 +295,11 @@ def _remedy(access: Access, gang: Gang, found: Any, seen: set[tuple[int, str]] |
         return RemedyView(said, pending=True)
     facts = {"at": found.at, "session": found.number}
     if not found.remedy:
-        sentence = wording.no_remedy_sentence(gang.reason_code, gang.reason_numbers or {}, gang.queue_name)
+        sentence = remedy_words.no_remedy_sentence(gang.reason_code, gang.reason_numbers or {}, gang.queue_name)
         if not sentence and found.until is None:
             return None
         named = seen is None or (gang.cluster_id, found.goes_first) in seen
-        notes = wording.in_the_way(
+        notes = remedy_words.in_the_way(
             gang.reason_code,
             gang.reason_numbers or {},
             services=found.held_by_services,
@@ -308,7 +313,7 @@ def _remedy(access: Access, gang: Gang, found: Any, seen: set[tuple[int, str]] |
         remedy = shown_remedy(remedy, gang.cluster_id, names, seen)
     tenant = gang.queue.tenant_id if gang.queue_id and gang.queue else None
     return RemedyView(
-        wording.remedy_sentence(remedy, admitted=not found.starts, more=_more_pods(gang)),
+        remedy_words.remedy_sentence(remedy, admitted=not found.starts, more=_more_pods(gang)),
         helps=True,
         tryable=remedy["change"] == "quota" and gang.queue_id is not None and manages(access, tenant),
         gang=remedy.get("gang") or "",

@@ -23,7 +23,7 @@ from tidesched_web.changes.room_above import with_room_above
 from tidesched_web.changes.selectors import reading_of, surroundings_of
 from tidesched_web.clusters.selectors import card_names
 from tidesched_web.common.errors import DomainError
-from tidesched_web.console import wording
+from tidesched_web.console import reason_words
 from tidesched_web.console.export import csv_list, plain_cards
 from tidesched_web.console.forms.filters import GangFilter
 from tidesched_web.console.gang_timeline import timeline
@@ -110,7 +110,7 @@ def gangs(this: Page) -> HttpResponse:
             "form": form,
             "counts": counts,
             "figures_of": of_all(found.rows[0]) if counts else None,
-            "line": wording.waiting_line(total, code, most) if found.rows else "",
+            "line": reason_words.waiting_line(total, code, most) if found.rows else "",
         },
     )
 
@@ -266,7 +266,7 @@ def _plain_step(this: Page, row: dict[str, Any]) -> dict[str, Any]:
     detail = row["detail"]
     if not detail.get("numbers"):
         return row
-    return row | {"detail": detail | {"numbers": wording.own_numbers(this.access, detail["numbers"])}}
+    return row | {"detail": detail | {"numbers": reason_words.own_numbers(this.access, detail["numbers"])}}
 
 
 @acts_by_post

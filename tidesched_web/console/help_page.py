@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.templatetags.static import static
 
-from tidesched_web.console import wording
+from tidesched_web.console import reason_words
 from tidesched_web.console.navigation import GROUPS
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.page_help import ABOUT
@@ -26,7 +26,7 @@ def help_page(this: Page) -> HttpResponse:
     return this.render(
         "help/help.html",
         {
-            "reasons": [(code, title, EXPLAINED[code]) for code, title in wording.TITLES.items()],
+            "reasons": [(code, title, EXPLAINED[code]) for code, title in reason_words.TITLES.items()],
             "gang_states": list(LOOKS["gang"]),
             "pages": [
                 (entry.section, entry.word, ABOUT[entry.section])

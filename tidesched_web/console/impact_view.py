@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from tidesched_web.common.card_names import card_label
 from tidesched_web.console import amounts, bars
 from tidesched_web.console.change_words import field_name, figure
-from tidesched_web.console.wording import reason_sentence
+from tidesched_web.console.reason_words import reason_sentence
 
 Row = Mapping[str, Any]
 ROWS = 12

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.physical import is_part
-from tidesched_web.console import bars, wording
+from tidesched_web.console import bars, reason_words
 from tidesched_web.console.chart import Chart, Twin, answer
 from tidesched_web.console.figures import base
 from tidesched_web.console.figures import tide as tide_figure
@@ -72,7 +72,9 @@ def overview(this: Page) -> HttpResponse:
     total = sum(entry["n"] for entry in waiting.by_reason)
     code, most = (waiting.by_reason[0]["code"], waiting.by_reason[0]["n"]) if waiting.by_reason else ("", 0)
     ran = cluster.session_id is not None  # type: ignore[attr-defined]
-    line = wording.waiting_line(total, code, most) if ran else _("No session has run yet: what waits is not known.")
+    line = (
+        reason_words.waiting_line(total, code, most) if ran else _("No session has run yet: what waits is not known.")
+    )
     if ran and not total and not this.access.everything:
         line = _("No gang of your tenants waits.")
     taken = newest_reclaims(this.access, cluster, ROWS)

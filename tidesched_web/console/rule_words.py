@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
-from tidesched_web.console.wording import resource_label
+from tidesched_web.console.resource_words import resource_label
 from tidesched_web.engine.model import NodeRefusal, Rule, rule_of_text
 
 RULES: dict[Rule, Promise] = {

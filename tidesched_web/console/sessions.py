@@ -9,7 +9,7 @@ from django.http import Http404, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from tidesched_web.console import amounts, bars, wording
+from tidesched_web.console import amounts, bars, hold_words, reason_words
 from tidesched_web.console.chart import Chart, Twin, answer
 from tidesched_web.console.export import csv_list
 from tidesched_web.console.figures import timings as timings_figure
@@ -155,7 +155,7 @@ def session(this: Page, number: int) -> HttpResponse:
     decisions = paged(
         visible_decisions(this.access, found), ("id",), this.request.GET.get("cursor", ""), size=DECISIONS
     )
-    held = wording.HOLDS.get(str(found.counts.get("held", "")), "")
+    held = hold_words.HOLDS.get(str(found.counts.get("held", "")), "")
     return this.render(
         "sessions/session.html",
         {
@@ -192,9 +192,9 @@ def _waited(this: Page, found: Session) -> list[dict[str, Any]]:
     for gang in gangs:
         step: dict[str, Any] = gang.step  # type: ignore[attr-defined]  # annotated, as is own_queue
         detail = step["detail"]
-        numbers = wording.own_numbers(this.access, detail.get("numbers")) if gang.own_queue else {}  # type: ignore[attr-defined]
-        said = wording.reason_detail(detail["code"], detail.get("message", ""))
-        why = said or wording.reason_sentence(detail["code"], numbers)
+        numbers = reason_words.own_numbers(this.access, detail.get("numbers")) if gang.own_queue else {}  # type: ignore[attr-defined]
+        said = reason_words.reason_detail(detail["code"], detail.get("message", ""))
+        why = said or reason_words.reason_sentence(detail["code"], numbers)
         since = dt.datetime.fromisoformat(step["at"])
-        lines.append({"gang": gang, "title": wording.reason_title(detail["code"]), "why": why, "since": since})
+        lines.append({"gang": gang, "title": reason_words.reason_title(detail["code"]), "why": why, "since": since})
     return lines

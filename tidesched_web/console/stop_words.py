@@ -15,7 +15,7 @@ from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.permissions import Access
 from tidesched_web.common.sentences import gap, in_a_row
 from tidesched_web.console import amounts
-from tidesched_web.console.wording import HOLDS
+from tidesched_web.console.hold_words import HOLDS
 from tidesched_web.scheduling.holds import Hold, SendingStop, sending_stop
 
 # What sets the cluster going again: for platform admins, and for everybody else.

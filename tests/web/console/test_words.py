@@ -21,7 +21,18 @@ from scheduler_core.serde.kubernetes import annotations as keys
 from scheduler_core.serde.kubernetes.podgroup import read_notes
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.common.card_names import card_label
-from tidesched_web.console import amounts, assets, audit_words, bars, catalogue, change_words, rule_words, wording
+from tidesched_web.console import (
+    amounts,
+    assets,
+    audit_words,
+    bars,
+    catalogue,
+    change_words,
+    hold_words,
+    reason_words,
+    remedy_words,
+    rule_words,
+)
 from tidesched_web.console.alert_words import alert_sentence
 from tidesched_web.console.extraction import extract_django
 from tidesched_web.console.figures import palette
@@ -56,14 +67,14 @@ def test_a_translation_names_the_same_figures(language: str) -> None:
 def test_the_chinese_console_speaks_chinese() -> None:
     with translation.override("zh-hans"):
         assert amounts.duration(3 * 3600 + 12 * 60) == "3 小时 12 分"
-        text = wording.reason_sentence("WaitingForCards", {"resource": "NVIDIA-H200", "requested": 8, "free": 5})
+        text = reason_words.reason_sentence("WaitingForCards", {"resource": "NVIDIA-H200", "requested": 8, "free": 5})
         assert text == "需要 8 × H200，但集群中空闲的仅有 5。"
 
 
 def test_each_reason_code_has_a_name_and_a_sentence() -> None:
-    assert set(wording.TITLES) == {code.value for code in ReasonCode}
+    assert set(reason_words.TITLES) == {code.value for code in ReasonCode}
     for code in ReasonCode:
-        assert wording.reason_sentence(code, {}) not in ("", str(code)), code
+        assert reason_words.reason_sentence(code, {}) not in ("", str(code)), code
 
 
 @pytest.mark.parametrize(
@@ -88,7 +99,7 @@ def test_each_reason_code_has_a_name_and_a_sentence() -> None:
     ],
 )
 def test_sentences_carry_their_numbers(code: str, numbers: dict[str, object], text: str) -> None:
-    assert wording.reason_sentence(code, numbers) == text
+    assert reason_words.reason_sentence(code, numbers) == text
 
 
 @pytest.mark.parametrize("amount", [0, 0.5, 1, 2])
@@ -103,8 +114,8 @@ def test_one_of_a_thing_is_and_several_are(resource: str, amount: float) -> None
     spoken = 0
     for code in {*ReasonCode} - (set() if resource == "pods" else {ReasonCode.GANG_INCOMPLETE}):
         for held in (None, [{"gang": "a/b", "amount": amount * unit}]):
-            said = wording.reason_sentence(code, numbers | ({"holders": held} if held else {}))
-            said += " " + wording.no_remedy_sentence(code, numbers, "train")
+            said = reason_words.reason_sentence(code, numbers | ({"holders": held} if held else {}))
+            said += " " + remedy_words.no_remedy_sentence(code, numbers, "train")
             for number, verb in leads.findall(said):
                 assert verb == ("is" if number == "1" else "are"), said
                 spoken += 1
@@ -135,7 +146,7 @@ def test_one_of_a_thing_is_and_several_are(resource: str, amount: float) -> None
 )
 def test_what_is_missing_is_said_with_where_it_is_missing(code: str, more: dict[str, float], text: str) -> None:
     numbers = {"resource": "NVIDIA-H200", "requested": 24, "short": 22} | more
-    assert wording.no_remedy_sentence(code, numbers, "train") == f"No single change that was tried helps: {text}"
+    assert remedy_words.no_remedy_sentence(code, numbers, "train") == f"No single change that was tried helps: {text}"
 
 
 @pytest.mark.parametrize(
@@ -264,7 +275,7 @@ def test_no_template_styles_or_acts_inline() -> None:
     ("code", "numbers", "everything", "text"),
     [
         ("node_lost", {"node": "h200-01"}, False, "Node h200-01 has left the cluster."),
-        ("eviction_budget", {"rule": "gangs_per_minute"}, False, str(wording.HOLDS["gangs_per_minute"])),
+        ("eviction_budget", {"rule": "gangs_per_minute"}, False, str(hold_words.HOLDS["gangs_per_minute"])),
         ("session_failed", {}, False, "A session could not decide."),
         ("session_failed", {}, True, "A session could not decide. raw"),
         ("node_lost", {}, True, "raw"),
@@ -365,15 +376,15 @@ def test_what_is_wrong_with_a_gang_as_written_is_said_in_the_readers_language() 
     for detail in details:
         message = sentence(ReasonCode.MISCONFIGURED, ReasonNumbers(), "q", detail)
         with translation.override("en"):
-            assert wording.reason_detail("Misconfigured", message) == message.replace("?.", "?")
+            assert reason_words.reason_detail("Misconfigured", message) == message.replace("?.", "?")
         with translation.override("zh-hans"):
-            said = wording.reason_detail("Misconfigured", message)
+            said = reason_words.reason_detail("Misconfigured", message)
         assert said.startswith("无法按现有写法调度："), said
         assert not re.search(r"\b(does|there|asks|annotation|more)\b", said), said
         assert said.endswith(("。", "？"))
     other = "Cannot be scheduled as written: something new."
     with translation.override("zh-hans"):
-        assert wording.reason_detail("Misconfigured", other) == "无法按现有写法调度：something new。"
+        assert reason_words.reason_detail("Misconfigured", other) == "无法按现有写法调度：something new。"
 
 
 @pytest.mark.parametrize(
@@ -394,7 +405,9 @@ def test_a_long_annotation_costs_its_length(detail: str) -> None:
     signal.setitimer(signal.ITIMER_VIRTUAL, 10)
     try:
         with translation.override("en"):
-            assert wording.reason_detail("Misconfigured", f"Cannot be scheduled as written: {detail}.").endswith(".")
+            assert reason_words.reason_detail("Misconfigured", f"Cannot be scheduled as written: {detail}.").endswith(
+                "."
+            )
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.models import ServiceType
 from tidesched_web.common.sentences import gap
-from tidesched_web.console.wording import TITLES
+from tidesched_web.console.reason_words import TITLES
 from tidesched_web.quota.models import DriftState, QueueState
 from tidesched_web.workloads.models import GangState
 from tidesched_web.workloads.selectors import that_wait

@@ -35,12 +35,13 @@ from tidesched_web.console.navigation import COOKIE, FOLDED_COOKIE, SETTINGS, gr
 from tidesched_web.console.page_help import ABOUT
 from tidesched_web.console.process_words import said as process_words
 from tidesched_web.console.reach_words import ReachWords, reach_words
+from tidesched_web.console.reason_words import reason_detail, reason_sentence, reason_title
 from tidesched_web.console.reclaim_words import said_of
+from tidesched_web.console.resource_words import resource_amount
 from tidesched_web.console.rule_words import rule_text
 from tidesched_web.console.states import LEFT_WAITING, SCHEDULED, look
 from tidesched_web.console.stop_words import StopWords, stop_words
 from tidesched_web.console.template_loader import address_of
-from tidesched_web.console.wording import reason_detail, reason_sentence, reason_title, resource_amount
 from tidesched_web.scheduling.holds import sending_stop
 from tidesched_web.scheduling.models import Alert, Reclaim, ReclaimSource
 from tidesched_web.workloads.models import Gang
