@@ -24,12 +24,15 @@ def basis(code: str, numbers: Mapping[str, Any]) -> dict[str, Any]:
 def holds(found: GangRemedy, code: str, numbers: Mapping[str, Any], now: dt.datetime) -> bool:
     """Whether an answer is still one to this reason.
 
+    A gang that holds the cards already does not come before this one any more.
     More quota is counted from what was missing. What else helped still does where less is missing now, and where
     nothing helped nothing does where more is missing; the other way round it has to be worked out again.
     """
     then, today = dict(found.basis), basis(code, numbers)
     was, now_missing = then.pop("short", None), today.pop("short", None)
     if now - found.worked_out_at > KEPT or then != today or (was is None) != (now_missing is None):
+        return False
+    if found.goes_first and any(holder.get("gang") == found.goes_first for holder in numbers.get("holders", ())):
         return False
     if was is None or was == now_missing:
         return True

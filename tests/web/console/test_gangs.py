@@ -124,6 +124,17 @@ def test_an_answer_holds_as_long_as_what_is_missing_does_not_speak_against_it(wo
         assert (remedy_of(found, timezone.now()) is not None) is shown, short
 
 
+def test_an_answer_that_names_a_gang_which_holds_the_cards_by_now_is_not_shown(world) -> None:
+    """It does not come before the one that waits any more; another holder says nothing against the answer."""
+    gang, name = world.gangs["search/embed-lap2-012"], "search/embed-lap2-012"
+    GangRemedy.objects.filter(gang=gang).update(remedy=None, goes_first="search/rank-v7")
+    lacks(gang, 6)
+    for holder, shown in {"shop/ads-bid": True, "search/rank-v7": False}.items():
+        numbers = gang.reason_numbers | {"short": 6, "holders": [{"gang": holder, "queue": "q", "amount": 6}]}
+        Gang.objects.filter(pk=gang.pk).update(reason_numbers=numbers)
+        assert ("which comes before it in the order" in page_of(world, name)) is shown, holder
+
+
 def test_all_figures_of_a_list_are_of_a_session_that_is_named(world) -> None:
     at = world.cluster.clock()
     ReasonFigures.objects.create(cluster=world.cluster, number=4711, at=at)
