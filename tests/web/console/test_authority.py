@@ -85,10 +85,14 @@ def test_a_reclaim_tells_its_other_side_by_name_only(world) -> None:
     mine = next(row for row in world.reclaims if row.reclaimer == "search/rank-v8")
     page = client_of(world.member).get(f"/clusters/demo/reclaims/{mine.pk}/").content.decode()
     assert "research/llm-pretrain-lap2-003" in page
+    assert "/gangs/research/" not in page, "a link would lead to nothing"
+    assert "/gangs/search/rank-v8/" in page
     assert "research-training" not in page
     assert "foundation/base-lap2-001" not in page
     victim = client_of(world.stranger).get(f"/clusters/demo/reclaims/{mine.pk}/").content.decode()
     assert "search/rank-v8" in victim
+    assert "/gangs/search/rank-v8/" not in victim, "a link would lead to nothing"
+    assert "What a gang of another tenant needed is shown to that tenant only" in victim
     assert "search-rank-inference" not in victim
 
 
@@ -103,7 +107,11 @@ def test_how_much_the_other_side_of_a_reclaim_has_is_not_told(world) -> None:
     ):
         told = client_of(world.admin).get(address).content.decode()
         hidden = client_of(world.stranger).get(address).content.decode()
-        unsaid = "took cards back" if "?" not in address else 'title="Shown to the tenant whose cards they are."'
+        unsaid = (
+            "took cards back"
+            if "?" not in address
+            else 'title="Of a gang of another tenant: shown to that tenant only."'
+        )
         assert unsaid not in told, address
         assert unsaid in hidden, address
         assert "only its tenant" not in hidden, "a dash in a table, and a sentence without it"

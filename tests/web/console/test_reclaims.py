@@ -41,7 +41,7 @@ def _page(world, who) -> str:
 def test_the_page_shows_quota_and_use_at_that_moment_and_what_each_gang_would_have_cost(world) -> None:
     page = _page(world, world.auditor)
     for said in (
-        "Was it within the quota at that moment?", "gains within its quota", "gives back", "base 32",
+        "Was it within the quota at that moment?", "gains within its quota", "its cards were taken back", "base 32",
         "Why these gangs and no cheaper ones?", "search/embed-lap2-007", "foundation/base-lap2-001",
         "eviction would not make enough room: on gpu-1 it frees 4 of H200, 0 more free, a pod needs 8, 4 short",
         "gpu-3: frees 4, 1 more free, a pod needs 8", "2 more nodes", "37 more gangs came into question.",
@@ -55,8 +55,8 @@ def test_the_page_shows_quota_and_use_at_that_moment_and_what_each_gang_would_ha
 def test_a_reader_of_one_side_sees_that_sides_numbers_alone(world) -> None:
     gainer, loser = _page(world, world.member), _page(world, world.stranger)
     assert "gains within its quota" in gainer
-    assert "gives back" not in gainer
-    assert "gives back" in loser
+    assert "its cards were taken back" not in gainer
+    assert "its cards were taken back" in loser
     assert "gains within its quota" not in loser
     for page in (gainer, loser):
         assert "37 more gangs" not in page
@@ -237,7 +237,7 @@ def test_the_list_says_shortly_what_of_a_reclaim_is_not_shown(world) -> None:
     assert row(world.auditor) == "4 × H200; 8 × H200 for 4 × H200"
     assert row(world.member) == "4 × H200; 4 × H200, freed: –"
     assert row(world.stranger) == "–; 8 × H200"
-    said = "–: shown to the tenant whose cards they are."
+    said = "–: of a gang of another tenant, shown to that tenant only."
     shown = [
         said in client_of(who).get("/clusters/demo/reclaims/").content.decode() for who in (world.auditor, world.member)
     ]

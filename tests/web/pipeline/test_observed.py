@@ -176,7 +176,11 @@ def assert_receipt(row, quota):
         assert said["victims"][0]["queue_priority"] is not None
         assert said["needed"]["cards"] == {CARD: 8}
     page = client.get(f"/clusters/{row.cluster.slug}/reclaims/{row.pk}/").content.decode()
-    for words in ("within its quota with the 8 that it waits for", "Another scheduler chose.", "gives back"):
+    for words in (
+        "within its quota with the 8 that it waits for",
+        "Another scheduler chose.",
+        "its cards were taken back",
+    ):
         assert words in page, words
     assert "within its quota with the 8" in client.get(f"/audit/{entry.pk}/").content.decode()
 
