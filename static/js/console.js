@@ -4,12 +4,6 @@
   const body = document.body.dataset;
   const [s, min, h, d] = (body.units || "s|min|h|d").split("|");
 
-  // The browser's zone is the reader's zone unless the profile names another one.
-  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  if (zone && !document.cookie.includes(`tz=${encodeURIComponent(zone)}`)) {
-    document.cookie = `tz=${encodeURIComponent(zone)}; path=/; max-age=31536000; samesite=lax`;
-  }
-
   // The same two units that amounts.py writes.
   const duration = (seconds) => {
     const whole = Math.max(0, Math.round(seconds));

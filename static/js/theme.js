@@ -1,6 +1,11 @@
-// Runs before the first paint, so that the page never flashes in the wrong theme.
+// Runs before the first paint, so that the page never flashes in the wrong theme, on each page, that of the sign-in too.
 (() => {
   "use strict";
+  // The browser's zone is the reader's zone unless the profile names another one: known before the first page with times.
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (zone && !document.cookie.includes(`tz=${encodeURIComponent(zone)}`)) {
+    document.cookie = `tz=${encodeURIComponent(zone)}; path=/; max-age=31536000; samesite=lax`;
+  }
   const root = document.documentElement;
   const system = window.matchMedia("(prefers-color-scheme: dark)");
   const paper = window.matchMedia("print");

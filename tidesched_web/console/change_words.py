@@ -9,14 +9,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tidesched_web.changes.tree_document import KINDS, kind_of, parts_of, unescaped
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.models import ServiceType
-from tidesched_web.console import amounts, bars
+from tidesched_web.console import amounts, bars, reader_zone
 from tidesched_web.quota.tide import NO_DAY, WEEKDAYS
 from tidesched_web.quota.tide_rules import WEEKDAY_NAMES
 
@@ -69,7 +68,6 @@ _FIELDS = {
 # Who demands an approval.
 WHOSE = {"cluster": gettext_lazy("the cluster"), "tenant": gettext_lazy("tenant")}
 _DAYS = {**dict(zip(WEEKDAYS, WEEKDAY_NAMES, strict=True)), NO_DAY: gettext_lazy("no layer begins")}
-_MINUTE = "%Y-%m-%d %H:%M"
 # Lines around a difference that are shown with it.
 CONTEXT = 3
 
@@ -165,8 +163,8 @@ def layer_words(layer: Mapping[str, Any], number: int) -> str:
     name = layer["name"] or _("layer %(n)s") % {"n": number}
     words = [name, day_words(layer["days"]), f"{layer['start']}–{layer['end']}"]
     if layer.get("ended_at"):
-        moment = timezone.localtime(dt.datetime.fromisoformat(layer["ended_at"]))
-        words.append(_("ended by hand at %(time)s until its next start") % {"time": moment.strftime(_MINUTE)})
+        moment = reader_zone.named(dt.datetime.fromisoformat(layer["ended_at"]))
+        words.append(_("ended by hand at %(time)s until its next start") % {"time": moment})
     return f"{_(', ').join(words)} ({_(', ').join(acts)})"
 
 
@@ -184,7 +182,7 @@ def figure(pointer: str, value: Any, *, unset: str = "") -> str:
             return f"{amounts.number(value / 2**30)} GiB"
         return amounts.number(value)
     if isinstance(value, str):
-        return timezone.localtime(dt.datetime.fromisoformat(value)).strftime(_MINUTE) if last == "apply_at" else value
+        return reader_zone.named(dt.datetime.fromisoformat(value)) if last == "apply_at" else value
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return _(", ").join(value) or "–"
     if not value:

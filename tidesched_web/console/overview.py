@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.physical import is_part
-from tidesched_web.console import bars, reason_words
+from tidesched_web.console import bars, reader_zone, reason_words
 from tidesched_web.console.chart import Chart, Twin, answer
 from tidesched_web.console.figures import base
 from tidesched_web.console.figures import tide as tide_figure
@@ -134,7 +134,7 @@ def tide(this: Page) -> HttpResponse:
 
     def twin() -> Twin:
         hardware = _("hardware (%(unit)s)") % {"unit": unit}
-        header = [_("time"), hardware, _("inference"), _("training"), _("borrowed, part of training")]
+        header = [reader_zone.head(_("time")), hardware, _("inference"), _("training"), _("borrowed, part of training")]
         header += [_("foreign"), _("idle"), _("waiting"), *([_("inference quota")] if whole_sight else [])]
         names = ["total", "inference", "training", "borrowed", "foreign", "idle", "waiting"]
         names += ["quota"] if whole_sight else []

@@ -25,7 +25,6 @@ from tidesched_web.clusters.models import Cluster
 from tidesched_web.common import live
 from tidesched_web.common.live_pace import pace
 from tidesched_web.common.permissions import Access
-from tidesched_web.console.cluster_zone import in_zone
 from tidesched_web.scheduling.selectors import clusters_now, clusters_of_frame, open_platform_alerts
 
 THEMES = ("auto", "light", "dark")
@@ -129,10 +128,7 @@ def page(*, section: str = "", topics: str = "") -> Callable[[View], View]:
                     raise Http404
             elif clusters:
                 this.current = _last_or_first(request, clusters)
-            # An annotation of the query that reads the clusters.
-            zone = this.current.local_zone if this.current else "UTC"  # type: ignore[attr-defined]
-            with in_zone(zone):
-                response = view(this, **arguments)
+            response = view(this, **arguments)
             if slug is not None and request.COOKIES.get("cluster") != slug:
                 response.set_cookie("cluster", slug, max_age=365 * 24 * 3600, samesite="Lax", httponly=True)
             return response

@@ -12,7 +12,7 @@ from django.utils.translation import ngettext
 
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.physical import share_of_board
-from tidesched_web.console import amounts, bars, manifests, quota_fit
+from tidesched_web.console import amounts, bars, manifests, quota_fit, reader_zone
 from tidesched_web.console.chart import Chart, Twin, answer
 from tidesched_web.console.export import csv_list
 from tidesched_web.console.figures import base
@@ -252,7 +252,7 @@ def usage(this: Page, name: str) -> HttpResponse:
         )
 
     def twin() -> Twin:
-        header = [_("time"), _("quota"), _("in use"), _("promised"), _("elastic")]
+        header = [reader_zone.head(_("time")), _("quota"), _("in use"), _("promised"), _("elastic")]
         data = [(base.local(row.at)[:19], row.quota, row.allocated, row.inqueue, row.elastic) for row in series()]
         return Twin(f"usage-{found.name}", header, data)
 

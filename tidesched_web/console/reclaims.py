@@ -20,7 +20,7 @@ from tidesched_web.clusters.models import Cluster
 from tidesched_web.clusters.selectors import cards_as_found
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.live_memory import memory
-from tidesched_web.console import amounts, bars
+from tidesched_web.console import amounts, bars, reader_zone
 from tidesched_web.console.chart import Chart, Twin, answer
 from tidesched_web.console.export import csv_list, plain_cards
 from tidesched_web.console.figures import reclaims as reclaims_figure
@@ -109,11 +109,8 @@ def taken(this: Page) -> HttpResponse:
     def twin() -> Twin:
         cards = reclaims_figure.by_card(rows)
         names = [card_label(card) if card else _("other cards") for card in cards]
-        lines = [
-            (timezone.localtime(hour).strftime("%Y-%m-%d %H:%M"), *(of.get(hour, 0) for of in cards.values()))
-            for hour in hours
-        ]
-        return Twin(f"reclaimed-{cluster.slug}", [_("hour"), *names], lines)
+        lines = [(reader_zone.to_the_minute(hour), *(of.get(hour, 0) for of in cards.values())) for hour in hours]
+        return Twin(f"reclaimed-{cluster.slug}", [reader_zone.head(_("hour")), *names], lines)
 
     whose = "all" if this.access.everything else ",".join(map(str, sorted(this.access.tenant_ids)))
     key = f"reclaimed:{cluster.pk}:{cluster.session_id}:{whose}"  # type: ignore[attr-defined]

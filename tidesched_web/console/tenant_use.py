@@ -16,6 +16,7 @@ from tidesched_web.accounts.selectors import visible_tenants
 from tidesched_web.clusters.models import Cluster
 from tidesched_web.common.card_names import card_label
 from tidesched_web.common.physical import is_part
+from tidesched_web.console import reader_zone
 from tidesched_web.console.chart import Chart, Twin, answer
 from tidesched_web.console.export import csv_response
 from tidesched_web.console.figures import base
@@ -61,7 +62,7 @@ def tenant_use_data(this: Page, tenant: str) -> HttpResponse:
 
     def twin() -> Twin:
         quota = _("quota (%(unit)s)") % {"unit": unit}
-        header = [_("time"), quota, _("in use"), _("inference"), _("training")]
+        header = [reader_zone.head(_("time")), quota, _("in use"), _("inference"), _("training")]
         data = [
             (
                 base.local(row.at)[:16],

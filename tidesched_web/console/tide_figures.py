@@ -6,11 +6,10 @@ import datetime as dt
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from tidesched_web.console import amounts
+from tidesched_web.console import amounts, reader_zone
 from tidesched_web.scheduling.models import Reclaim
 from tidesched_web.scheduling.tide_figures_selectors import Figures
 
@@ -139,7 +138,7 @@ def peak_line(found: Figures) -> str:
     return _("Last peak of inference: about %(cards)s of %(total)s physical cards, at %(at)s.") % {
         "cards": amounts.number(round(height)),
         "total": amounts.number(round(found.now.total)),
-        "at": timezone.localtime(at).strftime("%Y-%m-%d %H:%M"),
+        "at": reader_zone.named(at),
     }
 
 

@@ -150,7 +150,9 @@ def test_a_change_is_reviewed_applied_and_rolled_back(world) -> None:
         f"{BASE}changes/{change.pk}/apply/",
         {**NOW, "when": "at", "at_0": "2020-01-01", "at_1": "10:00"},
     )
-    assert re.search(r"Choose a time that lies ahead: it is 20\d\d-\d\d-\d\d \d\d:\d\d now\.", past.content.decode())
+    assert re.search(
+        r"Choose a time that lies ahead: it is 20\d\d-\d\d-\d\d \d\d:\d\d UTC now\.", past.content.decode()
+    )
     assert f'name="at_0" value="{timezone.localdate()}"' in page, "a time without a day is meant today"
     change = act(client, change, "apply", reason="Less is used.", when="now")
     assert change.state == ChangeState.APPLYING
@@ -607,7 +609,7 @@ def test_a_time_that_is_over_or_half_is_refused_with_the_time_of_now(world) -> N
     change = drafted(client, LOWER)
     where = f"{BASE}changes/{change.pk}/apply/"
     over = client.post(where, {**NOW, "when": "at", "at_0": "2020-01-01", "at_1": "10:00"}).content.decode()
-    assert re.search(r"lies ahead: it is \d{4}-\d\d-\d\d \d\d:\d\d now", over)
+    assert re.search(r"lies ahead: it is \d{4}-\d\d-\d\d \d\d:\d\d UTC now", over)
     half = client.post(where, {**NOW, "when": "at", "at_0": "", "at_1": "22:00"}).content.decode()
     assert "Choose a date and a time, such as 22:00." in half
     assert act(client, change, "apply", reason="x", when="now", at_1="22:00").state == ChangeState.APPLYING

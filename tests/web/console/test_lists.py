@@ -216,12 +216,12 @@ def test_an_unknown_choice_filters_nothing(world) -> None:
     ("address", "said"),
     [
         (f"{BASE}queues/?state=Nonsense", "The filter State is left out: it does not know “Nonsense”."),
-        (f"{BASE}reclaims/?from=noon", "The filter From is left out: it does not know “noon”."),
+        (f"{BASE}reclaims/?from=noon", "The filter From (UTC) is left out: it does not know “noon”."),
         (
             f"{BASE}reclaims/?from=9999-12-31T23:00",
-            "The filter From is left out: “9999-12-31T23:00” lies in no year from 1000 to 2999.",
+            "The filter From (UTC) is left out: “9999-12-31T23:00” lies in no year from 1000 to 2999.",
         ),
-        ("/audit/?to=<b>", "The filter To is left out: it does not know “&lt;b&gt;”."),
+        ("/audit/?to=<b>", "The filter To (UTC) is left out: it does not know “&lt;b&gt;”."),
         (f"{BASE}queues/?state=Open", ""),
     ],
 )

@@ -69,7 +69,7 @@ def test_it_adds_up_the_tenants_queues_in_physical_cards_and_leaves_gaps(world) 
     assert [42, 22, 14, 8] in figures
     assert figures[-1] == [46, 24, 4, 20]
     assert {tuple(row) for row in figures} == {(42, 14, 6, 8), (42, 22, 14, 8), (46, 24, 4, 20)}
-    moments = [dt.datetime.fromisoformat(row["time"]) for row in rows]
+    moments = [dt.datetime.fromisoformat(row["time (UTC)"]) for row in rows]
     steps = {later - earlier for earlier, later in pairwise(moments)}
     assert max(steps) > dt.timedelta(hours=1, minutes=30), "two hours were not measured"
     assert min(steps) == tenant_use.STEP

@@ -9,6 +9,7 @@ from typing import Any
 import plotly.graph_objects as go
 from django.utils import timezone
 
+from tidesched_web.console import reader_zone
 from tidesched_web.console.figures.palette import Palette
 
 FONT = (
@@ -17,8 +18,11 @@ FONT = (
 )
 
 
-def layout(colours: Palette, *, unit: str, **more: Any) -> go.Layout:
-    """A layout in the theme of the page. It has no buttons and no legend, and does not move."""
+def layout(colours: Palette, *, unit: str, times: bool = False, **more: Any) -> go.Layout:
+    """A layout in the theme of the page. It has no buttons and no legend, and does not move.
+
+    ``times``: moments along it are in the reader's zone, and the axis names that.
+    """
     # The labels at the right end stand in the margin, which is as wide as the longest of them.
     widest = max(
         (_width(str(entry["text"])) for entry in more.get("annotations") or () if _in_margin(entry)), default=0
@@ -55,7 +59,11 @@ def layout(colours: Palette, *, unit: str, **more: Any) -> go.Layout:
             "tickformat": ",~r",
         },
     }
-    return go.Layout(base | more)
+    drawn = go.Layout(base | more)
+    if times:
+        drawn.xaxis.title = {"text": reader_zone.zone_name(), "standoff": 4}
+        drawn.margin.b = 56
+    return drawn
 
 
 def _in_margin(entry: Any) -> bool:

@@ -80,6 +80,7 @@ def figure(hours: Sequence[dt.datetime], taken: Taken, theme: str, known: Sequen
     layout = base.layout(
         colours,
         unit=_("physical cards"),
+        times=True,
         barmode="stack",
         bargap=0.2,
         showlegend=True,

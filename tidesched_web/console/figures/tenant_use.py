@@ -40,7 +40,7 @@ def figure(series: Sequence[TenantUse | None], theme: str, *, unit: str) -> go.F
         labels.append(base.label(last.inference / 2, _("Inference"), colours.text))
     if last.training:
         labels.append(base.label(last.inference + last.training / 2, _("Training"), colours.text))
-    layout = base.layout(colours, unit=unit, annotations=base.spread(labels, top, room=0.1))
+    layout = base.layout(colours, unit=unit, times=True, annotations=base.spread(labels, top, room=0.1))
     layout.yaxis.range = [0, top]
     return go.Figure(traces, layout)
 

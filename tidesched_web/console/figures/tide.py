@@ -32,7 +32,7 @@ def figure(series: Sequence[TideRow | None], theme: str, *, unit: str, quota: bo
     most_waiting = max(*(row.waiting for row in known), 1) * 1.15
     labels = base.spread(_labels(last, colours, quota=quota), top)
     waiting = base.label(last.waiting, f"{_('Waiting')} {last.waiting:,.0f}", colours.text) | {"yref": "y2"}
-    layout = base.layout(colours, unit=unit, annotations=[*labels, waiting])
+    layout = base.layout(colours, unit=unit, times=True, annotations=[*labels, waiting])
     layout.yaxis.range, layout.yaxis.domain = [0, top], [WAITING_SHARE + AIR, 1]
     layout.yaxis2 = layout.yaxis.to_plotly_json() | {
         "range": [0, most_waiting],

@@ -67,6 +67,6 @@ def figure(series: Sequence[UsageRow], service_type: str, theme: str) -> go.Figu
     if last.inqueue:
         labels.append(base.label(last.allocated + last.inqueue, _("Promised"), colours.text))
     top = max(max(row.quota, row.allocated + row.inqueue) for row in series) * 1.08 or 1
-    layout = base.layout(colours, unit=_("cards"), annotations=base.spread(labels, top, room=0.1))
+    layout = base.layout(colours, unit=_("cards"), times=True, annotations=base.spread(labels, top, room=0.1))
     layout.yaxis.range = [0, top]
     return go.Figure(traces, layout)

@@ -6,10 +6,10 @@ import datetime as dt
 from typing import Any
 
 from django import forms
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from tidesched_web.common.calendar_bounds import OutOfCalendar, in_calendar
+from tidesched_web.console import reader_zone
 from tidesched_web.console.forms.filters import OUT_OF_BOUNDS, FilterForm
 
 
@@ -32,21 +32,22 @@ class _Bound(forms.DateTimeField):
 
 
 class BoundedFilterForm(FilterForm):
-    """A filter form that ends with `from` and `to`, read and shown in the reader's zone."""
+    """A filter form that ends with `from` and `to`, read and shown in the reader's zone, which their names say."""
 
     def is_valid(self) -> bool:
         """Add the bounds first: `from` is a word of Python's and cannot be declared."""
         if "from" not in self.fields:
-            for name, label in (("from", _("From")), ("to", _("To"))):
-                self.fields[name] = _Bound(widget=_Moment(), label=label, required=False)
+            zone = {"zone": reader_zone.zone_name()}
+            for name, label in (("from", _("From (%(zone)s)")), ("to", _("To (%(zone)s)"))):
+                self.fields[name] = _Bound(widget=_Moment(), label=label % zone, required=False)
                 self.fields[name].widget.attrs["class"] = "form-control"
         return super().is_valid()
 
     def value(self, name: str) -> str:
-        """A moment as the reader reads it."""
+        """A moment as the reader reads it; the label of its field names the zone."""
         found = self.cleaned_data.get(name)
         if isinstance(found, dt.datetime):
-            return timezone.localtime(found).strftime("%Y-%m-%d %H:%M")
+            return reader_zone.to_the_minute(found) + reader_zone.other_zone(found)
         return str(found or "").replace("\0", "")
 
     def moment(self, name: str) -> dt.datetime | None:

@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from tidesched_web.changes.models import ChangeState, QuotaChange
 from tidesched_web.common.calendar_bounds import OutOfCalendar, in_calendar
+from tidesched_web.console import reader_zone
 from tidesched_web.console.forms.filters import FilterForm
 from tidesched_web.console.states import LOOKS, SCHEDULED
 
@@ -68,7 +69,7 @@ class ApplyForm(forms.Form):
         if cleaned.get("when") == "at" and "at" not in self.errors:
             moment: dt.datetime | None = cleaned.get("at")
             if moment is None or moment <= timezone.now():
-                now = timezone.localtime().strftime("%Y-%m-%d %H:%M")
+                now = reader_zone.named(timezone.now())
                 self.add_error("at", gettext("Choose a time that lies ahead: it is %(now)s now.") % {"now": now})
             else:
                 try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-import zoneinfo
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -25,11 +24,10 @@ from tidesched_web.common.card_names import card_label
 from tidesched_web.common.failures import in_words
 from tidesched_web.common.permissions import Access
 from tidesched_web.common.sentences import gap
-from tidesched_web.console import amounts
+from tidesched_web.console import amounts, reader_zone
 from tidesched_web.console.alert_words import alert_sentence
 from tidesched_web.console.audit_words import act_words, object_label, object_word
 from tidesched_web.console.by_language import by_language
-from tidesched_web.console.cluster_zone import zone_of_page
 from tidesched_web.console.gang_why import why_sentence
 from tidesched_web.console.navigation import COOKIE, FOLDED_COOKIE, SETTINGS, groups
 from tidesched_web.console.page_help import ABOUT
@@ -306,7 +304,7 @@ def _unbroken(*value: tuple[str, float]) -> SafeString:
 def cards(value: Mapping[str, float] | None) -> str | SafeString:
     """A map of card counts as "4 × H200, 2 × A10"; None is what the reader may not know."""
     if value is None:
-        why = _("Shown to the tenant whose cards they are.")
+        why = _("Of a gang of another tenant: shown to that tenant only.")
         return format_html('<abbr class="text-secondary" title="{}">–</abbr>', why)
     return _unbroken(*value.items()) if value else format_html('<span class="text-secondary">{}</span>', _("no cards"))
 
@@ -352,34 +350,20 @@ def cores(milli_cores: int | None) -> str | SafeString:
 
 @register.filter
 def exact(moment: dt.datetime | None) -> str | SafeString:
-    """A moment in the reader's zone, to the second."""
+    """A moment in the reader's zone, to the second; below a head that names the zone."""
     if moment is None:
         return count(None)
-    return _to_the_second(timezone.localtime(moment))
+    return reader_zone.to_the_second(moment) + reader_zone.other_zone(moment)
 
 
-def _to_the_second(there: dt.datetime) -> str:
-    return there.replace(tzinfo=None).isoformat(" ", "seconds")
-
-
-@register.simple_tag
-def zone_name(moment: dt.datetime | None = None) -> str:
-    """The reader's zone at a moment, as "UTC+8" or "UTC-3:30"."""
-    return _offset(timezone.localtime(moment))
-
-
-def _offset(there: dt.datetime) -> str:
-    offset = there.utcoffset() or dt.timedelta()
-    hours, minutes = divmod(abs(int(offset.total_seconds())) // 60, 60)
-    if not hours and not minutes:
-        return "UTC"
-    return f"UTC{'-' if offset < dt.timedelta() else '+'}{hours}" + (f":{minutes:02d}" if minutes else "")
+register.simple_tag(reader_zone.zone_name)
+register.filter("to_minute", reader_zone.named)
 
 
 @register.filter
 def exact_zone(moment: dt.datetime | None) -> str | SafeString:
     """A moment in the reader's zone, and the zone."""
-    return count(None) if moment is None else f"{exact(moment)} {zone_name(moment)}"
+    return count(None) if moment is None else f"{reader_zone.to_the_second(moment)} {reader_zone.zone_name(moment)}"
 
 
 @register.filter
@@ -419,17 +403,17 @@ def ago_of_wall(context: dict[str, Any], moment: dt.datetime | None) -> str | Sa
 
 
 def cluster_time_title(moment: dt.datetime) -> str:
-    """A moment of the cluster's clock to the second, in the cluster's zone."""
-    return _by_clock(moment, zone_of_page())
+    """A moment of the cluster's clock to the second, in the reader's zone."""
+    return _by_clock(moment, timezone.get_current_timezone())
 
 
 register.filter("by_clock", cluster_time_title)
 
 
 @by_language
-def _by_clock(moment: dt.datetime, zone: dt.tzinfo) -> str:
-    there = moment.astimezone(zone)
-    return _("%(time)s by the cluster's clock") % {"time": f"{_to_the_second(there)} {_offset(there)}"}
+def _by_clock(moment: dt.datetime, _zone: dt.tzinfo) -> str:
+    # The zone is the present one: a part of what the text is kept by.
+    return _("%(time)s by the cluster's clock") % {"time": exact_zone(moment)}
 
 
 @register.simple_tag
@@ -447,16 +431,19 @@ def since(moment: dt.datetime | None, now: dt.datetime) -> str | SafeString:
 
 @register.simple_tag
 def short_moment(moment: dt.datetime | None) -> str | SafeString:
-    """A moment of the cluster's clock to the minute, in the reader's zone; the exact one on hover."""
+    """A moment of the cluster's clock to the minute, in the reader's zone; the exact one on hover.
+
+    It stands below a head that names the zone.
+    """
     if moment is None:
         return count(None)
-    return _short_moment(moment, timezone.get_current_timezone(), zone_of_page())
+    return _short_moment(moment, timezone.get_current_timezone(), reader_zone.other_zone(moment))
 
 
 @by_language
-def _short_moment(moment: dt.datetime, zone: dt.tzinfo, _zone_of_page: dt.tzinfo) -> SafeString:
-    # The title is in the zone of the page, so that is a part of what the text is kept by.
-    text = moment.astimezone(zone).replace(tzinfo=None).isoformat(" ", "minutes")
+def _short_moment(moment: dt.datetime, _zone: dt.tzinfo, beside: str) -> SafeString:
+    # The zone is the present one: a part of what the text is kept by.
+    text = reader_zone.to_the_minute(moment) + beside
     return format_html(
         '<time class="num nowrap" datetime="{}" title="{}"><span class="year">{}</span>{}</time>',
         moment.isoformat(),
@@ -480,18 +467,19 @@ def newer_figures(gang: Gang) -> AsOf | None:
 
 @register.simple_tag
 def cluster_clock(cluster: Cluster, now: dt.datetime) -> SafeString:
-    """The clock of a cluster in its zone: its own, else that of its first tide plan which is on, else UTC."""
-    name = cluster.local_zone  # type: ignore[attr-defined]  # of `clusters_now`
-    there = now.astimezone(zoneinfo.ZoneInfo(name))
+    """The clock of a cluster in the reader's zone, as all times of the page; the cluster's own zone on hover."""
+    own = cluster.local_zone  # type: ignore[attr-defined]  # of `clusters_now`
+    name = timezone.get_current_timezone_name()
     return format_html(
         '<time class="num" id="cluster-clock" datetime="{}" data-rate="{}" data-zone="{}" title="{}">{}</time>'
         ' <span class="zone">{}</span>',
         now.isoformat(),
         float(cluster.clock_rate),
         name,
-        _("The cluster's clock, in its time zone (%(zone)s)") % {"zone": name},
-        there.strftime("%Y-%m-%d %H:%M"),
-        _offset(there),
+        _("The cluster's clock, in your time zone (%(yours)s) as all times here; the cluster's own is %(own)s")
+        % {"yours": name, "own": own},
+        reader_zone.to_the_minute(now),
+        reader_zone.zone_name(now),
     )
 
 

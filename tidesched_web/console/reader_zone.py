@@ -1,0 +1,46 @@
+"""The one rule of times on pages: each is in the reader's zone, and that zone is written beside it.
+
+The reader's zone is that of the profile, else the browser's, else UTC (`ReaderMiddleware` makes it the present one).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+
+def zone_name(moment: dt.datetime | None = None) -> str:
+    """The reader's zone at a moment, without one at present: "UTC", "UTC+8", "UTC-3:30"."""
+    offset = timezone.localtime(moment).utcoffset() or dt.timedelta()
+    hours, minutes = divmod(abs(int(offset.total_seconds())) // 60, 60)
+    if not hours and not minutes:
+        return "UTC"
+    return f"UTC{'-' if offset < dt.timedelta() else '+'}{hours}" + (f":{minutes:02d}" if minutes else "")
+
+
+def other_zone(moment: dt.datetime) -> str:
+    """What stands beside a time below a head that names the zone: nothing, or the zone where it is another one then."""
+    then = zone_name(moment)
+    return "" if then == zone_name() else f" {then}"
+
+
+def head(name: str) -> str:
+    """The head of a column of moments."""
+    return _("%(name)s (%(zone)s)") % {"name": name, "zone": zone_name()}
+
+
+def to_the_second(moment: dt.datetime) -> str:
+    """A moment as 2026-03-02 17:55:00, without its zone: that stands in the head above it."""
+    return timezone.localtime(moment).replace(tzinfo=None).isoformat(" ", "seconds")
+
+
+def to_the_minute(moment: dt.datetime) -> str:
+    """A moment as 2026-03-02 17:55, without its zone."""
+    return timezone.localtime(moment).replace(tzinfo=None).isoformat(" ", "minutes")
+
+
+def named(moment: dt.datetime) -> str:
+    """A moment to the minute, with its zone."""
+    return f"{to_the_minute(moment)} {zone_name(moment)}"
