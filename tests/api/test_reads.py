@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from tests.api.cast import A100, H200, NOON
 from tidesched_web.scheduling.models import Session
-from tidesched_web.workloads.models import GangRemedy, ReasonFigures
+from tidesched_web.workloads.models import Gang, GangRemedy, ReasonFigures
 from tidesched_web.workloads.remedies import basis
 
 READERS = {
@@ -354,6 +354,7 @@ def test_a_new_change_is_called_by_its_text(world):
 @pytest.mark.parametrize(("remedy", "starts"), [(None, None), ({"change": "gang_ends", "gang": "rival/tune"}, True)])
 def test_what_was_worked_out_says_of_no_gang_that_it_starts_without_a_remedy(world, remedy, starts):
     gang, now = world.gangs["web"], timezone.now()
+    Gang.objects.filter(name="tune").update(bound=1, submitted_at=now)
     GangRemedy.objects.create(
         gang=gang, basis=basis(gang.reason_code, gang.reason_numbers), remedy=remedy, session_id=1, number=1,
         at=now, worked_out_at=now,

@@ -23,6 +23,7 @@ from tidesched_web.scheduling.selectors import (
 )
 from tidesched_web.scheduling.sight import hide_other_side
 from tidesched_web.workloads.models import Gang
+from tidesched_web.workloads.reason_figures import with_figures
 from tidesched_web.workloads.selectors import (
     longest_waiting,
     visible_gangs,
@@ -62,7 +63,7 @@ def test_what_every_page_asks_is_what_the_plain_querysets_say(world) -> None:
             assert shown == said(asked)
             assert joined(clusters) == joined(asked)
             waiting = waiting_gangs(access, world.cluster)
-            rows = with_reason_counts(with_own_queue(waiting, access), waiting).defer("manifest")
+            rows = with_reason_counts(with_figures(with_own_queue(waiting, access)), waiting).defer("manifest")
             rows = rows.order_by("waiting_since", "id")[:6]
             assert said(longest_waiting(access, world.cluster, 6).gangs) == said(rows)
             reclaims = reclaims_with_victims(access).filter(cluster=world.cluster).order_by("-id")[:6]

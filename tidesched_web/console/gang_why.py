@@ -295,13 +295,15 @@ def _remedy(access: Access, gang: Gang, found: Any, seen: set[tuple[int, str]] |
         return RemedyView(said, pending=True)
     facts = {"at": found.at, "session": found.number}
     if not found.remedy:
-        sentence = remedy_words.no_remedy_sentence(gang.reason_code, gang.reason_numbers or {}, gang.queue_name)
+        # With the figures of the session that is named with it, not with those that stand above it.
+        numbers = found.numbers or gang.reason_numbers or {}
+        sentence = remedy_words.no_remedy_sentence(gang.reason_code, numbers, gang.queue_name)
         if not sentence and found.until is None:
             return None
         named = seen is None or (gang.cluster_id, found.goes_first) in seen
         notes = remedy_words.in_the_way(
             gang.reason_code,
-            gang.reason_numbers or {},
+            numbers,
             services=found.held_by_services,
             first=found.goes_first if named else "",
             waits_first=bool(found.goes_first),

@@ -53,6 +53,7 @@ from tidesched_web.scheduling.selectors import reclaims_of_gang
 from tidesched_web.workloads.models import Gang
 from tidesched_web.workloads.reason_figures import AsOf, as_of, of_all, with_figures
 from tidesched_web.workloads.remedies import remedy_of
+from tidesched_web.workloads.remedy_selectors import with_remedies
 from tidesched_web.workloads.selectors import (
     BY_NEED,
     by_need,
@@ -71,7 +72,7 @@ MIB = 2**20
 
 def _rows(this: Page, gangs: QuerySet[Gang]) -> QuerySet[Gang]:
     """Rows of the list with what their cells say, in one query."""
-    rows = with_figures(with_own_queue(gangs, this.access)).select_related("worked_out").defer("manifest")
+    rows = with_remedies(with_figures(with_own_queue(gangs, this.access))).defer("manifest")
     return with_evictions(rows, this.access, this.cluster.clock())
 
 
@@ -159,7 +160,7 @@ def _gang(this: Page, pk: int) -> Gang:
     access = this.access
     rows = with_figures(with_own_queue(visible_gangs(access).filter(cluster=this.cluster, pk=pk), access))
     rows = with_evictions(with_granted(with_steps(rows), access), access, this.cluster.clock())
-    found = with_pods(with_promises(rows)).select_related("worked_out", "queue").first()
+    found = with_remedies(with_pods(with_promises(rows))).select_related("queue").first()
     if found is None:
         raise Http404
     return found

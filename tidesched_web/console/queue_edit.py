@@ -136,8 +136,9 @@ def queue_edit(this: Page, name: str) -> HttpResponse:
 
 
 def living(found: Queue) -> int:
-    """Gangs that are still there: waiting or running."""
-    return int(found.waiting_gangs + found.running_gangs)  # type: ignore[attr-defined]  # annotated by the selector
+    """Gangs that are still there: waiting or running; one that runs in part and waits for more is one."""
+    waiting, running, both = found.waiting_gangs, found.running_gangs, found.partly_running  # type: ignore[attr-defined]
+    return int(waiting + running - both)
 
 
 def why_not_deleted(found: Queue) -> list[str]:

@@ -75,6 +75,8 @@ class QueueRow:
     uses: list[CardUse]
     waiting: int
     running: int
+    # Gangs that run in part and wait for more: among those that wait and among those that run.
+    both: int
     starved: bool
     # Where tide plans make it another quota than the base: card, base, quota that was written to the cluster.
     turned: list[tuple[str, int, int]]
@@ -128,7 +130,8 @@ def queue_row(queue: Queue) -> QueueRow:
             )
         )
     turned = [(card, own.get(card, 0), cards) for card, cards in sorted(queue.tide.items())]
-    return QueueRow(queue, uses, queue.waiting_gangs, queue.running_gangs, starved, turned)  # type: ignore[attr-defined]
+    counts = queue.waiting_gangs, queue.running_gangs, queue.partly_running  # type: ignore[attr-defined]
+    return QueueRow(queue, uses, *counts, starved, turned)
 
 
 def quota_figures(row: QueueRow) -> list[QuotaFigures]:

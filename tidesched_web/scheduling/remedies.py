@@ -106,9 +106,11 @@ def _answer(stored: StoredInput, picture: Picture, gang_id: int, reason: Reason)
     answer = engine.remedy(picture, reason, urgent=lambda: is_asked(WHAT_IF_QUEUE))
     remedy = answer.remedy
     until = None if remedy else engine.expected_at(picture, reason)
+    numbers = numbers_of(reason)
     return keep_remedy(
         gang_id=gang_id,
-        basis=basis(str(reason.code), numbers_of(reason)),
+        basis=basis(str(reason.code), numbers),
+        numbers=numbers,
         remedy=remedy,
         starts=answer.starts,
         until=(dt.datetime.fromtimestamp(until[0], dt.UTC), until[1]) if until else None,

@@ -345,8 +345,8 @@ def queues_with_usage(access: Access, cluster: Cluster) -> QuerySet[Queue]:
     """Visible queues of a cluster with all that their row of the list shows, in one query.
 
     Annotations: ``card_quota_rows``, ``usage_rows`` ``[{card, quota, allocated, inqueue, elastic, at}]`` in
-    milli-cards, ``waiting_gangs``, ``running_gangs`` and ``waiting_rows`` (what `waiting_cards_of` needs of the gangs
-    that wait).
+    milli-cards, ``waiting_gangs``, ``running_gangs``, ``partly_running`` (in both of them) and ``waiting_rows`` (what
+    `waiting_cards_of` needs of the gangs that wait).
     """
     usage = QueueUsage.objects.filter(queue=OuterRef("pk")).order_by("card")
     gangs = Gang.objects.filter(queue=OuterRef("pk"), gone_at__isnull=True).order_by()
@@ -364,6 +364,7 @@ def queues_with_usage(access: Access, cluster: Cluster) -> QuerySet[Queue]:
         usage_rows=ArraySubquery(usage.values(row=row)),
         waiting_gangs=number_of(waits),
         running_gangs=number_of(gangs.filter(state=GangState.RUNNING)),
+        partly_running=number_of(waits.filter(state=GangState.RUNNING)),
         waiting_rows=ArraySubquery(waits.values(row=ask)),
     )
 

@@ -148,6 +148,8 @@ class GangRemedy(models.Model):
 
     gang = models.OneToOneField(Gang, on_delete=models.CASCADE, primary_key=True, related_name="worked_out")
     basis = models.JSONField(default=dict)
+    # All figures of that reason in the session that it was worked out over; who holds what is not kept.
+    numbers = models.JSONField(default=dict)
     remedy = models.JSONField(null=True)
     starts = models.BooleanField(default=True)
     until = models.DateTimeField(null=True)

@@ -42,8 +42,13 @@ def holds(found: GangRemedy, code: str, numbers: Mapping[str, Any], now: dt.date
 
 
 def remedy_of(gang: Gang, now: dt.datetime) -> GangRemedy | None:
-    """What was worked out for a gang (read with ``worked_out``), where the gang waits and it still holds."""
+    """What was worked out for a gang, where the gang waits and it still holds.
+
+    Read through `remedy_selectors.with_remedies`: the end of a gang that is over is no remedy any more.
+    """
     found: GangRemedy | None = getattr(gang, "worked_out", None)
     if found is None or not gang.needs:
+        return None
+    if found.remedy and found.remedy.get("change") == "gang_ends" and not gang.named_holds:  # type: ignore[attr-defined]
         return None
     return found if holds(found, gang.reason_code, gang.reason_numbers or {}, now) else None

@@ -6,7 +6,9 @@ import datetime as dt
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
-from tidesched_web.workloads.models import Gang
+from django.db.models import Exists, Func, OuterRef, Q, QuerySet, TextField
+
+from tidesched_web.workloads.models import TERMINAL_GANG_STATES, Gang, GangState
 from tidesched_web.workloads.remedies import remedy_of
 
 # An answer that holds is worked out again after so long.
@@ -16,6 +18,28 @@ MOST_ROWS = 200
 _FIELDS = ("namespace", "name", "needs", "reason_code", "reason_numbers", "waiting_since", "submitted_at")
 
 
+def with_remedies(gangs: QuerySet[Gang]) -> QuerySet[Gang]:
+    """Each row also has what was worked out for it, as `remedies.remedy_of` reads it, in the same query.
+
+    ``named_holds``: whether the gang that its remedy names (``remedy.gang``) still holds cards, or a promise of them. A
+    later gang of the same name is another one.
+    """
+    part = "split_part(%(expressions)s ->> 'gang', '/', {})".format
+    namespace, name = (
+        Func(OuterRef("worked_out__remedy"), template=part(number), output_field=TextField()) for number in (1, 2)
+    )
+    holds = Q(bound__gt=0) | Q(state=GangState.ADMITTED) | Q(phase="Inqueue")
+    named = Gang.objects.filter(
+        holds,
+        cluster=OuterRef("cluster"),
+        namespace=namespace,
+        name=name,
+        gone_at__isnull=True,
+        submitted_at__lte=OuterRef("worked_out__at"),
+    ).exclude(state__in=TERMINAL_GANG_STATES)
+    return gangs.select_related("worked_out").annotate(named_holds=Exists(named.order_by()))
+
+
 def due_gangs(cluster_id: int, now: dt.datetime, *, first: Sequence[int] = ()) -> list[Gang]:
     """Gangs of a cluster in the order in which remedies are to be worked out. Three queries of at most 200 rows.
 
@@ -23,7 +47,7 @@ def due_gangs(cluster_id: int, now: dt.datetime, *, first: Sequence[int] = ()) -
     ``first``: ids of gangs whose pages are open; they come before all others, unless their answer holds.
     """
     waiting = Gang.objects.filter(cluster_id=cluster_id, needs=True, gone_at__isnull=True).exclude(reason_code="")
-    waiting = waiting.select_related("worked_out").only(*_FIELDS, "worked_out")
+    waiting = with_remedies(waiting).only(*_FIELDS, "worked_out")
     without = waiting.filter(worked_out__isnull=True)
     newest = list(without.order_by("-submitted_at", "-id")[:MOST_ROWS])
     longest = list(without.order_by("submitted_at", "id")[:MOST_ROWS])

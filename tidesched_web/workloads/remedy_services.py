@@ -17,6 +17,7 @@ def keep_remedy(
     *,
     gang_id: int,
     basis: dict[str, Any],
+    numbers: dict[str, Any],
     remedy: dict[str, Any] | None,
     starts: bool,
     until: tuple[dt.datetime, str] | None,
@@ -30,6 +31,7 @@ def keep_remedy(
     """Store an answer; False where the gang has left meanwhile. It replaces the last one."""
     values = {
         "basis": basis,
+        "numbers": {name: value for name, value in numbers.items() if name not in ("holders", "nodes")},
         "remedy": remedy,
         "starts": starts,
         "until": until[0] if until else None,

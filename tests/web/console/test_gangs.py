@@ -8,6 +8,7 @@ import json
 
 import pytest
 from django.db import connection
+from django.db.models import Q
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -22,6 +23,7 @@ from tidesched_web.scheduling.promise_services import ENDS_AFTER, RISES_AFTER
 from tidesched_web.scheduling.tasks import retain
 from tidesched_web.workloads.models import Gang, GangEvent, GangPod, GangRemedy, GangState, ReasonFigures
 from tidesched_web.workloads.remedies import basis, remedy_of
+from tidesched_web.workloads.remedy_selectors import due_gangs, with_remedies
 
 pytestmark = pytest.mark.django_db
 
@@ -65,6 +67,32 @@ def test_who_sees_no_other_tenant_learns_no_name_from_a_remedy(world) -> None:
     export = client_of(world.member).get(f"/clusters/demo/gangs/{world.gangs[key].pk}/?format=json").content.decode()
     assert "llm-pretrain" not in export
     assert "llm-pretrain" not in client_of(world.member).get("/clusters/demo/gangs/?format=csv").content.decode()
+
+
+@pytest.mark.parametrize(
+    "over", [{"state": GangState.FINISHED}, {"gone_at": timezone.now()}, {"bound": 0, "phase": "Pending"}]
+)
+def test_the_end_of_a_gang_that_is_over_is_no_remedy(world, over) -> None:
+    key, named = "search/embed-lap2-012", world.gangs["research/llm-pretrain-lap2-004"]
+    Gang.objects.filter(pk=named.pk).update(**over)
+    for shown in (page_of(world, key), listed(world)):
+        assert "as soon as research/llm-pretrain-lap2-004 ends" not in shown
+    assert "What would help is being worked out again" in page_of(world, key)
+    row = client_of(world.admin).get(f"/api/v1/gangs/{world.gangs[key].pk}/").json()
+    assert row["reason"]["remedy"] is None
+    assert row["reason"]["remedy_worked_out"] is None
+    assert world.gangs[key].pk in [gang.pk for gang in due_gangs(world.cluster.pk, timezone.now())]
+
+
+def test_what_is_missing_is_told_with_the_figures_of_the_session_that_is_named(world) -> None:
+    gang = world.gangs["vision/segment-lap2-017"]
+    lacks(gang, 3)
+    GangRemedy.objects.filter(gang=gang).update(numbers=gang.reason_numbers | {"short": 3})
+    now = gang.reason_numbers | {"short": 5, "free": 9}
+    Gang.objects.filter(pk=gang.pk).update(reason_numbers=now)
+    assert "3 × L40S are missing on nodes that hold its pods. It needs 12 × L40S there; free in all: 14," in page_of(
+        world, "vision/segment-lap2-017"
+    )
 
 
 def lacks(gang: Gang, short: float, **more: object) -> None:
@@ -120,7 +148,7 @@ def test_an_answer_holds_as_long_as_what_is_missing_does_not_speak_against_it(wo
     GangRemedy.objects.filter(gang=gang).update(remedy=remedy)
     for short, shown in holds.items():
         Gang.objects.filter(pk=gang.pk).update(reason_numbers=gang.reason_numbers | {"short": short})
-        found = Gang.objects.select_related("worked_out").get(pk=gang.pk)
+        found = with_remedies(Gang.objects.all()).get(pk=gang.pk)
         assert (remedy_of(found, timezone.now()) is not None) is shown, short
 
 
@@ -170,7 +198,10 @@ def test_a_gang_that_runs_and_waits_for_a_further_pod_is_among_those_that_hold_c
     page = client_of(world.admin).get(f"/clusters/demo/queues/{gang.queue_name}/").content.decode()
     waits, _who, holds = page.partition("Who holds cards")
     assert all(gang.key in part for part in (waits, holds))
-    assert "13 of 14 pods have their cards" in holds
+    assert all("runs in part: 13 of 14 pods have their cards" in part for part in (waits, holds))
+    assert "1 of them is counted in both: it runs in part and waits for the rest." in " ".join(page.split())
+    there = Gang.objects.filter(queue=gang.queue_id, gone_at=None).filter(Q(needs=True) | Q(state=GangState.RUNNING))
+    assert f"{there.count()} gangs are still in it." in page, "a gang that runs in part is one gang"
 
 
 def test_why_no_end_of_another_gang_helps_is_said(world) -> None:

@@ -22,7 +22,7 @@ from tidesched_web.scheduling import pictures, remedies
 from tidesched_web.scheduling.remedy_asking import MOST_ASKED, ask, take
 from tidesched_web.workloads.models import Gang, GangRemedy
 from tidesched_web.workloads.remedies import remedy_of
-from tidesched_web.workloads.remedy_selectors import due_gangs
+from tidesched_web.workloads.remedy_selectors import due_gangs, with_remedies
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +34,7 @@ def _nothing_loaded() -> Iterator[None]:
 
 
 def gang_named(name: str) -> Gang:
-    return Gang.objects.select_related("worked_out").get(name=name, gone_at=None)
+    return with_remedies(Gang.objects.all()).get(name=name, gone_at=None)
 
 
 def test_more_quota_that_would_help_admits_the_gang(stage: Stage) -> None:

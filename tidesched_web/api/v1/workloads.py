@@ -26,6 +26,7 @@ from tidesched_web.clusters.selectors import visible_clusters
 from tidesched_web.quota.selectors import visible_queues
 from tidesched_web.workloads.models import Gang, GangState
 from tidesched_web.workloads.reason_figures import with_figures
+from tidesched_web.workloads.remedy_selectors import with_remedies
 from tidesched_web.workloads.selectors import (
     pods_of,
     timeline_of,
@@ -69,7 +70,7 @@ class Gangs(ReadView):
 
     def visible(self) -> QuerySet[Gang]:
         gangs = with_figures(with_own_queue(visible_gangs(self.access), self.access))
-        gangs = gangs.select_related("cluster", "worked_out")
+        gangs = with_remedies(gangs).select_related("cluster")
         if self.action == "list":
             return gangs.only(*_LIST_ONLY)
         return gangs.defer("manifest", "cluster__credentials", "cluster__ca_certificate")
