@@ -173,7 +173,8 @@ def test_a_reclaim_shows_of_the_other_side_only_the_name(world):
     assert (own["queue"], own["cards"]) == ("acme-train", {H200: 2})
     assert other == {
         "gang": "rival/tune", "queue": None, "pods": None, "cards": None, "work_lost_card_seconds": None,
-        "priority": None, "queue_priority": None, "restarting_pods": None, "last_restart": None,
+        "priority": None, "queue_priority": None, "restarting_pods": None, "ended_pods": None,
+        "last_restart": None,
     }  # fmt: skip
     assert taker["refused"] == [{"gang": "acme/fit", "rule": "higher priority"}]
 

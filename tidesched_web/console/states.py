@@ -86,6 +86,7 @@ _RECLAIM = {
     ReclaimState.PROMISED: ("hourglass", "waiting"),
     ReclaimState.DONE: ("circle-check", "good"),
     ReclaimState.PARTIAL: ("alert-triangle", "reclaimed"),
+    ReclaimState.LEFT: ("arrow-back-up", "quiet"),
     ReclaimState.CANCELLED: ("x", "quiet"),
     ReclaimState.SEEN: ("eye", "quiet"),
 }

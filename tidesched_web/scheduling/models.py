@@ -176,13 +176,14 @@ class ReclaimMaker(models.TextChoices):
 
 
 class ReclaimState(models.TextChoices):
-    """What came of it."""
+    """What came of it. Cancelled: nothing was evicted; left: all was, and the reclaimer left before it ran."""
 
     DECIDED = "decided", _("Decided")
     EVICTING = "evicting", _("Evicting")
     PROMISED = "promised", _("Waiting for the cards")
     DONE = "done", _("Reclaimer runs")
     PARTIAL = "partial", _("Partly evicted")
+    LEFT = "left", _("Reclaimer left")
     CANCELLED = "cancelled", _("Cancelled")
     SEEN = "seen", _("Seen")
 
@@ -243,6 +244,8 @@ class ReclaimVictim(models.Model):
     # Of an observed one: uids of the members that were not evicted and restart with those that were; their work is lost
     # too, and counted above.
     restarted = models.JSONField(default=list)
+    # Keys of the pods that had left by themselves when their eviction was sent: nothing was taken from them.
+    ended = models.JSONField(default=list)
 
     class Meta:
         ordering = ["gang"]

@@ -1,8 +1,9 @@
 """What would help waiting gangs, worked out beside the sessions, in the process that keeps their inputs loaded.
 
-A round looks at one cluster. It is bounded in time, gives way to a person's question at once, and is followed by a
-pause of some times its own length: however many gangs wait, it takes a fixed share of one processor. What it leaves is
-due in the next one. A gang whose page is open comes first and does not wait for the end of the pause (`remedy_asking`).
+A round looks at one cluster. It is bounded in time, gives way to a person's question at once (but answers one gang
+after two rounds that gave way: people who ask without end must not keep all others waiting), and is followed by a pause
+of some times its own length: however many gangs wait, it takes a fixed share of one processor. What it leaves is due in
+the next one. A gang whose page is open comes first and does not wait for the end of the pause (`remedy_asking`).
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ ROUND_SECONDS = 1.0
 PAUSE = 4.0
 # The pause after a round that was asked for by who looks at a gang.
 PAUSE_ASKED = 1.0
+# A round that found questions of people waiting gives way; after so many in a row one gang is answered all the same.
+MOST_YIELDS = 2
 # How often a round is asked for.
 EVERY_SECONDS = 2
 # Gangs are remembered over which the engine failed, until the next session.
@@ -44,6 +47,7 @@ MOST_FAILED = 1000
 _next: dict[int, float] = {}
 _next_asked: dict[int, float] = {}
 _failed: dict[tuple[int, str], int] = {}
+_yields: dict[int, int] = {}
 
 
 def round_of_all() -> int:
@@ -81,29 +85,35 @@ def round_of(cluster_id: int, seconds: float = ROUND_SECONDS) -> int:
         return 0
     stored, picture = found
     reasons = engine.reasons_of(picture)
-    deadline, answered = time.monotonic() + seconds, 0
+    deadline, answered, yielded = time.monotonic() + seconds, 0, False
     for gang in due:
         reason = reasons.get(gang.key)
         if reason is None or _failed.get((cluster_id, gang.key)) == stored.session_id:
             continue
-        if time.monotonic() >= deadline or is_asked(WHAT_IF_QUEUE):
+        gives_way = bool(answered) or _yields.get(cluster_id, 0) < MOST_YIELDS
+        if time.monotonic() >= deadline:
+            break
+        if gives_way and is_asked(WHAT_IF_QUEUE):
+            yielded = True
             break
         try:
-            answered += _answer(stored, picture, gang.pk, reason)
+            answered += _answer(stored, picture, gang.pk, reason, gives_way=gives_way)
         except engine.Interrupted:
+            yielded = True
             break
         except (BadInput, BrokenInvariant) as error:
             if len(_failed) >= MOST_FAILED:
                 _failed.clear()
             _failed[cluster_id, gang.key] = stored.session_id
             _log.warning("no remedy for gang %s: %s", gang.key, str(error).strip().split("\n")[0])
+    _yields[cluster_id] = _yields.get(cluster_id, 0) + 1 if yielded and not answered else 0
     if answered:
         live.publish("gangs", live.EVERYTHING, f"{stored.number}.{int(time.time())}", cluster_id=cluster_id)
     return answered
 
 
-def _answer(stored: StoredInput, picture: Picture, gang_id: int, reason: Reason) -> bool:
-    answer = engine.remedy(picture, reason, urgent=lambda: is_asked(WHAT_IF_QUEUE))
+def _answer(stored: StoredInput, picture: Picture, gang_id: int, reason: Reason, *, gives_way: bool) -> bool:
+    answer = engine.remedy(picture, reason, urgent=lambda: gives_way and is_asked(WHAT_IF_QUEUE))
     remedy = answer.remedy
     until = None if remedy else engine.expected_at(picture, reason)
     numbers = numbers_of(reason)
@@ -127,4 +137,5 @@ def forget() -> None:
     """Start anew: no pause, nothing that failed."""
     _next.clear()
     _next_asked.clear()
+    _yields.clear()
     _failed.clear()

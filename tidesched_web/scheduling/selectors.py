@@ -302,10 +302,11 @@ def _prepared_reclaims(everything: bool, tenant_ids: frozenset[int], rows: int) 
 def reclaims_with_victims(access: Access) -> QuerySet[Reclaim]:
     """Visible reclaims with ``victim_rows`` and ``own``, read in the same query.
 
-    A row is ``{gang, queue, cards, work, own, times, restarting}``. ``work``: card-seconds that the gang lost.
-    ``times``: how often it was evicted in the hour that ends with this reclaim, this one included. ``restarting``: pods
-    that others left and that restart with it.
-    ``own`` says on which side the caller stands: `sight.hide_other_side` takes away what is not for them.
+    A row is ``{gang, queue, cards, work, own, times, restarting, ended, pods}``. ``work``: card-seconds that the gang
+    lost. ``times``: how often it was evicted in the hour that ends with this reclaim, this one included.
+    ``restarting``: pods that others left and that restart with it. ``ended`` of its ``pods``: those that had left by
+    themselves before. ``own`` says on which side the caller stands: `sight.hide_other_side` takes away what is not for
+    them.
     """
     own: Value | Case = Value(True)
     if not access.everything:
@@ -332,6 +333,8 @@ def reclaims_with_victims(access: Access) -> QuerySet[Reclaim]:
         own=own,
         times=Coalesce(Subquery(again.values("n")), 0),
         restarting=Func("restarted", function="jsonb_array_length", output_field=IntegerField()),
+        ended=Func("ended", function="jsonb_array_length", output_field=IntegerField()),
+        pods=Func("pods", function="jsonb_array_length", output_field=IntegerField()),
     )
     return (
         visible_reclaims(access)

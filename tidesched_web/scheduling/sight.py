@@ -113,12 +113,13 @@ def _victim(victim: Any, own_queues: Collection[int] | None, receipt: dict[str, 
             "cards": victim.cards,
             "work_lost_card_seconds": victim.work_lost_card_seconds,
             "restarting_pods": len(victim.restarted),
+            "ended_pods": victim.ended,
             "queue_priority": cost.get("queue_priority"),
             "priority": cost.get("priority"),
             "last_restart": cost.get("last_restart"),
         }
-    hidden = ("queue", "pods", "cards", "work_lost_card_seconds", "restarting_pods", "queue_priority", "priority")
-    return {"gang": victim.gang, **dict.fromkeys((*hidden, "last_restart"))}
+    hidden = ("queue", "pods", "cards", "work_lost_card_seconds", "restarting_pods", "ended_pods", "queue_priority")
+    return {"gang": victim.gang, **dict.fromkeys((*hidden, "priority", "last_restart"))}
 
 
 def hide_other_side(reclaim: Reclaim) -> Reclaim:
@@ -128,6 +129,7 @@ def hide_other_side(reclaim: Reclaim) -> Reclaim:
     for row in victims:
         if not row["own"]:
             row["queue"], row["cards"], row["work"], row["times"], row["restarting"] = "", None, None, 0, 0
+            row["ended"] = 0
     if not made_it:
         reclaim.queue_name, reclaim.needed, reclaim.votes = "", {"cards": None}, []
     if not all_own:

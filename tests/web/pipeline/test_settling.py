@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -9,17 +10,20 @@ from django.db.models import F
 from django.utils import timezone
 
 from scheduler_core.framework.disruption_budgets import DisruptionBudgets
+from tests.cluster.servers import eventually
 from tests.web.pipeline.stage import NAMESPACE_NAME, Stage
 from tidesched_web.audit.models import AuditEntry
 from tidesched_web.clusters.kubernetes.outcomes import Outcome, OutcomeKind
-from tidesched_web.clusters.kubernetes.paths import DISRUPTION_BUDGET
+from tidesched_web.clusters.kubernetes.paths import DEPLOYMENT, DISRUPTION_BUDGET, JOB
 from tidesched_web.clusters.kubernetes.writes import ClusterWrites
 from tidesched_web.clusters.models import Cluster
+from tidesched_web.common.permissions import Access
 from tidesched_web.engine.model import Snapshot
-from tidesched_web.scheduling.models import Alert, ClusterLease, Decision, Reclaim, ReclaimState, Session
+from tidesched_web.scheduling.models import Alert, ClusterLease, Decision, Reclaim, ReclaimState, ReclaimVictim, Session
 from tidesched_web.scheduling.pipeline import failpoints, memory, reclaims
 from tidesched_web.scheduling.pipeline.failpoints import FailpointRaised
 from tidesched_web.scheduling.pipeline.lease import LeaseLost
+from tidesched_web.scheduling.selectors import reclaims_with_victims
 from tidesched_web.workloads.models import Gang
 
 
@@ -209,6 +213,46 @@ def test_a_refusal_in_the_middle_is_a_partial_reclaim_with_an_alert(
     # Its controller ends the rest of the gang, so the reclaimer gets its cards all the same.
     stage.sessions_until(lambda: stage.running("web") == 2)
     stage.sessions_until(lambda: Reclaim.objects.get().state == ReclaimState.DONE)
+
+
+def test_a_receipt_says_which_pods_had_ended_by_themselves(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gang that ends between the decision and its eviction loses nothing to anybody; its receipt says so."""
+    stage.train("victim", pods=16)
+    stage.sessions_until(lambda: stage.running("victim") == 16)
+    original, there = ClusterWrites.evict_pod, threading.Lock()
+
+    def ends_first(self: ClusterWrites, namespace: str, name: str, **arguments: Any) -> Outcome:
+        if not arguments.get("dry_run", False):
+            with there:
+                if stage.pods("victim"):
+                    stage.client.send("DELETE", JOB.path(NAMESPACE_NAME, "victim"))
+                    eventually(lambda: not stage.pods("victim"), 4)
+        return original(self, namespace, name, **arguments)
+
+    monkeypatch.setattr(ClusterWrites, "evict_pod", ends_first)
+    stage.serve("web", replicas=2)
+    stage.sessions_until(Reclaim.objects.exists)
+    victim = ReclaimVictim.objects.get()
+    sent = [row for row in stage.server.writes() if row["resource"] == "pods/eviction" and row["code"] < 300]
+    taken = {row["key"] for row in sent if not row["dry_run"]}
+    assert set(victim.ended) == set(victim.pods) - taken
+    assert len(victim.ended) == 16
+    [row] = reclaims_with_victims(Access(actor="test", everything=True)).filter(pk=victim.reclaim_id)
+    assert [(one["ended"], one["pods"]) for one in row.victim_rows] == [(16, 16)]
+    stage.sessions_until(lambda: stage.running("web") == 2)
+
+
+def test_what_was_evicted_for_a_reclaimer_that_left_counts_all_the_same(stage: Stage) -> None:
+    """It was cancelled before: no count of evictions and no picture of reclaims showed what was lost."""
+    stage.train("victim", pods=16)
+    stage.sessions_until(lambda: stage.running("victim") == 16)
+    stage.serve("web", replicas=2)
+    stage.sessions_until(lambda: Reclaim.objects.filter(state=ReclaimState.PROMISED).exists())
+    assert stage.client.send("DELETE", DEPLOYMENT.path(NAMESPACE_NAME, "web")).done
+    stage.sessions_until(lambda: Reclaim.objects.exclude(state=ReclaimState.PROMISED).exists())
+    assert Reclaim.objects.get().state == ReclaimState.LEFT
+    [row] = reclaims_with_victims(Access(actor="test", everything=True))
+    assert [one["times"] for one in row.victim_rows] == [1]
 
 
 def test_nothing_is_written_under_an_epoch_that_has_passed(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -127,6 +127,11 @@ def _evict(groups: Sequence[list[Draft]], route: Route, report: EvictionReport) 
     states = {outcome.id: outcome for outcome in known}
     with transaction.atomic():
         reclaims.settle([draft.reclaim_id for draft in drafts], at=route.now)
+        reclaims.note_ended(
+            (draft.reclaim_id, draft.target)
+            for draft, answer in zip(drafts, answers, strict=True)
+            if draft.reclaim_id is not None and answer.kind is OutcomeKind.GONE
+        )
         for group in groups:
             if all(draft.id in states for draft in group):
                 report.partial_reclaims += _alert_if_partial(group, states, route)

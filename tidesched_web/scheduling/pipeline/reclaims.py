@@ -164,6 +164,18 @@ def settle(ids: Iterable[int | None], *, at: dt.datetime) -> None:
             cursor.execute(_SETTLE, {"ids": known, "at": at})
 
 
+def note_ended(pods: Iterable[tuple[int, str]]) -> None:
+    """Note in the receipts which pods had left by themselves before their eviction: (reclaim, key of the pod)."""
+    ended: dict[int, set[str]] = {}
+    for reclaim_id, pod in pods:
+        ended.setdefault(reclaim_id, set()).add(pod)
+    for victim in ReclaimVictim.objects.filter(reclaim_id__in=ended) if ended else ():
+        left = [pod for pod in victim.pods if pod in ended[victim.reclaim_id] or pod in victim.ended]
+        if left != victim.ended:
+            victim.ended = left
+            victim.save(update_fields=["ended"])
+
+
 def follow(snapshot: Snapshot, *, cluster_id: int, at: dt.datetime, before_session: int) -> list[int]:
     """Finish the reclaims of earlier sessions whose reclaimer runs now, or is gone; returns their ids."""
     waiting = (
@@ -186,7 +198,7 @@ def follow(snapshot: Snapshot, *, cluster_id: int, at: dt.datetime, before_sessi
     if running:
         Reclaim.objects.filter(pk__in=running).update(state=ReclaimState.DONE, running_at=at)
     if gone:
-        Reclaim.objects.filter(pk__in=gone, state=ReclaimState.PROMISED).update(state=ReclaimState.CANCELLED)
+        Reclaim.objects.filter(pk__in=gone, state=ReclaimState.PROMISED).update(state=ReclaimState.LEFT)
         # A partial one stays what it was; without pods to wait for it is not looked at again.
         Reclaim.objects.filter(pk__in=gone, state=ReclaimState.PARTIAL).update(promised_pods=[])
     return running + gone

@@ -99,6 +99,12 @@ class VictimDocument(serializers.Serializer[Any]):
         help_text="Pods that another scheduler did not evict and that restart with those, since the gang restarts as a "
         "whole. Their work is in the work lost, their cards are not in the cards.",
     )
+    ended_pods = serializers.ListField(
+        child=serializers.CharField(),
+        allow_null=True,
+        help_text="Those of the pods that had left by themselves when their eviction was sent: nothing was taken from "
+        "them.",
+    )
     queue_priority = serializers.IntegerField(
         allow_null=True, help_text="With the priority and the work lost: what it cost to take the gang."
     )
