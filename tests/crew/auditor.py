@@ -38,28 +38,37 @@ def came_after(scene: Scene, gang: str, pods: list[str], at: float) -> bool:
     return any(row["detail"] in nodes and row["wall"] >= at and row["key"].startswith(f"{gang}-") for row in bound)
 
 
-def compare(scene: Scene, row: dict[str, Any], where: str) -> None:
+def compare(scene: Scene, client: WebClient, row: dict[str, Any]) -> None:
     """A receipt says who lost which pods to whom, in which session.
 
     By the cluster's log that very session evicted these very pods, and a pod of the gang that is said to have taken
-    them was bound to one of their nodes afterwards. Where that gang has left first there is nothing to compare.
+    them was bound to one of their nodes afterwards. Where that gang has left first there is nothing to compare. Pods
+    of which the receipt says that they had left by themselves were evicted by no session. It is read again for that:
+    what came of the evictions is known only after the decision.
     """
     pods = [pod for victim in row["victims"] for pod in victim["pods"] or ()]
     session, gang = str(row["session"]["number"]), row["reclaimer"]
     said = f"{gang} took {pods} in session {session} ({row['rule'][:60]})"
     nothing_came = f"no pod of {gang} was bound to one of their nodes afterwards"
-    promise = scene.book.promise(TAKEN_BACK, where, said, time.time())
+    promise = scene.book.promise(TAKEN_BACK, f"reclaim {row['id']}", said, time.time())
+    read: dict[str, Any] = {}
+
+    def taken() -> list[str]:
+        victims = read["victims"]
+        return [pod for one in victims for pod in one["pods"] or () if pod not in (one["ended_pods"] or ())]
 
     def missing() -> list[str]:
         log = evictions(scene)
-        lacks = [f"{pod} is not evicted in session {session}" for pod in pods if (pod, session) not in log]
-        if not lacks and not came_after(scene, gang, pods, min(log[pod, session] for pod in pods)):
+        lacks = [f"{pod} is not evicted in session {session}" for pod in taken() if (pod, session) not in log]
+        lacks += [f"{pod} is evicted" for pod in set(pods) - set(taken()) if (pod, session) in log]
+        if not lacks and taken() and not came_after(scene, gang, pods, min(log[pod, session] for pod in taken())):
             lacks.append(nothing_came)
         return lacks
 
     def kept() -> bool:
         name_faults(scene, promise)
-        return not missing()
+        read.update(needed(client.get(f"/api/v1/reclaims/{row['id']}/", page="rest reclaim"), 200))
+        return read["state"] == "cancelled" or not missing()
 
     if not pods:
         scene.book.check(promise, kept=False, came="the receipt names no pod", at=time.time())
@@ -70,8 +79,18 @@ def compare(scene: Scene, row: dict[str, Any], where: str) -> None:
             scene.book.void(promise, f"{gang} left the cluster first", time.time())
             return
         scene.book.check(promise, kept=not lacks, came="; ".join(lacks), at=time.time())
-        return
-    scene.book.check(promise, kept=True, came="evicted by that session; its pods came to their nodes", at=time.time())
+    elif read["state"] == "cancelled":
+        came = [pod for pod in pods if (pod, session) in evictions(scene)]
+        if came:
+            scene.book.check(promise, kept=False, came=f"it is cancelled, and {came} are evicted", at=time.time())
+        else:
+            scene.book.void(promise, "the receipt says that it was cancelled, and nothing was evicted", time.time())
+    elif not taken():
+        scene.book.void(promise, "the receipt says that all had left by themselves", time.time())
+    else:
+        scene.book.check(
+            promise, kept=True, came="evicted by that session; its pods came to their nodes", at=time.time()
+        )
 
 
 def receipts_are_whole(scene: Scene, client: WebClient) -> None:
@@ -141,7 +160,7 @@ def work(scene: Scene, person: str) -> None:
             for row in choice.sample(fresh, min(3, len(fresh))):
                 seen.add(row["id"])
                 look_at(browser, client, scene, row)
-                compare(scene, row, f"reclaim {row['id']}")
+                compare(scene, client, row)
                 scene.deeds.did(RECEIPT, person)
             if number % 5 == 1:
                 verify(browser, scene)

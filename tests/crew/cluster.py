@@ -14,6 +14,8 @@ from tests.browser.demo import Demo
 
 QUEUES = "/apis/scheduling.volcano.sh/v1beta1/queues"
 CARD = "NVIDIA-B300"
+# Of one node alone: what a job borrows and a service takes back.
+LENT_CARD = "NVIDIA-B200"
 NAMESPACE = "crew"
 CARDS_OF_NODE = 8
 
@@ -53,7 +55,7 @@ class Cluster:
             return None
         return {card: int(count) for card, count in json.loads(annotations.get("volcano.sh/card.quota", "{}")).items()}
 
-    def add_nodes(self, count: int) -> None:
+    def add_nodes(self, count: int, card: str = CARD) -> None:
         """Nodes with a card type of the crew's own, made after one that is there."""
         sample = next(
             one for one in self.ask("GET", "/api/v1/nodes")["items"] if one["metadata"]["name"].startswith("h200-")
@@ -61,15 +63,15 @@ class Cluster:
         old = sample["metadata"]["labels"]["nvidia.com/gpu.product"]
         for number in range(count):
             node = copy.deepcopy(sample)
-            name = f"crew-{number:02d}"
+            name = f"crew-{number:02d}" if card == CARD else f"crew-{card.lower()}-{number:02d}"
             node["metadata"] = {
                 "name": name,
                 "labels": {
-                    key: (name if key == "kubernetes.io/hostname" else value.replace(old, CARD))
+                    key: (name if key == "kubernetes.io/hostname" else value.replace(old, card))
                     for key, value in node["metadata"]["labels"].items()
                 },
                 "annotations": {
-                    key: value.replace(old, CARD) for key, value in node["metadata"].get("annotations", {}).items()
+                    key: value.replace(old, card) for key, value in node["metadata"].get("annotations", {}).items()
                 },
             }
             with suppress(HTTPError):  # it is there already
@@ -82,8 +84,8 @@ class Cluster:
                 "POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
             )
 
-    def submit(self, name: str, queue: str, *, pods: int, card: str = CARD) -> None:
-        """A Job whose gang needs one card for each of its pods."""
+    def submit(self, name: str, queue: str, *, pods: int, card: str = CARD, service: bool = False) -> None:
+        """A Job whose gang needs one card for each of its pods; ``service``: it answers users, and is of inference."""
         amounts = {"cpu": "2", "memory": "8Gi", "nvidia.com/gpu": "1"}
         pod = {
             "metadata": {"annotations": {"volcano.sh/card.name": card}},
@@ -98,13 +100,16 @@ class Cluster:
             "metadata": {
                 "name": name,
                 "namespace": NAMESPACE,
-                "annotations": {"tidesched.io/run-seconds": "9000000"},
+                "annotations": {
+                    "tidesched.io/run-seconds": "9000000",
+                    "volcano.sh/service.type": "inference" if service else "training",
+                },
             },
             "spec": {
                 "schedulerName": "tidesched",
                 "queue": queue,
                 "minAvailable": pods,
-                "priorityClassName": "pc-low",
+                "priorityClassName": "pc-high" if service else "pc-low",
                 "tasks": [{"name": "worker", "replicas": pods, "template": pod}],
             },
         }

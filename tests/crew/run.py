@@ -24,6 +24,7 @@ from tests.crew import (
     auditor,
     editors,
     hostile,
+    lender,
     neighbour,
     platform,
     report,
@@ -220,6 +221,7 @@ def play(scene: Scene, size: Size, watch: Watch) -> None:
     ]
     people += [guarded(scene, f"planner {queue}", lambda one, queue=queue: advice.later(one, queue)) for queue in LATER]
     people.append(guarded(scene, "one who waits", advice.waits))
+    people.append(guarded(scene, "lender", lender.work))
     people += [guarded(scene, name, work) for name, work in browser_works(size).items()]
     if size.hostile:
         people.append(guarded(scene, "hostile visitor", hostile.work))

@@ -14,7 +14,7 @@ import httpx
 
 from tests.browser.demo import Demo
 from tests.crew.book import Book
-from tests.crew.cluster import CARD, NAMESPACE, Cluster
+from tests.crew.cluster import CARD, CARDS_OF_NODE, LENT_CARD, NAMESPACE, Cluster
 from tests.crew.deeds import Deeds
 from tests.crew.faults import FaultLog
 from tests.crew.ledger import Ledger
@@ -30,6 +30,8 @@ LANES = [f"crew-lane-{number}" for number in range(4)]
 REMEDIES = [f"crew-remedy-{number}" for number in range(4)]
 LATER = ["crew-later-0", "crew-later-1"]
 SHEET = [f"crew-sheet-{number}" for number in range(6)]
+# The queue of a job that borrows, and the queue of the service whose cards these are.
+LENT = ("crew-borrower", "crew-owner")
 # A platform applies a tree: the queue of its lane and these, in one change.
 TREES = {lane: [f"crew-tree-{number}-{place}" for place in range(3)] for number, lane in enumerate(LANES)}
 OWN = [*LANES, *REMEDIES, *LATER, *SHEET, *(queue for tree in TREES.values() for queue in tree)]
@@ -159,17 +161,24 @@ def set_up(scene: Scene, people: list[Person]) -> None:
         scene.people.append(person)
     admin.close()
     scene.cluster.add_nodes(NODES)
+    scene.cluster.add_nodes(1, LENT_CARD)
     scene.cluster.add_namespace(NAMESPACE)
     client = scene.client("platform")
     until(
-        lambda: any(
-            row["name"] == CARD for row in client.rows("/api/v1/card-types/?limit=200", page="rest card-types")
+        lambda: (
+            {CARD, LENT_CARD}
+            <= {row["name"] for row in client.rows("/api/v1/card-types/?limit=200", page="rest card-types")}
         ),
         seconds=240,
     )
     edits: dict[str, Any] = {"business-line/-/crew": {"name": "Crew"}}
     for queue in OWN:
         edits[f"queue/{queue}"] = {"service_type": "training", "business_line": "crew", "card_quota": {}}
+        edits[f"grant/{NAMESPACE}/{queue}"] = {}
+    edits |= {"tenant/crew": {"name": "Crew"}, "project/crew/crew": {"name": "Crew"}}
+    owners = ({"business_line": "crew"}, {"tenant": "crew", "project": "crew"})
+    for queue, service_type, owner in zip(LENT, ("training", "inference"), owners, strict=True):
+        edits[f"queue/{queue}"] = {"service_type": service_type, "card_quota": {LENT_CARD: CARDS_OF_NODE}} | owner
         edits[f"grant/{NAMESPACE}/{queue}"] = {}
     apply(client, edits, "The crew's queues.")
     client.close()

@@ -6,6 +6,7 @@ import re
 from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.crew import auditor, saboteur
@@ -257,8 +258,13 @@ def receipt(**other: Any) -> dict[str, Any]:
         "session": {"number": 12},
         "reclaimer": "chat/bot",
         "rule": "",
-        "victims": [{"gang": "lab/train", "pods": ["lab/train-0", "lab/train-1"]}],
+        "state": "done",
+        "victims": [victim()],
     } | other
+
+
+def victim(*ended: str) -> dict[str, Any]:
+    return {"gang": "lab/train", "pods": ["lab/train-0", "lab/train-1"], "ended_pods": list(ended)}
 
 
 def written(key: str, resource: str, session: str, wall: float, detail: str = "") -> dict[str, Any]:
@@ -281,6 +287,12 @@ BOUND = written("chat/bot-0", "pods/binding", "13", 12.0, "node-1")
         (receipt(), [*EVICTED, BOUND | {"detail": "node-2"}], BROKEN),
         (receipt(), [*EVICTED, BOUND | {"wall": 9.0}], BROKEN),
         (receipt(victims=[]), [*EVICTED, BOUND], BROKEN),
+        (receipt(victims=[victim("lab/train-1")]), [*EVICTED[:3], BOUND], KEPT),
+        (receipt(victims=[victim("lab/train-1")]), [*EVICTED, BOUND], BROKEN),
+        (receipt(victims=[victim("lab/train-0", "lab/train-1")]), RAN, VOID),
+        (receipt(victims=[victim("lab/train-0", "lab/train-1")]), EVICTED, BROKEN),
+        (receipt(state="cancelled"), RAN, VOID),
+        (receipt(state="cancelled"), [*EVICTED, BOUND], BROKEN),
     ],
 )
 def test_a_receipt_is_compared_with_pods_session_and_who_came_after(
@@ -290,7 +302,8 @@ def test_a_receipt_is_compared_with_pods_session_and_who_came_after(
     monkeypatch.setattr(auditor, "SETTLE_SECONDS", 0.0)
     cluster = SimpleNamespace(writes=lambda: log, has_gang=lambda _gang: True)
     scene: Any = SimpleNamespace(book=book, cluster=cluster, status_line=lambda: "")
-    auditor.compare(scene, row, "reclaim 7")
+    client: Any = SimpleNamespace(get=lambda _path, page: httpx.Response(200, json=row))
+    auditor.compare(scene, client, row)
     assert [one.outcome for one in book.promises] == [outcome]
 
 
