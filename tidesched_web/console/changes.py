@@ -35,6 +35,7 @@ from tidesched_web.console.methods import acts_by_post, takes_forms
 from tidesched_web.console.page import Page, page
 from tidesched_web.console.paging import paged
 from tidesched_web.console.quota_editor import may_edit
+from tidesched_web.console.tide_reading import edited_plans, openings, plans_in_sight
 from tidesched_web.jobs.models import Job, JobKind
 from tidesched_web.jobs.selectors import earlier_answer, is_answered, job_by_id, newest_about, visible_job
 
@@ -184,6 +185,8 @@ def _page(
             "acts": [act.value for act in acts],
             "approval_refused": _approval_refused(found, this.access) if waits and Act.APPROVE not in acts else "",
             "asks_impact": asks_impact,
+            "openings": openings(this, found.edits) if is_open and not objects and not errors else [],
+            "only_plan": _only_plan(this, found) if Act.EDIT in acts else "",
             "earlier": _answered(this, answered),
             "expected": _expected(found, plan),
             "came": _came(this, found),
@@ -193,6 +196,12 @@ def _page(
         },
         status=stale.status if stale else 400 if bad else status,
     )
+
+
+def _only_plan(this: Page, found: QuotaChange) -> str:
+    """The tide plan that a change edits alone, where there is a page of it: it is no change of figures of the grid."""
+    names = edited_plans(found.edits)
+    return names[0] if len(names) == 1 and any(row.name == names[0] for row in plans_in_sight(this)) else ""
 
 
 def _approval_refused(found: QuotaChange, access: Access) -> str:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 
+from tidesched_web.changes.tree_document import key_of, kind_of, parts_of
 from tidesched_web.console.page import Page
-from tidesched_web.quota import tide
+from tidesched_web.quota import tide, tide_document
 from tidesched_web.quota.models import Queue, TidePlan
-from tidesched_web.quota.selectors import visible_queues_of, with_card_quota
+from tidesched_web.quota.selectors import card_quota_of, visible_queues_of, with_card_quota
 from tidesched_web.quota.tide_overlaps import Overlap, overlaps_of
 from tidesched_web.quota.tide_selectors import (
     document_of,
@@ -19,6 +21,9 @@ from tidesched_web.quota.tide_selectors import (
     visible_queue_names,
     visible_tide_plans,
 )
+
+# So many steps ahead are looked at for one that makes another figure.
+MOST_STEPS = 8
 
 
 def plans_in_sight(this: Page) -> list[TidePlan]:
@@ -75,3 +80,43 @@ def changed_figures(base: tide.Quota, now: tide.Quota, then: tide.Quota) -> list
         for card in sorted({*now[queue], *then[queue]})
         if (before := now[queue].get(card, 0)) != (after := then[queue].get(card, 0))
     ]
+
+
+def edited_plans(edits: Mapping[str, Any]) -> list[str]:
+    """The tide plans that a change edits; nothing where it edits something else too."""
+    names = [parts_of(key)[0] for key in edits if kind_of(key) == "tide-plan"]
+    return names if len(names) == len(edits) else []
+
+
+def openings(this: Page, edits: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Of each plan that a change edits the next step that makes another figure: without the change and with it."""
+    if not edited_plans(edits):
+        return []
+    found = []
+    rows = {row.name: document_of(row) for row in plans_in_sight(this)}
+    after = dict(rows)
+    for name in edited_plans(edits):
+        patch = edits[key_of("tide-plan", name)]
+        after.pop(name, None)
+        if patch is not None:
+            exceptions = {**rows.get(name, {}).get("exceptions", {}), **patch.get("exceptions", {})}
+            kept = {day: counts for day, counts in exceptions.items() if counts is not None}
+            after[name] = tide_document.canonical({**rows.get(name, {}), **patch, "exceptions": kept})[0]
+    without, with_it = tide.enabled_plans(rows), tide.enabled_plans(after)
+    base = {queue.name: card_quota_of(queue) for queue in queues_in_sight(this)} if without != with_it else {}
+    for name in edited_plans(edits) if base else ():
+        own = [plan for plan in (*without, *with_it) if plan.name == name]
+        at: dt.datetime | None = this.cluster.clock()
+        for _step in range(MOST_STEPS):
+            at = tide.next_change(own, at) if at else None
+            if at is None:
+                break
+            figures = changed_figures(
+                base,
+                tide.with_layers(base, without, tide.open_layers(without, at)),
+                tide.with_layers(base, with_it, tide.open_layers(with_it, at)),
+            )
+            if figures:
+                found.append({"plan": name, "at": at, "figures": figures})
+                break
+    return found

@@ -67,6 +67,22 @@ def ask_for(queue: str, reason: str, gangs: int = 1) -> None:
         Gang.objects.filter(pk=gang.pk).update(needs=True, reason_code=reason, cards={f"{H200}|{L40S}": 2})
 
 
+def test_a_switch_by_day_shows_the_figures_of_the_next_opening_and_leads_to_the_plan(world) -> None:
+    client = client_of(world.admin)
+    noon = {"name": "noon", "days": list(tide.WEEKDAYS), "start": "12:00", "end": "13:00"}
+    document = {"enabled": False, "layers": [noon | {"quota": {LENDER: {L40S: {"add": -2}}}}]}
+    write_tide_plan(cluster=world.cluster, name="noons", document=document, actor="tests")
+    led = client.post(f"{LIST}noons/switch/", {"act": "review"})
+    page = " ".join(html.unescape(client.get(led["Location"]).content.decode()).split())
+    assert "so no session is tried out with this change" in page
+    assert "Plan noons, at 2026-03-05 12:00:00 UTC:" in page
+    (one,) = client.get(led["Location"]).context["openings"]
+    assert one["figures"] == [{"queue": LENDER, "card": L40S, "base": 10, "now": 10, "then": 8}]
+    assert "Go on editing" not in page
+    assert f'<a class="btn" href="{LIST}noons/">' in page
+    assert "Go to the plan" in page
+
+
 # --- taken back by hand -----------------------------------------------------------------------------------------------
 
 
